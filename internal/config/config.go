@@ -1,0 +1,126 @@
+// Package config reads what oddsgraph is told by its command line and environment into one checked value.
+//
+// Every flag has a variable of the same words (--venue-url is ODDSGRAPH_VENUE_URL). A flag wins over its variable, a
+// variable over the default. The struct tags below are the only list of names, defaults, limits and meanings: parsing,
+// --help and docs/configuration.md are all made from them.
+package config
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+)
+
+// Command is one of the program's subcommands.
+type Command string
+
+// The subcommands. CommandServe is meant when none is named.
+const (
+	CommandServe       Command = "serve"
+	CommandVenue       Command = "venue"
+	CommandSchema      Command = "schema"
+	CommandVersion     Command = "version"
+	CommandHealthcheck Command = "healthcheck"
+)
+
+// ErrHelp tells that the caller asked for --help and got it; there is nothing left to do and nothing went wrong.
+var ErrHelp = errors.New("help was printed")
+
+// Config is what the program was told. It is read-only after Parse. Printed by fmt or slog it shows neither user info
+// nor queries of URLs; its single fields do not have that protection.
+type Config struct {
+	// Command is the subcommand that was asked for.
+	Command Command `kong:"-"`
+
+	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that GraphQL is served on, host:port; an empty host means every interface."`
+	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
+	MaxBody         Bytes         `default:"1MiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
+	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
+	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
+
+	Log   Log   `embed:"" prefix:"log-" group:"log"`
+	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
+
+	StreamURL string `check:"stream" group:"venue" help:"The venue's WebSocket, ws:// or wss://; empty leaves the stream off."`
+
+	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
+	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
+}
+
+// Log says how much is logged and in which form.
+type Log struct {
+	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Least level that is logged."`
+	Format string     `default:"text" oneof:"text,json" help:"Form of a log line."`
+}
+
+// Venue says which venue is asked and how.
+type Venue struct {
+	URL         string        `name:"url" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
+	Credentials string        `default:"query" oneof:"query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all."`
+	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, its body included."`
+	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`
+	Batch       int           `default:"40" min:"1" max:"50" help:"Ids in one call to the venue; bound by the length of its URLs."`
+	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls under way at once for one kind; ids that arrive meanwhile leave together."`
+}
+
+// Demo says how the embedded venue behaves.
+type Demo struct {
+	Listen          string        `default:"127.0.0.1:0" check:"listen" help:"Address of the demo venue; port 0 takes a free one and logs it."`
+	Latency         time.Duration `default:"0s" min:"0s" max:"1m" help:"Time that every answer of the demo venue takes at least."`
+	Control         bool          `default:"false" help:"Whether the demo venue serves /__control, where tests and benchmarks read counters and set faults."`
+	Markets         int           `default:"1200" min:"1" max:"100000" help:"Markets in the demo venue, each with two to eight tokens."`
+	Seed            int64         `default:"1" min:"0" max:"9223372036854775807" help:"Seed of the demo venue's data; the same seed gives the same markets."`
+	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address; 0 allows any number."`
+	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key; 0 allows any number."`
+	Still           bool          `default:"false" help:"Whether the demo market stands still, so that equal questions get equal answers."`
+}
+
+// Cache holds the limits for each kind of cached data.
+type Cache struct {
+	Price    Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s',set='size=50000'"`
+	Book     Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s',set='size=5000'"`
+	Spread   Expiry     `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='stale=30s',set='size=50000'"`
+	Market   Expiry     `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='stale=1h',set='size=20000'"`
+	Search   Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
+	History  Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
+	User     HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
+	NotFound HardExpiry `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
+}
+
+// HardExpiry limits a kind of data that is never served past its time.
+type HardExpiry struct {
+	// Fresh is how long a value answers without a question to the venue; 0 means that the kind is never cached.
+	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} answers without asking the venue; 0s never caches it."`
+	// Size is the greatest number of entries.
+	Size int `default:"${size}" min:"1" max:"10000000" help:"Greatest number of cached entries of this kind."`
+}
+
+// Expiry limits a kind of data that may be served for a while past its time.
+type Expiry struct {
+	HardExpiry
+	// Stale is how long past Fresh a value still answers while it is refreshed behind the answer.
+	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long past its fresh time one ${kind} still answers while it is refreshed."`
+}
+
+// Parse reads args (without the program's name) and environ (in the form of os.Environ). Help goes to out, followed by
+// ErrHelp. Any other error joins every problem found, one a line. An empty variable counts as unset. CommandSchema and
+// CommandVersion depend on nothing, so they do not look at environ.
+func Parse(args, environ []string, out io.Writer) (*Config, error) {
+	p := newParser(environ, out)
+	return p.parse(args)
+}
+
+// HealthcheckURL is where CommandHealthcheck finds the server that runs with this Config on the same host.
+func (c Config) HealthcheckURL() string {
+	host, port, _ := net.SplitHostPort(c.Listen)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if ip != nil && ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/healthz"}).String()
+}

@@ -1,0 +1,385 @@
+package config_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/config"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/configuration.md")
+
+func parse(t *testing.T, args string, environ ...string) *config.Config {
+	t.Helper()
+	c, err := config.Parse(strings.Fields(args), environ, io.Discard)
+	if err != nil {
+		t.Fatalf("Parse(%q, %q) failed: %v", args, environ, err)
+	}
+	return c
+}
+
+// problems returns the lines of the error that Parse must give.
+func problems(t *testing.T, args string, environ ...string) []string {
+	t.Helper()
+	c, err := config.Parse(strings.Fields(args), environ, io.Discard)
+	if err == nil {
+		t.Fatalf("Parse(%q, %q) took it: %v", args, environ, c)
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+func TestDefaults(t *testing.T) {
+	hard := func(fresh time.Duration, size int) config.HardExpiry {
+		return config.HardExpiry{Fresh: fresh, Size: size}
+	}
+	soft := func(fresh, stale time.Duration, size int) config.Expiry {
+		return config.Expiry{HardExpiry: hard(fresh, size), Stale: stale}
+	}
+	want := config.Config{
+		Command:         config.CommandServe,
+		Listen:          "127.0.0.1:8080",
+		RequestTimeout:  30 * time.Second,
+		MaxBody:         1 << 20,
+		ShutdownTimeout: 15 * time.Second,
+		Introspection:   true,
+		Log:             config.Log{Level: slog.LevelInfo, Format: "text"},
+		Venue:           config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4},
+		Cache: config.Cache{
+			Price:    soft(time.Second, 30*time.Second, 50_000),
+			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
+			Spread:   soft(time.Second, 30*time.Second, 50_000),
+			Market:   soft(time.Minute, time.Hour, 20_000),
+			Search:   soft(15*time.Second, 5*time.Minute, 2_000),
+			History:  soft(time.Minute, time.Hour, 2_000),
+			User:     hard(2*time.Second, 10_000),
+			NotFound: hard(5*time.Second, 10_000),
+		},
+		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1},
+	}
+	if got := parse(t, ""); !reflect.DeepEqual(*got, want) {
+		t.Errorf("defaults are\n%v\nwant\n%v", got, want)
+	}
+	if got := config.Default(); !reflect.DeepEqual(got, want) {
+		t.Errorf("Default() is\n%v\nwant\n%v", got, want)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	for args, want := range map[string]config.Command{
+		"":                                config.CommandServe,
+		"--listen=:80":                    config.CommandServe,
+		"serve --listen=:80":              config.CommandServe,
+		"venue --demo-markets=10":         config.CommandVenue,
+		"--demo-markets=10 venue":         config.CommandVenue,
+		"schema":                          config.CommandSchema,
+		"version":                         config.CommandVersion,
+		"healthcheck --listen=[::1]:8080": config.CommandHealthcheck,
+	} {
+		if got := parse(t, args).Command; got != want {
+			t.Errorf("%q is the command %q, want %q", args, got, want)
+		}
+	}
+}
+
+// TestEveryFlagAndVariable gives each key a value of its own both ways and compares what arrives.
+func TestEveryFlagAndVariable(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(config.Default().String()), "\n")
+	if len(lines) < 40 {
+		t.Fatalf("only %d keys: %v", len(lines), lines)
+	}
+	for _, line := range lines {
+		name, old, _ := strings.Cut(line, "=")
+		value := ""
+		for _, candidate := range []string{"7", "7s", "7KiB", "false", "true", "header", "json", "warn", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a"} {
+			if _, err := config.Parse(nil, []string{name + "=" + candidate}, io.Discard); err == nil && candidate != old {
+				value = candidate
+				break
+			}
+		}
+		if value == "" {
+			t.Errorf("no candidate fits %s", name)
+			continue
+		}
+		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "ODDSGRAPH_"), "_", "-"))
+		byVariable := parse(t, "", name+"="+value)
+		byFlag := parse(t, flag+"="+value)
+		if !strings.Contains(byVariable.String(), name+"="+value+"\n") {
+			t.Errorf("%s=%s did not arrive", name, value)
+		}
+		if !reflect.DeepEqual(byFlag, byVariable) {
+			t.Errorf("%s and %s differ", flag, name)
+		}
+		if changed := strings.Count(byFlag.LogValue().String(), "="); changed != 1 {
+			t.Errorf("%s=%s changed %d values: %v", flag, value, changed, byFlag.LogValue())
+		}
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=20").Venue.Batch; got != 20 {
+		t.Errorf("the variable gave %d, want 20", got)
+	}
+	if got := parse(t, "--venue-batch 30", "ODDSGRAPH_VENUE_BATCH=20").Venue.Batch; got != 30 {
+		t.Errorf("flag over variable gave %d, want 30", got)
+	}
+	if got := parse(t, "--venue-batch=30", "ODDSGRAPH_VENUE_BATCH=nonsense").Venue.Batch; got != 30 {
+		t.Errorf("flag over broken variable gave %d, want 30", got)
+	}
+	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=").Venue.Batch; got != 40 {
+		t.Errorf("an empty variable gave %d, want the default", got)
+	}
+	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=20", "ODDSGRAPH_VENUE_BATCH=21").Venue.Batch; got != 20 {
+		t.Errorf("a repeated variable gave %d, want its first value", got)
+	}
+}
+
+func TestProcessEnvironmentIsNotRead(t *testing.T) {
+	t.Setenv("ODDSGRAPH_VENUE_BATCH", "20")
+	if got := parse(t, "").Venue.Batch; got != 40 {
+		t.Errorf("batch is %d: it came from the environment of the process", got)
+	}
+}
+
+func TestBooleans(t *testing.T) {
+	for args, want := range map[string]bool{"": false, "--demo-control": true, "--demo-control=true": true, "--demo-control=false": false, "--demo-control=1 venue": true} {
+		if got := parse(t, args).Demo.Control; got != want {
+			t.Errorf("%q gives %v, want %v", args, got, want)
+		}
+	}
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	got := problems(t, "--venue-batch=0 --venue-credentials cookie --lisen=:80 --cache-price-fresh=-1s",
+		"ODDSGRAPH_VENUE_TIMEOUT=10", "ODDSGRAPH_MAX_BODY=1EiB", "ODDSGRAPH_VENU_URL=http://secret", "ODDSGRAPH_INTROSPECTION=maybe",
+		"ODDSGRAPH_LISTEN=localhost", "ODDSGRAPH_LOG_LEVEL=loud", "HOME=/", "ODDSGRAPH_ZZZ=1")
+	want := []string{
+		`--lisen is no flag; did you mean --listen?`,
+		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 50`,
+		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "cookie" is not among the choices; want one of query, header, none`,
+		`--cache-price-fresh (ODDSGRAPH_CACHE_PRICE_FRESH): "-1s" is too small; want a duration with its unit (250ms, 1.5s, 2m) from 0s to 24h`,
+		`ODDSGRAPH_LISTEN (--listen): "localhost" is not host:port; want a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080`,
+		`ODDSGRAPH_MAX_BODY (--max-body): "1EiB" cannot be read; want a size (65536, 64KiB, 8MiB) from 1KiB to 64MiB`,
+		`ODDSGRAPH_INTROSPECTION (--introspection): "maybe" cannot be read; want true or false`,
+		`ODDSGRAPH_LOG_LEVEL (--log-level): "loud" is not among the choices; want one of debug, info, warn, error`,
+		`ODDSGRAPH_VENUE_TIMEOUT (--venue-timeout): "10" cannot be read; want a duration with its unit (250ms, 1.5s, 2m) from 1ms to 5m`,
+		`ODDSGRAPH_VENU_URL is no variable of oddsgraph; did you mean ODDSGRAPH_VENUE_URL?`,
+		`ODDSGRAPH_ZZZ is no variable of oddsgraph; see --help for all`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("problems are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestBadValues(t *testing.T) {
+	for _, test := range []struct{ flag, value, wrong string }{
+		{"listen", "", "host:port"},
+		{"listen", "127.0.0.1", "host:port"},
+		{"listen", "127.0.0.1:http", "port"},
+		{"listen", "127.0.0.1:65536", "port"},
+		{"listen", "::1:8080", "host:port"},
+		{"venue-url", "venue.example", "scheme"},
+		{"venue-url", "ws://venue.example", "scheme"},
+		{"venue-url", "http://", "host"},
+		{"venue-url", "http://:80", "host"},
+		{"venue-url", "http://venue:0", "port"},
+		{"venue-url", "http://venue:99999", "port"},
+		{"venue-url", "http://venue/?", "query"},
+		{"venue-url", "http://venue/?a=b", "query"},
+		{"venue-url", "http://venue/#a", "fragment"},
+		{"venue-url", "http://ve nue", "URL"},
+		{"stream-url", "https://venue.example/ws", "scheme"},
+		{"stream-url", "wss:///ws", "host"},
+		{"venue-batch", "51", "large"},
+		{"venue-batch", "4.5", "read"},
+		{"venue-batch", "", "read"},
+		{"venue-in-flight", "0", "small"},
+		{"venue-timeout", "0s", "small"},
+		{"venue-max-body", "8 mib", "read"},
+		{"venue-max-body", "-1", "read"},
+		{"venue-max-body", "9223372036854775807GiB", "read"},
+		{"venue-max-body", "1", "small"},
+		{"cache-user-fresh", "25h", "large"},
+		{"cache-price-stale", "-1ns", "small"},
+		{"cache-price-size", "0", "small"},
+		{"demo-markets", "0", "small"},
+		{"demo-seed", "-1", "small"},
+		{"log-format", "JSON", "choices"},
+		{"log-level", "INFO", "choices"},
+		{"introspection", "si", "read"},
+	} {
+		_, err := config.Parse([]string{"--" + test.flag + "=" + test.value}, nil, io.Discard)
+		if err == nil {
+			t.Errorf("--%s=%s was taken", test.flag, test.value)
+			continue
+		}
+		got := strings.Split(err.Error(), "\n")
+		if len(got) != 1 || !strings.HasPrefix(got[0], "--"+test.flag+" (ODDSGRAPH_") || !strings.Contains(got[0], test.wrong) || !strings.Contains(got[0], "; want ") {
+			t.Errorf("--%s=%s gives %q, want one problem that says %q and what is right", test.flag, test.value, got, test.wrong)
+		}
+	}
+}
+
+func TestGoodValues(t *testing.T) {
+	for _, args := range []string{
+		"--listen=:0", "--listen=[::1]:80", "--listen=example.org:65535",
+		"--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/", "--venue-url=http://u:p@venue",
+		"--stream-url=ws://venue/ws", "--stream-url=wss://venue:443/ws?key=a",
+		"--cache-price-fresh=0s", "--cache-market-stale=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",
+	} {
+		parse(t, args)
+	}
+	for text, want := range map[string]config.Bytes{"1024": 1024, "64KiB": 1 << 16, "1MB": 1e6, "2MiB": 2 << 20, "2048B": 2048, "50kB": 50_000, "1GiB": 1 << 30} {
+		c, err := config.Parse([]string{"--venue-max-body=" + text}, nil, io.Discard)
+		if want > 256<<20 {
+			if err == nil {
+				t.Errorf("%s was taken", text)
+			}
+			continue
+		}
+		if err != nil || c.Venue.MaxBody != want {
+			t.Errorf("%s: %v, %v; want %d", text, c, err, want)
+		}
+	}
+	for b, want := range map[config.Bytes]string{0: "0", 1: "1", 1536: "1536", 1 << 10: "1KiB", 3 << 20: "3MiB", 1 << 30: "1GiB"} {
+		if b.String() != want {
+			t.Errorf("%d prints as %s, want %s", int64(b), b, want)
+		}
+	}
+}
+
+func TestStructuralErrors(t *testing.T) {
+	for args, want := range map[string]string{
+		"nonsense":                     "nonsense",
+		"serve nonsense":               "nonsense",
+		"--listen":                     "--listen",
+		"--listen --demo-control":      "--listen",
+		"--no-such thing serve":        "--no-such",
+		"--no-such serve":              "--no-such",
+		"-x":                           "-x",
+		"healthcheck --listen=:0":      "--listen",
+		"healthcheck --listen=[::1]:0": "--listen",
+	} {
+		got := problems(t, args)
+		if len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%q gives %q, want one problem with %s", args, got, want)
+		}
+	}
+	// What kong cannot go on from still comes together with the environment's problems.
+	if got := problems(t, "nonsense --venue-batch=0", "ODDSGRAPH_VENUE_TIMEOUT=x", "ODDSGRAPH_NO=1"); len(got) < 3 {
+		t.Errorf("problems are %q, want those of the environment too", got)
+	}
+}
+
+func TestCommandsWithoutConfiguration(t *testing.T) {
+	for _, command := range []string{"schema", "version"} {
+		parse(t, command, "ODDSGRAPH_LISTEN=broken", "ODDSGRAPH_UNKNOWN=1")
+	}
+	for _, command := range []string{"serve", "venue", "healthcheck"} {
+		if got := problems(t, command, "ODDSGRAPH_LISTEN=broken", "ODDSGRAPH_UNKNOWN=1"); len(got) != 2 {
+			t.Errorf("%s has the problems %q, want two", command, got)
+		}
+	}
+}
+
+// TestPlatformVariables holds what Kubernetes and Docker set in every container beside a service called oddsgraph.
+func TestPlatformVariables(t *testing.T) {
+	parse(t, "",
+		"ODDSGRAPH_SERVICE_HOST=10.0.0.1", "ODDSGRAPH_SERVICE_PORT=8080", "ODDSGRAPH_SERVICE_PORT_HTTP=8080", "ODDSGRAPH_PORT=tcp://10.0.0.1:8080",
+		"ODDSGRAPH_PORT_8080_TCP=tcp://10.0.0.1:8080", "ODDSGRAPH_PORT_8080_TCP_PROTO=tcp", "ODDSGRAPH_PORT_8080_TCP_PORT=8080",
+		"ODDSGRAPH_PORT_8080_TCP_ADDR=10.0.0.1", "ODDSGRAPH_DEMO_SERVICE_HOST=10.0.0.2")
+	for _, name := range []string{"ODDSGRAPH_PORT=8080", "ODDSGRAPH_HOST=a", "ODDSGRAPH_PORT_80=1"} {
+		if got := problems(t, "", name); len(got) != 1 {
+			t.Errorf("%s gives %q, want one problem", name, got)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range []string{"--help", "venue --help", "--help --nonsense", "--venue-batch=0 --help"} {
+		var out bytes.Buffer
+		c, err := config.Parse(strings.Fields(args), []string{"ODDSGRAPH_LISTEN=broken"}, &out)
+		if c != nil || !errors.Is(err, config.ErrHelp) {
+			t.Errorf("%q gives %v, %v; want ErrHelp", args, c, err)
+		}
+		for _, want := range []string{"oddsgraph", "--venue-url", "$ODDSGRAPH_CACHE_NOT_FOUND_FRESH"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the help of %q lacks %s:\n%s", args, want, out.String())
+			}
+		}
+	}
+}
+
+func TestRedaction(t *testing.T) {
+	const secret = "hunter2"
+	c := parse(t, "--venue-url=https://user:"+secret+"@venue.example/base --stream-url=wss://"+secret+"@venue.example/ws?key="+secret)
+	var logged bytes.Buffer
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("starting", "config", *c)
+	for name, text := range map[string]string{
+		"String": c.String(), "%v": fmt.Sprint(c), "%+v": fmt.Sprintf("%+v", *c), "%#v": fmt.Sprintf("%#v %#v", c, *c), "slog": logged.String(),
+	} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s shows the secret:\n%s", name, text)
+		}
+		if !strings.Contains(text, "https://venue.example/base") || !strings.Contains(text, "wss://venue.example/ws") {
+			t.Errorf("%s hides the addresses too:\n%s", name, text)
+		}
+	}
+	for _, bad := range []string{"--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--stream-url=" + "%zz" + secret} {
+		if got := problems(t, bad); strings.Contains(got[0], secret) {
+			t.Errorf("the problem shows the secret: %s", got[0])
+		}
+	}
+}
+
+func TestHealthcheckURL(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:8080":  "http://127.0.0.1:8080/healthz",
+		":8080":           "http://127.0.0.1:8080/healthz",
+		"0.0.0.0:80":      "http://127.0.0.1:80/healthz",
+		"[::]:80":         "http://[::1]:80/healthz",
+		"[fe80::1]:80":    "http://[fe80::1]:80/healthz",
+		"example.org:443": "http://example.org:443/healthz",
+	} {
+		if got := parse(t, "--listen="+listen).HealthcheckURL(); got != want {
+			t.Errorf("%s is asked at %s, want %s", listen, got, want)
+		}
+	}
+}
+
+// TestReference fails when docs/configuration.md is stale; go test ./internal/config -update rewrites it.
+func TestReference(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "configuration.md")
+	var want bytes.Buffer
+	if err := config.Reference(&want); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%s is stale: run make generate", path)
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(config.Default().String()), "\n") {
+		name, _, _ := strings.Cut(line, "=")
+		if !strings.Contains(want.String(), "`"+name+"`") {
+			t.Errorf("the reference lacks %s", name)
+		}
+	}
+}

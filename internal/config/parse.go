@@ -1,0 +1,278 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+const prefix = "ODDSGRAPH_"
+
+// grammar is Config with the subcommands around it.
+type grammar struct {
+	Config `kong:"embed"`
+
+	Serve       struct{} `cmd:"" default:"1" help:"Serve GraphQL (the default command)."`
+	Venue       struct{} `cmd:"" help:"Run the demo venue alone."`
+	Schema      struct{} `cmd:"" help:"Print the GraphQL schema."`
+	Version     struct{} `cmd:"" help:"Print the version."`
+	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 when it is not."`
+}
+
+var groups = kong.Groups{
+	"server": "Server",
+	"log":    "Log",
+	"venue":  "Venue",
+	"cache":  "Cache",
+	"demo":   "Demo venue",
+}
+
+// parser is one run of Parse. Values that cannot be read are collected rather than returned to kong, which would stop
+// at the first.
+type parser struct {
+	out      io.Writer
+	names    []string          // of the set variables with our prefix, in their order
+	values   map[string]string // of the same variables
+	fromEnv  map[*kong.Value]bool
+	helped   bool
+	problems []error
+}
+
+func newParser(environ []string, out io.Writer) *parser {
+	p := &parser{out: out, values: map[string]string{}, fromEnv: map[*kong.Value]bool{}}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if _, repeated := p.values[name]; repeated || value == "" || !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		p.names = append(p.names, name)
+		p.values[name] = value
+	}
+	return p
+}
+
+func (p *parser) parse(args []string) (*Config, error) {
+	g := &grammar{}
+	k, err := p.kong(g)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err := k.Parse(p.dropUnknownFlags(k, args))
+	if p.helped {
+		return nil, ErrHelp
+	}
+	if err != nil {
+		p.problems = append(p.problems, err)
+		// Kong gave up before it came to the environment: read that for its own problems, so that they are told too.
+		_, _ = k.Parse(nil)
+	} else {
+		g.Command = Command(ctx.Command())
+	}
+	if g.Command != CommandSchema && g.Command != CommandVersion {
+		p.checkNames(k)
+	}
+	if g.Command == CommandHealthcheck && strings.HasSuffix(g.Listen, ":0") {
+		p.report(flagOf(k, "listen").Value, g.Listen, errors.New("is no address to ask for health"), "the port that the server listens on")
+	}
+	if len(p.problems) > 0 {
+		return nil, errors.Join(p.problems...)
+	}
+	return &g.Config, nil
+}
+
+// kong builds the command line of g around p.
+func (p *parser) kong(g *grammar) (*kong.Kong, error) {
+	return kong.New(g,
+		kong.Name("oddsgraph"),
+		kong.Description("One GraphQL endpoint in front of a prediction-market venue."),
+		kong.Writers(p.out, p.out),
+		kong.Exit(func(int) { p.helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.ValueFormatter(func(v *kong.Value) string {
+			if v.Flag == nil || v.Flag.Name == "help" {
+				return v.Help
+			}
+			return fmt.Sprintf("%s %s. $%s", v.Help, takes(v), variable(v.Flag.Name))
+		}),
+		groups,
+		kong.Resolvers(kong.ResolverFunc(p.resolve)),
+		kong.KindMapper(reflect.Int, decoder{p, integers}),
+		kong.KindMapper(reflect.Int64, decoder{p, longs}),
+		kong.KindMapper(reflect.String, decoder{p, texts}),
+		kong.KindMapper(reflect.Bool, boolDecoder{decoder{p, booleans}}),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), decoder{p, durations}),
+		kong.TypeMapper(reflect.TypeFor[Bytes](), decoder{p, sizes}),
+		kong.TypeMapper(reflect.TypeFor[slog.Level](), decoder{p, logLevels}),
+	)
+}
+
+// resolve looks a flag that was not given up in the environment.
+func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if c := Command(ctx.Command()); c == CommandSchema || c == CommandVersion {
+		return nil, nil
+	}
+	value, ok := p.values[variable(flag.Name)]
+	if !ok || flag.Name == "help" {
+		return nil, nil
+	}
+	p.fromEnv[flag.Value] = true
+	return value, nil
+}
+
+// decoder is the kong mapper of one kind of value.
+type decoder struct {
+	p *parser
+	check
+}
+
+// Decode implements kong.Mapper.
+func (d decoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("a value")
+	if err != nil {
+		return err
+	}
+	s := token.String()
+	v, err := d.read(ctx.Value.Tag, s)
+	if err != nil {
+		d.p.report(ctx.Value, s, err, d.want(ctx.Value.Tag))
+		return nil
+	}
+	target.Set(reflect.ValueOf(v).Convert(target.Type()))
+	return nil
+}
+
+// boolDecoder lets a flag stand without a value.
+type boolDecoder struct{ decoder }
+
+// IsBool implements kong.BoolMapper.
+func (boolDecoder) IsBool() bool { return true }
+
+// Decode implements kong.Mapper.
+func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		target.SetBool(true)
+		return nil
+	}
+	return d.decoder.Decode(ctx, target)
+}
+
+// report adds a problem with the text s of v. It names first what the user wrote: the variable or the flag.
+func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
+	first, second := "--"+v.Name, variable(v.Name)
+	if p.fromEnv[v] {
+		first, second = second, first
+	}
+	if isURL(v) {
+		s = redactURL(s)
+	}
+	p.problems = append(p.problems, fmt.Errorf("%s (%s): %q %w; want %s", first, second, s, wrong, want))
+}
+
+// dropUnknownFlags reports flags that do not exist and returns the other arguments, so that kong goes on.
+func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
+	known := flagNames(k)
+	kept := make([]string, 0, len(args))
+	for i := 0; i < len(args); i++ {
+		name, _, hasValue := strings.Cut(args[i], "=")
+		if args[i] == "--" {
+			return append(kept, args[i:]...)
+		}
+		if !strings.HasPrefix(name, "--") || slices.Contains(known, name[2:]) {
+			kept = append(kept, args[i])
+			continue
+		}
+		p.problems = append(p.problems, fmt.Errorf("%s is no flag%s", name, suggest("--", name[2:], known)))
+		// The next argument is its value, unless it is a flag or a command.
+		if next := i + 1; !hasValue && next < len(args) && !strings.HasPrefix(args[next], "-") && !isCommand(k, args[next]) {
+			i = next
+		}
+	}
+	return kept
+}
+
+// linked matches variables that container platforms set for a service of the name oddsgraph.
+var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
+
+// checkNames reports variables with our prefix that no flag reads.
+func (p *parser) checkNames(k *kong.Kong) {
+	var known []string
+	for _, name := range flagNames(k) {
+		if name != "help" {
+			known = append(known, strings.TrimPrefix(variable(name), prefix))
+		}
+	}
+	for _, name := range p.names {
+		ofPlatform := linked.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(p.values[name], "://")
+		if key := name[len(prefix):]; !slices.Contains(known, key) && !ofPlatform {
+			p.problems = append(p.problems, fmt.Errorf("%s is no variable of oddsgraph%s", name, suggest(prefix, key, known)))
+		}
+	}
+}
+
+// variable is the name of the environment variable of a flag.
+func variable(flag string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func isURL(v *kong.Value) bool {
+	kind := v.Tag.Get("check")
+	return kind == "venue" || kind == "stream"
+}
+
+func isCommand(k *kong.Kong, s string) bool {
+	return slices.ContainsFunc(k.Model.Children, func(n *kong.Node) bool { return n.Name == s })
+}
+
+func flagNames(k *kong.Kong) (names []string) {
+	for _, f := range k.Model.Flags {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func flagOf(k *kong.Kong, name string) *kong.Flag {
+	return k.Model.Flags[slices.IndexFunc(k.Model.Flags, func(f *kong.Flag) bool { return f.Name == name })]
+}
+
+// suggest names what the user may have meant, if anything comes near.
+func suggest(before, name string, known []string) string {
+	best, least := "", len(name)/3+1
+	for _, k := range known {
+		if d := distance(name, k); d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return "; see --help for all"
+	}
+	return "; did you mean " + before + best + "?"
+}
+
+// distance is the number of bytes to insert, delete or replace that leads from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,229 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Bytes is a size in bytes. It is written as a number with or without a unit: 512, 64KiB, 8MiB, 1GiB; kB, MB and GB are
+// powers of 1000.
+type Bytes int64
+
+var units = []struct {
+	name string
+	size int64
+}{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
+}
+
+// String returns the size in the greatest binary unit that leaves a whole number.
+func (b Bytes) String() string {
+	for _, u := range units[:3] {
+		if b != 0 && int64(b)%u.size == 0 {
+			return strconv.FormatInt(int64(b)/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+func parseBytes(s string) (Bytes, error) {
+	size := int64(1)
+	for _, u := range units {
+		if number, ok := strings.CutSuffix(s, u.name); ok {
+			s, size = strings.TrimSpace(number), u.size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/size {
+		return 0, errors.New("not a size")
+	}
+	return Bytes(n * size), nil
+}
+
+func parseInt[T int | int64](s string) (T, error) {
+	n, err := strconv.ParseInt(s, 10, strconv.IntSize)
+	return T(n), err
+}
+
+// check reads the text of one value; its error says what is wrong. want says what would be right in a sentence, takes
+// in a table.
+type check struct {
+	read  func(tag *kong.Tag, s string) (any, error)
+	want  func(tag *kong.Tag) string
+	takes func(tag *kong.Tag) string
+}
+
+// ranged is the check of a value between the tags min and max, both included.
+func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
+	return check{
+		read: func(tag *kong.Tag, s string) (any, error) {
+			v, err := read(s)
+			if err != nil {
+				return nil, errors.New("cannot be read")
+			}
+			lo, err1 := read(tag.Get("min"))
+			hi, err2 := read(tag.Get("max"))
+			switch {
+			case err1 != nil || err2 != nil:
+				return nil, fmt.Errorf("has no limits to be checked against: min %q, max %q", tag.Get("min"), tag.Get("max"))
+			case v < lo:
+				return nil, errors.New("is too small")
+			case v > hi:
+				return nil, errors.New("is too large")
+			}
+			return v, nil
+		},
+		want: func(tag *kong.Tag) string {
+			return fmt.Sprintf("%s from %s to %s", noun, tag.Get("min"), tag.Get("max"))
+		},
+		takes: func(tag *kong.Tag) string { return tag.Get("min") + " to " + tag.Get("max") },
+	}
+}
+
+var (
+	integers  = ranged("a number", parseInt[int])
+	longs     = ranged("a number", parseInt[int64])
+	durations = ranged("a duration with its unit (250ms, 1.5s, 2m)", time.ParseDuration)
+	sizes     = ranged("a size (65536, 64KiB, 8MiB)", parseBytes)
+	booleans  = check{read: readBool, want: wantBool, takes: wantBool}
+	logLevels = check{read: readLevel, want: wantText, takes: takesText}
+	texts     = check{read: readText, want: wantText, takes: takesText}
+)
+
+func wantBool(*kong.Tag) string { return "true or false" }
+
+func readBool(_ *kong.Tag, s string) (any, error) {
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	return b, nil
+}
+
+func readLevel(tag *kong.Tag, s string) (any, error) {
+	if _, err := readText(tag, s); err != nil {
+		return nil, err
+	}
+	var l slog.Level
+	err := l.UnmarshalText([]byte(s))
+	return l, err
+}
+
+// readText reads a string by its tag check or oneof. A string without either is taken as it is.
+func readText(tag *kong.Tag, s string) (any, error) {
+	switch tag.Get("check") {
+	case "listen":
+		_, port, err := net.SplitHostPort(s)
+		if err != nil {
+			return nil, errors.New("is not host:port")
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return nil, errors.New("has no valid port")
+		}
+	case "venue":
+		u, err := readURL(s, "http", "https")
+		if err != nil {
+			return nil, err
+		}
+		if u != nil && (u.RawQuery != "" || u.ForceQuery) {
+			return nil, errors.New("has a query")
+		}
+	case "stream":
+		if _, err := readURL(s, "ws", "wss"); err != nil {
+			return nil, err
+		}
+	default:
+		choices := tag.Get("oneof")
+		if choices == "" {
+			return s, nil
+		}
+		for choice := range strings.SplitSeq(choices, ",") {
+			if s == choice {
+				return s, nil
+			}
+		}
+		return nil, errors.New("is not among the choices")
+	}
+	return s, nil
+}
+
+func wantText(tag *kong.Tag) string {
+	switch tag.Get("check") {
+	case "listen":
+		return "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080"
+	case "venue":
+		return "an http:// or https:// URL with a host and without query and fragment, or nothing"
+	case "stream":
+		return "a ws:// or wss:// URL with a host and without fragment, or nothing"
+	}
+	return "one of " + strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
+}
+
+func takesText(tag *kong.Tag) string {
+	switch tag.Get("check") {
+	case "listen":
+		return "host:port"
+	case "venue":
+		return "http:// or https:// URL"
+	case "stream":
+		return "ws:// or wss:// URL"
+	}
+	return strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
+}
+
+// readURL returns nil for an empty text. Its errors never quote the URL.
+func readURL(s string, schemes ...string) (*url.URL, error) {
+	if s == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, errors.New("is not a URL")
+	}
+	known := false
+	for _, scheme := range schemes {
+		known = known || u.Scheme == scheme
+	}
+	switch {
+	case !known:
+		return nil, errors.New("has the wrong scheme")
+	case u.Hostname() == "":
+		return nil, errors.New("has no host")
+	case u.Fragment != "":
+		return nil, errors.New("has a fragment")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, errors.New("has no valid port")
+		}
+	}
+	return u, nil
+}
+
+// redactURL returns s without user info, query and fragment. What is no URL is not shown at all, since nobody knows
+// where its secrets are.
+func redactURL(s string) string {
+	if s == "" {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Opaque != "" {
+		return "[not a URL]"
+	}
+	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		return s
+	}
+	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return clean.String()
+}
