@@ -44,7 +44,7 @@ type Config struct {
 	Log   Log   `embed:"" prefix:"log-" group:"log"`
 	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
 
-	StreamURL string `check:"stream" group:"venue" help:"The venue's WebSocket, ws:// or wss://; empty leaves the stream off."`
+	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"The venue's WebSocket, ws:// or wss://; empty leaves the stream off."`
 
 	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
@@ -58,7 +58,7 @@ type Log struct {
 
 // Venue says which venue is asked and how.
 type Venue struct {
-	URL         string        `name:"url" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
+	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
 	Credentials string        `default:"query" oneof:"query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, its body included."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`

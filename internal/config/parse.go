@@ -100,7 +100,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 			if v.Flag == nil || v.Flag.Name == "help" {
 				return v.Help
 			}
-			return fmt.Sprintf("%s %s. $%s", v.Help, takes(v), variable(v.Flag.Name))
+			return fmt.Sprintf("%s (%s; $%s)", v.Help, takes(v), variable(v.Flag.Name))
 		}),
 		groups,
 		kong.Resolvers(kong.ResolverFunc(p.resolve)),
