@@ -1,0 +1,91 @@
+package telemetry
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+)
+
+type requestIDKey struct{}
+
+// WithRequestID returns a context whose log lines carry id.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID returns the id of the request that ctx belongs to, or "".
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// NewRequestID returns 26 random letters and digits; nobody can guess the next one.
+func NewRequestID() string { return rand.Text() }
+
+// NewLogger returns a logger that writes lines of JSON when format is "json", of key=value otherwise. It redacts by the
+// names of attributes and groups (credentials, authorization, apiKey, secret, passphrase, password, token, cookie, …,
+// without case) and by shape in every text, the message and errors included. It adds request_id from the context.
+func NewLogger(w io.Writer, level slog.Level, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
+	var h slog.Handler
+	if format == "json" {
+		h = slog.NewJSONHandler(w, options)
+	} else {
+		h = slog.NewTextHandler(w, options)
+	}
+	return slog.New(RequestIDHandler(h))
+}
+
+// RequestIDHandler returns a handler that gives each record of a request the attribute request_id, outside of all
+// groups, and passes it to h.
+func RequestIDHandler(h slog.Handler) slog.Handler { return &idHandler{h: h, root: h} }
+
+// idHandler keeps the way from root to h, since an id must be added before the first group is opened.
+type idHandler struct {
+	h, root slog.Handler
+	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
+	grouped bool
+}
+
+// Enabled implements slog.Handler.
+func (i *idHandler) Enabled(ctx context.Context, l slog.Level) bool { return i.h.Enabled(ctx, l) }
+
+// Handle implements slog.Handler.
+func (i *idHandler) Handle(ctx context.Context, r slog.Record) error {
+	id := RequestID(ctx)
+	if id == "" {
+		return i.h.Handle(ctx, r)
+	}
+	a := slog.String("request_id", id)
+	if !i.grouped {
+		r = r.Clone()
+		r.AddAttrs(a)
+		return i.h.Handle(ctx, r)
+	}
+	h := i.root.WithAttrs([]slog.Attr{a})
+	for _, step := range i.way {
+		h = step(h)
+	}
+	return h.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (i *idHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return i.step(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) }, false)
+}
+
+// WithGroup implements slog.Handler.
+func (i *idHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return i
+	}
+	return i.step(func(h slog.Handler) slog.Handler { return h.WithGroup(name) }, true)
+}
+
+func (i *idHandler) step(step func(slog.Handler) slog.Handler, group bool) *idHandler {
+	return &idHandler{
+		h: step(i.h), root: i.root, grouped: i.grouped || group,
+		way: append(i.way[:len(i.way):len(i.way)], step),
+	}
+}

@@ -1,0 +1,152 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+const redacted = "[redacted]"
+
+// secretEndings end the names of what must not be logged, compared without case, '-', '_' and '.'.
+var secretEndings = []string{
+	"credentials", "authorization", "apikey", "secret", "passphrase", "password", "cookie", "cookies", "bearer", "signature",
+}
+
+// secretNames must not be logged either; as endings they would catch innocent names.
+var secretNames = map[string]bool{
+	"token": true, "accesstoken": true, "refreshtoken": true, "bearertoken": true, "authtoken": true, "sessiontoken": true,
+	"idtoken": true, "privatekey": true,
+}
+
+// secretName tells whether a key names a secret. tokenId and similar ids of the venue do not.
+func secretName(key string) bool {
+	var buffer [64]byte
+	folded := buffer[:0]
+	for i := range len(key) {
+		switch c := key[i]; {
+		case c == '-' || c == '_' || c == '.':
+		case c >= 'A' && c <= 'Z':
+			folded = append(folded, c|0x20)
+		default:
+			folded = append(folded, c)
+		}
+	}
+	if secretNames[string(folded)] {
+		return true
+	}
+	for _, ending := range secretEndings {
+		if n := len(folded) - len(ending); n >= 0 && string(folded[n:]) == ending {
+			return true
+		}
+	}
+	return false
+}
+
+const names = `credentials|authorization|api[-_]?key|secret|passphrase|password|cookie|signature|token`
+
+var (
+	urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
+	// query matches a secret parameter where there is no scheme before it: /api/user/orders?credentials=…
+	query = regexp.MustCompile(`(?i)([?&](?:[a-z_-]*(?:` + names + `))=)[^\s"'&]*`)
+	// field matches a secret member of a JSON text, escaped one that of a JSON text within quotes, member that of a
+	// struct or a map as fmt prints it.
+	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)"(?:[^"\\]|\\.)+"`)
+	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
+	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
+	// scheme matches the value of an Authorization header.
+	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
+)
+
+// redactText returns s without what looks like a secret: user info of URLs, their queries when they hold a secret
+// parameter or came with user info, secret parameters and members by their names, and Authorization values.
+func redactText(s string) string {
+	if strings.Contains(s, "://") {
+		s = urls.ReplaceAllStringFunc(s, redactURL)
+	}
+	if strings.ContainsRune(s, '=') {
+		s = query.ReplaceAllString(s, "${1}"+redacted)
+	}
+	if strings.ContainsRune(s, ':') {
+		s = field.ReplaceAllString(s, `${1}"`+redacted+`"`)
+		s = escaped.ReplaceAllString(s, "${1}"+redacted+"${2}")
+		s = member.ReplaceAllString(s, "${1}"+redacted)
+	}
+	if strings.ContainsRune(s, ' ') {
+		s = scheme.ReplaceAllString(s, "${1} "+redacted)
+	}
+	return s
+}
+
+// redactURL returns a URL without its user info, and without its query when that may hold a secret.
+func redactURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		// Nobody knows where its parts begin: keep what comes before any of them.
+		before, _, _ := strings.Cut(s, "://")
+		return before + "://" + redacted
+	}
+	secret := u.User != nil
+	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, _, _ := strings.Cut(part, "=")
+		if unescaped, err := url.QueryUnescape(name); err != nil || secretName(unescaped) || strings.EqualFold(unescaped, "key") {
+			secret = true
+		}
+	}
+	if !secret {
+		return s
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
+}
+
+// redact is a slog ReplaceAttr. groups are the names of the groups that a is in.
+func redact(groups []string, a slog.Attr) slog.Attr {
+	for _, g := range groups {
+		if secretName(g) {
+			return slog.String(a.Key, redacted)
+		}
+	}
+	if secretName(a.Key) {
+		return slog.String(a.Key, redacted)
+	}
+	switch a.Value.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(redactText(a.Value.String()))
+	case slog.KindAny:
+		if text, secret := printed(a.Value.Any()); secret {
+			a.Value = slog.StringValue(text)
+		}
+	}
+	return a
+}
+
+// printed tells whether a secret shows when v is printed by fmt or as JSON, and returns that print without it.
+func printed(v any) (text string, secret bool) {
+	switch v := v.(type) {
+	case nil, slog.Level, *slog.Source:
+		return "", false
+	case []byte:
+		text = string(v)
+	case json.RawMessage:
+		text = string(v)
+	default:
+		text = fmt.Sprintf("%+v", v)
+	}
+	if clean := redactText(text); clean != text {
+		return clean, true
+	}
+	if _, ok := v.(error); ok {
+		return "", false
+	}
+	// Pointers print as addresses, but JSON follows them.
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", false
+	}
+	text = redactText(string(b))
+	return text, text != string(b)
+}
