@@ -1,0 +1,217 @@
+package venue
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// The ways in which the caller's credentials travel to the venue.
+const (
+	// CredentialsQuery sends the JSON object in the query parameter credentials.
+	CredentialsQuery = "query"
+	// CredentialsHeader sends the JSON object, base64, in the header X-Api-Credentials.
+	CredentialsHeader = "header"
+	// CredentialsNone sends nothing and asks for nothing: the venue knows its caller by other means.
+	CredentialsNone = "none"
+)
+
+// The defaults of Config.
+const (
+	DefaultTimeout   = 10 * time.Second
+	DefaultMaxBody   = 8 << 20
+	DefaultMaxIDs    = 40
+	DefaultUserAgent = "oddsgraph"
+)
+
+// Config says where the venue is and how it is asked. The zero value of a field means its default.
+type Config struct {
+	// BaseURL is http or https, with or without a path prefix, without query and user info.
+	BaseURL string
+	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
+	CredentialsMode string
+	// Timeout bounds one HTTP call from dialling to the last byte; the caller's own deadline holds as well.
+	Timeout time.Duration
+	// MaxBody is the greatest size in bytes of an answer after decompression.
+	MaxBody int64
+	// MaxIDs is the greatest number of ids in one list call; longer lists are split.
+	MaxIDs    int
+	UserAgent string
+	// Transport replaces the client's own one, which uses no proxy and bounds connections and header size.
+	Transport http.RoundTripper
+	Clock     market.Clock
+	Observer  Observer
+	Log       *slog.Logger
+}
+
+// Observer is told what the client does. Its methods are called concurrently and must not block.
+type Observer interface {
+	// Call reports one HTTP call. status is 0 when no answer came; outcome is "ok", an error code, or "CANCELLED" when
+	// nobody waited any more.
+	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
+	// Drift reports that an answer was not quite what the contract says; what is one of a bounded set of fixed texts.
+	Drift(endpoint, what string)
+}
+
+// Client asks the venue. It is safe for concurrent use and starts no goroutine that outlives a call, apart from idle
+// connections, which Close ends.
+type Client struct {
+	base      url.URL
+	mode      string
+	timeout   time.Duration
+	maxBody   int64
+	maxIDs    int
+	userAgent string
+	transport http.RoundTripper
+	clock     market.Clock
+	observer  Observer
+	log       *slog.Logger
+
+	// What the venue turned out to know of the list parameters that are not in its own description.
+	marketIDs, marketTokens, spreadTokens capability
+}
+
+// New returns a client of the venue that cfg describes. It does not ask the venue anything.
+func New(cfg Config) (*Client, error) {
+	base, err := parseBase(cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		base:      base,
+		mode:      or(cfg.CredentialsMode, CredentialsQuery),
+		timeout:   or(cfg.Timeout, DefaultTimeout),
+		maxBody:   or(cfg.MaxBody, DefaultMaxBody),
+		maxIDs:    or(cfg.MaxIDs, DefaultMaxIDs),
+		userAgent: or(cfg.UserAgent, DefaultUserAgent),
+		transport: cfg.Transport,
+		clock:     cfg.Clock,
+		observer:  cfg.Observer,
+		log:       cfg.Log,
+	}
+	switch c.mode {
+	case CredentialsQuery, CredentialsHeader, CredentialsNone:
+	default:
+		return nil, fmt.Errorf("venue: the credentials mode is %q, want query, header or none", c.mode)
+	}
+	if c.timeout < 0 || c.maxBody < 0 || c.maxIDs < 0 {
+		return nil, errors.New("venue: timeout, greatest body and greatest number of ids must be positive")
+	}
+	if c.transport == nil {
+		c.transport = newTransport()
+	}
+	if c.clock == nil {
+		c.clock = market.SystemClock{}
+	}
+	if c.observer == nil {
+		c.observer = ignore{}
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// parseBase never quotes its input, which might hold a secret by mistake.
+func parseBase(s string) (url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return url.URL{}, errors.New("venue: the base URL cannot be parsed")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return url.URL{}, errors.New("venue: the base URL must be http or https")
+	case u.Host == "" || u.Hostname() == "":
+		return url.URL{}, errors.New("venue: the base URL has no host")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return url.URL{}, errors.New("venue: the base URL must have no user info, query or fragment")
+	}
+	return url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}, nil
+}
+
+// Close closes idle connections; calls under way are not affected.
+func (c *Client) Close() {
+	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Endpoint is a way of asking the venue that Cost can be asked about.
+type Endpoint uint8
+
+// The endpoints. The two list forms of market-details are endpoints of their own, since a venue may know only one.
+const (
+	EndpointPrices Endpoint = iota
+	EndpointSpreads
+	EndpointBook
+	EndpointPriceHistory
+	EndpointSearch
+	EndpointMarketsByID
+	EndpointMarketsByToken
+	EndpointMarketBySlug
+	EndpointBalance
+	EndpointPositions
+	EndpointOrders
+	EndpointTrades
+	EndpointHistory
+)
+
+var endpoints = [...]struct{ name, path string }{
+	EndpointPrices:         {"prices", "/api/exchange/prices"},
+	EndpointSpreads:        {"spreads", "/api/exchange/spreads"},
+	EndpointBook:           {"orderbook", "/api/exchange/orderbook"},
+	EndpointPriceHistory:   {"price-history", "/api/exchange/price-history"},
+	EndpointSearch:         {"market-search", "/api/exchange/market-search"},
+	EndpointMarketsByID:    {"market-details", "/api/exchange/market-details"},
+	EndpointMarketsByToken: {"market-details", "/api/exchange/market-details"},
+	EndpointMarketBySlug:   {"market-details", "/api/exchange/market-details"},
+	EndpointBalance:        {"balance", "/api/user/balance"},
+	EndpointPositions:      {"positions", "/api/user/positions"},
+	EndpointOrders:         {"orders", "/api/user/orders"},
+	EndpointTrades:         {"trades", "/api/user/trades"},
+	EndpointHistory:        {"history", "/api/user/history"},
+}
+
+// String returns the last segment of the endpoint's path, as errors and the Observer name it.
+func (e Endpoint) String() string { return endpoints[e].name }
+
+// user tells whether the endpoint wants credentials.
+func (e Endpoint) user() bool { return e >= EndpointBalance }
+
+// Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present: it is higher while the
+// venue is known not to know the list form. Extra pages of positions and orders, and the calls by which a refused list
+// is taken apart, are not foreseen.
+func (c *Client) Cost(endpoint Endpoint, keys int) int {
+	switch endpoint {
+	case EndpointPrices:
+		return ceil(keys, c.maxIDs)
+	case EndpointSpreads:
+		return c.spreadTokens.cost(c, keys)
+	case EndpointMarketsByID:
+		return c.marketIDs.cost(c, keys)
+	case EndpointMarketsByToken:
+		return c.marketTokens.cost(c, keys)
+	default:
+		return max(keys, 0)
+	}
+}
+
+func ceil(keys, size int) int { return (max(keys, 0) + size - 1) / size }
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+type ignore struct{}
+
+func (ignore) Call(string, int, int, string, time.Duration) {}
+func (ignore) Drift(string, string)                         {}

@@ -1,0 +1,364 @@
+package venue
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"oddsgraph/internal/market"
+)
+
+// cause is what a call failed of, for the log. Its text is made of fixed words, numbers and the venue's own message
+// with the credentials cut out, so that it can be printed anywhere.
+type cause struct {
+	kind   causeKind
+	status int
+	text   string
+}
+
+type causeKind uint8
+
+const (
+	// causeConnection: no whole answer came.
+	causeConnection causeKind = iota
+	// causeRefused: the venue says that it does not take the request.
+	causeRefused
+	// causeReported: the venue says that it failed, or who the caller is.
+	causeReported
+	// causeShape: the answer is JSON of a form that is not known.
+	causeShape
+	// causeUnreadable: the answer is no JSON.
+	causeUnreadable
+)
+
+// Error returns the text for the log.
+func (c *cause) Error() string {
+	if c.status == 0 {
+		return c.text
+	}
+	return "status " + strconv.Itoa(c.status) + ": " + c.text
+}
+
+// refusesForm tells whether err may mean that the venue does not know the parameter it was asked with.
+func refusesForm(err error) bool {
+	var c *cause
+	return errors.As(err, &c) && (c.kind == causeRefused || c.kind == causeShape)
+}
+
+// sentences are all that a client of the graph reads about a failed call.
+var sentences = map[market.Code]string{
+	market.CodeUnauthenticated:     "the venue refused the credentials",
+	market.CodeForbidden:           "the address does not belong to the credentials",
+	market.CodeRateLimited:         "the venue's rate limit is reached",
+	market.CodeUpstreamUnavailable: "the venue is not available",
+	market.CodeUpstreamTimeout:     "the venue did not answer in time",
+	market.CodeUpstreamBadResponse: "the venue's answer could not be used",
+	market.CodeNotFound:            "the venue does not know it",
+}
+
+const sentenceRefused = "the venue refused the request"
+
+// failed returns the error of a call.
+func failed(e Endpoint, code market.Code, why *cause) *market.Error {
+	sentence := sentences[code]
+	if why.kind == causeRefused && code == market.CodeUpstreamBadResponse {
+		sentence = sentenceRefused
+	}
+	return market.Errorf(code, "%s (%s)", sentence, e).Because(why)
+}
+
+// unknownForm is the error of an answer that is JSON but not of any form that the endpoint is known to answer in.
+func unknownForm(e Endpoint, text string) *market.Error {
+	return failed(e, market.CodeUpstreamBadResponse, &cause{kind: causeShape, text: text})
+}
+
+// badElement is the error of one element of an answer.
+func badElement(e Endpoint, err error) *market.Error {
+	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
+}
+
+// badInput is the error of a request that is not sent.
+func badInput(e Endpoint, what string) *market.Error {
+	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
+}
+
+// orAbsent turns a NOT_FOUND into absence.
+func orAbsent(err error) error {
+	if market.CodeOf(err) == market.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// orBad turns a NOT_FOUND into an error, for what exists even when it is empty.
+func orBad(e Endpoint, err error) error {
+	if market.CodeOf(err) == market.CodeNotFound {
+		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", sentenceRefused, e).Because(errors.Unwrap(err))
+	}
+	return err
+}
+
+// contextFailure is the error of a call that ended with its caller's context.
+func contextFailure(ctx context.Context, e Endpoint) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeConnection, text: "the caller's deadline passed"})
+	}
+	why := context.Cause(ctx)
+	if errors.Is(why, context.Canceled) {
+		return fmt.Errorf("venue: %s: %w", e, why)
+	}
+	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
+}
+
+// connectionFailure is the error of a call that got no whole answer. ctx is the caller's, call is the one with the
+// client's own timeout. Nothing of err is kept but words of ours and system error texts: errors of transports print URLs.
+func connectionFailure(ctx, call context.Context, e Endpoint, err error) error {
+	if ctx.Err() != nil {
+		return contextFailure(ctx, e)
+	}
+	var timeout net.Error
+	if call.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
+		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeConnection, text: "no whole answer within the timeout"})
+	}
+	return failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeConnection, text: describe(err)})
+}
+
+func describe(err error) string {
+	var (
+		number      syscall.Errno
+		dns         *net.DNSError
+		certificate *tls.CertificateVerificationError
+		authority   x509.UnknownAuthorityError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+		op          *net.OpError
+	)
+	switch {
+	case errors.As(err, &number):
+		return "connection: " + number.Error()
+	case errors.As(err, &dns):
+		return "the host name cannot be resolved"
+	case errors.As(err, &certificate), errors.As(err, &authority):
+		return "the venue's certificate is not trusted"
+	case errors.As(err, &record), errors.As(err, &alert):
+		return "no TLS connection"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed before the answer was whole"
+	case errors.As(err, &op):
+		return "the connection failed"
+	}
+	return "the HTTP exchange failed"
+}
+
+// statusFailure is the error of an answer whose status is not 2xx. text is the venue's message, already redacted.
+func (c *Client) statusFailure(e Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
+	why := &cause{kind: causeReported, status: resp.StatusCode, text: text}
+	code := market.CodeUpstreamBadResponse
+	switch s := resp.StatusCode; {
+	case s < 400:
+		why.text = "a redirect, which is never followed"
+	case s == http.StatusUnauthorized && e.user():
+		code = market.CodeUnauthenticated
+	case s == http.StatusForbidden && e.user():
+		code = market.CodeForbidden
+	case s == http.StatusUnauthorized, s == http.StatusForbidden:
+		// Public reads carry no credentials that could be wrong: the venue, or a wall before it, shuts this service out.
+		code = market.CodeUpstreamUnavailable
+	case s == http.StatusNotFound || s == http.StatusGone:
+		// A 404 that is no JSON was not written by the venue: the base URL leads elsewhere.
+		if isJSON {
+			code, why.kind = market.CodeNotFound, causeRefused
+		}
+	case s == http.StatusTooManyRequests:
+		code = market.CodeRateLimited
+	case s == http.StatusRequestTimeout, s == http.StatusGatewayTimeout, s == 522, s == 524:
+		code = market.CodeUpstreamTimeout
+	case s == http.StatusTooEarly, s >= 500:
+		code = market.CodeUpstreamUnavailable
+		if s == http.StatusNotImplemented {
+			why.kind = causeRefused
+		}
+	default:
+		why.kind = causeRefused
+	}
+	err := failed(e, code, why)
+	err.RetryAfter = retryAfter(resp, c.clock.Now())
+	return err
+}
+
+// maxRetryAfter bounds what a venue may ask for.
+const maxRetryAfter = time.Hour
+
+// retryAfter reads seconds or an HTTP date; 0 when there is none, or only of the past.
+func retryAfter(resp *http.Response, now time.Time) time.Duration {
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusTooEarly, http.StatusServiceUnavailable:
+	default:
+		return 0
+	}
+	s := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if t, err := http.ParseTime(s); err == nil {
+		return min(max(t.Sub(now), 0), maxRetryAfter)
+	}
+	seconds, err := strconv.ParseUint(s, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return maxRetryAfter
+	case err != nil:
+		return 0
+	}
+	return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+}
+
+// reportedFailure returns the error that a 2xx answer reports in its body, or nil when it reports none.
+func (c *Client) reportedFailure(e Endpoint, resp *http.Response, body map[string]any, redact func(string) string) *market.Error {
+	success, said := body["success"]
+	if s, ok := success.(string); ok {
+		success = !strings.EqualFold(s, "false")
+	}
+	if !(said && success == false) && !isError(body["error"]) {
+		return nil
+	}
+	code, kind := codeOf(reportedCode(body))
+	err := failed(e, code, &cause{kind: kind, status: resp.StatusCode, text: redact(messageOf(body))})
+	if (code == market.CodeUnauthenticated || code == market.CodeForbidden) && !e.user() {
+		err = failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeReported, status: resp.StatusCode, text: redact(messageOf(body))})
+	}
+	if code == market.CodeRateLimited {
+		limited := *resp
+		limited.StatusCode = http.StatusTooManyRequests
+		err.RetryAfter = retryAfter(&limited, c.clock.Now())
+	}
+	return err
+}
+
+// isError tells whether the value of an error field says that there is one.
+func isError(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v != ""
+	case bool:
+		return v
+	case map[string]any:
+		return len(v) > 0
+	}
+	return false
+}
+
+// reportedCode returns the code of an error body in upper case with underscores.
+func reportedCode(body map[string]any) string {
+	for _, v := range []any{body["code"], inner(body["error"], "code"), body["errorCode"]} {
+		switch v := v.(type) {
+		case string:
+			return strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(v))
+		case json.Number:
+			return v.String()
+		}
+	}
+	return ""
+}
+
+// codeOf maps the code of an error body. A venue that answers 200 and reports a failure without saying which is taken
+// to be out of order, but may as well have meant that it does not take the request.
+func codeOf(reported string) (market.Code, causeKind) {
+	switch reported {
+	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":
+		return market.CodeRateLimited, causeReported
+	case "UNAUTHENTICATED", "UNAUTHORIZED", "INVALID_CREDENTIALS", "MISSING_CREDENTIALS", "INVALID_API_KEY", "401":
+		return market.CodeUnauthenticated, causeReported
+	case "FORBIDDEN", "ACCESS_DENIED", "PERMISSION_DENIED", "403":
+		return market.CodeForbidden, causeReported
+	case "TIMEOUT", "GATEWAY_TIMEOUT", "UPSTREAM_TIMEOUT", "504":
+		return market.CodeUpstreamTimeout, causeReported
+	case "UNAVAILABLE", "SERVICE_UNAVAILABLE", "INTERNAL", "INTERNAL_ERROR", "INTERNAL_SERVER_ERROR", "MAINTENANCE", "500", "502", "503":
+		return market.CodeUpstreamUnavailable, causeReported
+	case "BAD_REQUEST", "INVALID_REQUEST", "INVALID_PARAMETER", "INVALID_PARAMETERS", "INVALID_ARGUMENT", "VALIDATION_ERROR",
+		"BAD_USER_INPUT", "UNSUPPORTED", "NOT_IMPLEMENTED", "400", "405", "422", "501":
+		return market.CodeUpstreamBadResponse, causeRefused
+	case "NOT_FOUND", "404":
+		return market.CodeNotFound, causeRefused
+	}
+	if strings.HasSuffix(reported, "_NOT_FOUND") {
+		return market.CodeNotFound, causeRefused
+	}
+	return market.CodeUpstreamUnavailable, causeRefused
+}
+
+// messageOf returns the text of an error body; it is for the log only and must be redacted first.
+func messageOf(body map[string]any) string {
+	for _, v := range []any{body["error"], inner(body["error"], "message"), body["message"], body["msg"], body["errorMessage"]} {
+		if s, ok := v.(string); ok && s != "" {
+			return s
+		}
+	}
+	return "no message"
+}
+
+func inner(v any, key string) any {
+	m, _ := v.(map[string]any)
+	return m[key]
+}
+
+// maxMessage bounds a text of the venue in a log line.
+const maxMessage = 200
+
+// redactor returns a function that cuts the values of the credentials out of a text of the venue, then shortens it.
+func redactor(credentials *market.Credentials) func(string) string {
+	return func(s string) string {
+		for _, secret := range secretsOf(credentials) {
+			s = strings.ReplaceAll(s, secret, "[redacted]")
+		}
+		if len(s) > maxMessage {
+			cut := maxMessage
+			for cut > 0 && !utf8.RuneStart(s[cut]) {
+				cut--
+			}
+			s = s[:cut] + "…"
+		}
+		return strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return ' '
+			}
+			return r
+		}, s)
+	}
+}
+
+// secretsOf returns every spelling of the credentials that a venue could echo, the longest first.
+func secretsOf(credentials *market.Credentials) []string {
+	if credentials == nil {
+		return nil
+	}
+	wire := credentials.Wire()
+	secrets := spellings(wire)
+	var fields map[string]string
+	if json.Unmarshal([]byte(wire), &fields) == nil {
+		for _, v := range fields {
+			secrets = append(secrets, spellings(v)...)
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
+}
+
+func spellings(s string) []string {
+	quoted, _ := json.Marshal(s)
+	return []string{
+		s, url.QueryEscape(s), url.PathEscape(s), strings.Trim(string(quoted), `"`),
+		base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
+	}
+}

@@ -1,0 +1,96 @@
+package venue
+
+import (
+	"context"
+	"slices"
+
+	"oddsgraph/internal/market"
+)
+
+var fieldVolumeOfPoint = names("volume", "v")
+
+// PriceHistory returns a token's prices on the UTC days from to to, both included, oldest first; nil when the venue does
+// not know the token. Points that cannot be read or lie on other days are left out; an answer that has no other points
+// is UPSTREAM_BAD_RESPONSE. Of several points at one time the venue's last counts.
+func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
+	if err := checkID(EndpointPriceHistory, tokenID); err != nil {
+		return nil, err
+	}
+	if from > to {
+		return nil, badInput(EndpointPriceHistory, "the first day is after the last")
+	}
+	rq := &request{endpoint: EndpointPriceHistory, keys: 1}
+	rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
+	payload, err := c.get(ctx, rq)
+	if err != nil || payload == nil {
+		return nil, orAbsent(err)
+	}
+	var n notes
+	h, err := decodePriceHistory(payload, tokenID, from, to, &n)
+	c.report(EndpointPriceHistory, n)
+	return h, err
+}
+
+func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
+	list, ok := rowsOf(payload, "history", "prices", "points")
+	if !ok {
+		return nil, unknownForm(EndpointPriceHistory, "no list of points")
+	}
+	if id, ok := idOf(fieldTokenID.of(list.page)); ok && id != "" && id != tokenID {
+		return nil, unknownForm(EndpointPriceHistory, "the history of another token")
+	}
+	points, bad := readRows(list.rows, n, readPoint)
+	kept := points[:0]
+	for _, p := range points {
+		if day := market.DateOf(p.Timestamp); day >= from && day <= to {
+			kept = append(kept, p)
+			continue
+		}
+		n.add("point on another day")
+	}
+	if len(kept) == 0 && len(list.rows) > 0 {
+		return nil, unknownForm(EndpointPriceHistory, whyEmpty(bad))
+	}
+	// The sort is stable, so the last of several points at one time stays the venue's last.
+	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
+	last := kept[:0]
+	for _, p := range kept {
+		if i := len(last) - 1; i >= 0 && last[i].Timestamp.Equal(p.Timestamp) {
+			last[i] = p
+			continue
+		}
+		last = append(last, p)
+	}
+	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last}, nil
+}
+
+func readPoint(r *row) market.PricePoint {
+	return market.PricePoint{Timestamp: r.instant(fieldTimestamp), Price: r.price(fieldPrice), Volume: r.decimal(fieldVolumeOfPoint)}
+}
+
+// readRows reads a list whose bad rows cost only themselves; their errors are returned beside the good ones.
+func readRows[T any](list []any, n *notes, read func(*row) T) (good []T, bad []error) {
+	good = make([]T, 0, len(list))
+	for _, v := range list {
+		r := newRow(v, n)
+		var value T
+		if r.err == nil {
+			value = read(r)
+		}
+		if r.err != nil {
+			n.add("bad row")
+			bad = append(bad, r.err)
+			continue
+		}
+		good = append(good, value)
+	}
+	return good, bad
+}
+
+// whyEmpty says why nothing is left of a list that had rows.
+func whyEmpty(bad []error) string {
+	if len(bad) > 0 {
+		return "every row is bad: " + bad[0].Error()
+	}
+	return "every row is of something else than was asked for"
+}

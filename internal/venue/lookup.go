@@ -1,0 +1,312 @@
+package venue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+const (
+	// parallel is the greatest number of calls that one read makes at a time.
+	parallel = 4
+	// relearn is how long the client asks one by one before it tries the list form again.
+	relearn = 10 * time.Minute
+	// maxExtra bounds the calls by which one refused list is taken apart.
+	maxExtra = 16
+)
+
+// capability is what the venue turned out to know of a list parameter. It is safe for concurrent use.
+type capability struct {
+	// confirmed is set when a list was answered with what it asked for.
+	confirmed atomic.Bool
+	// refusedUntil is the time, in nanoseconds since 1970, until which the parameter is not used.
+	refusedUntil atomic.Int64
+}
+
+func (p *capability) lists(now time.Time) bool { return now.UnixNano() >= p.refusedUntil.Load() }
+
+func (p *capability) refuse(now time.Time) {
+	p.confirmed.Store(false)
+	p.refusedUntil.Store(now.Add(relearn).UnixNano())
+}
+
+func (p *capability) cost(c *Client, keys int) int {
+	if !p.lists(c.clock.Now()) {
+		return max(keys, 0)
+	}
+	return ceil(keys, c.maxIDs)
+}
+
+// answers is what one answer says about the ids that were asked for.
+type answers[T any] struct {
+	of map[string]market.Result[*T]
+	// lost tells that a bad element could not be attributed, so that a missing id may have been in it.
+	lost bool
+	// foreign tells that the answer was about other ids as well.
+	foreign bool
+}
+
+func newAnswers[T any](n int) answers[T] {
+	return answers[T]{of: make(map[string]market.Result[*T], n)}
+}
+
+// lookup is a way of reading several things by their ids.
+type lookup[T any] struct {
+	endpoint Endpoint
+	// list and single are the parameters for several ids and for one.
+	list, single string
+	// learned is nil when the venue's own description has the list parameter.
+	learned *capability
+	// lone uses the single form for one id; else the list form is tried first even then.
+	lone bool
+	// decode reads an answer for the ids that were asked for.
+	decode func(payload any, asked []string, n *notes) (answers[T], error)
+}
+
+// all reads the given ids: one result an id, in their order. Refused ids and bad elements cost their own result. The
+// error is that of the calls, and not nil only when every call failed; the results say so too.
+func (l *lookup[T]) all(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
+	results := make([]market.Result[*T], len(ids))
+	keys := make([]string, 0, len(ids))
+	at := make(map[string]int, len(ids))
+	for i, id := range ids {
+		if err := checkID(l.endpoint, id); err != nil {
+			results[i].Err = err
+			continue
+		}
+		if _, repeated := at[id]; !repeated {
+			at[id] = len(keys)
+			keys = append(keys, id)
+		}
+	}
+	answered := make([]market.Result[*T], len(keys))
+	err := l.batches(ctx, c, keys, answered)
+	for i, id := range ids {
+		if results[i].Err == nil {
+			results[i] = answered[at[id]]
+		}
+	}
+	return results, err
+}
+
+// batches cuts the keys to the length of a list call.
+func (l *lookup[T]) batches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
+	if l.learned != nil && !l.learned.lists(c.clock.Now()) {
+		return l.oneByOne(ctx, c, keys, out)
+	}
+	errs := make([]error, ceil(len(keys), c.maxIDs))
+	each(len(errs), func(i int) {
+		from, to := i*c.maxIDs, min((i+1)*c.maxIDs, len(keys))
+		errs[i] = l.batch(ctx, c, keys[from:to], out[from:to])
+	})
+	return allFailed(errs)
+}
+
+// batch asks for at most as many keys as one list call takes.
+func (l *lookup[T]) batch(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
+	if len(keys) == 1 && l.lone {
+		return l.ask(ctx, c, l.single, keys, out).err
+	}
+	if l.learned == nil || l.learned.confirmed.Load() {
+		d := dissection{extra: maxExtra}
+		err := l.known(ctx, c, keys, out, &d)
+		if l.learned != nil && d.refused && !d.listed {
+			l.learned.confirmed.Store(false)
+		}
+		return err
+	}
+	got := l.ask(ctx, c, l.list, keys, out)
+	switch {
+	case got.err == nil && got.hits > 0:
+		l.learned.confirmed.Store(true)
+		return nil
+	case got.err != nil && !refusesForm(got.err), got.lost:
+		return got.err
+	}
+	return l.learn(ctx, c, keys, out, got.err)
+}
+
+// maxProbes is the number of single calls that must fail, or find nothing either, before the list's answer is believed.
+const maxProbes = 2
+
+// learn finds out by single calls whether a list was refused, or answered without one of the ids (listErr is nil then),
+// for its form or for the ids in it. out holds the list's answer. A venue that fails altogether costs two calls more.
+func (l *lookup[T]) learn(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
+	for i, failures := 0, 0; i < len(keys); i++ {
+		got := l.ask(ctx, c, l.single, keys[i:i+1], out[i:i+1])
+		if got.err != nil {
+			if failures++; failures == maxProbes || i == len(keys)-1 {
+				return got.err
+			}
+			continue
+		}
+		if listErr == nil && out[i].Value == nil && out[i].Err == nil {
+			if i+1 == maxProbes {
+				return nil
+			}
+			continue
+		}
+		_ = l.oneByOne(ctx, c, keys[i+1:], out[i+1:])
+		break
+	}
+	if proves(out) {
+		l.learned.refuse(c.clock.Now())
+		c.log.Info("the venue does not know a list parameter and is asked one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
+	}
+	return nil
+}
+
+// proves tells whether results of single calls show that the list that was asked for before should have been answered:
+// something is there, and no id is such that the venue refuses it.
+func proves[T any](results []market.Result[*T]) bool {
+	hits := 0
+	for _, r := range results {
+		if r.Err != nil && refusesForm(r.Err) {
+			return false
+		}
+		if r.Value != nil {
+			hits++
+		}
+	}
+	return hits > 0
+}
+
+// dissection is how a refused list is taken apart.
+type dissection struct {
+	// extra is the number of calls that may still be made.
+	extra int
+	// refused and listed tell whether lists of more than one key were refused and answered.
+	refused, listed bool
+}
+
+// known asks with a list parameter that the venue is known to know. A refusal is then for one of the ids, and halving
+// the list keeps that id from costing the others their answer.
+func (l *lookup[T]) known(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *dissection) error {
+	parameter := l.list
+	if len(keys) == 1 && l.lone {
+		parameter = l.single
+	}
+	got := l.ask(ctx, c, parameter, keys, out)
+	if len(keys) == 1 {
+		return got.err
+	}
+	d.listed = d.listed || got.err == nil
+	if got.err == nil || !refusesForm(got.err) {
+		return got.err
+	}
+	d.refused = true
+	if d.extra < 2 || !refusesIDs(got.err) {
+		return got.err
+	}
+	d.extra -= 2
+	half := len(keys) / 2
+	return allFailed([]error{
+		l.known(ctx, c, keys[:half], out[:half], d),
+		l.known(ctx, c, keys[half:], out[half:], d),
+	})
+}
+
+// refusesIDs tells whether err may be for one of the ids in a list.
+func refusesIDs(err error) bool {
+	var why *cause
+	return errors.As(err, &why) && why.kind == causeRefused
+}
+
+// oneByOne asks for each key in a call of its own. After the venue's rate limit was met no further call is made.
+func (l *lookup[T]) oneByOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
+	errs := make([]error, len(keys))
+	var limited atomic.Pointer[market.Error]
+	each(len(keys), func(i int) {
+		if e := limited.Load(); e != nil {
+			out[i], errs[i] = market.Result[*T]{Err: e}, e
+			return
+		}
+		errs[i] = l.ask(ctx, c, l.single, keys[i:i+1], out[i:i+1]).err
+		var e *market.Error
+		if errors.As(errs[i], &e) && e.Code == market.CodeRateLimited {
+			limited.Store(e)
+		}
+	})
+	return allFailed(errs)
+}
+
+// asked is how one call went.
+type asked struct {
+	// err is the call's own error, not that of an element.
+	err error
+	// hits is the number of keys that the answer had something for, be it bad.
+	hits int
+	// lost tells that there was a bad element that could not be attributed to a key.
+	lost bool
+}
+
+// ask makes one call and writes a result for each key.
+func (l *lookup[T]) ask(ctx context.Context, c *Client, parameter string, keys []string, out []market.Result[*T]) asked {
+	rq := &request{endpoint: l.endpoint, keys: len(keys)}
+	rq.query.list(parameter, keys)
+	payload, err := c.get(ctx, rq)
+	if len(keys) == 1 && (parameter == l.single || l.learned.confirmed.Load()) {
+		if market.CodeOf(err) == market.CodeNotFound || err == nil && payload == nil {
+			out[0] = market.Result[*T]{}
+			return asked{}
+		}
+	}
+	var n notes
+	var got answers[T]
+	if err == nil {
+		if got, err = l.decode(payload, keys, &n); err == nil && len(got.of) == 0 && got.foreign {
+			err = unknownForm(l.endpoint, "the answer is about other ids")
+		}
+	}
+	c.report(l.endpoint, n)
+	if err != nil {
+		err = orBad(l.endpoint, err)
+		for i := range out {
+			out[i] = market.Result[*T]{Err: err}
+		}
+		return asked{err: err}
+	}
+	for i, key := range keys {
+		r, ok := got.of[key]
+		if !ok && got.lost {
+			r.Err = badElement(l.endpoint, errors.New("an element without a readable id may have been this one"))
+		}
+		out[i] = r
+	}
+	return asked{hits: len(got.of), lost: got.lost}
+}
+
+// each runs f for 0 to n-1, at most parallel at a time, and returns when all have.
+func each(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, parallel) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// allFailed returns the first error when there is no nil among them.
+func allFailed(errs []error) error {
+	for _, err := range errs {
+		if err == nil {
+			return nil
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs[0]
+}

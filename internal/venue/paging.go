@@ -1,0 +1,166 @@
+package venue
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+var (
+	fieldNextCursor = names("nextCursor", "next")
+	fieldHasMore    = names("hasMore", "hasNextPage")
+	fieldTotal      = names("totalCount", "total", "totalResults")
+	fieldCount      = names("count")
+	fieldOffset     = names("offset")
+	fieldPagination = names("pagination", "pageInfo", "meta")
+)
+
+// keepPaging copies what an outer object says about the page into the inner one that holds the rows.
+func keepPaging(inside, outside map[string]any) {
+	for _, f := range []field{fieldNextCursor, fieldHasMore, fieldTotal, fieldCount, fieldOffset, fieldPagination} {
+		for _, name := range f {
+			if v, ok := outside[name]; ok && !f.in(inside) {
+				inside[name] = v
+			}
+		}
+	}
+}
+
+// place is where a page starts: at a cursor of the venue or at an offset.
+type place struct {
+	cursor string
+	offset int
+	// before is the fingerprint of the page before, by which a venue is caught that ignores offsets.
+	before string
+}
+
+const (
+	// maxCursor bounds the venue's cursors.
+	maxCursor = 1024
+	// maxOffset bounds the offsets that are asked for.
+	maxOffset = 1_000_000
+)
+
+// parsePlace reads a page token; the empty one is the start.
+func parsePlace(e Endpoint, token string) (place, error) {
+	kind, rest, _ := strings.Cut(token, ":")
+	switch kind {
+	case "":
+		if token == "" {
+			return place{}, nil
+		}
+	case "c":
+		if validID(rest) {
+			return place{cursor: rest}, nil
+		}
+	case "b":
+		b, err := base64.RawURLEncoding.DecodeString(rest)
+		if err == nil && len(b) > 0 && len(b) <= maxCursor {
+			return place{cursor: string(b)}, nil
+		}
+	case "o":
+		digits, before, _ := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(digits)
+		if err == nil && n > 0 && n <= maxOffset && len(before) <= 16 {
+			return place{offset: n, before: before}, nil
+		}
+	}
+	return place{}, badInput(e, "the page is not one that was given out here")
+}
+
+// token is the opposite of parsePlace. A cursor that is no id, because it has a slash or is long, is written in base64.
+func (p place) token() string {
+	switch {
+	case p.cursor != "" && validID(p.cursor):
+		return "c:" + p.cursor
+	case p.cursor != "":
+		return "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
+	case p.offset > 0:
+		return "o:" + strconv.Itoa(p.offset) + ":" + p.before
+	}
+	return ""
+}
+
+func (p place) isStart() bool { return p.cursor == "" && p.offset == 0 }
+
+// apply sets the query parameters of the page.
+func (p place) apply(q *query) {
+	q.set("cursor", p.cursor)
+	if p.offset > 0 {
+		q.set("offset", strconv.Itoa(p.offset))
+	}
+}
+
+// turn is what a page says about the pages around it.
+type turn struct {
+	// next is the start where there is no next page.
+	next place
+	// total is nil where the venue does not say how many rows there are on all pages.
+	total *int
+	// guessed tells that nothing in the answer says that there is a next page: only its length suggests one.
+	guessed bool
+}
+
+// turnOf reads the paging of an answer that was asked for at p with a limit.
+func turnOf(e Endpoint, list found, p place, limit int) (turn, error) {
+	page := list.page
+	if inside, ok := fieldPagination.of(page).(map[string]any); ok {
+		keepPaging(page, inside)
+	}
+	n := len(list.rows)
+	t := turn{total: count(fieldTotal.of(page))}
+	if rows := count(fieldCount.of(page)); t.total == nil && rows != nil && *rows > n {
+		t.total = rows // count is the page's rows with some venues, all rows with others
+	}
+	if fieldNextCursor.in(page) {
+		cursor, ok := cursorOf(fieldNextCursor.of(page))
+		switch {
+		case !ok:
+			return turn{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
+		case cursor != "" && cursor == p.cursor:
+			return turn{}, unknownForm(e, "the venue repeats its cursor")
+		}
+		t.next = place{cursor: cursor}
+		return t, nil
+	}
+	if p.cursor != "" || n == 0 {
+		return t, nil
+	}
+	after := place{offset: p.offset + n, before: fingerprint(list.rows)}
+	more, said := fieldHasMore.of(page).(bool)
+	switch {
+	case said && more, !said && t.total != nil && *t.total > after.offset:
+		t.next = after
+	case said, t.total != nil:
+	case n >= limit:
+		t.next, t.guessed = after, !fieldOffset.in(page)
+	}
+	return t, nil
+}
+
+func cursorOf(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, len(v) <= maxCursor
+	case json.Number:
+		return v.String(), true
+	}
+	return "", false
+}
+
+// repeats tells whether rows are those of the page before p.
+func (p place) repeats(rows []any) bool {
+	return p.before != "" && len(rows) > 0 && p.before == fingerprint(rows)
+}
+
+// fingerprint is a short text that differs between lists of rows.
+func fingerprint(rows []any) string {
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode(rows)
+	return hex.EncodeToString(h.Sum(nil))
+}

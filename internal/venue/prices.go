@@ -1,0 +1,57 @@
+package venue
+
+import (
+	"context"
+
+	"oddsgraph/internal/market"
+)
+
+var (
+	fieldPrice     = names("price", "p")
+	fieldBuy       = field{"BUY", "buy", "Buy"}
+	fieldSell      = field{"SELL", "sell", "Sell"}
+	fieldTimestamp = names("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
+)
+
+var prices = keyed[market.Price]{
+	endpoint: EndpointPrices,
+	list:     "prices",
+	marks:    []field{fieldPrice, fieldBuy, fieldSell},
+	row:      readPrice,
+	scalar: func(d market.Decimal, id string) *market.Price {
+		return &market.Price{TokenID: id, Price: d, Basis: market.BasisVenue}
+	},
+}
+
+var pricesByToken = lookup[market.Price]{
+	endpoint: EndpointPrices,
+	list:     "tokenIds", single: "tokenId", lone: true,
+	decode: prices.decode,
+}
+
+// Prices returns the prices of tokens, one result an id and in their order; the Value of a token without price is nil.
+// A refused id or a bad element costs its own result. The error is not nil only when no call was answered, which the
+// results say too.
+func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
+	return pricesByToken.all(ctx, c, tokenIDs)
+}
+
+// readPrice reads {price,timestamp} or {BUY,SELL}: what one gets for a share is the best bid, what one pays the best ask.
+func readPrice(r *row, id string) *market.Price {
+	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.time(fieldTimestamp)}
+	if fieldPrice.of(r.fields) != nil {
+		p.Price = r.price(fieldPrice)
+		return p
+	}
+	switch buy, sell := r.unit(fieldBuy), r.unit(fieldSell); {
+	case buy != nil && sell != nil:
+		p.Price, p.Basis = *(&market.Spread{BestBid: sell, BestAsk: buy}).Midpoint(), market.BasisMidpoint
+	case buy != nil:
+		p.Price, p.Basis = *buy, market.BasisBestAsk
+	case sell != nil:
+		p.Price, p.Basis = *sell, market.BasisBestBid
+	default:
+		r.bad(fieldPrice, "is missing")
+	}
+	return p
+}
