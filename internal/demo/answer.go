@@ -1,0 +1,178 @@
+package demo
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// apiError is an error answer of the venue: its status and the two texts of the body.
+type apiError struct {
+	status int
+	code   string
+	text   string
+}
+
+func badRequest(text string) *apiError {
+	return &apiError{http.StatusBadRequest, "BAD_REQUEST", text}
+}
+
+func notFound(text string) *apiError {
+	return &apiError{http.StatusNotFound, "NOT_FOUND", text}
+}
+
+var (
+	errPath     = notFound("no such endpoint")
+	errMethod   = &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "only GET is served here"}
+	errKey      = &apiError{http.StatusUnauthorized, "UNAUTHORIZED", "credentials are missing or invalid"}
+	errOwner    = &apiError{http.StatusForbidden, "FORBIDDEN", "the address does not belong to these credentials"}
+	errLimited  = &apiError{http.StatusTooManyRequests, "RATE_LIMITED", "too many requests"}
+	errInternal = &apiError{http.StatusInternalServerError, "INTERNAL_ERROR", "internal error"}
+	errDown     = &apiError{http.StatusServiceUnavailable, "UNAVAILABLE", "the venue is not available"}
+)
+
+// errorFor returns the error answer for a status that has no cause but a fault.
+func errorFor(status int) *apiError {
+	for _, e := range []*apiError{errPath, errMethod, errKey, errOwner, errLimited, errInternal, errDown} {
+		if e.status == status {
+			return e
+		}
+	}
+	if status == http.StatusBadRequest {
+		return badRequest("bad request")
+	}
+	return &apiError{status, "ERROR_" + strconv.Itoa(status), http.StatusText(status)}
+}
+
+// append appends the error's body.
+func (e *apiError) append(b []byte) []byte {
+	b = appendText(append(b, `{"success":false,"error":`...), e.text)
+	b = appendText(append(b, `,"code":`...), e.code)
+	return append(b, '}')
+}
+
+// appendText appends s as a JSON string.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(s) // cannot fail for a string
+			return append(b, quoted...)
+		}
+	}
+	b = append(append(b, '"'), s...)
+	return append(b, '"')
+}
+
+// The add functions append one member of an object that has members before it.
+
+func addText(b []byte, name, s string) []byte { return appendText(addName(b, name), s) }
+
+// addTextOrNull writes null for an empty text.
+func addTextOrNull(b []byte, name, s string) []byte {
+	if s == "" {
+		return append(addName(b, name), "null"...)
+	}
+	return addText(b, name, s)
+}
+
+func addPrice(b []byte, name string, p Price) []byte {
+	return appendFixed(addName(b, name), int64(p), 4)
+}
+
+func addSize(b []byte, name string, s Size) []byte {
+	return appendFixed(addName(b, name), int64(s), 2)
+}
+
+func addMoney(b []byte, name string, m Money) []byte {
+	return appendFixed(addName(b, name), int64(m), 6)
+}
+
+func addTime(b []byte, name string, t millis) []byte {
+	return appendTime(addName(b, name), t)
+}
+
+func addBool(b []byte, name string, v bool) []byte {
+	return strconv.AppendBool(addName(b, name), v)
+}
+
+func addName(b []byte, name string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+// appendTime appends an ISO 8601 UTC date-time with milliseconds as a JSON string.
+func appendTime(b []byte, t millis) []byte {
+	return t.Time().AppendFormat(append(b, '"'), `2006-01-02T15:04:05.000Z"`)
+}
+
+// appendHex appends the 16 hex digits of x.
+func appendHex(b []byte, x uint64) []byte {
+	const digits = "0123456789abcdef"
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, digits[x>>shift&15])
+	}
+	return b
+}
+
+// answer is a response before it is sent.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+var answers = sync.Pool{New: func() any { return &answer{header: make(http.Header, 4)} }}
+
+// newAnswer returns an empty success. It must be released.
+func newAnswer() *answer {
+	a := answers.Get().(*answer)
+	a.status, a.body = http.StatusOK, a.body[:0]
+	clear(a.header)
+	a.header["Content-Type"] = jsonType
+	return a
+}
+
+var jsonType = []string{"application/json"}
+
+// release gives the answer's memory back.
+func (a *answer) release() {
+	if cap(a.body) <= 1<<20 {
+		answers.Put(a)
+	}
+}
+
+// fail makes it an error answer.
+func (a *answer) fail(e *apiError) {
+	a.status = e.status
+	a.body = e.append(a.body[:0])
+}
+
+var gzipWriters = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
+	return w
+}}
+
+// send writes the answer. Write errors mean that the client has gone and are its own.
+func (a *answer) send(w http.ResponseWriter, r *http.Request, compress bool) {
+	h := w.Header()
+	maps.Copy(h, a.header)
+	if compress && len(a.body) > 1024 && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		h.Set("Vary", "Accept-Encoding")
+		w.WriteHeader(a.status)
+		z := gzipWriters.Get().(*gzip.Writer)
+		z.Reset(w)
+		_, _ = z.Write(a.body)
+		_ = z.Close()
+		gzipWriters.Put(z)
+		return
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+}

@@ -1,0 +1,258 @@
+package demo
+
+// Side is the direction of an order, and of a level in a book.
+type Side string
+
+// The two sides: bids are BUY levels, asks SELL levels.
+const (
+	Buy  Side = "BUY"
+	Sell Side = "SELL"
+)
+
+// opposite returns the other side.
+func (s Side) opposite() Side {
+	if s == Buy {
+		return Sell
+	}
+	return Buy
+}
+
+// Level is a price in a book and all that is offered at it.
+type Level struct {
+	Price Price
+	Size  Size
+}
+
+// instrument is one traded book with its price. A binary market has one that both of its tokens show, NO as the mirror
+// image of YES; a categorical market has one per outcome.
+//
+// The book is an array over the price grid: sizes[i] rests at i ticks. Bids lie at or below bid, asks at or above ask, and
+// nothing lies between, so it cannot be crossed.
+type instrument struct {
+	tick  Price
+	ticks int // ticks in a payout; a price is 1 to ticks-1 of them while the market trades
+	reach int // ticks on each side, from the best price, that can hold a level
+	depth int // typical size of a level in whole shares
+
+	sizes    []int32 // in hundredths of a share
+	bid, ask int     // best levels; 0 and ticks stand for an empty side
+	price    int     // bid <= price <= ask
+
+	bookSeq, priceSeq uint64 // states of the book and of the price, counted from 1
+	bookAt, priceAt   millis // when they last changed
+}
+
+// levelChange is one level's new total; 0 removes it.
+type levelChange struct {
+	side  Side
+	price Price
+	size  Size
+}
+
+// newInstrument returns a book around price, or an empty one when reach is 0.
+func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *instrument {
+	n := int(payout / tick)
+	in := &instrument{
+		tick: tick, ticks: n, reach: reach, depth: depth,
+		ask: n, price: int(price / tick),
+		bookSeq: 1, priceSeq: 1, bookAt: now, priceAt: now,
+	}
+	if reach > 0 {
+		in.sizes = make([]int32, n+1)
+		in.quote(in.price, r, nil)
+	}
+	return in
+}
+
+// quote moves the price and the book around it, and appends what changed in the book. Levels that stay on their side keep
+// their size.
+func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
+	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
+	below, above := r.intn(2), r.intn(2)
+	if in.reach > 100 { // a fine grid: the spread is a few ticks
+		below, above = r.intn(4), r.intn(4)
+	}
+	if below+above == 0 {
+		above = 1
+	}
+	newBid, newAsk := max(price-below, 0), min(price+above, in.ticks)
+	in.price, in.bid, in.ask = price, newBid, newAsk
+
+	first := max(min(oldBid, newBid)-in.reach, 1)
+	last := min(max(oldAsk, newAsk)+in.reach, in.ticks-1)
+	if fresh {
+		first, last = 1, in.ticks-1
+	}
+	for i := first; i <= last; i++ {
+		size := Size(in.sizes[i])
+		wasBid, wasAsk := i <= oldBid && !fresh, i >= oldAsk && !fresh
+		switch {
+		case i <= newBid:
+			switch {
+			case newBid-i > in.reach:
+				size = 0
+			case i == newBid && size == 0, !wasBid, oldBid-i > in.reach:
+				size = in.levelSize(newBid-i, r)
+			}
+		case i >= newAsk:
+			switch {
+			case i-newAsk > in.reach:
+				size = 0
+			case i == newAsk && size == 0, !wasAsk, i-oldAsk > in.reach:
+				size = in.levelSize(i-newAsk, r)
+			}
+		default:
+			size = 0
+		}
+		changes = in.replace(i, size, wasBid, wasAsk, changes)
+	}
+	return changes
+}
+
+// resize gives some levels near the best prices a new size and appends the changes. The best levels are never removed.
+func (in *instrument) resize(r *rng, changes []levelChange) []levelChange {
+	for range r.between(1, 4) {
+		distance := r.intn(min(in.reach, 12) + 1)
+		i, best := in.bid-distance, in.bid
+		if r.oneIn(2) {
+			i, best = in.ask+distance, in.ask
+		}
+		if i < 1 || i >= in.ticks {
+			continue
+		}
+		size := in.levelSize(distance, r)
+		if i != best && r.oneIn(5) {
+			size = 0
+		}
+		changes = in.set(i, size, changes)
+	}
+	return changes
+}
+
+// levelSize draws the size of a level at a distance of so many ticks from the best one. Depth grows at first and thins out
+// far away, with gaps.
+func (in *instrument) levelSize(distance int, r *rng) Size {
+	if distance > 0 && r.oneIn(14) {
+		return 0
+	}
+	hump := 4 + min(distance, 8) - 8*distance/max(in.reach, 1)
+	shares := max(in.depth*max(hump, 1)*r.between(20, 100)/800, 1)
+	size := Size(shares) * share
+	if r.oneIn(3) { // most sizes are whole shares
+		size += Size(r.intn(int(share)))
+	}
+	return size
+}
+
+// set gives the level at tick i a size and appends the change, if it is one.
+func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange {
+	return in.replace(i, size, i <= in.bid, i >= in.ask, changes)
+}
+
+// replace is set for a level that lay on the given side before the best prices moved: a level that changes sides is removed
+// from one and added to the other.
+func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []levelChange) []levelChange {
+	old := Size(in.sizes[i])
+	in.sizes[i] = int32(size)
+	price := Price(i) * in.tick
+	isBid := size > 0 && i <= in.bid
+	if old > 0 && (wasBid && !isBid || wasAsk && (isBid || size == 0)) {
+		side := Sell
+		if wasBid {
+			side = Buy
+		}
+		changes = append(changes, levelChange{side, price, 0})
+		old = 0
+	}
+	if size > 0 && size != old {
+		side := Sell
+		if isBid {
+			side = Buy
+		}
+		changes = append(changes, levelChange{side, price, size})
+	}
+	return changes
+}
+
+// view is an instrument as one token shows it.
+type view struct {
+	*instrument
+	mirrored bool
+}
+
+// stated returns the price that the venue states for the token.
+func (w view) stated() Price { return w.at(w.price) }
+
+// at returns the token's price at so many ticks of the instrument.
+func (w view) at(i int) Price {
+	p := Price(i) * w.tick
+	if w.mirrored {
+		return payout - p
+	}
+	return p
+}
+
+// bestBid returns the highest price that somebody bids for the token; false when nobody does.
+func (w view) bestBid() (Price, bool) {
+	if w.mirrored {
+		return payout - Price(w.ask)*w.tick, w.ask < w.ticks
+	}
+	return Price(w.bid) * w.tick, w.bid > 0
+}
+
+// bestAsk returns the lowest price at which somebody offers the token; false when nobody does.
+func (w view) bestAsk() (Price, bool) {
+	if w.mirrored {
+		return payout - Price(w.bid)*w.tick, w.bid > 0
+	}
+	return Price(w.ask) * w.tick, w.ask < w.ticks
+}
+
+// eachBid calls f with the bids from the highest price, until f returns false.
+func (w view) eachBid(f func(Level) bool) {
+	if w.mirrored {
+		w.eachUp(f)
+	} else {
+		w.eachDown(f)
+	}
+}
+
+// eachAsk calls f with the asks from the lowest price, until f returns false.
+func (w view) eachAsk(f func(Level) bool) {
+	if w.mirrored {
+		w.eachDown(f)
+	} else {
+		w.eachUp(f)
+	}
+}
+
+func (w view) eachDown(f func(Level) bool) {
+	for i := w.bid; i > 0 && w.bid-i <= w.reach; i-- {
+		if s := w.sizes[i]; s > 0 && !f(Level{w.at(i), Size(s)}) {
+			return
+		}
+	}
+}
+
+func (w view) eachUp(f func(Level) bool) {
+	for i := w.ask; i < w.ticks && i-w.ask <= w.reach; i++ {
+		if s := w.sizes[i]; s > 0 && !f(Level{w.at(i), Size(s)}) {
+			return
+		}
+	}
+}
+
+// change returns an instrument's change of a level as the token shows it.
+func (w view) change(c levelChange) levelChange {
+	if w.mirrored {
+		c.side, c.price = c.side.opposite(), payout-c.price
+	}
+	return c
+}
+
+// spread returns best ask - best bid; false when a side is empty.
+func (w view) spread() (Price, bool) {
+	bid, hasBid := w.bestBid()
+	ask, hasAsk := w.bestAsk()
+	return ask - bid, hasBid && hasAsk
+}

@@ -1,0 +1,139 @@
+package demo
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds on what a request may carry.
+const (
+	maxQuery = 32 << 10 // bytes
+	maxID    = 256      // bytes
+	maxText  = 200      // bytes of a search text
+)
+
+// call is one request to an endpoint.
+type call struct {
+	r       *http.Request
+	query   url.Values
+	account *account // of the credentials, on user endpoints; nil when they are not valid
+}
+
+// newCall reads a request's query. The call can be counted even when there is an error.
+func newCall(r *http.Request) (*call, *apiError) {
+	c := &call{r: r}
+	if len(r.URL.RawQuery) > maxQuery {
+		return c, badRequest("the query is too long")
+	}
+	var err error
+	if c.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		c.query = nil
+		return c, badRequest("the query is malformed")
+	}
+	return c, nil
+}
+
+// get returns a parameter, or "" when it is missing.
+func (c *call) get(name string) string { return c.query.Get(name) }
+
+// has reports whether the parameter is there, be it empty.
+func (c *call) has(name string) bool { return c.query.Has(name) }
+
+// keys returns how many identifiers the request asks for: 1 unless it carries a list.
+func (c *call) keys() int {
+	for _, name := range []string{"tokenIds", "ids"} {
+		if list := c.get(name); list != "" {
+			return strings.Count(list, ",") + 1
+		}
+	}
+	return 1
+}
+
+// mentions reports whether the request asks for a token.
+func (c *call) mentions(tokenID string) bool {
+	if c.get("tokenId") == tokenID {
+		return true
+	}
+	for id := range strings.SplitSeq(c.get("tokenIds"), ",") {
+		if id == tokenID {
+			return true
+		}
+	}
+	return false
+}
+
+// exactlyOne returns the one of the parameters that the request carries.
+func (c *call) exactlyOne(names ...string) (string, *apiError) {
+	found := ""
+	for _, name := range names {
+		if c.get(name) == "" {
+			continue
+		}
+		if found != "" {
+			found = ""
+			break
+		}
+		found = name
+	}
+	if found == "" {
+		return "", badRequest("exactly one of these parameters is needed: " + strings.Join(names, ", "))
+	}
+	return found, nil
+}
+
+// list returns a comma-separated parameter of at most limit identifiers.
+func (c *call) list(name string, limit int) ([]string, *apiError) {
+	ids := strings.Split(c.get(name), ",")
+	if len(ids) > limit {
+		return nil, badRequest(name + " takes at most " + strconv.Itoa(limit) + " identifiers")
+	}
+	for _, id := range ids {
+		if id == "" || len(id) > maxID {
+			return nil, badRequest(name + " holds an identifier that is empty or too long")
+		}
+	}
+	return ids, nil
+}
+
+// number returns an integer parameter, or otherwise when it is missing.
+func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
+	s := c.get(name)
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < low || n > high {
+		return 0, badRequest(name + " is a number from " + strconv.Itoa(low) + " to " + strconv.Itoa(high))
+	}
+	return n, nil
+}
+
+// date returns a YYYY-MM-DD parameter as the start of that UTC day; false when it is missing.
+func (c *call) date(name string) (millis, bool, *apiError) {
+	s := c.get(name)
+	if s == "" {
+		return 0, false, nil
+	}
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return 0, false, badRequest(name + " is a date in the form YYYY-MM-DD")
+	}
+	return millisOf(t), true, nil
+}
+
+// instant returns a parameter that is an ISO 8601 date-time or a date; false when it is missing.
+func (c *call) instant(name string) (millis, bool, *apiError) {
+	s := c.get(name)
+	if s == "" {
+		return 0, false, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return millisOf(t), true, nil
+		}
+	}
+	return 0, false, badRequest(name + " is an ISO 8601 date-time")
+}

@@ -1,0 +1,188 @@
+package demo
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+)
+
+// controlPrefix is where the control endpoints lie:
+//
+//	GET  /__control/stats   the [Stats]
+//	POST /__control/reset   zero the stats and clear the faults
+//	POST /__control/faults  {"faults":[…]}, a list of [Fault] that replaces the one before
+//	POST /__control/price   {"tokenId":"…","price":0.65}, see [Venue.SetPrice]
+//	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]
+//	POST /__control/step    {"steps":10}, see [Venue.Step]
+//
+// They answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
+const controlPrefix = "/__control/"
+
+// maxControl bounds the body of a control request, in bytes; maxSteps the steps of one.
+const (
+	maxControl = 1 << 20
+	maxSteps   = 10_000
+)
+
+// Stats counts what the venue was asked since it opened or was reset.
+type Stats struct {
+	// Requests counts the requests to each path, whatever their answer.
+	Requests map[string]int64 `json:"requests"`
+	// Keys counts the identifiers that those asked for: the length of a list, else 1.
+	Keys map[string]int64 `json:"keys"`
+	// Statuses counts the answers by status, as they were before a fault changed them.
+	Statuses map[string]int64 `json:"statuses"`
+}
+
+// stats counts by the number of the endpoint and by status.
+type stats struct {
+	requests, keys [16]atomic.Int64
+	statuses       [600]atomic.Int64
+}
+
+func (s *stats) count(endpoint, keys int) {
+	s.requests[endpoint].Add(1)
+	s.keys[endpoint].Add(int64(keys))
+}
+
+func (s *stats) answered(status int) { s.statuses[status].Add(1) }
+
+// Stats returns the counts. Paths that were not asked are left out.
+func (v *Venue) Stats() Stats {
+	s := Stats{Requests: map[string]int64{}, Keys: map[string]int64{}, Statuses: map[string]int64{}}
+	for i := range endpoints {
+		if n := v.stats.requests[i].Load(); n > 0 {
+			s.Requests[endpoints[i].path] = n
+			s.Keys[endpoints[i].path] = v.stats.keys[i].Load()
+		}
+	}
+	for status := range v.stats.statuses {
+		if n := v.stats.statuses[status].Load(); n > 0 {
+			s.Statuses[strconv.Itoa(status)] = n
+		}
+	}
+	return s
+}
+
+// Reset zeroes the stats and clears the faults. The market stays as it is.
+func (v *Venue) Reset() {
+	for i := range endpoints {
+		v.stats.requests[i].Store(0)
+		v.stats.keys[i].Store(0)
+	}
+	for i := range v.stats.statuses {
+		v.stats.statuses[i].Store(0)
+	}
+	v.faults.set(nil)
+}
+
+// serveControl answers a request to a control endpoint.
+func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
+	a := newAnswer()
+	defer a.release()
+	name := r.URL.Path[len(controlPrefix):]
+	method := http.MethodPost
+	if name == "stats" {
+		method = http.MethodGet
+	}
+	if r.Method != method {
+		a.header.Set("Allow", method)
+		a.fail(errMethod)
+		a.send(w, r, false)
+		return
+	}
+	var err error
+	switch name {
+	case "stats":
+		a.body, err = json.Marshal(v.Stats())
+	case "reset":
+		v.Reset()
+	case "faults":
+		var in struct {
+			Faults []Fault `json:"faults"`
+		}
+		if err = readControl(r, &in); err == nil {
+			err = v.SetFaults(in.Faults)
+		}
+	case "price":
+		err = v.controlPrice(r)
+	case "trade":
+		err = v.controlTrade(r)
+	case "step":
+		err = v.controlStep(r)
+	default:
+		a.fail(errPath)
+		a.send(w, r, false)
+		return
+	}
+	if err != nil {
+		a.fail(badRequest(err.Error()))
+	} else if len(a.body) == 0 {
+		a.body = append(a.body, `{"success":true}`...)
+	}
+	a.send(w, r, false)
+}
+
+// readControl decodes a request's body: one JSON object without unknown fields.
+func readControl(r *http.Request, into any) error {
+	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxControl))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the body is more than one JSON object")
+	}
+	return nil
+}
+
+func (v *Venue) controlPrice(r *http.Request) error {
+	var in struct {
+		TokenID string      `json:"tokenId"`
+		Price   json.Number `json:"price"`
+	}
+	if err := readControl(r, &in); err != nil {
+		return err
+	}
+	price, ok := parseFixed(in.Price.String(), 4)
+	if !ok {
+		return ErrPrice
+	}
+	return v.SetPrice(in.TokenID, Price(price))
+}
+
+func (v *Venue) controlTrade(r *http.Request) error {
+	var in struct {
+		Address string      `json:"address"`
+		TokenID string      `json:"tokenId"`
+		Side    Side        `json:"side"`
+		Size    json.Number `json:"size"`
+	}
+	if err := readControl(r, &in); err != nil {
+		return err
+	}
+	size, ok := parseFixed(in.Size.String(), 2)
+	if !ok {
+		return ErrSize
+	}
+	return v.Trade(in.Address, in.TokenID, in.Side, Size(size))
+}
+
+func (v *Venue) controlStep(r *http.Request) error {
+	in := struct {
+		Steps int `json:"steps"`
+	}{1}
+	if err := readControl(r, &in); err != nil {
+		return err
+	}
+	if in.Steps < 1 || in.Steps > maxSteps {
+		return errors.New("steps is a number from 1 to " + strconv.Itoa(maxSteps))
+	}
+	for range in.Steps {
+		v.Step()
+	}
+	return nil
+}

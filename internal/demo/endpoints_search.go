@@ -1,0 +1,286 @@
+package demo
+
+import (
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Bounds of market-search.
+const (
+	defaultSearch = 20
+	maxSearch     = 100
+	maxWords      = 16 // in a search text
+)
+
+// searchIndex finds and orders markets. It is built once; statuses, which may change, are compared as they are now.
+type searchIndex struct {
+	markets []*market
+	ranks   map[string][]int32 // sort key → market index → place in ascending order
+	words   []string           // sorted
+	hits    [][]hit            // of the word in the same place
+}
+
+// hit is a market that has a word; weight says where.
+type hit struct {
+	market int32
+	weight int32
+}
+
+// The sorts of market-search. Relevance without a text is volume.
+const (
+	sortRelevance = "relevance"
+	sortVolume    = "volume"
+	sortVolume24h = "volume24h"
+	sortLiquidity = "liquidity"
+	sortEndsAt    = "endsAt"
+)
+
+func newSearchIndex(u *universe) *searchIndex {
+	x := &searchIndex{markets: u.markets, ranks: make(map[string][]int32)}
+	keys := map[string]func(*market) int64{
+		sortVolume:    func(m *market) int64 { return int64(m.volume) },
+		sortVolume24h: func(m *market) int64 { return int64(m.volume24h) },
+		sortLiquidity: func(m *market) int64 { return int64(m.liquidity) },
+		sortEndsAt:    func(m *market) int64 { return int64(m.endAt) },
+	}
+	for name, key := range keys {
+		order := slices.Clone(u.markets)
+		slices.SortFunc(order, func(a, b *market) int {
+			return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.index, b.index))
+		})
+		rank := make([]int32, len(order))
+		for place, m := range order {
+			rank[m.index] = int32(place)
+		}
+		x.ranks[name] = rank
+	}
+	x.ranks[sortRelevance] = x.ranks[sortVolume]
+	x.addWords()
+	return x
+}
+
+// addWords indexes the words of each market with the weight of the weightiest text that they stand in.
+func (x *searchIndex) addWords() {
+	index := make(map[string][]hit)
+	for i, m := range x.markets {
+		own := make(map[string]int32)
+		add := func(weight int32, texts ...string) {
+			for _, text := range texts {
+				for _, w := range wordsOf(text) {
+					own[w] = max(own[w], weight)
+				}
+			}
+		}
+		add(8, m.question, m.groupTitle)
+		for _, t := range m.tokens {
+			if !m.binary() {
+				add(7, t.label)
+			}
+		}
+		add(5, m.event.title)
+		add(4, m.tags...)
+		add(4, m.category)
+		for w, weight := range own {
+			index[w] = append(index[w], hit{int32(i), weight})
+		}
+	}
+	for w := range index {
+		x.words = append(x.words, w)
+	}
+	slices.Sort(x.words)
+	for _, w := range x.words {
+		x.hits = append(x.hits, index[w])
+	}
+}
+
+// wordsOf splits text into lower-case words.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+}
+
+// scores returns how well each market matches the text; 0 unless every word begins some word of the market. A whole word
+// counts twice.
+func (x *searchIndex) scores(words []string) []int32 {
+	total := make([]int32, len(x.markets))
+	for n, word := range words {
+		own := make([]int32, len(x.markets))
+		from, _ := slices.BinarySearch(x.words, word)
+		for i := from; i < len(x.words) && strings.HasPrefix(x.words[i], word); i++ {
+			whole := int32(1)
+			if x.words[i] == word {
+				whole = 2
+			}
+			for _, h := range x.hits[i] {
+				own[h.market] = max(own[h.market], h.weight*whole)
+			}
+		}
+		for i := range total {
+			if own[i] == 0 || n > 0 && total[i] == 0 {
+				total[i] = 0
+			} else {
+				total[i] += own[i]
+			}
+		}
+	}
+	return total
+}
+
+// search is what a request to market-search asks for.
+type search struct {
+	statuses              []string
+	category, tag         string
+	endsAfter, endsBefore millis // inclusive; 0 is none
+	eventID, eventSlug    string
+	words                 []string
+	sort                  string
+	ascending             bool
+	limit                 int
+	after                 *market // the last one of the page before
+}
+
+// newSearch reads a request. order is desc unless it says asc, whatever the sort.
+func (v *Venue) newSearch(c *call) (s search, err *apiError) {
+	if len(c.get("q")) > maxText {
+		return s, badRequest("q is too long")
+	}
+	if s.words = wordsOf(c.get("q")); len(s.words) > maxWords {
+		return s, badRequest("q has too many words")
+	}
+	if c.get("status") != "" {
+		for status := range strings.SplitSeq(c.get("status"), ",") {
+			status = strings.ToUpper(status)
+			if !slices.Contains(statuses, status) {
+				return s, badRequest("status is a list of " + strings.Join(statuses, ", "))
+			}
+			s.statuses = append(s.statuses, status)
+		}
+	}
+	s.category, s.tag, s.eventID, s.eventSlug = c.get("category"), c.get("tag"), c.get("eventId"), c.get("eventSlug")
+	if s.endsAfter, _, err = c.instant("endsAfter"); err != nil {
+		return s, err
+	}
+	if s.endsBefore, _, err = c.instant("endsBefore"); err != nil {
+		return s, err
+	}
+	s.sort = cmp.Or(c.get("sort"), sortRelevance)
+	if v.index.ranks[s.sort] == nil {
+		return s, badRequest("sort is one of relevance, volume, volume24h, liquidity, endsAt")
+	}
+	switch cmp.Or(strings.ToLower(c.get("order")), "desc") {
+	case "asc":
+		s.ascending = true
+	case "desc":
+	default:
+		return s, badRequest("order is asc or desc")
+	}
+	if s.limit, err = c.number("limit", 1, maxSearch, defaultSearch); err != nil {
+		return s, err
+	}
+	if cursor := c.get("cursor"); cursor != "" {
+		id, decodeErr := base64.RawURLEncoding.DecodeString(cursor)
+		if s.after = v.listing.marketByID[string(id)]; decodeErr != nil || s.after == nil {
+			return s, badRequest("cursor is not valid")
+		}
+	}
+	return s, nil
+}
+
+// matches reports whether the market passes the filters; the text is not among them.
+func (s *search) matches(m *market) bool {
+	return (len(s.statuses) == 0 || slices.Contains(s.statuses, m.status)) &&
+		(s.category == "" || strings.EqualFold(s.category, m.category)) &&
+		(s.tag == "" || slices.ContainsFunc(m.tags, func(tag string) bool { return strings.EqualFold(tag, s.tag) })) &&
+		(s.endsAfter == 0 || m.endAt >= s.endsAfter) &&
+		(s.endsBefore == 0 || m.endAt <= s.endsBefore) &&
+		(s.eventID == "" || s.eventID == m.event.id) &&
+		(s.eventSlug == "" || s.eventSlug == m.event.slug)
+}
+
+// find returns a page of markets and how many match in all.
+func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
+	rank := x.ranks[s.sort]
+	var scores []int32
+	if len(s.words) > 0 {
+		scores = x.scores(s.words)
+	}
+	compare := func(a, b *market) int {
+		order := 0
+		if scores != nil && s.sort == sortRelevance {
+			order = cmp.Compare(scores[a.index], scores[b.index])
+		}
+		order = cmp.Or(order, cmp.Compare(rank[a.index], rank[b.index]))
+		if s.ascending {
+			return order
+		}
+		return -order
+	}
+	for _, m := range x.markets {
+		if scores != nil && scores[m.index] == 0 || !s.matches(m) {
+			continue
+		}
+		total++
+		if s.after == nil || compare(m, s.after) > 0 {
+			page = append(page, m)
+		}
+	}
+	slices.SortFunc(page, compare)
+	if len(page) > s.limit {
+		return page[:s.limit], total, true
+	}
+	return page, total, false
+}
+
+func (v *Venue) answerSearch(c *call, b []byte) ([]byte, *apiError) {
+	if c.has("pair") || c.has("timeframe") {
+		return v.answerPair(c, b)
+	}
+	s, err := v.newSearch(c)
+	if err != nil {
+		return b, err
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	page, total, more := v.index.find(&s)
+	b = append(b, `{"markets":[`...)
+	for i, m := range page {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = m.append(b, true)
+	}
+	b = append(b, ']')
+	if more {
+		last := page[len(page)-1].id
+		b = addText(b, "nextCursor", base64.RawURLEncoding.EncodeToString([]byte(last)))
+	} else {
+		b = append(addName(b, "nextCursor"), "null"...)
+	}
+	b = strconv.AppendInt(addName(b, "totalCount"), int64(total), 10)
+	return append(b, '}'), nil
+}
+
+// answerPair serves the form {yes,no} of market-search: the token ids of the open up-or-down market on a pair, such as
+// BTC-USD, that looks a timeframe, such as 15m, ahead.
+func (v *Venue) answerPair(c *call, b []byte) ([]byte, *apiError) {
+	if c.get("pair") == "" || c.get("timeframe") == "" {
+		return b, badRequest("pair and timeframe go together")
+	}
+	symbol := strings.ToLower(c.get("pair"))
+	if i := strings.IndexAny(symbol, "-/_"); i > 0 {
+		symbol = symbol[:i]
+	}
+	symbol = strings.TrimSuffix(symbol, "usd")
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, m := range v.listing.markets {
+		if m.binary() && m.status == statusOpen && slices.Contains(m.tags, symbol) && slices.Contains(m.tags, c.get("timeframe")) {
+			b = appendText(append(b, `{"yes":`...), m.tokens[0].id)
+			return append(addText(b, "no", m.tokens[1].id), '}'), nil
+		}
+	}
+	return b, notFound("no such pair and timeframe")
+}

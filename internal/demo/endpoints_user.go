@@ -1,0 +1,267 @@
+package demo
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of the user endpoints.
+const (
+	maxRows       = 10_000 // positions or orders in one answer
+	defaultTrades = 100
+	maxTrades     = 500
+)
+
+// wallet returns the wallet that the request asks for; the call is authorized.
+func (v *Venue) wallet(c *call) *wallet {
+	address, _ := parseAddress(c.get("address"))
+	return v.walletOf(address)
+}
+
+func (v *Venue) answerBalance(c *call, b []byte) ([]byte, *apiError) {
+	w := v.wallet(c)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	portfolio := w.portfolioValue()
+	b = appendFixed(append(b, `{"portfolioValue":`...), int64(portfolio), 6)
+	b = addMoney(b, "cashBalance", w.cash)
+	b = addMoney(b, "totalValue", portfolio+w.cash)
+	b = addTime(b, "lastUpdated", w.updatedAt())
+	return append(b, '}'), nil
+}
+
+func (v *Venue) answerPositions(c *call, b []byte) ([]byte, *apiError) {
+	w := v.wallet(c)
+	return answerRows(v, c, b, "positions", func() []*position { return w.positions },
+		func(p *position) uint64 { return p.number }, (*position).append)
+}
+
+func (p *position) append(b []byte) []byte {
+	b = appendText(append(b, `{"marketId":`...), p.token.market.id)
+	b = addText(b, "tokenId", p.token.id)
+	b = addText(b, "outcome", p.token.label)
+	b = addSize(b, "size", p.size)
+	b = addPrice(b, "avgPrice", p.avgPrice())
+	b = addPrice(b, "currentPrice", p.token.price())
+	b = addMoney(b, "unrealizedPnl", p.unrealizedPnl())
+	return append(b, '}')
+}
+
+func (v *Venue) answerOrders(c *call, b []byte) ([]byte, *apiError) {
+	w := v.wallet(c)
+	return answerRows(v, c, b, "orders", func() []*order { return w.orders },
+		func(o *order) uint64 { return o.number }, func(o *order, b []byte) []byte { return o.append(b, w) })
+}
+
+func (o *order) append(b []byte, w *wallet) []byte {
+	b = append(append(b, `{"orderId":"ord-`...), appendHex(nil, hash(w.seed, 2, o.number))...)
+	b = addText(append(b, '"'), "marketId", o.token.market.id)
+	b = addText(b, "side", string(o.side))
+	b = addText(b, "outcome", o.token.label)
+	b = addPrice(b, "price", o.price)
+	b = addSize(b, "size", o.size)
+	b = addSize(b, "filledSize", o.filled)
+	b = addText(b, "status", o.status())
+	b = addTime(b, "createdAt", o.createdAt)
+	return append(b, '}')
+}
+
+// status returns the state of an active order.
+func (o *order) status() string {
+	if o.filled > 0 {
+		return "PARTIALLY_FILLED"
+	}
+	return "OPEN"
+}
+
+// answerRows serves a list whose elements are numbered in its order. A cursor is the number of the last element of a page,
+// so that a page starts at the right place even when that element has gone.
+func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64,
+	add func(T, []byte) []byte) ([]byte, *apiError) {
+	limit, err := c.number("limit", 1, maxRows, maxRows)
+	if err != nil {
+		return b, err
+	}
+	after, _, err := c.cursor()
+	if err != nil {
+		return b, err
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	b = append(append(append(b, `{"`...), name...), `":[`...)
+	list := rows()
+	from, _ := slices.BinarySearchFunc(list, after+1, func(row T, n uint64) int { return int(int64(number(row) - n)) })
+	list = list[from:]
+	page := list[:min(limit, len(list))]
+	for i, row := range page {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = add(row, b)
+	}
+	b = append(b, ']')
+	if len(page) < len(list) {
+		b = addText(b, "nextCursor", cursorAt(number(page[len(page)-1])))
+	}
+	return append(b, '}'), nil
+}
+
+// cursorAt returns the cursor of the element with a number.
+func cursorAt(number uint64) string {
+	return base64.RawURLEncoding.EncodeToString(strconv.AppendUint([]byte("n"), number, 36))
+}
+
+// cursor returns the number in the request's cursor; false when there is no cursor.
+func (c *call) cursor() (uint64, bool, *apiError) {
+	s := c.get("cursor")
+	if s == "" {
+		return 0, false, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	digits, ok := strings.CutPrefix(string(raw), "n")
+	number, parseErr := strconv.ParseUint(digits, 36, 63)
+	if err != nil || !ok || parseErr != nil {
+		return 0, false, badRequest("cursor is not valid")
+	}
+	return number, true, nil
+}
+
+func (v *Venue) answerTrades(c *call, b []byte) ([]byte, *apiError) {
+	return v.answerRecords(c, b, "trades", []kind{kindTrade}, func(w *wallet, i int, b []byte) []byte {
+		r := &w.records[i]
+		b = append(append(b, `{"tradeId":"tr-`...), appendHex(nil, w.recordHash(i, 3))...)
+		b = addText(append(b, '"'), "marketId", r.token.market.id)
+		b = addText(b, "tokenId", r.token.id)
+		b = addText(b, "outcome", r.token.label)
+		b = addText(b, "side", string(r.side()))
+		b = addPrice(b, "price", r.price)
+		b = addSize(b, "size", r.size)
+		b = addMoney(b, "fee", r.fee)
+		b = addTime(b, "timestamp", r.at)
+		return w.appendTransaction(b, i)
+	})
+}
+
+func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {
+	var kinds []kind
+	if c.get("type") != "" {
+		for name := range strings.SplitSeq(c.get("type"), ",") {
+			k := slices.Index(kindNames[:], strings.ToUpper(name))
+			if k < 0 {
+				return b, badRequest("type is a list of " + strings.Join(kindNames[:], ", "))
+			}
+			kinds = append(kinds, kind(k))
+		}
+	}
+	return v.answerRecords(c, b, "history", kinds, func(w *wallet, i int, b []byte) []byte {
+		r := &w.records[i]
+		b = append(append(b, `{"id":"act-`...), appendHex(nil, w.recordHash(i, 4))...)
+		b = addText(append(b, '"'), "type", kindNames[r.kind])
+		b = addTime(b, "timestamp", r.at)
+		b = addMoney(b, "amount", r.amount)
+		if r.token == nil {
+			b = append(b, `,"marketId":null,"tokenId":null,"outcome":null,"side":null,"price":null,"size":null`...)
+			return w.appendTransaction(b, i)
+		}
+		b = addText(b, "marketId", r.token.market.id)
+		b = addText(b, "tokenId", r.token.id)
+		b = addText(b, "outcome", r.token.label)
+		if r.kind == kindTrade {
+			b = addText(b, "side", string(r.side()))
+		} else {
+			b = append(b, `,"side":null`...)
+		}
+		if r.size > 0 {
+			b = addPrice(b, "price", r.price)
+			b = addSize(b, "size", r.size)
+		} else {
+			b = append(b, `,"price":null,"size":null`...)
+		}
+		return w.appendTransaction(b, i)
+	})
+}
+
+// recordHash names the record at index i of the wallet for a purpose.
+func (w *wallet) recordHash(i int, purpose uint64) uint64 {
+	return hash(w.seed, purpose, w.dropped+uint64(i))
+}
+
+// appendTransaction ends the object of a record with its transaction.
+func (w *wallet) appendTransaction(b []byte, i int) []byte {
+	b = append(addName(b, "transactionHash"), `"0x`...)
+	for part := range uint64(4) {
+		b = appendHex(b, w.recordHash(i, 5+part))
+	}
+	return append(b, `"}`...)
+}
+
+// answerRecords serves a wallet's records of some kinds (all when empty), newest first: by cursor, or by offset with a
+// count of all that match. from and to are inclusive.
+func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) ([]byte, *apiError) {
+	from, _, err := c.instant("from")
+	if err != nil {
+		return b, err
+	}
+	to, hasTo, err := c.instant("to")
+	if err != nil {
+		return b, err
+	}
+	limit, err := c.number("limit", 1, maxTrades, defaultTrades)
+	if err != nil {
+		return b, err
+	}
+	before, hasCursor, err := c.cursor()
+	if err != nil {
+		return b, err
+	}
+	offset, err := c.number("offset", 0, 1_000_000, 0)
+	if err != nil {
+		return b, err
+	}
+	counted := c.has("offset")
+	if counted && hasCursor {
+		return b, badRequest("cursor and offset exclude each other")
+	}
+	w, marketID := v.wallet(c), c.get("marketId")
+
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	b = append(append(append(b, `{"`...), name...), `":[`...)
+	matching, written, last, more := 0, 0, 0, false
+	for i := len(w.records) - 1; i >= 0; i-- {
+		r := &w.records[i]
+		if hasCursor && w.dropped+uint64(i) >= before || hasTo && r.at > to || r.at < from ||
+			len(kinds) > 0 && !slices.Contains(kinds, r.kind) ||
+			marketID != "" && (r.token == nil || r.token.market.id != marketID) {
+			continue
+		}
+		matching++
+		if matching <= offset {
+			continue
+		}
+		if written == limit {
+			more = true
+			if !counted {
+				break
+			}
+			continue
+		}
+		if written > 0 {
+			b = append(b, ',')
+		}
+		b = add(w, i, b)
+		written, last = written+1, i
+	}
+	b = append(b, ']')
+	if more {
+		b = addText(b, "nextCursor", cursorAt(w.dropped+uint64(last)))
+	} else {
+		b = append(addName(b, "nextCursor"), "null"...)
+	}
+	if counted {
+		b = strconv.AppendInt(addName(b, "count"), int64(matching), 10)
+	}
+	return append(b, '}'), nil
+}

@@ -1,0 +1,133 @@
+package demo
+
+// The past of a price is a function of the seed, the token and the time: nothing is stored, and the same question has the
+// same answer. The live price drifts towards the function's present value, so a chart ends near it.
+
+// wave is one component of a price's past: noise with a period and a weight in 1024ths of the greatest swing.
+type wave struct {
+	period millis
+	weight int64
+}
+
+var waves = [...]wave{
+	{21 * day, 400}, {4 * day, 260}, {18 * hour, 160}, {3 * hour, 100}, {20 * minute, 60}, {5 * minute, 40},
+}
+
+// swing is the greatest distance, in percent of the nearer end of the scale, between a price's past and its anchor.
+const swing = 35
+
+// settling is how long before its close the price of a market starts to move to the outcome.
+const settling = 10 * day
+
+// drift returns the price of an anchor at t, in ten-thousandths off the grid.
+func drift(seed uint64, anchor Price, t millis) int64 {
+	var n int64
+	for k, w := range waves {
+		cell := t.floor(w.period)
+		a := int64(hash(seed, uint64(k), uint64(cell))%2049) - 1024
+		b := int64(hash(seed, uint64(k), uint64(cell+w.period))%2049) - 1024
+		f := int64(t - cell)
+		n += w.weight * ((a*(int64(w.period)-f) + b*f) / int64(w.period))
+	}
+	amplitude := int64(min(anchor, payout-anchor)) * swing / 100
+	return int64(anchor) + amplitude*n/(1024*1024)
+}
+
+// priceAt returns what the outcome cost at t, on the grid and strictly between 0 and 1.
+func (m *market) priceAt(outcome int, t millis) Price {
+	if m.closedAt > 0 {
+		t = min(t, m.closedAt)
+	}
+	var p int64
+	if m.binary() {
+		p = drift(m.seed, m.anchors[0], t)
+	} else { // the outcomes share 1
+		var sum, own int64
+		for i, a := range m.anchors {
+			q := drift(m.seed+uint64(i), a, t)
+			sum += q
+			if i == outcome {
+				own = q
+			}
+		}
+		p = own * int64(payout) / sum
+	}
+	if m.winner >= 0 && t > m.closedAt-settling {
+		end := int64(0)
+		if m.winner == 0 && m.binary() || m.winner == outcome && !m.binary() {
+			end = int64(payout)
+		}
+		w := int64(t-(m.closedAt-settling)) * 1024 / int64(settling)
+		p += (end - p) * (w * w / 1024) / 1024
+	}
+	tick := int64(m.tick)
+	price := Price(min(max((p+tick/2)/tick, 1), int64(payout)/tick-1) * tick)
+	if m.binary() && outcome == 1 {
+		return payout - price
+	}
+	return price
+}
+
+// volumeAt returns what was traded of the outcome in the interval that starts at t.
+func (m *market) volumeAt(outcome int, t, interval millis) Size {
+	if m.binary() {
+		outcome = 0
+	}
+	perDay := int64(m.volume24h/dollar) + 10
+	typical := perDay * int64(interval) / int64(day) * int64(share)
+	typical = max(typical, int64(share))
+	return Size(typical * int64(hash(m.seed, uint64(outcome), uint64(t), uint64(interval))%1000) / 500)
+}
+
+// point is one point of a price history.
+type point struct {
+	at     millis
+	price  Price
+	volume Size
+}
+
+// The grid of a price history: the nearer to now, the finer.
+const (
+	fineStep, fineWithin = 5 * minute, 2 * day
+	hourStep, hourWithin = hour, 30 * day
+	dayStep              = day
+)
+
+// history returns the outcome's points in [from, until), newest first, none before the market started, after it closed or
+// after now.
+func (m *market) history(outcome int, from, until, now millis) []point {
+	from = max(from, m.startAt)
+	last := min(until-1, now)
+	if m.closedAt > 0 {
+		last = min(last, m.closedAt)
+	}
+	var points []point
+	for _, part := range []struct{ step, from, until millis }{
+		{fineStep, now - fineWithin, now + 1},
+		{hourStep, now - hourWithin, now - fineWithin},
+		{dayStep, from, now - hourWithin},
+	} {
+		low, high := max(part.from, from), min(part.until-1, last)
+		for t := high.floor(part.step); t >= low; t -= part.step {
+			points = append(points, point{t, m.priceAt(outcome, t), m.volumeAt(outcome, t, part.step)})
+		}
+	}
+	return points
+}
+
+// band returns bounds that the outcome's past never leaves.
+func (m *market) band(outcome int) (low, high Price) {
+	if m.binary() {
+		a := m.anchors[0]
+		amplitude := min(a, payout-a) * swing / 100
+		if outcome == 1 {
+			a = payout - a
+		}
+		return a - amplitude - m.tick, a + amplitude + m.tick
+	}
+	// The outcome's own drift over the sum of all.
+	a := m.anchors[outcome]
+	low = a * (100 - swing) / (100 + swing)
+	high = min(a*(100+swing)/(100-swing), payout)
+	return low - m.tick, high + m.tick
+}

@@ -1,0 +1,86 @@
+package demo
+
+import (
+	"net"
+	"strconv"
+	"sync"
+)
+
+// window is the time over which requests are counted.
+const window = minute
+
+// maxClients bounds how many clients a limiter remembers. Past it those that are idle are forgotten, else the request of
+// the new client is refused.
+const maxClients = 10_000
+
+// limiter allows each client so many requests in any 60 seconds, by a log of the requests that it let through.
+type limiter struct {
+	perMinute int // 0 is no limit
+
+	mu  sync.Mutex
+	log map[string][]millis // oldest first, at most perMinute each
+}
+
+// allow counts a request of a client. It returns how many more it may send now, and in how many milliseconds the oldest
+// of its requests leaves the window.
+func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log == nil {
+		l.log = make(map[string][]millis)
+	}
+	sent, known := l.log[client]
+	gone := 0
+	for gone < len(sent) && now-sent[gone] >= window {
+		gone++
+	}
+	sent = append(sent[:0], sent[gone:]...)
+	if !known && len(l.log) >= maxClients {
+		l.forget(now)
+		if len(l.log) >= maxClients {
+			return false, 0, window
+		}
+	}
+	if ok = len(sent) < l.perMinute; ok {
+		sent = append(sent, now)
+	}
+	l.log[client] = sent
+	return ok, l.perMinute - len(sent), sent[0] + window - now
+}
+
+// forget drops the clients that sent nothing within the window.
+func (l *limiter) forget(now millis) {
+	for client, sent := range l.log {
+		if len(sent) == 0 || now-sent[len(sent)-1] >= window {
+			delete(l.log, client)
+		}
+	}
+}
+
+// limit counts the request against its client's limit: the API key's on user endpoints, else the client address's. It
+// reports whether the request may go on, and writes the refusal into a when it may not. X-RateLimit-Reset is the Unix time
+// in seconds at which the next request leaves the window.
+func (v *Venue) limit(e *endpoint, c *call, a *answer) bool {
+	l, client := &v.limits.public, ""
+	if e.user && c.account != nil {
+		l, client = &v.limits.key, c.account.key
+	} else if client, _, _ = net.SplitHostPort(c.r.RemoteAddr); client == "" {
+		client = c.r.RemoteAddr
+	}
+	if l.perMinute <= 0 {
+		return true
+	}
+	now := v.now()
+	ok, remaining, wait := l.allow(client, now)
+	a.header.Set("X-RateLimit-Limit", strconv.Itoa(l.perMinute))
+	a.header.Set("X-RateLimit-Remaining", strconv.Itoa(remaining))
+	a.header.Set("X-RateLimit-Reset", strconv.FormatInt(int64(ceilSeconds(now+wait)), 10))
+	if !ok {
+		a.header.Set("Retry-After", strconv.FormatInt(int64(ceilSeconds(wait)), 10))
+		a.fail(errLimited)
+	}
+	return ok
+}
+
+// ceilSeconds returns whole seconds, rounded up.
+func ceilSeconds(t millis) millis { return (t + second - 1) / second }

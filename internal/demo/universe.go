@@ -1,0 +1,314 @@
+package demo
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// The states of a market.
+const (
+	statusUpcoming  = "UPCOMING"
+	statusOpen      = "OPEN"
+	statusClosed    = "CLOSED"
+	statusDisputed  = "DISPUTED"
+	statusResolved  = "RESOLVED"
+	statusCancelled = "CANCELLED"
+)
+
+var statuses = []string{statusUpcoming, statusOpen, statusClosed, statusDisputed, statusResolved, statusCancelled}
+
+// event groups markets about one matter.
+type event struct {
+	id, slug, title string
+	markets         []*market
+}
+
+// market is one question. All but status, winner, resolvedAt and updatedAt stays as it was made.
+type market struct {
+	index                          int
+	seed                           uint64
+	id, slug, question, groupTitle string
+	description, image, category   string
+	tags                           []string
+	event                          *event
+	status                         string
+	startAt, endAt                 millis
+	closedAt                       millis // when trading ended; 0 while it has not
+	resolvedAt                     millis
+	updatedAt                      millis // of anything but a price
+	winner                         int    // index of the outcome; -1 while there is none
+	source                         string // who decides
+	tick                           Price
+	minOrder                       Size
+	volume, volume24h, liquidity   Money
+	anchors                        []Price // around which each instrument moves
+	tokens                         []*token
+}
+
+// binary tells a market with the outcomes YES and NO from one with named outcomes.
+func (m *market) binary() bool { return len(m.anchors) == 1 }
+
+// token is one outcome of a market. Its view is the book and price that it shows.
+type token struct {
+	view
+	index   int
+	id      string
+	label   string
+	market  *market
+	outcome int
+}
+
+// price returns what the venue states for the token now: 1 or 0 once the market is resolved.
+func (t *token) price() Price {
+	switch m := t.market; {
+	case m.status != statusResolved:
+		return t.stated()
+	case m.winner == t.outcome:
+		return payout
+	default:
+		return 0
+	}
+}
+
+// universe holds everything that is listed.
+type universe struct {
+	events      []*event
+	markets     []*market
+	tokens      []*token
+	instruments []*instrument
+	tradable    []*token // one token of each instrument that moved when the venue opened
+
+	tokenByID               map[string]*token
+	marketByID, bySlug      map[string]*market
+	eventByID, eventsBySlug map[string]*event
+}
+
+// shape is how an event is built: so many binary markets, or so many categorical ones.
+type shape struct{ binary, categorical int }
+
+// shapes and eventStatuses are walked in step with the events. Their lengths and the number of categories have no common
+// factor, so every combination comes up. Ten shapes hold 40 markets.
+var shapes = []shape{
+	{0, 1}, {8, 0}, {1, 0}, {6, 0}, {0, 1}, {5, 0}, {7, 0}, {3, 0}, {0, 2}, {6, 0},
+}
+
+var eventStatuses = []string{
+	statusOpen, statusOpen, statusOpen, statusResolved, statusOpen, statusOpen, statusUpcoming, statusOpen, statusOpen,
+	statusClosed, statusOpen, statusOpen, statusResolved, statusOpen, statusOpen, statusOpen, statusOpen, statusResolved,
+	statusOpen, statusOpen, statusOpen, statusOpen, statusOpen,
+}
+
+// newUniverse makes count markets. Names and identifiers come from the seed, dates lie around now.
+func newUniverse(seed uint64, count int, now millis) *universe {
+	u := &universe{
+		tokenByID:  make(map[string]*token, count*5/2),
+		marketByID: make(map[string]*market, count), bySlug: make(map[string]*market, count),
+		eventByID: make(map[string]*event, count/4), eventsBySlug: make(map[string]*event, count/4),
+	}
+	for i := 0; len(u.markets) < count; i++ {
+		s := shapes[i%len(shapes)]
+		left := count - len(u.markets)
+		s.binary, s.categorical = min(s.binary, left), min(s.categorical, left)
+		u.addEvent(seed, i, s, now)
+	}
+	return u
+}
+
+// addEvent makes the event number i.
+func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
+	r := rng(hash(seed, uint64(i)))
+	status := eventStatuses[i%len(eventStatuses)]
+	start, end, closed := dates(status, now, &r)
+	c := categories[i%len(categories)]
+	plan := c.plan(i/len(categories), s, end, &r)
+
+	e := &event{id: strconv.Itoa(10_000 + i), title: plan.title}
+	e.slug = unique(u.eventsBySlug, slugOf(plan.title))
+	u.events = append(u.events, e)
+	u.eventByID[e.id], u.eventsBySlug[e.slug] = e, e
+
+	image := ""
+	if !r.oneIn(4) {
+		image = "/images/" + e.slug + ".png"
+	}
+	winning := r.intn(len(plan.markets))
+	source := c.sources[r.intn(len(c.sources))]
+	for k, mp := range plan.markets {
+		m := &market{
+			index: len(u.markets), seed: r.next(), event: e,
+			id:       "0x" + string(appendHex(nil, r.next())) + string(appendHex(nil, r.next())),
+			question: mp.question, groupTitle: mp.item, image: image, category: c.name,
+			tags: append([]string{c.tag}, plan.tags...), source: source,
+			status: status, startAt: start, endAt: end, closedAt: closed, updatedAt: min(start, now), winner: -1,
+		}
+		m.slug = unique(u.bySlug, slugOf(mp.question))
+		m.description = fmt.Sprintf("%s This market resolves by what %s publishes. Trading ends on %s.",
+			mp.question, source, end.Time().Format("January 2, 2006, 15:04 UTC"))
+		if mp.tag != "" {
+			m.tags = append(m.tags, mp.tag)
+		}
+		// A market of an open event may end on its own.
+		switch {
+		case status == statusOpen && i%23 == 1 && k == 7:
+			m.status, m.closedAt = statusCancelled, now-day-millis(r.intn(int(10*day)))
+		case status == statusOpen && i%23 == 5 && k == 4:
+			m.status, m.closedAt = statusDisputed, now-hour-millis(r.intn(int(5*day)))
+		}
+		m.setScale(&r)
+		labels := mp.outcomes
+		if labels == nil {
+			labels = []string{"YES", "NO"}
+			m.anchors = []Price{plan.chance(k, &r)}
+		} else {
+			m.anchors = shares(len(labels), &r)
+		}
+		if m.status == statusResolved {
+			m.resolvedAt = m.closedAt + hour + millis(r.intn(int(20*hour)))
+			m.updatedAt = m.resolvedAt
+			switch {
+			case !m.binary():
+				m.winner = r.intn(len(labels))
+			case plan.ladder && k <= winning, !plan.ladder && k == winning:
+				m.winner = 0
+			default:
+				m.winner = 1
+			}
+		} else if m.closedAt > 0 {
+			m.updatedAt = m.closedAt
+		}
+		u.addMarket(m, labels, now, &r)
+	}
+}
+
+// dates returns when an event of a status starts, ends and, unless it still trades, closed.
+func dates(status string, now millis, r *rng) (start, end, closed millis) {
+	today := now.floor(day)
+	days := func(low, high int) millis { return millis(r.between(low, high)) * day }
+	start = today - days(25, 300) + 12*hour
+	switch status {
+	case statusUpcoming:
+		start = today + days(1, 20) + 12*hour
+		end = start + days(30, 200)
+	case statusClosed:
+		end = today - days(1, 3) + 18*hour
+		closed = end
+	case statusResolved:
+		end = today - days(3, 120) + 18*hour
+		start = end - days(40, 300)
+		closed = end
+	default:
+		end = today + days(3, 400) + 20*hour
+	}
+	return start, end, closed
+}
+
+// setScale draws how much a market is traded, which decides its grid and the depth of its books.
+func (m *market) setScale(r *rng) {
+	var magnitude int
+	switch n := r.intn(10); {
+	case n < 2: // a fifth is deep
+		magnitude, m.tick, m.minOrder = r.between(20, 24), 10, 5*share
+	case n < 5:
+		magnitude, m.tick, m.minOrder = r.between(15, 19), 100, 5*share
+	default:
+		magnitude, m.tick, m.minOrder = r.between(9, 14), 100, share
+	}
+	if m.status == statusUpcoming {
+		return
+	}
+	cents := int64(1024+r.intn(1024)) << magnitude / 1024 * 100
+	m.volume = Money(cents+int64(r.intn(100))) * dollar / 100
+	if m.status == statusOpen {
+		m.volume24h = Money(cents*int64(r.between(5, 60))/1000) * dollar / 100
+		m.liquidity = Money(cents*int64(r.between(20, 120))/1000) * dollar / 100
+	}
+}
+
+// addMarket lists a market with its tokens and books.
+func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
+	u.markets = append(u.markets, m)
+	m.event.markets = append(m.event.markets, m)
+	u.marketByID[m.id], u.bySlug[m.slug] = m, m
+
+	reach, depth := 0, 0
+	if m.status == statusOpen {
+		scale := bits.Len64(uint64(m.volume / dollar))
+		switch {
+		case m.tick < 100:
+			reach = r.between(90, 230)
+		case scale > 15:
+			reach = r.between(25, 60)
+		default:
+			reach = r.between(4, 20)
+		}
+		depth = 8 << (scale / 2)
+	}
+	changed := now
+	if m.closedAt > 0 {
+		changed = m.updatedAt
+	}
+	for i, label := range labels {
+		t := &token{
+			index: len(u.tokens), label: label, market: m, outcome: i,
+			id: strconv.FormatUint(1_000_000_000_000_000_000+r.next()%9_000_000_000_000_000_000, 10),
+		}
+		if m.binary() && i == 1 {
+			t.view = view{m.tokens[0].instrument, true}
+		} else {
+			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, r), false}
+			u.instruments = append(u.instruments, t.instrument)
+			if reach > 0 {
+				u.tradable = append(u.tradable, t)
+			}
+		}
+		u.tokens = append(u.tokens, t)
+		m.tokens = append(m.tokens, t)
+		u.tokenByID[t.id] = t
+	}
+}
+
+// shares draws n prices that make up 1.
+func shares(n int, r *rng) []Price {
+	weights, sum := make([]int, n), 0
+	for i := range weights {
+		w := r.between(4, 40)
+		weights[i] = w * w
+		sum += weights[i]
+	}
+	prices := make([]Price, n)
+	for i, w := range weights {
+		prices[i] = max(Price(w)*payout/Price(sum), 100)
+	}
+	return prices
+}
+
+// slugOf turns text into lower-case words joined by hyphens.
+func slugOf(text string) string {
+	var b strings.Builder
+	gap := false
+	for _, c := range []byte(strings.ToLower(text)) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			if gap && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			b.WriteByte(c)
+			gap = false
+		} else if c != ',' && c != '\'' { // 120,000 and farmers' stay one word
+			gap = true
+		}
+	}
+	return b.String()
+}
+
+// unique returns slug, or slug with a number when it is taken.
+func unique[T any](taken map[string]T, slug string) string {
+	s := slug
+	for n := 2; ; n++ {
+		if _, ok := taken[s]; !ok {
+			return s
+		}
+		s = slug + "-" + strconv.Itoa(n)
+	}
+}

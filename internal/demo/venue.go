@@ -1,0 +1,212 @@
+package demo
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Clock tells the time. Tests hold it.
+type Clock interface {
+	Now() time.Time
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() time.Time { return time.Now() }
+
+// Config is how a venue is made. The zero value is a venue of 1,200 markets on the wall clock without limits or latency.
+type Config struct {
+	// Markets is how many markets are listed; 1,200 when it is not positive. There are about 2.35 tokens a market.
+	Markets int
+	// Seed decides names, identifiers, prices, accounts and all that moves.
+	Seed uint64
+	// Clock is the wall clock when nil.
+	Clock Clock
+	// Latency is added to each REST answer. It ends with the request's context.
+	Latency time.Duration
+	// PublicPerMinute limits each client address on public endpoints, KeyPerMinute each API key on user endpoints, both in
+	// any 60 seconds of the Clock. 0 is no limit.
+	PublicPerMinute, KeyPerMinute int
+	// Gzip compresses answers above 1 KB for clients that accept it.
+	Gzip bool
+	// Control serves the endpoints under /__control/.
+	Control bool
+	// Log takes what goes wrong; nothing is logged when it is nil.
+	Log *slog.Logger
+}
+
+// Venue is a prediction-market venue with state. It is an [http.Handler] and safe for concurrent use.
+type Venue struct {
+	config  Config
+	epoch   string
+	opened  millis
+	listing *universe
+	index   *searchIndex
+	pools   *pools
+	stats   stats
+	faults  faultList
+	limits  struct{ public, key limiter }
+	derived walletCache
+
+	mu       sync.RWMutex // guards what moves: instruments, the accounts' wallets and what follows
+	random   rng
+	steps    uint64
+	moves    []move // of the last step
+	accounts map[string]*wallet
+}
+
+// New opens a venue. It starts nothing: call [Venue.Run] to make it move.
+func New(config Config) *Venue {
+	if config.Markets <= 0 {
+		config.Markets = 1200
+	}
+	if config.Clock == nil {
+		config.Clock = wallClock{}
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	now := config.Clock.Now()
+	v := &Venue{
+		config: config,
+		epoch:  strconv.FormatUint(rand.Uint64(), 36),
+		opened: millisOf(now),
+		random: rng(hash(config.Seed, 1)),
+	}
+	v.listing = newUniverse(config.Seed, config.Markets, v.opened)
+	v.index = newSearchIndex(v.listing)
+	v.pools = newPools(v.listing)
+	v.limits.public.perMinute, v.limits.key.perMinute = config.PublicPerMinute, config.KeyPerMinute
+	v.accounts = make(map[string]*wallet, len(accounts))
+	for _, a := range accounts {
+		v.accounts[a.address] = v.newWallet(a.address, a.positions, true)
+	}
+	return v
+}
+
+// now returns the clock's time.
+func (v *Venue) now() millis { return millisOf(v.config.Clock.Now()) }
+
+// Epoch names this instance of the venue: sequence numbers of two epochs can't be compared.
+func (v *Venue) Epoch() string { return v.epoch }
+
+// endpoint is one path of the REST API.
+type endpoint struct {
+	path string
+	user bool // needs credentials
+	// answer appends the body of a success.
+	answer func(v *Venue, c *call, b []byte) ([]byte, *apiError)
+}
+
+var endpoints = []endpoint{
+	{"/api/exchange/prices", false, (*Venue).answerPrices},
+	{"/api/exchange/orderbook", false, (*Venue).answerOrderbook},
+	{"/api/exchange/price-history", false, (*Venue).answerHistory},
+	{"/api/exchange/spreads", false, (*Venue).answerSpreads},
+	{"/api/exchange/market-search", false, (*Venue).answerSearch},
+	{"/api/exchange/market-details", false, (*Venue).answerDetails},
+	{"/api/user/balance", true, (*Venue).answerBalance},
+	{"/api/user/positions", true, (*Venue).answerPositions},
+	{"/api/user/orders", true, (*Venue).answerOrders},
+	{"/api/user/trades", true, (*Venue).answerTrades},
+	{"/api/user/history", true, (*Venue).answerUserHistory},
+}
+
+// endpointAt returns the number of the endpoint at a path, or -1.
+func endpointAt(path string) int {
+	for i := range endpoints {
+		if endpoints[i].path == path {
+			return i
+		}
+	}
+	return -1
+}
+
+// ServeHTTP answers a request to the venue.
+func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if v.config.Control && strings.HasPrefix(r.URL.Path, controlPrefix) {
+		v.serveControl(w, r)
+		return
+	}
+	a := newAnswer()
+	defer a.release()
+
+	i := endpointAt(r.URL.Path)
+	if i < 0 {
+		a.fail(errPath)
+		v.deliver(w, r, a)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		a.header.Set("Allow", "GET, HEAD")
+		a.fail(errMethod)
+		v.deliver(w, r, a)
+		return
+	}
+	c, err := newCall(r)
+	v.stats.count(i, c.keys())
+	if err != nil {
+		a.fail(err)
+		v.deliver(w, r, a)
+		return
+	}
+	e := &endpoints[i]
+	if e.user {
+		c.account = accountOf(c)
+	}
+	fault := (*Fault)(nil)
+	if v.limit(e, c, a) {
+		if fault = v.faults.take(e.path, c); fault == nil || fault.needsAnswer() {
+			v.answer(e, c, a)
+		}
+	}
+	v.stats.answered(a.status)
+	if fault != nil {
+		v.serveFault(w, r, a, fault)
+		return
+	}
+	v.deliver(w, r, a)
+}
+
+// answer writes the endpoint's answer into a.
+func (v *Venue) answer(e *endpoint, c *call, a *answer) {
+	err := (*apiError)(nil)
+	if e.user {
+		err = c.authorize()
+	}
+	if err == nil {
+		a.body, err = e.answer(v, c, a.body)
+	}
+	if err != nil {
+		a.fail(err)
+	}
+}
+
+// deliver sends an answer after the latency.
+func (v *Venue) deliver(w http.ResponseWriter, r *http.Request, a *answer) {
+	if !pause(r.Context(), v.config.Latency) {
+		return
+	}
+	a.send(w, r, v.config.Gzip)
+}
+
+// pause waits and reports whether the context outlived it.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
