@@ -1,0 +1,45 @@
+# Every verb is one line here; what takes more is in scripts/. `make help` lists them.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+TIMEOUT ?= 10m
+GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*')
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check generate fmt lint bench build cc
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
+	$(GO) run .
+
+test: cc ## run every test with the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
+
+check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests
+	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }
+	@$(MAKE) --no-print-directory lint
+	@GO="$(GO)" scripts/generated
+	$(GO) mod tidy -diff
+	@$(MAKE) --no-print-directory test
+
+generate: ## write the code made from schema.graphqls, and docs/configuration.md
+	$(GO) tool gqlgen generate
+	$(GO) test ./internal/config -run '^TestReference$$' -count=1 -update
+
+fmt: ## format the Go code
+	gofmt -w $(GOFILES)
+
+lint: ## go vet and staticcheck
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem -timeout $(TIMEOUT) ./bench/...
+
+build: ## build bin/oddsgraph: one static binary with its version from git
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/oddsgraph .
+
+# The race detector is linked with the C compiler.
+cc:
+	@command -v $(firstword $(shell $(GO) env CC)) >/dev/null || { echo "The race detector needs a C compiler, and $(shell $(GO) env CC) is not here: install gcc (apt-get install gcc libc6-dev), or run go test ./... without it." >&2; exit 1; }
