@@ -193,6 +193,7 @@ func TestBadValues(t *testing.T) {
 		{"venue-url", "http://:80", "host"},
 		{"venue-url", "http://venue:0", "port"},
 		{"venue-url", "http://venue:99999", "port"},
+		{"venue-url", "http://u:p@venue", "user info"},
 		{"venue-url", "http://venue/?", "query"},
 		{"venue-url", "http://venue/?a=b", "query"},
 		{"venue-url", "http://venue/#a", "fragment"},
@@ -232,8 +233,8 @@ func TestBadValues(t *testing.T) {
 func TestGoodValues(t *testing.T) {
 	for _, args := range []string{
 		"--listen=:0", "--listen=[::1]:80", "--listen=example.org:65535",
-		"--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/", "--venue-url=http://u:p@venue",
-		"--stream-url=ws://venue/ws", "--stream-url=wss://venue:443/ws?key=a",
+		"--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/",
+		"--stream-url=ws://venue/ws", "--stream-url=wss://u:p@venue:443/ws?key=a",
 		"--cache-price-fresh=0s", "--cache-market-stale=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",
 	} {
 		parse(t, args)
@@ -321,7 +322,8 @@ func TestHelp(t *testing.T) {
 
 func TestRedaction(t *testing.T) {
 	const secret = "hunter2"
-	c := parse(t, "--venue-url=https://user:"+secret+"@venue.example/base --stream-url=wss://"+secret+"@venue.example/ws?key="+secret)
+	c := parse(t, "--stream-url=wss://"+secret+"@venue.example/ws?key="+secret)
+	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // Parse would refuse it
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("starting", "config", *c)

@@ -136,7 +136,11 @@ func readText(tag *kong.Tag, s string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if u != nil && (u.RawQuery != "" || u.ForceQuery) {
+		switch {
+		case u == nil:
+		case u.User != nil:
+			return nil, errors.New("has user info")
+		case u.RawQuery != "" || u.ForceQuery:
 			return nil, errors.New("has a query")
 		}
 	case "stream":
@@ -163,7 +167,7 @@ func wantText(tag *kong.Tag) string {
 	case "listen":
 		return "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080"
 	case "venue":
-		return "an http:// or https:// URL with a host and without query and fragment, or nothing"
+		return "an http:// or https:// URL with a host and without user info, query and fragment, or nothing"
 	case "stream":
 		return "a ws:// or wss:// URL with a host and without fragment, or nothing"
 	}

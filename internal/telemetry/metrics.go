@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,13 +15,12 @@ import (
 const other = "other"
 
 // maxLabels bounds the values of a label that is not a fixed set.
-const maxLabels = 32
+const maxLabels = 64
 
-// endpoints are the venue's endpoints as labels, by the end of their path.
-var endpoints = map[string]string{
-	"prices": "prices", "orderbook": "orderbook", "price-history": "price-history", "spreads": "spreads",
-	"market-search": "market-search", "market-details": "market-details",
-	"balance": "user/balance", "positions": "user/positions", "orders": "user/orders", "trades": "user/trades", "history": "user/history",
+// endpoints are the venue's endpoints by the last part of their path.
+var endpoints = map[string]bool{
+	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true,
+	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
 }
 
 var operations = map[string]bool{"query": true, "mutation": true, "subscription": true}
@@ -54,10 +54,10 @@ func NewMetrics() *Metrics {
 	}
 	m := &Metrics{
 		registry:      prometheus.NewRegistry(),
-		venueCalls:    counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, each attempt counted.", "endpoint", "outcome"),
+		venueCalls:    counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, each attempt counted; status is none without an answer.", "endpoint", "status", "outcome"),
 		venueDuration: histogram("oddsgraph_venue_call_duration_seconds", "Time of one HTTP call to the venue.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "endpoint"),
 		venueKeys:     histogram("oddsgraph_venue_call_keys", "Ids asked for in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint"),
-		venueDrift:    counter("oddsgraph_venue_drift_total", "Answers of the venue in another form than its documented one, by what differed.", "endpoint", "what"),
+		venueDrift:    counter("oddsgraph_venue_drift_total", "Parts of the venue's answers that could not be used while the rest was, by what was wrong.", "endpoint", "what"),
 		operations:    counter("oddsgraph_operations_total", "GraphQL operations, by type and outcome.", "type", "outcome"),
 		duration:      histogram("oddsgraph_operation_duration_seconds", "Time of one GraphQL operation.", []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "type"),
 	}
@@ -76,16 +76,16 @@ func (m *Metrics) Handler() http.Handler {
 // Registry is where further collectors are registered.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Call counts one HTTP call to the venue that carried this many ids. endpoint is a path or its last part; outcome is a
-// short word such as ok or an error code.
-func (m *Metrics) Call(endpoint string, keys int, outcome string, elapsed time.Duration) {
+// Call counts one HTTP call to the venue that carried this many ids. endpoint is a path or its last part; status is 0
+// when no answer came; outcome is a short word such as ok or an error code.
+func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	endpoint = endpointLabel(endpoint)
-	m.venueCalls.WithLabelValues(endpoint, m.outcomes.label(outcome)).Inc()
+	m.venueCalls.WithLabelValues(endpoint, statusLabel(status), m.outcomes.label(outcome)).Inc()
 	m.venueDuration.WithLabelValues(endpoint).Observe(elapsed.Seconds())
 	m.venueKeys.WithLabelValues(endpoint).Observe(float64(keys))
 }
 
-// Drift counts an answer of the venue that was understood although it was not in the documented form.
+// Drift counts a part of an answer that could not be used while the rest was.
 func (m *Metrics) Drift(endpoint, what string) {
 	m.venueDrift.WithLabelValues(endpointLabel(endpoint), m.drifts.label(what)).Inc()
 }
@@ -102,10 +102,20 @@ func (m *Metrics) Operation(kind, outcome string, elapsed time.Duration) {
 
 func endpointLabel(endpoint string) string {
 	last := endpoint[strings.LastIndexByte(endpoint, '/')+1:]
-	if label, ok := endpoints[last]; ok {
-		return label
+	if endpoints[last] {
+		return last
 	}
 	return other
+}
+
+func statusLabel(status int) string {
+	switch {
+	case status == 0:
+		return "none"
+	case http.StatusText(status) == "":
+		return other
+	}
+	return strconv.Itoa(status)
 }
 
 // bounded lets through the first maxLabels different words; its zero value is ready.

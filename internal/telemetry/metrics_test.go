@@ -25,20 +25,20 @@ func compare(t *testing.T, m *telemetry.Metrics, want string, names ...string) {
 
 func TestVenueMetrics(t *testing.T) {
 	m := telemetry.NewMetrics()
-	m.Call("/api/exchange/prices", 40, "ok", 20*time.Millisecond)
-	m.Call("prices", 1, "ok", 20*time.Millisecond)
-	m.Call("/prefix/api/user/balance", 1, "UPSTREAM_TIMEOUT", 2*time.Second)
-	m.Call("/../../etc/passwd", 1, "", time.Second)
-	m.Drift("/api/exchange/prices", "bare array")
+	m.Call("/api/exchange/prices", 40, 200, "ok", 20*time.Millisecond)
+	m.Call("prices", 1, 200, "ok", 20*time.Millisecond)
+	m.Call("/prefix/api/user/balance", 1, 0, "UPSTREAM_TIMEOUT", 2*time.Second)
+	m.Call("/../../etc/passwd", 1, 999, "", time.Second)
+	m.Drift("/api/exchange/prices", "price unreadable")
 	compare(t, m, `
-# HELP oddsgraph_venue_calls_total HTTP calls to the venue, each attempt counted.
+# HELP oddsgraph_venue_calls_total HTTP calls to the venue, each attempt counted; status is none without an answer.
 # TYPE oddsgraph_venue_calls_total counter
-oddsgraph_venue_calls_total{endpoint="other",outcome="other"} 1
-oddsgraph_venue_calls_total{endpoint="prices",outcome="ok"} 2
-oddsgraph_venue_calls_total{endpoint="user/balance",outcome="upstream_timeout"} 1
-# HELP oddsgraph_venue_drift_total Answers of the venue in another form than its documented one, by what differed.
+oddsgraph_venue_calls_total{endpoint="balance",outcome="upstream_timeout",status="none"} 1
+oddsgraph_venue_calls_total{endpoint="other",outcome="other",status="other"} 1
+oddsgraph_venue_calls_total{endpoint="prices",outcome="ok",status="200"} 2
+# HELP oddsgraph_venue_drift_total Parts of the venue's answers that could not be used while the rest was, by what was wrong.
 # TYPE oddsgraph_venue_drift_total counter
-oddsgraph_venue_drift_total{endpoint="prices",what="bare_array"} 1
+oddsgraph_venue_drift_total{endpoint="prices",what="price_unreadable"} 1
 `, "oddsgraph_venue_calls_total", "oddsgraph_venue_drift_total")
 	text := scrape(t, m)
 	for _, want := range []string{
@@ -111,8 +111,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		workers.Go(func() {
 			for i := range 500 {
 				s := fmt.Sprintf("%d-%d\xff", w, i)
-				m.Call(s, i, s, time.Second)
-				m.Call("prices", i, s, time.Second)
+				m.Call(s, i, 1000+i, s, time.Second)
+				m.Call("prices", i, -i, s, time.Second)
 				m.Drift(s, s)
 				m.Operation(s, s, time.Second)
 			}
@@ -121,8 +121,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	workers.Wait()
 	for _, name := range []string{"oddsgraph_venue_calls_total", "oddsgraph_venue_drift_total", "oddsgraph_operations_total", "oddsgraph_venue_call_keys"} {
 		n, err := testutil.GatherAndCount(m.Registry(), name)
-		if err != nil || n == 0 || n > 2*33 {
-			t.Errorf("%s has %d series, %v; want at most 66", name, n, err)
+		if err != nil || n == 0 || n > 3*65 {
+			t.Errorf("%s has %d series, %v; want at most 195", name, n, err)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestMetricNames(t *testing.T) {
 	m := telemetry.NewMetrics()
 	m.RegisterCache(func() []telemetry.CacheStats { return []telemetry.CacheStats{{Kind: "price"}} })
-	m.Call("prices", 1, "ok", time.Second)
+	m.Call("prices", 1, 200, "ok", time.Second)
 	m.Drift("prices", "a")
 	m.Operation("query", "ok", time.Second)
 	scrape(t, m)
