@@ -1,0 +1,59 @@
+package market
+
+import (
+	"context"
+	"time"
+)
+
+// Priority orders upstream calls when the venue's budget is short; a greater value goes first.
+type Priority uint8
+
+// The priorities of upstream calls.
+const (
+	PriorityHistory Priority = iota
+	PrioritySearch
+	PriorityMarkets
+	PriorityBooks
+	PriorityPrices
+	PriorityUser
+)
+
+// Call is what an upstream call knows of those who wait for it. Both may rise while the call waits to be admitted, when
+// another waiter joins.
+type Call interface {
+	// Priority is the greatest priority of the waiters.
+	Priority() Priority
+	// Deadline is the latest deadline of the waiters; ok is false when one of them waits without a limit.
+	Deadline() (t time.Time, ok bool)
+}
+
+type callKey struct{}
+
+// WithCall returns a context for one upstream call.
+func WithCall(ctx context.Context, c Call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// CallFrom returns the call that ctx belongs to; ok is false outside of one.
+func CallFrom(ctx context.Context) (c Call, ok bool) {
+	c, ok = ctx.Value(callKey{}).(Call)
+	return c, ok
+}
+
+// Endpoint names one of the venue's REST endpoints by the last part of its path.
+type Endpoint string
+
+// The venue's endpoints.
+const (
+	EndpointBalance       Endpoint = "balance"
+	EndpointPositions     Endpoint = "positions"
+	EndpointOrders        Endpoint = "orders"
+	EndpointTrades        Endpoint = "trades"
+	EndpointHistory       Endpoint = "history"
+	EndpointMarketSearch  Endpoint = "market-search"
+	EndpointPrices        Endpoint = "prices"
+	EndpointOrderbook     Endpoint = "orderbook"
+	EndpointPriceHistory  Endpoint = "price-history"
+	EndpointSpreads       Endpoint = "spreads"
+	EndpointMarketDetails Endpoint = "market-details"
+)

@@ -1,0 +1,65 @@
+package market
+
+import "time"
+
+// CandleInterval is the length of a candle.
+type CandleInterval string
+
+// The lengths of candles. Weeks start on Monday, all intervals at UTC boundaries.
+const (
+	CandleFiveMinutes CandleInterval = "FIVE_MINUTES"
+	CandleHour        CandleInterval = "HOUR"
+	CandleDay         CandleInterval = "DAY"
+	CandleWeek        CandleInterval = "WEEK"
+)
+
+// Candle sums up the prices of one interval.
+type Candle struct {
+	Start                  time.Time
+	Open, High, Low, Close Decimal
+	// Volume is nil where no point of the interval has one.
+	Volume *Decimal
+}
+
+// Candles groups points, oldest first, into candles. Intervals without a point are left out.
+func Candles(points []PricePoint, interval CandleInterval) []Candle {
+	var out []Candle
+	for i := range points {
+		p := &points[i]
+		start := interval.start(p.Timestamp)
+		if n := len(out); n == 0 || !out[n-1].Start.Equal(start) {
+			out = append(out, Candle{Start: start, Open: p.Price, High: p.Price, Low: p.Price, Close: p.Price})
+		}
+		c := &out[len(out)-1]
+		if p.Price.Cmp(c.High) > 0 {
+			c.High = p.Price
+		}
+		if p.Price.Cmp(c.Low) < 0 {
+			c.Low = p.Price
+		}
+		c.Close = p.Price
+		if p.Volume != nil {
+			sum := *p.Volume
+			if c.Volume != nil {
+				sum = c.Volume.Add(sum)
+			}
+			c.Volume = &sum
+		}
+	}
+	return out
+}
+
+// start returns the beginning of the interval that t lies in.
+func (i CandleInterval) start(t time.Time) time.Time {
+	t = t.UTC()
+	switch i {
+	case CandleFiveMinutes:
+		return t.Truncate(5 * time.Minute)
+	case CandleHour:
+		return t.Truncate(time.Hour)
+	case CandleWeek:
+		return (DateOf(t) - Date((int(t.Weekday())+6)%7)).Start()
+	default:
+		return DateOf(t).Start()
+	}
+}

@@ -1,0 +1,230 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/apd/v3"
+)
+
+const (
+	// MaxDecimalLength is the greatest number of characters of a literal that ParseDecimal accepts.
+	MaxDecimalLength = 64
+	// MaxDecimalExponent is the greatest exponent, of either sign, that ParseDecimal accepts.
+	MaxDecimalExponent = 64
+)
+
+// exact adds and multiplies without rounding (precision 0); quotient is IEEE 754 decimal128's precision and rounding.
+var (
+	exact    = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
+	quotient = apd.Context{Precision: 34, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
+	rounding = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
+)
+
+// Decimal is an exact base-10 number. It keeps the digits it was read with, trailing zeros included; sums, differences
+// and products are exact and only Quo and Round round. The zero value is 0. A Decimal is an immutable value that may be
+// copied and used concurrently; compare with Cmp, since == tells 0.5 from 0.50.
+type Decimal struct {
+	// d is never changed once the Decimal was returned: apd's coefficients may share memory between copies.
+	d apd.Decimal
+}
+
+// ErrDecimal is wrapped by every error of ParseDecimal.
+var ErrDecimal = errors.New("not a decimal number")
+
+// ParseDecimal reads a base-10 literal such as 0.65, -3, .5 or 1.5e-7. It refuses literals of more than
+// MaxDecimalLength characters, exponents beyond ±MaxDecimalExponent, NaN and Infinity.
+func ParseDecimal(s string) (Decimal, error) {
+	if len(s) > MaxDecimalLength {
+		return Decimal{}, fmt.Errorf("%w: a literal of %d characters, at most %d are accepted", ErrDecimal, len(s), MaxDecimalLength)
+	}
+	if err := checkLiteral(s); err != nil {
+		return Decimal{}, err
+	}
+	var r Decimal
+	if _, _, err := r.d.SetString(s); err != nil {
+		return Decimal{}, fmt.Errorf("%w: %q", ErrDecimal, s)
+	}
+	if r.d.IsZero() {
+		r.d.Negative = false
+		if r.d.Exponent > 0 {
+			r.d.Exponent = 0
+		}
+	}
+	return r, nil
+}
+
+// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent, which is more than
+// JSON's grammar (venues write .5 and +1 inside strings) and less than apd's (no NaN, Inf or unbounded exponents).
+func checkLiteral(s string) error {
+	bad := func() error { return fmt.Errorf("%w: %q", ErrDecimal, s) }
+	i := 0
+	if i < len(s) && (s[i] == '+' || s[i] == '-') {
+		i++
+	}
+	digits := 0
+	for ; i < len(s) && isDigit(s[i]); i++ {
+		digits++
+	}
+	if i < len(s) && s[i] == '.' {
+		for i++; i < len(s) && isDigit(s[i]); i++ {
+			digits++
+		}
+	}
+	if digits == 0 {
+		return bad()
+	}
+	if i == len(s) {
+		return nil
+	}
+	if s[i] != 'e' && s[i] != 'E' {
+		return bad()
+	}
+	if i++; i < len(s) && (s[i] == '+' || s[i] == '-') {
+		i++
+	}
+	if i == len(s) {
+		return bad()
+	}
+	exponent := 0
+	for ; i < len(s); i++ {
+		if !isDigit(s[i]) {
+			return bad()
+		}
+		if exponent = exponent*10 + int(s[i]-'0'); exponent > MaxDecimalExponent {
+			return fmt.Errorf("%w: %q has an exponent beyond ±%d", ErrDecimal, s, MaxDecimalExponent)
+		}
+	}
+	return nil
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// MustDecimal is ParseDecimal for literals in code; it panics on a bad one.
+func MustDecimal(s string) Decimal {
+	d, err := ParseDecimal(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// NewDecimal returns coefficient × 10^exponent.
+func NewDecimal(coefficient int64, exponent int32) Decimal {
+	var r Decimal
+	r.d.SetFinite(coefficient, exponent)
+	return r
+}
+
+// Add returns d + e, exactly.
+func (d Decimal) Add(e Decimal) (r Decimal) {
+	mustExact(exact.Add(&r.d, &d.d, &e.d))
+	return r.unsigned()
+}
+
+// Sub returns d − e, exactly.
+func (d Decimal) Sub(e Decimal) (r Decimal) {
+	mustExact(exact.Sub(&r.d, &d.d, &e.d))
+	return r.unsigned()
+}
+
+// Mul returns d × e, exactly.
+func (d Decimal) Mul(e Decimal) (r Decimal) {
+	mustExact(exact.Mul(&r.d, &d.d, &e.d))
+	return r.unsigned()
+}
+
+// Quo returns d / e to 34 significant digits, rounded half-even, without trailing zeros. ok is false when e is 0.
+func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
+	if e.IsZero() {
+		return Decimal{}, false
+	}
+	if _, err := quotient.Quo(&r.d, &d.d, &e.d); err != nil {
+		return Decimal{}, false
+	}
+	return r.Reduce(), true
+}
+
+// Round returns d rounded half-even to at most places decimals, without trailing zeros.
+func (d Decimal) Round(places int32) (r Decimal) {
+	if d.d.Exponent >= -places {
+		return d.Reduce()
+	}
+	mustExact(rounding.Quantize(&r.d, &d.d, -places))
+	return r.Reduce()
+}
+
+// Reduce returns the same number without trailing zeros after the decimal point. Computed values leave in this form;
+// values of the venue keep the venue's digits.
+func (d Decimal) Reduce() (r Decimal) {
+	if d.d.Exponent >= 0 {
+		return d.unsigned()
+	}
+	r.d.Reduce(&d.d)
+	if r.d.Exponent > 0 {
+		mustExact(rounding.Quantize(&r.d, &r.d, 0))
+	}
+	return r.unsigned()
+}
+
+// Neg returns −d.
+func (d Decimal) Neg() (r Decimal) {
+	r.d.Neg(&d.d)
+	return r.unsigned()
+}
+
+// Abs returns the absolute value of d.
+func (d Decimal) Abs() (r Decimal) {
+	r.d.Abs(&d.d)
+	return r
+}
+
+// Cmp returns -1, 0 or 1 as d is less than, equal to or greater than e.
+func (d Decimal) Cmp(e Decimal) int { return d.d.Cmp(&e.d) }
+
+// Sign returns -1, 0 or 1 as d is negative, zero or positive.
+func (d Decimal) Sign() int { return d.d.Sign() }
+
+// IsZero reports whether d is 0.
+func (d Decimal) IsZero() bool { return d.d.IsZero() }
+
+// Append appends the number in plain notation, never with an exponent, to dst.
+func (d Decimal) Append(dst []byte) []byte { return d.d.Append(dst, 'f') }
+
+// String returns the number in plain notation, never with an exponent.
+func (d Decimal) String() string {
+	var buf [48]byte
+	return string(d.Append(buf[:0]))
+}
+
+// MarshalJSON writes the number as a JSON string, as the graph does.
+func (d Decimal) MarshalJSON() ([]byte, error) {
+	var buf [48]byte
+	return append(d.Append(append(buf[:0:0], '"')), '"'), nil
+}
+
+// UnmarshalJSON reads a JSON number, or a JSON string that holds one, by its literal.
+func (d *Decimal) UnmarshalJSON(b []byte) error {
+	v, err := ParseDecimal(strings.Trim(string(b), `"`))
+	if err == nil {
+		*d = v
+	}
+	return err
+}
+
+// unsigned turns -0, which apd knows and nobody expects, into 0.
+func (d Decimal) unsigned() Decimal {
+	if d.d.Negative && d.d.IsZero() {
+		d.d.Negative = false
+	}
+	return d
+}
+
+// mustExact panics where an operation that cannot fail did: operands are bounded by ParseDecimal, so exponents stay far
+// from apd's limits.
+func mustExact(_ apd.Condition, err error) {
+	if err != nil {
+		panic("market: exact decimal arithmetic: " + err.Error())
+	}
+}

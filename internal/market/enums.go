@@ -1,0 +1,140 @@
+package market
+
+import "strings"
+
+// OrderSide is the direction of an order or trade.
+type OrderSide string
+
+// The sides of an order. SideUnknown stands for a value that this service does not know; the raw text is kept beside it.
+const (
+	SideBuy     OrderSide = "BUY"
+	SideSell    OrderSide = "SELL"
+	SideUnknown OrderSide = "UNKNOWN"
+)
+
+// ParseSide maps the venue's text without regard to case.
+func ParseSide(raw string) OrderSide {
+	return known(raw, SideUnknown, SideBuy, SideSell)
+}
+
+// OrderStatus is the state of an order.
+type OrderStatus string
+
+// The states of an order.
+const (
+	OrderOpen            OrderStatus = "OPEN"
+	OrderPartiallyFilled OrderStatus = "PARTIALLY_FILLED"
+	OrderFilled          OrderStatus = "FILLED"
+	OrderCancelled       OrderStatus = "CANCELLED"
+	OrderExpired         OrderStatus = "EXPIRED"
+	OrderRejected        OrderStatus = "REJECTED"
+	OrderUnknown         OrderStatus = "UNKNOWN"
+)
+
+// ParseOrderStatus maps the venue's text without regard to case; LIVE and CANCELED are read as OPEN and CANCELLED.
+func ParseOrderStatus(raw string) OrderStatus {
+	switch strings.ToUpper(raw) {
+	case "LIVE":
+		return OrderOpen
+	case "CANCELED":
+		return OrderCancelled
+	}
+	return known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
+}
+
+// OutcomeKind sorts outcome labels.
+type OutcomeKind string
+
+// The kinds of outcomes: the two of a binary market, and any named one.
+const (
+	OutcomeYes   OutcomeKind = "YES"
+	OutcomeNo    OutcomeKind = "NO"
+	OutcomeOther OutcomeKind = "OTHER"
+)
+
+// KindOfOutcome maps an outcome's label without regard to case.
+func KindOfOutcome(label string) OutcomeKind {
+	return known(label, OutcomeOther, OutcomeYes, OutcomeNo)
+}
+
+// Status is the state of a market.
+type Status string
+
+// The states of a market.
+const (
+	StatusUpcoming  Status = "UPCOMING"
+	StatusOpen      Status = "OPEN"
+	StatusClosed    Status = "CLOSED"
+	StatusDisputed  Status = "DISPUTED"
+	StatusResolved  Status = "RESOLVED"
+	StatusCancelled Status = "CANCELLED"
+	StatusUnknown   Status = "UNKNOWN"
+)
+
+// ParseStatus maps the venue's text without regard to case; ACTIVE and CANCELED are read as OPEN and CANCELLED.
+func ParseStatus(raw string) Status {
+	switch strings.ToUpper(raw) {
+	case "ACTIVE":
+		return StatusOpen
+	case "CANCELED":
+		return StatusCancelled
+	}
+	return known(raw, StatusUnknown, StatusUpcoming, StatusOpen, StatusClosed, StatusDisputed, StatusResolved, StatusCancelled)
+}
+
+// HistoryKind is what a record of an account's history is about.
+type HistoryKind string
+
+// The kinds of history records.
+const (
+	HistoryTrade      HistoryKind = "TRADE"
+	HistoryDeposit    HistoryKind = "DEPOSIT"
+	HistoryWithdrawal HistoryKind = "WITHDRAWAL"
+	HistorySplit      HistoryKind = "SPLIT"
+	HistoryMerge      HistoryKind = "MERGE"
+	HistoryRedeem     HistoryKind = "REDEEM"
+	HistoryFee        HistoryKind = "FEE"
+	HistoryReward     HistoryKind = "REWARD"
+	HistoryTransfer   HistoryKind = "TRANSFER"
+	HistoryUnknown    HistoryKind = "UNKNOWN"
+)
+
+// ParseHistoryKind maps the venue's text without regard to case.
+func ParseHistoryKind(raw string) HistoryKind {
+	return known(raw, HistoryUnknown, HistoryTrade, HistoryDeposit, HistoryWithdrawal, HistorySplit, HistoryMerge,
+		HistoryRedeem, HistoryFee, HistoryReward, HistoryTransfer)
+}
+
+// PriceBasis says what a price is.
+type PriceBasis string
+
+// The bases of a price. BasisPosition is the currentPrice that the venue reported with a position.
+const (
+	BasisSettlement PriceBasis = "SETTLEMENT"
+	BasisVenue      PriceBasis = "VENUE"
+	BasisLast       PriceBasis = "LAST"
+	BasisMidpoint   PriceBasis = "MIDPOINT"
+	BasisBestBid    PriceBasis = "BEST_BID"
+	BasisBestAsk    PriceBasis = "BEST_ASK"
+	BasisPosition   PriceBasis = "POSITION"
+)
+
+// Source is where a value came from.
+type Source string
+
+// The sources of values.
+const (
+	SourceStream   Source = "STREAM"
+	SourceREST     Source = "REST"
+	SourceComputed Source = "COMPUTED"
+)
+
+// known returns the value that spells raw without regard to case, else otherwise.
+func known[T ~string](raw string, otherwise T, values ...T) T {
+	for _, v := range values {
+		if strings.EqualFold(raw, string(v)) {
+			return v
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,114 @@
+package market
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Meta says where and when a value was read. It belongs to the value, not to the request that shows it.
+type Meta struct {
+	// AsOf is the venue's time of the value; zero when the venue gave none.
+	AsOf time.Time
+	// ReceivedAt is when this service got the value.
+	ReceivedAt time.Time
+	Source     Source
+	// Stale tells that the value was past its fresh time when it was read.
+	Stale bool
+	// Handle stands for the cache entry that the value was read from; nil for values that were never cached.
+	Handle *Handle
+}
+
+// Read is a value with its Meta. An absent value is the zero T (nil where T is a pointer) and has a Meta too.
+type Read[T any] struct {
+	Value T
+	Meta
+}
+
+// Result is one element of an answer for several keys: a value or the error that it cost.
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// Combine returns the Meta of a value computed from values with the given ones: the oldest times, stale when one is.
+func Combine(metas ...Meta) Meta {
+	out := Meta{Source: SourceComputed}
+	for _, m := range metas {
+		if m.ReceivedAt.IsZero() {
+			continue
+		}
+		out.Stale = out.Stale || m.Stale
+		if out.ReceivedAt.IsZero() || m.ReceivedAt.Before(out.ReceivedAt) {
+			out.ReceivedAt = m.ReceivedAt
+		}
+		if !m.AsOf.IsZero() && (out.AsOf.IsZero() || m.AsOf.Before(out.AsOf)) {
+			out.AsOf = m.AsOf
+		}
+	}
+	return out
+}
+
+// Handle lets whoever used a cache entry find out later, with one atomic load and no look-up, whether the entry still
+// stands. An entry has one handle from its creation to its end, and an absent value has an entry too.
+type Handle struct {
+	version    atomic.Uint64
+	freshUntil time.Time
+}
+
+// NewHandle returns the handle of an entry that is fresh until the given instant.
+func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
+
+// Version is 0 while the entry stands and grows when it is replaced or evicted. It is safe for concurrent use.
+func (h *Handle) Version() uint64 { return h.version.Load() }
+
+// FreshUntil returns the instant until which the entry is fresh.
+func (h *Handle) FreshUntil() time.Time { return h.freshUntil }
+
+// Bump tells the holders of the handle that the entry was replaced or evicted. It is safe for concurrent use.
+func (h *Handle) Bump() { h.version.Add(1) }
+
+// Recorder collects the handles of everything that one response was built from. It is safe for concurrent use.
+type Recorder struct {
+	mu      sync.Mutex
+	handles map[*Handle]struct{}
+}
+
+// Record adds a handle; nil and repeated handles are ignored. A nil Recorder ignores everything.
+func (r *Recorder) Record(h *Handle) {
+	if r == nil || h == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.handles == nil {
+		r.handles = make(map[*Handle]struct{}, 16)
+	}
+	r.handles[h] = struct{}{}
+}
+
+// Handles returns the distinct handles recorded so far, in no order.
+func (r *Recorder) Handles() []*Handle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]*Handle, 0, len(r.handles))
+	for h := range r.handles {
+		out = append(out, h)
+	}
+	return out
+}
+
+type recorderKey struct{}
+
+// WithRecorder returns a context in which reads are recorded, and the recorder.
+func WithRecorder(ctx context.Context) (context.Context, *Recorder) {
+	r := &Recorder{}
+	return context.WithValue(ctx, recorderKey{}, r), r
+}
+
+// RecorderFrom returns the recorder of ctx, or nil, which ignores everything.
+func RecorderFrom(ctx context.Context) *Recorder {
+	r, _ := ctx.Value(recorderKey{}).(*Recorder)
+	return r
+}

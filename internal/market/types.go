@@ -1,0 +1,318 @@
+package market
+
+import (
+	"strings"
+	"time"
+)
+
+// Balance is a wallet's money as the venue states it.
+type Balance struct {
+	PortfolioValue, CashBalance *Decimal
+	// PositionsValue is the value of the positions alone; nil where the venue does not state it.
+	PositionsValue *Decimal
+	// TotalValue is the venue's figure, or positionsValue + cash, or portfolioValue + cash; nil when none is known.
+	TotalValue *Decimal
+	// UpdatedAt is the venue's time; zero when it gave none.
+	UpdatedAt time.Time
+}
+
+// Position is a holding of one outcome token.
+type Position struct {
+	MarketID string
+	// TokenID is empty where the venue names the holding by market and outcome only.
+	TokenID string
+	// Outcome is the label exactly as the venue spells it.
+	Outcome string
+	Size    Decimal
+	// AvgPrice, CurrentPrice and UnrealizedPnl are the venue's own figures; nil where it gave none.
+	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
+}
+
+// CostBasis returns size × avgPrice, or nil when the average price is not known.
+func (p *Position) CostBasis() *Decimal {
+	if p.AvgPrice == nil {
+		return nil
+	}
+	c := p.Size.Mul(*p.AvgPrice).Reduce()
+	return &c
+}
+
+// Order is an active order of a wallet.
+type Order struct {
+	OrderID, MarketID string
+	// TokenID is empty where the venue names the order's token by market and outcome only.
+	TokenID                 string
+	Side                    OrderSide
+	SideRaw                 string
+	Outcome                 string
+	Price, Size, FilledSize Decimal
+	Status                  OrderStatus
+	StatusRaw               string
+	// CreatedAt is zero when the venue gave none.
+	CreatedAt time.Time
+}
+
+// Trade is one execution, of a wallet or on the public tape.
+type Trade struct {
+	// TradeID is empty where the venue gives none.
+	TradeID                    string
+	MarketID, TokenID, Outcome string
+	Side                       OrderSide
+	SideRaw                    string
+	Price, Size                Decimal
+	Fee                        *Decimal
+	Timestamp                  time.Time
+	TransactionHash            string
+}
+
+// HistoryRecord is one event of a wallet's history.
+type HistoryRecord struct {
+	// ID is empty where the venue gives none.
+	ID                         string
+	Kind                       HistoryKind
+	KindRaw                    string
+	Timestamp                  time.Time
+	Amount                     *Decimal
+	MarketID, TokenID, Outcome string
+	// Side is empty for records that are no trades.
+	Side            OrderSide
+	Price, Size     *Decimal
+	TransactionHash string
+}
+
+// Market is one question that is traded, with its outcomes.
+type Market struct {
+	MarketID, Slug, Question, GroupItemTitle string
+	Description, Image, Category             string
+	Tags                                     []string
+	Status                                   Status
+	StatusRaw                                string
+	// AcceptingOrders is nil where the venue does not say.
+	AcceptingOrders                *bool
+	StartsAt, EndsAt               time.Time
+	Volume, Volume24h, Liquidity   *Decimal
+	TickSize, MinOrderSize         *Decimal
+	EventID, EventSlug, EventTitle string
+	// Outcomes are in the venue's order.
+	Outcomes   []Outcome
+	Resolution *Resolution
+	UpdatedAt  time.Time
+	// Summary tells that the market comes from a list that leaves out description and resolution.
+	Summary bool
+}
+
+// Outcome is one side of a market and the token that is traded for it.
+type Outcome struct {
+	TokenID, Label string
+	// Price is the venue's figure in the market's own answer; nil where it gave none.
+	Price *Decimal
+	// Winner is nil until the market is resolved.
+	Winner *bool
+}
+
+// Resolution is how a market ended.
+type Resolution struct {
+	// Outcome is the winning label; empty where the venue does not name it.
+	Outcome    string
+	ResolvedAt time.Time
+	Source     string
+}
+
+// OutcomeByToken returns the outcome that is traded as tokenID, or nil.
+func (m *Market) OutcomeByToken(tokenID string) *Outcome {
+	for i := range m.Outcomes {
+		if m.Outcomes[i].TokenID == tokenID {
+			return &m.Outcomes[i]
+		}
+	}
+	return nil
+}
+
+// OutcomeByLabel returns the outcome with the label, compared without case, or nil when none or more than one has it.
+func (m *Market) OutcomeByLabel(label string) *Outcome {
+	var found *Outcome
+	for i := range m.Outcomes {
+		if strings.EqualFold(m.Outcomes[i].Label, label) {
+			if found != nil {
+				return nil
+			}
+			found = &m.Outcomes[i]
+		}
+	}
+	return found
+}
+
+// Winner returns the outcome that won, or nil while that is not known.
+func (m *Market) Winner() *Outcome {
+	for i := range m.Outcomes {
+		if w := m.Outcomes[i].Winner; w != nil && *w {
+			return &m.Outcomes[i]
+		}
+	}
+	if m.Status == StatusResolved && m.Resolution != nil && m.Resolution.Outcome != "" {
+		return m.OutcomeByLabel(m.Resolution.Outcome)
+	}
+	return nil
+}
+
+// Won tells whether the outcome of a resolved market won; nil while that is not known.
+func (m *Market) Won(o *Outcome) *bool {
+	if o == nil {
+		return nil
+	}
+	if o.Winner != nil {
+		return o.Winner
+	}
+	if m.Status != StatusResolved {
+		return nil
+	}
+	if w := m.Winner(); w != nil {
+		won := w.TokenID == o.TokenID
+		return &won
+	}
+	return nil
+}
+
+// SettlementPrice returns 1 or 0 for an outcome of a resolved market, or nil while the winner is not known.
+func (m *Market) SettlementPrice(o *Outcome) *Decimal {
+	if m.Status != StatusResolved {
+		return nil
+	}
+	won := m.Won(o)
+	if won == nil {
+		return nil
+	}
+	d := NewDecimal(0, 0)
+	if *won {
+		d = NewDecimal(1, 0)
+	}
+	return &d
+}
+
+// Event is a group of markets.
+type Event struct {
+	EventID, Slug, Title string
+	// StartsAt and EndsAt span the event's markets; zero when none of them has the time.
+	StartsAt, EndsAt time.Time
+	// Volume is the sum over the markets; nil when none of them has one.
+	Volume *Decimal
+	// Markets are summaries in the venue's order.
+	Markets []*Market
+}
+
+// Price is what the venue says a token costs.
+type Price struct {
+	TokenID string
+	// Price is 0 to 1 per share.
+	Price Decimal
+	Basis PriceBasis
+	// Timestamp is the venue's time; zero when it gave none.
+	Timestamp time.Time
+}
+
+// Spread is the top of a token's book.
+type Spread struct {
+	TokenID string
+	// BestBid and BestAsk are nil for an empty side. Spread may be known where the sides are not.
+	BestBid, BestAsk, Spread *Decimal
+	Timestamp                time.Time
+}
+
+// Midpoint returns the mean of best bid and best ask, or nil when a side is empty.
+func (s *Spread) Midpoint() *Decimal { return midpoint(s.BestBid, s.BestAsk) }
+
+// Level is a price in a book and all that is offered at it.
+type Level struct {
+	// Price is 0 to 1 per share, Size in shares.
+	Price, Size Decimal
+}
+
+// Book is a token's order book.
+type Book struct {
+	TokenID string
+	// Bids run from the highest price, Asks from the lowest.
+	Bids, Asks []Level
+	// Spread is the venue's figure, else best ask − best bid; nil when a side is empty.
+	Spread    *Decimal
+	Timestamp time.Time
+	// Epoch and Seq number the book's states; Seq is 0 where the venue gives none, and comparable within one Epoch only.
+	Epoch string
+	Seq   uint64
+	Hash  string
+	// Depth is the number of levels that were asked for on each side.
+	Depth int
+}
+
+// Covers reports whether the book can answer for depth levels a side: it was asked for as many, or is whole because
+// both sides have fewer levels than were asked for.
+func (b *Book) Covers(depth int) bool {
+	return depth <= b.Depth || len(b.Bids) < b.Depth && len(b.Asks) < b.Depth
+}
+
+// Cut returns the book with at most depth levels a side. It shares the levels.
+func (b *Book) Cut(depth int) *Book {
+	if len(b.Bids) <= depth && len(b.Asks) <= depth {
+		return b
+	}
+	c := *b
+	c.Bids, c.Asks = cut(b.Bids, depth), cut(b.Asks, depth)
+	c.Depth = depth
+	return &c
+}
+
+// Midpoint returns the mean of best bid and best ask, or nil when a side is empty.
+func (b *Book) Midpoint() *Decimal {
+	if len(b.Bids) == 0 || len(b.Asks) == 0 {
+		return nil
+	}
+	return midpoint(&b.Bids[0].Price, &b.Asks[0].Price)
+}
+
+func cut(levels []Level, depth int) []Level {
+	if len(levels) > depth {
+		return levels[:depth:depth]
+	}
+	return levels
+}
+
+func midpoint(bid, ask *Decimal) *Decimal {
+	if bid == nil || ask == nil {
+		return nil
+	}
+	half := NewDecimal(5, -1)
+	m := bid.Add(*ask).Mul(half).Reduce()
+	return &m
+}
+
+// PricePoint is one point of a token's price history.
+type PricePoint struct {
+	Timestamp time.Time
+	Price     Decimal
+	// Volume is nil where the venue gives none.
+	Volume *Decimal
+}
+
+// PriceHistory is a token's prices over inclusive UTC days, oldest first.
+type PriceHistory struct {
+	TokenID  string
+	From, To Date
+	Points   []PricePoint
+}
+
+// Include adds a market to an event that is being put together, and what it contributes to span and volume.
+func (e *Event) Include(m *Market) {
+	e.Markets = append(e.Markets, m)
+	if !m.StartsAt.IsZero() && (e.StartsAt.IsZero() || m.StartsAt.Before(e.StartsAt)) {
+		e.StartsAt = m.StartsAt
+	}
+	if m.EndsAt.After(e.EndsAt) {
+		e.EndsAt = m.EndsAt
+	}
+	if m.Volume != nil {
+		sum := *m.Volume
+		if e.Volume != nil {
+			sum = e.Volume.Add(sum)
+		}
+		e.Volume = &sum
+	}
+}

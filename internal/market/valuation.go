@@ -1,0 +1,164 @@
+package market
+
+// Quotes are what a position can be priced with. Any of them may be absent.
+type Quotes struct {
+	// Market and Outcome are the position's, where they could be matched.
+	Market  Read[*Market]
+	Outcome *Outcome
+	Price   Read[*Price]
+	Spread  Read[*Spread]
+}
+
+// Valuation is a position priced by a stated basis.
+type Valuation struct {
+	Price Decimal
+	Basis PriceBasis
+	// Value is size × price.
+	Value Decimal
+	// UnrealizedPnl is value − cost; nil when the position has no average price.
+	UnrealizedPnl *Decimal
+	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals; nil at a cost of 0.
+	UnrealizedPnlPercent *Decimal
+	Meta                 Meta
+}
+
+// Value prices a position. Without a basis it takes the first that is known of SETTLEMENT (the market is resolved), the
+// venue's price, MIDPOINT, BEST_BID and POSITION; with a basis it takes that one alone. It returns nil when no price is
+// known. held is the Meta of the position itself.
+func Value(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
+	if basis != "" {
+		return valueBy(p, held, q, basis)
+	}
+	if v := valueBy(p, held, q, BasisSettlement); v != nil {
+		return v
+	}
+	if price := q.Price.Value; price != nil {
+		return valueAt(p, price.Price, price.Basis, Combine(held, q.Price.Meta))
+	}
+	for _, b := range [...]PriceBasis{BasisMidpoint, BasisBestBid, BasisPosition} {
+		if v := valueBy(p, held, q, b); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// valueBy prices a position by one basis, or returns nil when that is not known.
+func valueBy(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
+	var price *Decimal
+	from := Meta{}
+	switch basis {
+	case BasisSettlement:
+		if q.Market.Value != nil {
+			price, from = q.Market.Value.SettlementPrice(q.Outcome), q.Market.Meta
+		}
+	case BasisPosition:
+		price = p.CurrentPrice
+	case BasisMidpoint, BasisBestBid, BasisBestAsk:
+		if s := q.Spread.Value; s != nil {
+			from = q.Spread.Meta
+			switch basis {
+			case BasisMidpoint:
+				price = s.Midpoint()
+			case BasisBestBid:
+				price = s.BestBid
+			default:
+				price = s.BestAsk
+			}
+		}
+	}
+	if price == nil && q.Price.Value != nil && q.Price.Value.Basis == basis {
+		price, from = &q.Price.Value.Price, q.Price.Meta
+	}
+	if price == nil {
+		return nil
+	}
+	return valueAt(p, *price, basis, Combine(held, from))
+}
+
+func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation {
+	v := &Valuation{Price: price, Basis: basis, Value: p.Size.Mul(price).Reduce(), Meta: meta}
+	cost := p.CostBasis()
+	if cost == nil {
+		return v
+	}
+	pnl := v.Value.Sub(*cost).Reduce()
+	v.UnrealizedPnl = &pnl
+	if percent, ok := pnl.Mul(NewDecimal(100, 0)).Quo(*cost); ok {
+		percent = percent.Round(6)
+		v.UnrealizedPnlPercent = &percent
+	}
+	return v
+}
+
+// NeedsSpread reports whether Value may have to look at the spread of a token whose price is as given.
+func NeedsSpread(price *Price, basis PriceBasis) bool {
+	switch basis {
+	case "":
+		return price == nil
+	case BasisMidpoint, BasisBestBid, BasisBestAsk:
+		return price == nil || price.Basis != basis
+	default:
+		return false
+	}
+}
+
+// Portfolio sums valued positions. Its sums are exact.
+type Portfolio struct {
+	PositionsValue Decimal
+	// CostBasis and UnrealizedPnl are over the positions that have a price and an average price; nil when none has both.
+	CostBasis, UnrealizedPnl *Decimal
+	// Unpriced counts positions without a price, Uncosted priced positions without an average price.
+	Unpriced, Uncosted int
+	Meta               Meta
+}
+
+// Sum adds up positions and their valuations, which are nil where no price is known. held is the Meta of the list.
+func Sum(positions []Position, valuations []*Valuation, held Meta) *Portfolio {
+	var total, cost, pnl Decimal
+	out := &Portfolio{Meta: Combine(held)}
+	costed := false
+	for i := range positions {
+		v := valuations[i]
+		if v == nil {
+			out.Unpriced++
+			continue
+		}
+		total = total.Add(v.Value)
+		out.Meta = Combine(out.Meta, v.Meta)
+		c := positions[i].CostBasis()
+		if c == nil {
+			out.Uncosted++
+			continue
+		}
+		costed = true
+		cost = cost.Add(*c)
+		pnl = pnl.Add(*v.UnrealizedPnl)
+	}
+	out.PositionsValue = total.Reduce()
+	if costed {
+		cost, pnl = cost.Reduce(), pnl.Reduce()
+		out.CostBasis, out.UnrealizedPnl = &cost, &pnl
+	}
+	return out
+}
+
+// HeldByBuys returns the money that open BUY orders hold: the sum of price × what is not filled yet.
+func HeldByBuys(orders []Order) Decimal {
+	var held Decimal
+	for i := range orders {
+		if o := &orders[i]; o.Side == SideBuy {
+			held = held.Add(o.Price.Mul(o.Remaining()))
+		}
+	}
+	return held.Reduce()
+}
+
+// Remaining returns what is not filled yet, in shares, at least 0.
+func (o *Order) Remaining() Decimal {
+	r := o.Size.Sub(o.FilledSize).Reduce()
+	if r.Sign() < 0 {
+		return Decimal{}
+	}
+	return r
+}
