@@ -1,0 +1,178 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// builder makes stores that share a configuration.
+type builder struct {
+	cfg   Config
+	tasks *tasks
+}
+
+// lane is one way to fetch keys of a store.
+type lane[K comparable, T any] struct {
+	endpoint market.Endpoint
+	priority market.Priority
+	batch    int
+	width    int
+	fetch    func(ctx context.Context, keys []K) ([]market.Result[*T], error)
+}
+
+// newStore returns a store whose keys are fetched by the given lanes.
+func newStore[K comparable, T any](b *builder, kind Kind, asOf func(*T) time.Time, lanes ...lane[K, T]) *store[K, T] {
+	s := &store[K, T]{ttl: kind.TTL, notFound: b.cfg.NotFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf}
+	s.entries = newLRU[K, T](kind.Size, &s.counters.evictions)
+	s.absent = newLRU[K, T](b.cfg.NotFoundSize, &s.counters.evictions)
+	for _, l := range lanes {
+		c := &coalescer[K, T]{
+			fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, batch: l.batch, width: l.width,
+			priority: l.priority, counters: &s.counters, tasks: b.tasks, flights: make(map[K]*flight[K, T]),
+			cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
+		}
+		c.idle, c.cancelIdle = context.WithCancel(b.tasks.ctx)
+		s.lanes = append(s.lanes, c)
+	}
+	return s
+}
+
+// one adapts a read of a single key to lists of one.
+func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
+	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
+		value, err := read(ctx, keys[0])
+		if err != nil {
+			return nil, err
+		}
+		return []market.Result[*T]{{Value: value}}, nil
+	}
+}
+
+// build makes the stores of every kind of data.
+func (c *Cache) build(b *builder) {
+	v, cfg := c.venue, b.cfg
+	list, single, user := cfg.InFlight, 4*cfg.InFlight, 16*cfg.InFlight
+
+	c.prices = newStore(b, cfg.Price, func(p *market.Price) time.Time { return p.Timestamp },
+		lane[string, market.Price]{market.EndpointPrices, market.PriorityPrices, cfg.Batch, list, v.Prices})
+	c.spreads = newStore(b, cfg.Spread, func(s *market.Spread) time.Time { return s.Timestamp },
+		lane[string, market.Spread]{market.EndpointSpreads, market.PriorityPrices, cfg.Batch, list, v.Spreads})
+	c.books = newStore(b, cfg.Book, func(b *market.Book) time.Time { return b.Timestamp },
+		lane[market.BookQuery, market.Book]{market.EndpointOrderbook, market.PriorityBooks, 1, single,
+			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
+				return v.Book(ctx, q.TokenID, q.Depth)
+			})})
+	c.books.canonical = func(q market.BookQuery) market.BookQuery {
+		return market.BookQuery{TokenID: q.TokenID, Depth: market.BookDepthStep(q.Depth)}
+	}
+	c.books.slot = func(q market.BookQuery) market.BookQuery { return market.BookQuery{TokenID: q.TokenID} }
+	c.books.covers = func(q market.BookQuery, b *market.Book) bool { return b.Covers(q.Depth) }
+	c.books.widen = func(q market.BookQuery, b *market.Book) market.BookQuery {
+		return market.BookQuery{TokenID: q.TokenID, Depth: max(q.Depth, b.Depth)}
+	}
+	c.books.keep = func(old, fetched *market.Book) bool {
+		return old.Depth > fetched.Depth && old.Seq != 0 && old.Epoch == fetched.Epoch && old.Seq >= fetched.Seq
+	}
+	c.histories = newStore(b, cfg.History, func(h *market.PriceHistory) time.Time { return time.Time{} },
+		lane[market.PriceHistoryQuery, market.PriceHistory]{market.EndpointPriceHistory, market.PriorityHistory, 1, single,
+			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
+				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
+			})})
+	c.buildMarkets(b, list, single)
+	c.buildUsers(b, user)
+}
+
+// The lanes of markets are in the order of market.MarketRefKind.
+func (c *Cache) buildMarkets(b *builder, list, single int) {
+	v, cfg := c.venue, b.cfg
+	values := func(keys []market.MarketRef) []string {
+		out := make([]string, len(keys))
+		for i, k := range keys {
+			out[i] = k.Value
+		}
+		return out
+	}
+	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
+	c.markets = newStore(b, cfg.Market, updated,
+		lane[market.MarketRef, market.Market]{market.EndpointMarketDetails, market.PriorityMarkets, cfg.Batch, list,
+			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
+				return v.MarketsByID(ctx, values(keys))
+			}},
+		lane[market.MarketRef, market.Market]{market.EndpointMarketDetails, market.PriorityMarkets, 1, single,
+			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
+				return v.MarketBySlug(ctx, key.Value)
+			})},
+		lane[market.MarketRef, market.Market]{market.EndpointMarketDetails, market.PriorityMarkets, cfg.Batch, list,
+			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
+				return v.MarketsByToken(ctx, values(keys))
+			}})
+	c.markets.lane = func(key market.MarketRef) int { return int(key.By) }
+	c.markets.canonical = func(key market.MarketRef) market.MarketRef {
+		if known, ok := c.refs.Get(key); ok && key.By != market.ByMarketID {
+			return known
+		}
+		return key
+	}
+	c.markets.learn = func(m *market.Market) { c.learn(m) }
+
+	c.searches = newStore(b, cfg.Search, func(*market.SearchPage) time.Time { return time.Time{} },
+		lane[searchKey, market.SearchPage]{market.EndpointMarketSearch, market.PrioritySearch, 1, single,
+			one(func(ctx context.Context, key searchKey) (*market.SearchPage, error) {
+				return v.Search(ctx, key.search())
+			})})
+	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
+	c.events = newStore(b, Kind{cfg.Search.TTL, cfg.Search.Size}, func(*market.Event) time.Time { return time.Time{} },
+		lane[market.EventRef, market.Event]{market.EndpointMarketSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
+	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
+}
+
+// learn remembers which market slugs and tokens belong to.
+func (c *Cache) learn(markets ...*market.Market) {
+	for _, m := range markets {
+		ref := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}
+		if m.Slug != "" {
+			c.refs.Add(market.MarketRef{By: market.BySlug, Value: m.Slug}, ref)
+		}
+		for i := range m.Outcomes {
+			c.refs.Add(market.MarketRef{By: market.ByToken, Value: m.Outcomes[i].TokenID}, ref)
+		}
+	}
+}
+
+// buildUsers makes the stores of user data, whose keys hold a keyed hash of the caller's credentials.
+func (c *Cache) buildUsers(b *builder, width int) {
+	v, cfg := c.venue, b.cfg
+	c.balances = newStore(b, cfg.User, func(x *market.Balance) time.Time { return x.UpdatedAt },
+		lane[userKey, market.Balance]{market.EndpointBalance, market.PriorityUser, 1, width,
+			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
+	c.positions = newStore(b, cfg.User, func(*[]market.Position) time.Time { return time.Time{} },
+		lane[userKey, []market.Position]{market.EndpointPositions, market.PriorityUser, 1, width,
+			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
+				return whole(v.Positions(ctx, key.address))
+			})})
+	c.orders = newStore(b, cfg.User, func(*[]market.Order) time.Time { return time.Time{} },
+		lane[userKey, []market.Order]{market.EndpointOrders, market.PriorityUser, 1, width,
+			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
+				return whole(v.Orders(ctx, key.address))
+			})})
+	c.trades = newStore(b, cfg.User, func(*market.TradePage) time.Time { return time.Time{} },
+		lane[tradesKey, market.TradePage]{market.EndpointTrades, market.PriorityUser, 1, width,
+			one(func(ctx context.Context, key tradesKey) (*market.TradePage, error) {
+				return v.Trades(ctx, key.address, key.query)
+			})})
+	c.records = newStore(b, cfg.User, func(*market.HistoryPage) time.Time { return time.Time{} },
+		lane[historyKey, market.HistoryPage]{market.EndpointHistory, market.PriorityUser, 1, width,
+			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
+				return v.History(ctx, key.address, key.query())
+			})})
+}
+
+// whole turns the rows of a list into a value that can be absent.
+func whole[T any](rows []T, err error) (*[]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &rows, nil
+}

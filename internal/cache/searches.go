@@ -1,0 +1,73 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// searchKey is a market.Search in a form that can be compared.
+type searchKey struct {
+	text, status, category, tag string
+	endsAfter, endsBefore       time.Time
+	eventID, eventSlug          string
+	sort                        market.Sort
+	direction                   market.Direction
+	limit                       int
+	page                        string
+}
+
+func keyOfSearch(q market.Search) searchKey {
+	return searchKey{
+		text: q.Text, status: join(q.Status), category: q.Category, tag: q.Tag,
+		endsAfter: q.EndsAfter.UTC(), endsBefore: q.EndsBefore.UTC(), // a comparison would see locations
+		eventID: q.EventID, eventSlug: q.EventSlug, sort: q.Sort, direction: q.Direction, limit: q.Limit, page: q.Page,
+	}
+}
+
+func (k searchKey) search() market.Search {
+	return market.Search{
+		Text: k.text, Status: split[market.Status](k.status), Category: k.category, Tag: k.tag,
+		EndsAfter: k.endsAfter, EndsBefore: k.endsBefore, EventID: k.eventID, EventSlug: k.eventSlug,
+		Sort: k.sort, Direction: k.direction, Limit: k.limit, Page: k.page,
+	}
+}
+
+// Search returns one page of a market search.
+func (c *Cache) Search(ctx context.Context, q market.Search) (market.Read[*market.SearchPage], error) {
+	return read(ctx, c.searches, keyOfSearch(q))
+}
+
+const (
+	// eventPageSize is the number of markets asked for at once when an event is put together.
+	eventPageSize = 100
+	// maxEventPages bounds the pages read for one event.
+	maxEventPages = 5
+)
+
+// fetchEvent puts an event together from a search for its markets. It returns nil when there are none, and an error when
+// there are more than maxEventPages full pages, since its sums would be over a part.
+func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+	q := market.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: market.SortRelevance, Direction: market.Descending, Limit: eventPageSize}
+	if q.EventID != "" {
+		q.EventSlug = ""
+	}
+	var e *market.Event
+	for range maxEventPages {
+		page, err := c.venue.Search(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.Markets {
+			if e == nil {
+				e = &market.Event{EventID: m.EventID, Slug: m.EventSlug, Title: m.EventTitle}
+			}
+			e.Include(m)
+		}
+		if q.Page = page.Next; q.Page == "" {
+			return e, nil
+		}
+	}
+	return nil, market.Errorf(market.CodeUpstreamBadResponse, "the event has more than %d markets", maxEventPages*eventPageSize)
+}

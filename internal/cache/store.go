@@ -1,0 +1,259 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"oddsgraph/internal/market"
+)
+
+// TTL is how long an entry answers.
+type TTL struct {
+	// Fresh is how long an entry answers without a question; 0 means that it never does.
+	Fresh time.Duration
+	// Stale is how long past its fresh time an entry still answers while it is refreshed.
+	Stale time.Duration
+}
+
+// refreshTimeout bounds the wait of a refresh for its own result, and so the life of the call that it alone wants.
+const refreshTimeout = 10 * time.Second
+
+// entry is a value that was read, or the absence of one. It does not change after it was published.
+type entry[T any] struct {
+	read       market.Read[*T]
+	freshUntil time.Time
+	staleUntil time.Time
+	refreshing atomic.Bool
+}
+
+// store keeps one kind of data. It is safe for concurrent use.
+type store[K comparable, T any] struct {
+	ttl      TTL
+	notFound time.Duration
+	clock    market.Clock
+	entries  *lru.Cache[K, *entry[T]]
+	absent   *lru.Cache[K, *entry[T]]
+	counters counters
+	tasks    *tasks
+
+	// lanes are the ways to fetch keys, lane picks one; nil means the first.
+	lanes []*coalescer[K, T]
+	lane  func(K) int
+	// canonical returns the key under which a key is known best, so that equal reads meet; nil means the key itself.
+	canonical func(K) K
+	// slot returns the key that the entry of a canonical key is stored under; nil means the key itself.
+	slot func(K) K
+	// learn is told of every fetched value before it is stored; nil means that there is nothing to learn.
+	learn func(*T)
+	// widen returns the key to refresh a stale value by, where it knows more than it was asked for; nil means the key.
+	widen func(K, *T) K
+	// covers reports whether a value can answer for a key; nil means that it always can.
+	covers func(K, *T) bool
+	// keep reports whether the old value is to be kept although a new one has arrived; nil means never.
+	keep func(old, fetched *T) bool
+	// asOf returns the venue's time of a value.
+	asOf func(*T) time.Time
+
+	// mu orders replacements, so that every entry that goes is told so.
+	mu sync.Mutex
+}
+
+// newLRU returns an LRU that tells the handle of each evicted entry.
+func newLRU[K comparable, T any](size int, evictions *atomic.Uint64) *lru.Cache[K, *entry[T]] {
+	c, err := lru.NewWithEvict(max(size, 1), func(_ K, e *entry[T]) {
+		evictions.Add(1)
+		e.read.Handle.Bump()
+	})
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1
+	}
+	return c
+}
+
+// Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale
+// entries answer too and are refreshed in the background, all of them in one go. It never waits for the venue.
+func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	now := s.clock.Now()
+	var refresh []K
+	for i, key := range keys {
+		e, ok := s.get(key)
+		switch {
+		case ok && now.Before(e.freshUntil):
+			out[i].Value = e.read
+			if e.read.Value == nil {
+				s.counters.notFound.Add(1)
+			} else {
+				s.counters.hits.Add(1)
+			}
+		case ok && now.Before(e.staleUntil):
+			out[i].Value = e.read
+			out[i].Value.Stale = true
+			s.counters.stale.Add(1)
+			if e.refreshing.CompareAndSwap(false, true) {
+				if s.widen != nil {
+					key = s.widen(key, e.read.Value)
+				}
+				refresh = append(refresh, key)
+			}
+		default:
+			missing = append(missing, i)
+			s.counters.misses.Add(1)
+		}
+	}
+	if len(refresh) > 0 {
+		s.refresh(ctx, refresh)
+	}
+	return missing
+}
+
+// Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once.
+func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	if s.canonical != nil {
+		keys = slices.Clone(keys)
+		for i := range keys {
+			keys[i] = s.canonical(keys[i])
+		}
+	}
+	split := make([][]int, len(s.lanes))
+	for i, key := range keys {
+		l := s.laneOf(key)
+		split[l] = append(split[l], i)
+	}
+	for l, indexes := range split {
+		if len(indexes) == len(keys) {
+			return s.lanes[l].do(ctx, keys)
+		}
+	}
+	out := make([]market.Result[market.Read[*T]], len(keys))
+	var wg sync.WaitGroup
+	for l, indexes := range split {
+		if len(indexes) == 0 {
+			continue
+		}
+		wg.Go(func() {
+			part := make([]K, len(indexes))
+			for j, i := range indexes {
+				part[j] = keys[i]
+			}
+			for j, r := range s.lanes[l].do(ctx, part) {
+				out[indexes[j]] = r
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func (s *store[K, T]) laneOf(key K) int {
+	if s.lane == nil {
+		return 0
+	}
+	return s.lane(key)
+}
+
+// refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout.
+func (s *store[K, T]) refresh(ctx context.Context, keys []K) {
+	s.tasks.start(func() {
+		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
+		defer cancel()
+		if c := market.CredentialsFrom(ctx); c != nil {
+			wait = market.WithCredentials(wait, c)
+		}
+		s.Fetch(wait, keys)
+		for _, key := range keys {
+			if e, ok := s.get(key); ok {
+				e.refreshing.Store(false) // a refresh that failed is tried again by the next reader
+			}
+		}
+	})
+}
+
+// get returns the entry that answers for a key, whatever its age.
+func (s *store[K, T]) get(key K) (*entry[T], bool) {
+	if s.canonical != nil {
+		key = s.canonical(key)
+	}
+	if e, ok := s.entries.Get(s.slotOf(key)); ok && (s.covers == nil || s.covers(key, e.read.Value)) {
+		return e, true
+	}
+	return s.absent.Get(key)
+}
+
+func (s *store[K, T]) slotOf(key K) K {
+	if s.slot == nil {
+		return key
+	}
+	return s.slot(key)
+}
+
+// fresh returns the value of a key whose entry is fresh; coalescers ask before they fetch.
+func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
+	if e, ok := s.get(key); ok && s.clock.Now().Before(e.freshUntil) {
+		return e.read, true
+	}
+	return market.Read[*T]{}, false
+}
+
+// accept stores what was fetched for a key, nil meaning that there is nothing, and returns it as read.
+func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
+	now := s.clock.Now()
+	e := &entry[T]{}
+	e.read.Value = value
+	e.read.ReceivedAt = now
+	e.read.Source = market.SourceREST
+	if value == nil {
+		e.freshUntil = now.Add(s.notFound)
+	} else {
+		e.freshUntil = now.Add(s.ttl.Fresh)
+		e.read.AsOf = s.asOf(value)
+	}
+	e.staleUntil = e.freshUntil.Add(s.ttl.Stale)
+	if value == nil || s.ttl.Fresh == 0 {
+		e.staleUntil = e.freshUntil
+	}
+	e.read.Handle = market.NewHandle(e.freshUntil)
+
+	if value != nil && s.learn != nil {
+		s.learn(value)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value == nil {
+		s.entries.Remove(s.slotOf(key))
+		replace(s.absent, key, e)
+		return e.read
+	}
+	s.absent.Remove(key)
+	slot := key
+	if s.canonical != nil {
+		slot = s.canonical(key)
+	}
+	slot = s.slotOf(slot)
+	if s.keep != nil {
+		if old, ok := s.entries.Peek(slot); ok && s.keep(old.read.Value, value) {
+			e.read.Handle.Bump() // it never becomes an entry, so nobody may build on it
+			return e.read
+		}
+	}
+	replace(s.entries, slot, e)
+	return e.read
+}
+
+// replace puts an entry in the place of another, which is told; the LRU tells only those that it evicts.
+func replace[K comparable, T any](c *lru.Cache[K, *entry[T]], key K, e *entry[T]) {
+	old, existed := c.Peek(key)
+	c.Add(key, e)
+	if existed {
+		old.read.Handle.Bump()
+	}
+}
+
+// counters count what became of keys.
+type counters struct {
+	hits, stale, misses, notFound, coalesced, calls, keys, evictions atomic.Uint64
+}
