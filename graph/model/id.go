@@ -1,0 +1,50 @@
+package model
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"oddsgraph/internal/market"
+)
+
+// The kinds of objects that a global id can name.
+const (
+	KindUser     = "User"
+	KindPosition = "Position"
+	KindOrder    = "Order"
+	KindMarket   = "Market"
+	KindEvent    = "Event"
+	KindToken    = "Token"
+)
+
+// separator stands between the parts of an id; identifiers with control characters are refused, so only the last part, an
+// outcome's label, might hold it.
+const separator = "\n"
+
+// EncodeID returns the opaque global id of an object.
+func EncodeID(kind string, parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(kind + separator + strings.Join(parts, separator)))
+}
+
+// DecodeID returns the kind and the parts of a global id. ok is false when it is not one.
+func DecodeID(id string) (kind string, parts []string, ok bool) {
+	if len(id) > 2048 {
+		return "", nil, false
+	}
+	b, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil {
+		return "", nil, false
+	}
+	kind, rest, ok := strings.Cut(string(b), separator)
+	if !ok {
+		return "", nil, false
+	}
+	n := map[string]int{KindUser: 1, KindPosition: 3, KindOrder: 2, KindMarket: 1, KindEvent: 1, KindToken: 1}[kind]
+	parts = strings.SplitN(rest, separator, n)
+	return kind, parts, n > 0 && len(parts) == n && parts[0] != ""
+}
+
+// PositionID returns the global id of a wallet's holding of an outcome.
+func PositionID(a market.Address, p *market.Position) string {
+	return EncodeID(KindPosition, string(a), p.MarketID, p.Outcome)
+}

@@ -1,0 +1,258 @@
+package model
+
+import (
+	"strconv"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Market is one question that is traded.
+type Market struct {
+	*market.Market
+	Meta market.Meta
+}
+
+// IsNode marks Market as a Node.
+func (Market) IsNode() {}
+
+// ID returns the global id.
+func (m Market) ID() string { return EncodeID(KindMarket, m.MarketID) }
+
+// Slug returns the readable name where the venue gives one.
+func (m Market) Slug() *string { return text(&m.Market.Slug) }
+
+// Question returns the question where the venue gives one.
+func (m Market) Question() *string { return text(&m.Market.Question) }
+
+// GroupItemTitle returns the label within the event.
+func (m Market) GroupItemTitle() *string { return text(&m.Market.GroupItemTitle) }
+
+// Image returns the picture's address.
+func (m Market) Image() *string { return text(&m.Market.Image) }
+
+// Category returns the venue's category.
+func (m Market) Category() *string { return text(&m.Market.Category) }
+
+// StatusRaw returns the status as the venue spells it.
+func (m Market) StatusRaw() *string { return text(&m.Market.StatusRaw) }
+
+// StartsAt returns when trading starts.
+func (m Market) StartsAt() *time.Time { return instant(&m.Market.StartsAt) }
+
+// EndsAt returns when trading ends.
+func (m Market) EndsAt() *time.Time { return instant(&m.Market.EndsAt) }
+
+// UpdatedAt returns when the venue last changed the market.
+func (m Market) UpdatedAt() *time.Time { return instant(&m.Market.UpdatedAt) }
+
+// Event returns the group that the market belongs to, as far as the market knows it.
+func (m Market) Event() *Event {
+	if m.EventID == "" {
+		return nil
+	}
+	return &Event{EventID: m.EventID, EventSlug: m.EventSlug, EventTitle: m.EventTitle}
+}
+
+// Tokens returns the market's outcome tokens.
+func (m Market) Tokens() []Token {
+	tokens := make([]Token, len(m.Outcomes))
+	for i := range m.Outcomes {
+		tokens[i] = m.Token(&m.Outcomes[i])
+	}
+	return tokens
+}
+
+// Token returns the token of one of the market's outcomes.
+func (m Market) Token(o *market.Outcome) Token {
+	return Token{TokenID: o.TokenID, MarketID: m.MarketID, In: m.Market, Meta: m.Meta}
+}
+
+// Freshness returns the age of the market.
+func (m Market) Freshness() Freshness { return freshness(m.Meta) }
+
+// Event is a group of markets. What needs the group itself is read when it is asked for, unless Loaded has it already.
+type Event struct {
+	EventID, EventSlug, EventTitle string
+	Loaded                         *market.Event
+	Meta                           market.Meta
+}
+
+// NewEvent returns an event that was read.
+func NewEvent(r market.Read[*market.Event]) *Event {
+	e := r.Value
+	return &Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, Loaded: e, Meta: r.Meta}
+}
+
+// IsNode marks Event as a Node.
+func (Event) IsNode() {}
+
+// ID returns the global id.
+func (e Event) ID() string { return EncodeID(KindEvent, e.EventID) }
+
+// Slug returns the readable name where the venue gives one.
+func (e Event) Slug() *string { return text(&e.EventSlug) }
+
+// Title returns the event's title where the venue gives one.
+func (e Event) Title() *string { return text(&e.EventTitle) }
+
+// Resolution is how a market ended.
+type Resolution struct {
+	*market.Resolution
+	Market Market
+}
+
+// WinningToken returns the token that won, where that is known.
+func (r Resolution) WinningToken() *Token {
+	w := r.Market.Winner()
+	if w == nil {
+		return nil
+	}
+	t := r.Market.Token(w)
+	return &t
+}
+
+// WinningOutcome returns the label that won, where that is known.
+func (r Resolution) WinningOutcome() *string {
+	if w := r.Market.Winner(); w != nil && r.Outcome == "" {
+		return text(&w.Label)
+	}
+	return text(&r.Outcome)
+}
+
+// ResolvedAt returns when the market was resolved.
+func (r Resolution) ResolvedAt() *time.Time { return instant(&r.Resolution.ResolvedAt) }
+
+// Source returns what the resolution rests on.
+func (r Resolution) Source() *string { return text(&r.Resolution.Source) }
+
+// Token is one outcome of a market.
+type Token struct {
+	TokenID string
+	// MarketID is the market that the token is known to belong to; empty when that is not known.
+	MarketID string
+	// In is that market where the token was met in it; nil otherwise. Meta is its age.
+	In   *market.Market
+	Meta market.Meta
+}
+
+// IsNode marks Token as a Node.
+func (Token) IsNode() {}
+
+// ID returns the global id.
+func (t Token) ID() string { return EncodeID(KindToken, t.TokenID) }
+
+// TokenPrice is what a token costs.
+type TokenPrice struct {
+	Quote *market.Price
+	Meta  market.Meta
+}
+
+// ID returns a cache key that is the same for every read of the price.
+func (p TokenPrice) ID() string { return EncodeID("TokenPrice", p.Quote.TokenID) }
+
+// TokenID returns the priced token's id.
+func (p TokenPrice) TokenID() string { return p.Quote.TokenID }
+
+// Price returns the price per share.
+func (p TokenPrice) Price() market.Decimal { return p.Quote.Price }
+
+// Basis returns what the price is.
+func (p TokenPrice) Basis() market.PriceBasis { return p.Quote.Basis }
+
+// Timestamp returns the venue's time.
+func (p TokenPrice) Timestamp() *time.Time { return instant(&p.Quote.Timestamp) }
+
+// Token returns the priced token.
+func (p TokenPrice) Token() *Token { return &Token{TokenID: p.Quote.TokenID} }
+
+// Freshness returns the age of the price.
+func (p TokenPrice) Freshness() Freshness { return freshness(p.Meta) }
+
+// Spread is the top of a token's book.
+type Spread struct {
+	Top  *market.Spread
+	Meta market.Meta
+}
+
+// ID returns a cache key that is the same for every read of the spread.
+func (s Spread) ID() string { return EncodeID("Spread", s.Top.TokenID) }
+
+// TokenID returns the token's id.
+func (s Spread) TokenID() string { return s.Top.TokenID }
+
+// BestBid returns the highest bid.
+func (s Spread) BestBid() *market.Decimal { return s.Top.BestBid }
+
+// BestAsk returns the lowest ask.
+func (s Spread) BestAsk() *market.Decimal { return s.Top.BestAsk }
+
+// Spread returns the distance between the sides.
+func (s Spread) Spread() *market.Decimal { return s.Top.Spread }
+
+// Midpoint returns the mean of both sides.
+func (s Spread) Midpoint() *market.Decimal { return s.Top.Midpoint() }
+
+// Token returns the token.
+func (s Spread) Token() *Token { return &Token{TokenID: s.Top.TokenID} }
+
+// Freshness returns the age of the spread.
+func (s Spread) Freshness() Freshness { return freshness(s.Meta) }
+
+// Orderbook is a token's book, cut to a depth.
+type Orderbook struct {
+	Book *market.Book
+	Meta market.Meta
+}
+
+// TokenID returns the token's id.
+func (b Orderbook) TokenID() string { return b.Book.TokenID }
+
+// Token returns the token.
+func (b Orderbook) Token() *Token { return &Token{TokenID: b.Book.TokenID} }
+
+// Bids returns the buy levels, best first.
+func (b Orderbook) Bids() []market.Level { return b.Book.Bids }
+
+// Asks returns the sell levels, best first.
+func (b Orderbook) Asks() []market.Level { return b.Book.Asks }
+
+// Spread returns the distance between the sides.
+func (b Orderbook) Spread() *market.Decimal { return b.Book.Spread }
+
+// Midpoint returns the mean of the best prices.
+func (b Orderbook) Midpoint() *market.Decimal { return b.Book.Midpoint() }
+
+// Sequence returns an opaque mark of the book's state.
+func (b Orderbook) Sequence() *string {
+	if b.Book.Seq == 0 {
+		return nil
+	}
+	s := b.Book.Epoch + ":" + strconv.FormatUint(b.Book.Seq, 10)
+	return &s
+}
+
+// Hash returns the venue's own digest of the book.
+func (b Orderbook) Hash() *string { return text(&b.Book.Hash) }
+
+// Freshness returns the age of the book.
+func (b Orderbook) Freshness() Freshness { return freshness(b.Meta) }
+
+// PriceHistory is a token's prices over some days.
+type PriceHistory struct {
+	From, To market.Date
+	Points   []market.PricePoint
+	Meta     market.Meta
+}
+
+// Freshness returns the age of the history.
+func (h PriceHistory) Freshness() Freshness { return freshness(h.Meta) }
+
+// FillEstimate is what trading at once would give.
+type FillEstimate struct {
+	market.Fill
+	Meta market.Meta
+}
+
+// Freshness returns the age of the book that was estimated from.
+func (f FillEstimate) Freshness() Freshness { return freshness(f.Meta) }

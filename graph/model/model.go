@@ -1,0 +1,40 @@
+// Package model holds the graph's objects: the domain's values, what a field needs to know of where they were met, and
+// the fields that can be answered without a read. Everything that reads is in package resolvers.
+package model
+
+import (
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Node is any object with a global id that the node field accepts.
+type Node interface{ IsNode() }
+
+// Freshness is the graph's view of a market.Meta.
+type Freshness struct {
+	AsOf       *time.Time
+	ReceivedAt time.Time
+	Source     market.Source
+	Stale      bool
+}
+
+func freshness(m market.Meta) Freshness {
+	return Freshness{AsOf: instant(&m.AsOf), ReceivedAt: m.ReceivedAt, Source: m.Source, Stale: m.Stale}
+}
+
+// text returns nil for an empty text, which venues use for an absent one.
+func text(s *string) *string {
+	if *s == "" {
+		return nil
+	}
+	return s
+}
+
+// instant returns nil for the zero time.
+func instant(t *time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return t
+}

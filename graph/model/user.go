@@ -1,0 +1,190 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// User is one wallet.
+type User struct{ Address market.Address }
+
+// IsNode marks User as a Node.
+func (User) IsNode() {}
+
+// ID returns the global id.
+func (u User) ID() string { return EncodeID(KindUser, string(u.Address)) }
+
+// Balance is a wallet's money.
+type Balance struct {
+	*market.Balance
+	Address market.Address
+	Meta    market.Meta
+}
+
+// ID returns a cache key that is the same for every read of the balance.
+func (b Balance) ID() string { return EncodeID("Balance", string(b.Address)) }
+
+// Freshness returns the age of the balance.
+func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
+
+// PortfolioSummary is the sum of a wallet's positions.
+type PortfolioSummary struct {
+	*market.Portfolio
+	Address market.Address
+	// Basis is what the positions were to be priced by; empty for the best that is known of each.
+	Basis market.PriceBasis
+}
+
+// ID returns a cache key of the summary by this basis.
+func (p PortfolioSummary) ID() string {
+	return EncodeID("PortfolioSummary", string(p.Address), string(p.Basis))
+}
+
+// UnpricedPositions returns the number of positions without a price.
+func (p PortfolioSummary) UnpricedPositions() int { return p.Unpriced }
+
+// UncostedPositions returns the number of priced positions without an average price.
+func (p PortfolioSummary) UncostedPositions() int { return p.Uncosted }
+
+// Freshness returns the age of the oldest value in the sums.
+func (p PortfolioSummary) Freshness() Freshness { return freshness(p.Meta) }
+
+// Position is a holding of one outcome token.
+type Position struct {
+	*market.Position
+	Address market.Address
+	Meta    market.Meta
+}
+
+// IsNode marks Position as a Node.
+func (Position) IsNode() {}
+
+// ID returns the global id.
+func (p Position) ID() string { return PositionID(p.Address, p.Position) }
+
+// TokenID returns the token's id where the venue states it with the position.
+func (p Position) TokenID() *string { return text(&p.Position.TokenID) }
+
+// OutcomeKind sorts the outcome's label.
+func (p Position) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(p.Outcome) }
+
+// Freshness returns the age of the position.
+func (p Position) Freshness() Freshness { return freshness(p.Meta) }
+
+// Valuation is a position priced by a stated basis.
+type Valuation struct {
+	*market.Valuation
+	// Position is the valued position's id, By the basis that was asked for.
+	Position string
+	By       market.PriceBasis
+}
+
+// ID returns a cache key of the valuation by this basis.
+func (v Valuation) ID() string { return EncodeID("Valuation", v.Position, string(v.By)) }
+
+// Freshness returns the age of the oldest value in the valuation.
+func (v Valuation) Freshness() Freshness { return freshness(v.Meta) }
+
+// Order is an active order of a wallet.
+type Order struct {
+	*market.Order
+	Address market.Address
+}
+
+// IsNode marks Order as a Node.
+func (Order) IsNode() {}
+
+// ID returns the global id.
+func (o Order) ID() string { return EncodeID(KindOrder, string(o.Address), o.OrderID) }
+
+// TokenID returns the token's id where the venue states it with the order.
+func (o Order) TokenID() *string { return text(&o.Order.TokenID) }
+
+// OutcomeKind sorts the outcome's label.
+func (o Order) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(o.Outcome) }
+
+// RemainingSize returns what is not filled yet, in shares.
+func (o Order) RemainingSize() market.Decimal { return o.Remaining() }
+
+// CreatedAt returns the time of creation where the venue gives it.
+func (o Order) CreatedAt() *time.Time { return instant(&o.Order.CreatedAt) }
+
+// Trade is one execution.
+type Trade struct{ *market.Trade }
+
+// ID returns a cache key of the trade: the venue's id, or a digest of what the trade says where there is none.
+func (t Trade) ID() string { return EncodeID("Trade", TradeKey(t.Trade)) }
+
+// TradeKey returns what tells a trade from others: the venue's id, or a digest where there is none.
+func TradeKey(t *market.Trade) string {
+	if t.TradeID != "" {
+		return t.TradeID
+	}
+	return digest(t.MarketID, t.TokenID, t.Outcome, t.SideRaw, t.Price.String(), t.Size.String(), t.Timestamp.Format(time.RFC3339Nano), t.TransactionHash)
+}
+
+// TradeID returns the venue's id where it gives one.
+func (t Trade) TradeID() *string { return text(&t.Trade.TradeID) }
+
+// MarketID returns the market's id where the venue gives it.
+func (t Trade) MarketID() *string { return text(&t.Trade.MarketID) }
+
+// TokenID returns the token's id where the venue gives it.
+func (t Trade) TokenID() *string { return text(&t.Trade.TokenID) }
+
+// Outcome returns the outcome's label where the venue gives it.
+func (t Trade) Outcome() *string { return text(&t.Trade.Outcome) }
+
+// TransactionHash returns the settlement's hash where the venue gives it.
+func (t Trade) TransactionHash() *string { return text(&t.Trade.TransactionHash) }
+
+// HistoryRecord is one event of a wallet's history.
+type HistoryRecord struct{ *market.HistoryRecord }
+
+// ID returns a cache key of the record.
+func (h HistoryRecord) ID() string { return EncodeID("HistoryRecord", HistoryKey(h.HistoryRecord)) }
+
+// HistoryKey returns what tells a record from others: the venue's id, or a digest where there is none.
+func HistoryKey(h *market.HistoryRecord) string {
+	if h.ID != "" {
+		return h.ID
+	}
+	amount := ""
+	if h.Amount != nil {
+		amount = h.Amount.String()
+	}
+	return digest(h.KindRaw, h.Timestamp.Format(time.RFC3339Nano), amount, h.MarketID, h.TokenID, h.Outcome, h.TransactionHash)
+}
+
+// MarketID returns the market's id where the record is about one.
+func (h HistoryRecord) MarketID() *string { return text(&h.HistoryRecord.MarketID) }
+
+// TokenID returns the token's id where the record is about one.
+func (h HistoryRecord) TokenID() *string { return text(&h.HistoryRecord.TokenID) }
+
+// Outcome returns the outcome's label where the record is about one.
+func (h HistoryRecord) Outcome() *string { return text(&h.HistoryRecord.Outcome) }
+
+// Side returns the side of a trade.
+func (h HistoryRecord) Side() *market.OrderSide {
+	if h.HistoryRecord.Side == "" {
+		return nil
+	}
+	return &h.HistoryRecord.Side
+}
+
+// TransactionHash returns the settlement's hash where the venue gives it.
+func (h HistoryRecord) TransactionHash() *string { return text(&h.HistoryRecord.TransactionHash) }
+
+// digest names something that has no id by what it says.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

@@ -1,0 +1,99 @@
+// Package scalar reads and writes the graph's own scalars.
+package scalar
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"oddsgraph/internal/market"
+)
+
+// DateTimeLayout is how a DateTime leaves: RFC 3339 in UTC with milliseconds.
+const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// MarshalDecimal writes an exact number as a JSON string without exponent.
+func MarshalDecimal(d market.Decimal) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) {
+		var buf [48]byte
+		_, _ = w.Write(append(d.Append(append(buf[:0], '"')), '"'))
+	})
+}
+
+// UnmarshalDecimal reads a string, an Int or a Float by its literal.
+func UnmarshalDecimal(v any) (market.Decimal, error) {
+	var literal string
+	switch v := v.(type) {
+	case string:
+		literal = v
+	case json.Number:
+		literal = v.String()
+	case int64:
+		literal = strconv.FormatInt(v, 10)
+	case int:
+		literal = strconv.Itoa(v)
+	case float64:
+		literal = strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		return market.Decimal{}, badInput("a Decimal is a number, or a string such as \"0.65\"")
+	}
+	d, err := market.ParseDecimal(literal)
+	if err != nil {
+		return market.Decimal{}, badInput("a Decimal is a base-10 number of at most %d characters with an exponent within ±%d",
+			market.MaxDecimalLength, market.MaxDecimalExponent).Because(err)
+	}
+	return d, nil
+}
+
+// MarshalDateTime writes an instant in UTC with milliseconds.
+func MarshalDateTime(t time.Time) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) {
+		var buf [40]byte
+		_, _ = w.Write(append(t.UTC().AppendFormat(append(buf[:0], '"'), DateTimeLayout), '"'))
+	})
+}
+
+// UnmarshalDateTime reads an RFC 3339 instant with any offset.
+func UnmarshalDateTime(v any) (time.Time, error) {
+	if s, ok := v.(string); ok {
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.Year() > 0 {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, badInput("a DateTime is an RFC 3339 instant such as \"2026-01-31T12:00:00Z\"")
+}
+
+// MarshalDate writes the form YYYY-MM-DD.
+func MarshalDate(d market.Date) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { _, _ = io.WriteString(w, `"`+d.String()+`"`) })
+}
+
+// UnmarshalDate reads the form YYYY-MM-DD.
+func UnmarshalDate(v any) (market.Date, error) {
+	if s, ok := v.(string); ok {
+		if d, err := market.ParseDate(s); err == nil {
+			return d, nil
+		}
+	}
+	return 0, badInput("a Date has the form YYYY-MM-DD")
+}
+
+// MarshalAddress writes an address in lower case.
+func MarshalAddress(a market.Address) graphql.Marshaler { return graphql.MarshalString(string(a)) }
+
+// UnmarshalAddress reads 0x and 40 hex digits, of any case.
+func UnmarshalAddress(v any) (market.Address, error) {
+	s, ok := v.(string)
+	if !ok {
+		return "", badInput("an address is 0x and 40 hex digits")
+	}
+	return market.ParseAddress(s)
+}
+
+func badInput(format string, args ...any) *market.Error {
+	return market.Errorf(market.CodeBadUserInput, "%s", fmt.Sprintf(format, args...))
+}

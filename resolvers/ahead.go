@@ -1,0 +1,468 @@
+package resolvers
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+// Fields are executed one by one, but what they will read can be seen in the document. So whoever knows a whole list, be
+// it the operation with the ids in its arguments or a resolver with the rows that it read, looks ahead: it walks the
+// selection once, collects what it demands of the elements and sends for all of it in one batch per kind. The fields then
+// find their values under way. Looking ahead never changes an answer; what it misses travels with the stragglers.
+
+// A demand says what a selection will read of each object of a list.
+type (
+	tokenDemand struct {
+		price, spread, details bool
+		// depth is the greatest depth of the books; 0 for none.
+		depth int
+		// market is what is read of the token's market; nil for nothing.
+		market *marketDemand
+	}
+	marketDemand struct {
+		// details are description and resolution, which lists leave out.
+		details bool
+		tokens  *tokenDemand
+	}
+	// holdingDemand is what is read of the rows of an account.
+	holdingDemand struct {
+		details bool
+		market  *marketDemand
+		token   *tokenDemand
+	}
+)
+
+// holding is what a row of an account says of the token that it is about.
+type holding struct{ marketID, tokenID, outcome string }
+
+// look is one look ahead: the demands of an operation on what is known at one time.
+type look struct {
+	set *loaders.Set
+	op  *graphql.OperationContext
+
+	prices, spreads []string
+	books           map[int][]string
+	markets         []market.MarketRef
+	chains          []chain
+}
+
+// chain is what can be sent for only when markets have arrived.
+type chain struct {
+	refs []market.MarketRef
+	then func(next *look, markets []*market.Market)
+}
+
+func newLook(ctx context.Context) *look {
+	return &look{set: loaders.From(ctx), op: graphql.GetOperationContext(ctx)}
+}
+
+// send sends for all that was collected, and for the rest when what it hangs on has arrived.
+func (l *look) send() {
+	l.set.Markets.Prefetch(l.markets)
+	l.set.Prices.Prefetch(l.prices)
+	l.set.Spreads.Prefetch(l.spreads)
+	for depth, tokens := range l.books {
+		l.set.PrefetchBooks(tokens, depth)
+	}
+	for _, c := range l.chains {
+		l.set.Ahead(func() {
+			results := make([]market.Result[market.Read[*market.Market]], len(c.refs))
+			l.set.Markets.GetMany(c.refs, results)
+			markets := make([]*market.Market, len(results))
+			for i := range results {
+				markets[i] = results[i].Value.Value
+			}
+			next := &look{set: l.set, op: l.op}
+			c.then(next, markets)
+			next.send()
+		})
+	}
+}
+
+func (l *look) collect(selection ast.SelectionSet, types ...string) []graphql.CollectedField {
+	return graphql.CollectFields(l.op, selection, types)
+}
+
+// child returns the selection of the named field below a field that returns an object.
+func (l *look) child(f graphql.CollectedField, name string) ast.SelectionSet {
+	for _, c := range l.collect(f.Selections, f.Definition.Type.Name()) {
+		if c.Name == name {
+			return c.Selections
+		}
+	}
+	return nil
+}
+
+func (l *look) demandToken(d *tokenDemand, selection ast.SelectionSet) {
+	for _, f := range l.collect(selection, "Token", "Node") {
+		switch f.Name {
+		case "price":
+			d.price = true
+			l.demandToken(d, l.child(f, "token"))
+		case "spread":
+			d.spread = true
+			l.demandToken(d, l.child(f, "token"))
+		case "orderbook":
+			if depth, ok := l.integer(f, "depth"); ok {
+				d.depth = max(d.depth, depth)
+			}
+			l.demandToken(d, l.child(f, "token"))
+		case "fillEstimate":
+			d.depth = market.MaxBookDepth
+		case "outcome", "outcomeKind", "winner":
+			d.details = true
+		case "market":
+			d.details = true
+			if d.market == nil {
+				d.market = &marketDemand{}
+			}
+			l.demandMarket(d.market, f.Selections)
+		}
+	}
+}
+
+func (l *look) demandMarket(d *marketDemand, selection ast.SelectionSet) {
+	for _, f := range l.collect(selection, "Market", "Node") {
+		switch f.Name {
+		case "description", "resolution":
+			d.details = true
+		case "tokens":
+			if d.tokens == nil {
+				d.tokens = &tokenDemand{}
+			}
+			l.demandToken(d.tokens, f.Selections)
+		}
+	}
+}
+
+func (l *look) demandHolding(d *holdingDemand, typ string, selection ast.SelectionSet) {
+	for _, f := range l.collect(selection, typ, "Node") {
+		switch f.Name {
+		case "market":
+			d.details = true
+			if d.market == nil {
+				d.market = &marketDemand{}
+			}
+			l.demandMarket(d.market, f.Selections)
+		case "token":
+			if d.token == nil {
+				d.token = &tokenDemand{}
+			}
+			l.demandToken(d.token, f.Selections)
+		case "redeemable":
+			d.details = true
+		case "valuation":
+			l.demandValuation(d, f)
+		}
+	}
+}
+
+func (l *look) demandValuation(d *holdingDemand, f graphql.CollectedField) {
+	if d.token == nil {
+		d.token = &tokenDemand{}
+	}
+	basis, _ := l.arguments(f)["basis"].(string)
+	switch market.PriceBasis(basis) {
+	case "":
+		d.details, d.token.price = true, true
+	case market.BasisVenue, market.BasisLast:
+		d.token.price = true
+	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
+		d.token.spread = true
+	case market.BasisSettlement:
+		d.details = true
+	}
+}
+
+// addTokens collects what is demanded of tokens.
+func (l *look) addTokens(tokens []model.Token, d *tokenDemand) {
+	if d == nil {
+		return
+	}
+	var around chain
+	for i := range tokens {
+		t := &tokens[i]
+		if d.price {
+			l.prices = append(l.prices, t.TokenID)
+		}
+		if d.spread {
+			l.spreads = append(l.spreads, t.TokenID)
+		}
+		if d.depth > 0 {
+			if l.books == nil {
+				l.books = make(map[int][]string, 1)
+			}
+			l.books[d.depth] = append(l.books[d.depth], t.TokenID)
+		}
+		switch {
+		case !d.details:
+		case t.In == nil:
+			l.markets = append(l.markets, refOf(t))
+			around.refs = append(around.refs, refOf(t))
+		default:
+			l.addMarkets([]*market.Market{t.In}, d.market)
+		}
+	}
+	l.chainMarkets(around.refs, d.market)
+}
+
+// addMarkets collects what is demanded of markets that are known; nil ones are passed over.
+func (l *look) addMarkets(markets []*market.Market, d *marketDemand) {
+	if d == nil {
+		return
+	}
+	for _, m := range markets {
+		if m == nil {
+			continue
+		}
+		if d.details && m.Summary {
+			l.markets = append(l.markets, byID(m.MarketID))
+		}
+		if d.tokens != nil {
+			l.addTokens(model.Market{Market: m}.Tokens(), d.tokens)
+		}
+	}
+}
+
+// addRefs collects what is demanded of markets that are known by name.
+func (l *look) addRefs(refs []market.MarketRef, d *marketDemand) {
+	l.markets = append(l.markets, refs...)
+	l.chainMarkets(refs, d)
+}
+
+// chainMarkets remembers what is demanded of the tokens of markets that are still to arrive.
+func (l *look) chainMarkets(refs []market.MarketRef, d *marketDemand) {
+	if len(refs) > 0 && d != nil && d.tokens != nil {
+		l.chains = append(l.chains, chain{refs, func(next *look, markets []*market.Market) {
+			next.addMarkets(markets, &marketDemand{tokens: d.tokens})
+		}})
+	}
+}
+
+// addHoldings collects what is demanded of the rows of an account.
+func (l *look) addHoldings(rows []holding, d *holdingDemand) {
+	var tokens []model.Token
+	var refs []market.MarketRef
+	var matched chain
+	var labels []string
+	for _, h := range rows {
+		ref := byID(h.marketID)
+		if h.marketID == "" {
+			ref = byToken(h.tokenID)
+		}
+		if ref.Value == "" {
+			continue
+		}
+		if d.details {
+			refs = append(refs, ref)
+		}
+		if h.tokenID != "" {
+			tokens = append(tokens, model.Token{TokenID: h.tokenID, MarketID: h.marketID})
+		} else if d.token != nil {
+			matched.refs, labels = append(matched.refs, ref), append(labels, h.outcome)
+		}
+	}
+	l.addRefs(refs, d.market)
+	l.addTokens(tokens, d.token)
+	if len(matched.refs) > 0 {
+		l.markets = append(l.markets, matched.refs...)
+		matched.then = func(next *look, markets []*market.Market) {
+			var tokens []model.Token
+			for i, m := range markets {
+				if m == nil {
+					continue
+				}
+				if o := m.OutcomeByLabel(labels[i]); o != nil {
+					tokens = append(tokens, model.Market{Market: m}.Token(o))
+				}
+			}
+			next.addTokens(tokens, d.token)
+		}
+		l.chains = append(l.chains, matched)
+	}
+}
+
+// aheadOf looks ahead of a connection's rows of an account.
+func aheadOf[T any](ctx context.Context, typ string, rows []T, hold func(*T) holding) {
+	if len(rows) == 0 {
+		return
+	}
+	l, d := newLook(ctx), &holdingDemand{}
+	for _, selection := range nodeSelections(ctx) {
+		l.demandHolding(d, typ, selection)
+	}
+	holdings := make([]holding, len(rows))
+	for i := range rows {
+		holdings[i] = hold(&rows[i])
+	}
+	l.addHoldings(holdings, d)
+	l.send()
+}
+
+// aheadOfMarkets looks ahead of a connection's markets.
+func aheadOfMarkets(ctx context.Context, rows []model.Market) {
+	l, d := newLook(ctx), &marketDemand{}
+	for _, selection := range nodeSelections(ctx) {
+		l.demandMarket(d, selection)
+	}
+	markets := make([]*market.Market, len(rows))
+	for i := range rows {
+		markets[i] = rows[i].Market
+	}
+	l.addMarkets(markets, d)
+	l.send()
+}
+
+// nodeSelections returns the selections on the nodes of the connection that the present field returns.
+func nodeSelections(ctx context.Context) []ast.SelectionSet {
+	var out []ast.SelectionSet
+	for _, f := range selected(ctx) {
+		switch f.Name {
+		case "nodes":
+			out = append(out, f.Selections)
+		case "edges":
+			op := graphql.GetOperationContext(ctx)
+			for _, c := range graphql.CollectFields(op, f.Selections, []string{f.Definition.Type.Name()}) {
+				if c.Name == "node" {
+					out = append(out, c.Selections)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Ahead looks ahead of an operation: it sends for what the ids in the arguments of its root fields will have read. Call
+// it once for each response, in its context, before the fields are executed.
+func Ahead(ctx context.Context) {
+	l := newLook(ctx)
+	if l.op.Operation == nil || l.op.Operation.Operation != ast.Query {
+		return
+	}
+	for _, f := range l.collect(l.op.Operation.SelectionSet, "Query") {
+		l.addRoot(f)
+	}
+	l.send()
+}
+
+func (l *look) addRoot(f graphql.CollectedField) {
+	switch f.Name {
+	case "token":
+		l.addRootTokens(l.ids(f, "tokenId"), f.Selections)
+	case "tokens":
+		l.addRootTokens(l.ids(f, "tokenIds"), f.Selections)
+	case "tokenPrices":
+		ids := l.ids(f, "tokenIds")
+		l.prices = append(l.prices, ids...)
+		l.addRootTokens(ids, l.child(f, "token"))
+	case "spreads":
+		ids := l.ids(f, "tokenIds")
+		l.spreads = append(l.spreads, ids...)
+		l.addRootTokens(ids, l.child(f, "token"))
+	case "market":
+		refs := refsOf(market.ByMarketID, l.ids(f, "marketId"))
+		l.addRootMarkets(append(refs, refsOf(market.BySlug, l.ids(f, "slug"))...), f.Selections)
+	case "markets":
+		l.addRootMarkets(refsOf(market.ByMarketID, l.ids(f, "marketIds")), f.Selections)
+	case "node":
+		l.addNodes(l.ids(f, "id"), f.Selections)
+	case "nodes":
+		l.addNodes(l.ids(f, "ids"), f.Selections)
+	}
+}
+
+func (l *look) addRootTokens(ids []string, selection ast.SelectionSet) {
+	if len(ids) == 0 || len(selection) == 0 {
+		return
+	}
+	d := &tokenDemand{}
+	l.demandToken(d, selection)
+	tokens := make([]model.Token, len(ids))
+	for i, id := range ids {
+		tokens[i] = model.Token{TokenID: id}
+	}
+	l.addTokens(tokens, d)
+}
+
+func (l *look) addRootMarkets(refs []market.MarketRef, selection ast.SelectionSet) {
+	d := &marketDemand{}
+	l.demandMarket(d, selection)
+	l.addRefs(refs, d)
+}
+
+func (l *look) addNodes(ids []string, selection ast.SelectionSet) {
+	var tokens, markets []string
+	for _, id := range ids {
+		kind, parts, ok := model.DecodeID(id)
+		switch {
+		case !ok || market.CheckID(parts[0]) != nil:
+		case kind == model.KindToken:
+			tokens = append(tokens, parts[0])
+		case kind == model.KindMarket:
+			markets = append(markets, parts[0])
+		}
+	}
+	l.addRootTokens(tokens, selection)
+	if len(markets) > 0 {
+		l.addRootMarkets(refsOf(market.ByMarketID, markets), selection)
+	}
+}
+
+func refsOf(by market.MarketRefKind, values []string) []market.MarketRef {
+	refs := make([]market.MarketRef, len(values))
+	for i, v := range values {
+		refs[i] = market.MarketRef{By: by, Value: v}
+	}
+	return refs
+}
+
+// arguments returns a field's arguments with variables and defaults filled in.
+func (l *look) arguments(f graphql.CollectedField) map[string]any {
+	return f.ArgumentMap(l.op.Variables)
+}
+
+// ids returns the good ones of the ids in an argument, which may be one or a list; nothing when there are too many.
+func (l *look) ids(f graphql.CollectedField, argument string) []string {
+	var values []any
+	switch v := l.arguments(f)[argument].(type) {
+	case string:
+		values = []any{v}
+	case []any:
+		values = v
+	}
+	if len(values) > maxIDs {
+		return nil
+	}
+	node := argument == "id" || argument == "ids"
+	ids := make([]string, 0, len(values))
+	for _, v := range values {
+		if id, ok := v.(string); ok && (node || market.CheckID(id) == nil) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// integer returns an Int argument, or ok false when it is not one or not good.
+func (l *look) integer(f graphql.CollectedField, argument string) (n int, ok bool) {
+	var err error
+	switch v := l.arguments(f)[argument].(type) {
+	case int64:
+		n = int(v)
+	case int:
+		n = v
+	case json.Number:
+		n, err = strconv.Atoi(v.String())
+	case nil:
+		n = 20
+	}
+	return n, err == nil && n >= 1 && n <= market.MaxBookDepth
+}

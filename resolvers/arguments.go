@@ -1,0 +1,74 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
+)
+
+// The bounds of arguments.
+const (
+	maxIDs          = 500
+	maxPage         = 500
+	maxUpstreamPage = 100
+	maxHistoryDays  = 366
+	defaultDays     = 7
+)
+
+func badInput(format string, args ...any) error {
+	return market.Errorf(market.CodeBadUserInput, format, args...)
+}
+
+// pageSize checks a first argument, whose default the schema has set unless the client sent null.
+func pageSize(first *int, otherwise, limit int) (int, error) {
+	if first == nil {
+		return otherwise, nil
+	}
+	if *first < 1 || *first > limit {
+		return 0, badInput("first is %d; it must be 1 to %d", *first, limit)
+	}
+	return *first, nil
+}
+
+// checkIDs checks a list of identifiers. The error of the list is for too many of them, those of single ones are nil
+// where they are good.
+func checkIDs(argument string, ids []string) ([]error, error) {
+	if len(ids) > maxIDs {
+		return nil, badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
+	}
+	errs := make([]error, len(ids))
+	for i, id := range ids {
+		errs[i] = market.CheckID(id)
+	}
+	return errs, nil
+}
+
+// oneOf returns the argument that is set of two, of which exactly one must be.
+func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bool, value string, err error) {
+	switch {
+	case (value1 == nil) == (value2 == nil):
+		return false, "", badInput("give exactly one of %s and %s", name1, name2)
+	case value1 != nil:
+		return true, *value1, market.CheckID(*value1)
+	default:
+		return false, *value2, market.CheckID(*value2)
+	}
+}
+
+// addErrorAt reports that one element of the list that the present field returns could not be had.
+func addErrorAt(ctx context.Context, index int, err error) {
+	path := append(append(ast.Path{}, graphql.GetPath(ctx)...), ast.PathIndex(index))
+	graphql.AddError(ctx, &gqlerror.Error{Err: err, Message: "element failed", Path: path})
+}
+
+// or returns what p points to, or otherwise where p is nil.
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

@@ -1,0 +1,128 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"oddsgraph/graph/model"
+)
+
+// page is a part of a list with what Relay says of it.
+type page[T any] struct {
+	items   []T
+	cursors []string
+	info    model.PageInfo
+	total   *int
+}
+
+// cutPage cuts a page out of a list that was read whole.
+func cutPage[T any](items []T, key func(*T) string, first int, after *string) (page[T], error) {
+	hashes := make([]uint64, len(items))
+	for i := range items {
+		hashes[i] = keyHash(key(&items[i]))
+	}
+	start, err := listStart(hashes, after)
+	if err != nil {
+		return page[T]{}, err
+	}
+	end := min(start+first, len(items))
+	total := len(items)
+	p := page[T]{items: items[start:end], cursors: make([]string, end-start), total: &total}
+	for i := range p.cursors {
+		p.cursors[i] = listCursor(hashes, start+i)
+	}
+	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
+	p.bound(nil)
+	return p, nil
+}
+
+// bound sets the cursors of the page's ends; empty is that of an empty page that others follow.
+func (p *page[T]) bound(empty *string) {
+	p.info.EndCursor = empty
+	if n := len(p.cursors); n > 0 {
+		p.info.StartCursor, p.info.EndCursor = &p.cursors[0], &p.cursors[n-1]
+	}
+}
+
+// maxPages bounds the upstream pages that are read for one answer.
+const maxPages = 5
+
+// venuePage is one page of a list that the venue pages.
+type venuePage[T any] struct {
+	rows  []T
+	next  string
+	total *int
+}
+
+// readPages reads a page of a list that the venue pages. It follows the venue's pages where rows are left out, up to
+// maxPages, and then returns a short page that says that more follows.
+func readPages[T any](read func(page string, limit int) (venuePage[T], error), key func(*T) string, first int, after *string) (page[T], error) {
+	at, err := parsePageCursor(after, first, maxUpstreamPage)
+	if err != nil {
+		return page[T]{}, err
+	}
+	out := page[T]{info: model.PageInfo{HasPreviousPage: after != nil && *after != ""}}
+	var rows []T
+	var cursors []string
+	current, limit, seeking, next := at.Page, at.Limit, at.Element, ""
+	for range maxPages {
+		p, err := read(current, limit)
+		if err != nil {
+			return page[T]{}, err
+		}
+		if out.total == nil {
+			out.total = p.total
+		}
+		next = p.next
+		for i := range p.rows {
+			hash := keyHash(key(&p.rows[i]))
+			if seeking != 0 && hash == seeking {
+				seeking, rows, cursors = 0, nil, nil // what stands before it has been shown
+				continue
+			}
+			c := pageCursor{current, limit, hash, i}
+			if i == len(p.rows)-1 && next != "" {
+				c = pageCursor{Page: next, Limit: first} // going on there takes one call, not two
+			}
+			rows, cursors = append(rows, p.rows[i]), append(cursors, c.String())
+		}
+		if next == "" || seeking == 0 && len(rows) >= first {
+			break
+		}
+		current, limit = next, first
+	}
+	if seeking != 0 { // the element has gone: go on where it stood
+		skip := min(at.Index, len(rows))
+		rows, cursors = rows[skip:], cursors[skip:]
+	}
+	out.info.HasNextPage = len(rows) > first || next != ""
+	n := min(first, len(rows))
+	out.items, out.cursors = rows[:n], cursors[:n]
+	var empty *string
+	if n == 0 && next != "" {
+		beginning := pageCursor{Page: next, Limit: first}.String()
+		empty = &beginning
+	}
+	out.bound(empty)
+	return out, nil
+}
+
+// edgesOf builds the edges of a page, if they are selected.
+func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(cursor string, node N) E) []E {
+	if !slices.ContainsFunc(selected(ctx), func(f graphql.CollectedField) bool { return f.Name == "edges" }) {
+		return nil
+	}
+	edges := make([]E, len(nodes))
+	for i := range nodes {
+		edges[i] = edge(p.cursors[i], nodes[i])
+	}
+	return edges
+}
+
+// selected returns the fields that are selected of the object that the present field returns.
+func selected(ctx context.Context) []graphql.CollectedField {
+	field := graphql.GetFieldContext(ctx).Field
+	return graphql.CollectFieldsCtx(ctx, []string{field.Definition.Type.Name()})
+}

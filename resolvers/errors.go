@@ -1,0 +1,98 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
+)
+
+// internalMessage is all that a client learns of an error that does not declare itself safe.
+const internalMessage = "internal error; the request id finds it in the log"
+
+// Presenter turns errors into what clients see. Only a market.Error, and what the GraphQL library says of the document,
+// shows its text; any other error becomes one fixed sentence and one line in the log.
+func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
+	return func(ctx context.Context, err error) *gqlerror.Error {
+		out := &gqlerror.Error{Path: graphql.GetPath(ctx)}
+		var located *gqlerror.Error
+		if errors.As(err, &located) {
+			if located.Path != nil {
+				out.Path = located.Path
+			}
+			out.Locations = located.Locations
+		}
+		var known *market.Error
+		switch {
+		case errors.As(err, &known) && known.Code != market.CodeInternal:
+			out.Message = known.Message
+			out.Extensions = map[string]any{"code": string(known.Code)}
+			if known.Code == market.CodeRateLimited && known.RetryAfter > 0 {
+				out.Extensions["retryAfterMs"] = known.RetryAfter.Milliseconds()
+			}
+			if known.Err != nil {
+				log.DebugContext(ctx, "field failed", "path", out.Path.String(), "code", known.Code, "error", known)
+			}
+		case located != nil && located.Err == nil:
+			// The GraphQL library's own words about the document or its variables.
+			out.Message = located.Message
+			out.Extensions = map[string]any{"code": string(documentCode(located))}
+		case errors.Is(err, context.Canceled):
+			out.Message = "the request was cancelled"
+			out.Extensions = map[string]any{"code": string(market.CodeInternal)}
+		case errors.Is(err, context.DeadlineExceeded):
+			out.Message = "the request took too long"
+			out.Extensions = map[string]any{"code": string(market.CodeUpstreamTimeout)}
+		default:
+			out.Message = internalMessage
+			out.Extensions = map[string]any{"code": string(market.CodeInternal)}
+			log.ErrorContext(ctx, "internal error", "path", out.Path.String(), "error", err)
+		}
+		return out
+	}
+}
+
+// documentCode classifies an error of the GraphQL library.
+func documentCode(err *gqlerror.Error) market.Code {
+	switch err.Extensions["code"] {
+	case "GRAPHQL_PARSE_FAILED":
+		return market.CodeParseFailed
+	case "GRAPHQL_VALIDATION_FAILED":
+		return market.CodeValidationFailed
+	default:
+		return market.CodeBadUserInput
+	}
+}
+
+// SortErrors orders errors by path, since fields are executed concurrently and a client should see a stable answer.
+func SortErrors(list gqlerror.List) {
+	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
+}
+
+func comparePaths(a, b ast.Path) int {
+	for i := range min(len(a), len(b)) {
+		x, xIsIndex := a[i].(ast.PathIndex)
+		y, yIsIndex := b[i].(ast.PathIndex)
+		switch {
+		case xIsIndex && yIsIndex && x != y:
+			return int(x) - int(y)
+		case xIsIndex != yIsIndex:
+			if xIsIndex {
+				return -1
+			}
+			return 1
+		case !xIsIndex:
+			if c := strings.Compare(string(a[i].(ast.PathName)), string(b[i].(ast.PathName))); c != 0 {
+				return c
+			}
+		}
+	}
+	return len(a) - len(b)
+}

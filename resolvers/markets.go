@@ -1,0 +1,231 @@
+package resolvers
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+// readMarket reads a market, nil where the venue does not know it.
+func readMarket(set *loaders.Set, ref market.MarketRef) (*model.Market, error) {
+	read, err := set.Markets.Get(ref)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return &model.Market{Market: read.Value, Meta: read.Meta}, nil
+}
+
+// readEvent reads an event, nil where the venue does not know it.
+func readEvent(set *loaders.Set, ref market.EventRef) (*model.Event, error) {
+	read, err := set.Events.Get(ref)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return model.NewEvent(read), nil
+}
+
+func byID(marketID string) market.MarketRef {
+	return market.MarketRef{By: market.ByMarketID, Value: marketID}
+}
+
+func byToken(tokenID string) market.MarketRef {
+	return market.MarketRef{By: market.ByToken, Value: tokenID}
+}
+
+func (r *Resolver) queryMarket(ctx context.Context, marketID, slug *string) (*model.Market, error) {
+	isID, value, err := oneOf("marketId", marketID, "slug", slug)
+	if err != nil {
+		return nil, err
+	}
+	if isID {
+		return readMarket(loaders.From(ctx), byID(value))
+	}
+	return readMarket(loaders.From(ctx), market.MarketRef{By: market.BySlug, Value: value})
+}
+
+func (r *Resolver) queryMarkets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
+	return readList(ctx, "marketIds", marketIDs, byID, loaders.From(ctx).Markets, func(read market.Read[*market.Market]) *model.Market {
+		return &model.Market{Market: read.Value, Meta: read.Meta}
+	})
+}
+
+// readList reads the objects that a list of ids names, aligned with it: nil where an id is unknown or its read failed.
+func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], object func(market.Read[*T]) *M) ([]*M, error) {
+	bad, err := checkIDs(argument, ids)
+	if err != nil {
+		return nil, err
+	}
+	keys, indexes := make([]K, 0, len(ids)), make([]int, 0, len(ids))
+	for i, id := range ids {
+		if bad[i] != nil {
+			addErrorAt(ctx, i, bad[i])
+			continue
+		}
+		keys, indexes = append(keys, key(id)), append(indexes, i)
+	}
+	results := make([]market.Result[market.Read[*T]], len(keys))
+	from.GetMany(keys, results)
+	out := make([]*M, len(ids))
+	for j, result := range results {
+		switch {
+		case result.Err != nil:
+			addErrorAt(ctx, indexes[j], result.Err)
+		case result.Value.Value != nil:
+			out[indexes[j]] = object(result.Value)
+		}
+	}
+	return out, nil
+}
+
+func (r *Resolver) queryEvent(ctx context.Context, eventID, slug *string) (*model.Event, error) {
+	isID, value, err := oneOf("eventId", eventID, "slug", slug)
+	if err != nil {
+		return nil, err
+	}
+	if isID {
+		return readEvent(loaders.From(ctx), market.EventRef{EventID: value})
+	}
+	return readEvent(loaders.From(ctx), market.EventRef{EventSlug: value})
+}
+
+// detailed returns the market with what lists leave out. A market that the venue no longer knows stays as it was.
+func detailed(ctx context.Context, m *model.Market) (model.Market, error) {
+	if !m.Summary {
+		return *m, nil
+	}
+	full, err := readMarket(loaders.From(ctx), byID(m.MarketID))
+	if err != nil {
+		return model.Market{}, err
+	}
+	if full == nil {
+		return *m, nil
+	}
+	return *full, nil
+}
+
+func (r *Resolver) marketDescription(ctx context.Context, m *model.Market) (*string, error) {
+	full, err := detailed(ctx, m)
+	if err != nil || full.Market.Description == "" {
+		return nil, err
+	}
+	return &full.Market.Description, nil
+}
+
+func (r *Resolver) marketResolution(ctx context.Context, m *model.Market) (*model.Resolution, error) {
+	full, err := detailed(ctx, m)
+	if err != nil || full.Market.Resolution == nil {
+		return nil, err
+	}
+	return &model.Resolution{Resolution: full.Market.Resolution, Market: full}, nil
+}
+
+// loaded returns the event with its markets, nil where the venue no longer knows it.
+func loaded(ctx context.Context, e *model.Event) (*model.Event, error) {
+	if e.Loaded != nil {
+		return e, nil
+	}
+	return readEvent(loaders.From(ctx), market.EventRef{EventID: e.EventID})
+}
+
+func (r *Resolver) eventStartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
+	full, err := loaded(ctx, e)
+	if full == nil || full.Loaded.StartsAt.IsZero() {
+		return nil, err
+	}
+	return &full.Loaded.StartsAt, nil
+}
+
+func (r *Resolver) eventEndsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
+	full, err := loaded(ctx, e)
+	if full == nil || full.Loaded.EndsAt.IsZero() {
+		return nil, err
+	}
+	return &full.Loaded.EndsAt, nil
+}
+
+func (r *Resolver) eventVolume(ctx context.Context, e *model.Event) (*market.Decimal, error) {
+	full, err := loaded(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	return full.Loaded.Volume, nil
+}
+
+func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
+	n, err := pageSize(first, 50, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	full, err := loaded(ctx, e)
+	if full == nil {
+		return nil, err
+	}
+	p, err := cutPage(full.Loaded.Markets, marketKey, n, after)
+	if err != nil {
+		return nil, err
+	}
+	return marketConnection(ctx, p, full.Meta), nil
+}
+
+func marketKey(m **market.Market) string { return (*m).MarketID }
+
+// marketConnection sends for what will be read of the markets of a page, and returns it as a connection.
+func marketConnection(ctx context.Context, p page[*market.Market], meta market.Meta) *model.MarketConnection {
+	nodes := make([]model.Market, len(p.items))
+	for i, m := range p.items {
+		nodes[i] = model.Market{Market: m, Meta: meta}
+	}
+	aheadOfMarkets(ctx, nodes)
+	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
+		return model.MarketEdge{Cursor: cursor, Node: node}
+	})
+	return &model.MarketConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
+}
+
+func (r *Resolver) querySearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *market.Sort, order *market.Direction, first *int, after *string) (*model.MarketConnection, error) {
+	n, err := pageSize(first, 20, maxUpstreamPage)
+	if err != nil {
+		return nil, err
+	}
+	if len(query) > 1000 {
+		return nil, badInput("query has %d bytes; at most 1000 are accepted", len(query))
+	}
+	q := market.Search{Text: query, Sort: or(sort, market.SortRelevance), Direction: or(order, market.Descending)}
+	if filter != nil {
+		for _, s := range filter.Status {
+			if s == market.StatusUnknown {
+				return nil, badInput("markets can't be searched by the status UNKNOWN")
+			}
+		}
+		q.Status, q.Category, q.Tag = filter.Status, or(filter.Category, ""), or(filter.Tag, "")
+		q.EndsAfter, q.EndsBefore = or(filter.EndsAfter, time.Time{}), or(filter.EndsBefore, time.Time{})
+	}
+	set := loaders.From(ctx)
+	var meta market.Meta
+	p, err := readPages(func(page string, limit int) (venuePage[*market.Market], error) {
+		q.Page, q.Limit = page, limit
+		read, err := set.Search(q)
+		if err != nil || read.Value == nil {
+			return venuePage[*market.Market]{}, err
+		}
+		meta = older(meta, read.Meta)
+		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total}, nil
+	}, marketKey, n, after)
+	if err != nil {
+		return nil, err
+	}
+	return marketConnection(ctx, p, meta), nil
+}
+
+// older returns the Meta of a list that was read in parts: the first part's, or that of a part received before it.
+func older(a, b market.Meta) market.Meta {
+	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {
+		b.Stale = a.Stale || b.Stale
+		return b
+	}
+	a.Stale = a.Stale || b.Stale
+	return a
+}

@@ -1,0 +1,95 @@
+package resolvers
+
+import (
+	"context"
+	"sync"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+func (r *Resolver) queryNode(ctx context.Context, id string) (model.Node, error) {
+	kind, parts, ok := model.DecodeID(id)
+	if !ok {
+		return nil, badInput("id is not a global id of this graph")
+	}
+	set := loaders.From(ctx)
+	switch kind {
+	case model.KindUser:
+		a, err := market.ParseAddress(parts[0])
+		return model.User{Address: a}, err
+	case model.KindToken:
+		return model.Token{TokenID: parts[0]}, market.CheckID(parts[0])
+	case model.KindMarket:
+		return node(readMarket(set, market.MarketRef{By: market.ByMarketID, Value: parts[0]}))
+	case model.KindEvent:
+		return node(readEvent(set, market.EventRef{EventID: parts[0]}))
+	case model.KindPosition:
+		return findPosition(set, id, parts[0])
+	default:
+		return findOrder(set, parts[0], parts[1])
+	}
+}
+
+// node turns a pointer to an object into a Node, and a nil one into none.
+func node[T model.Node](object *T, err error) (model.Node, error) {
+	if object == nil || err != nil {
+		return nil, err
+	}
+	return *object, nil
+}
+
+func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, error) {
+	if len(ids) > maxIDs {
+		return nil, badInput("ids holds %d ids; at most %d are accepted", len(ids), maxIDs)
+	}
+	// Concurrently, since each may wait for a read; Ahead has sent for them all, so they travel together.
+	out, errs := make([]model.Node, len(ids)), make([]error, len(ids))
+	var wg sync.WaitGroup
+	for i, id := range ids {
+		wg.Go(func() { out[i], errs[i] = r.queryNode(ctx, id) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			out[i] = nil
+			addErrorAt(ctx, i, err)
+		}
+	}
+	return out, nil
+}
+
+func findPosition(set *loaders.Set, id, address string) (model.Node, error) {
+	a, err := market.ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	read, err := set.Positions.Get(a)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	for i := range *read.Value {
+		if p := &(*read.Value)[i]; model.PositionID(a, p) == id {
+			return model.Position{Position: p, Address: a, Meta: read.Meta}, nil
+		}
+	}
+	return nil, nil
+}
+
+func findOrder(set *loaders.Set, address, orderID string) (model.Node, error) {
+	a, err := market.ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	read, err := set.Orders.Get(a)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	for i := range *read.Value {
+		if o := &(*read.Value)[i]; o.OrderID == orderID {
+			return model.Order{Order: o, Address: a}, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,347 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+func holdingOf(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }
+
+func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error) {
+	n, err := pageSize(first, 50, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	in, err := filterByMarket(marketIDs)
+	if err != nil {
+		return nil, err
+	}
+	set := loaders.From(ctx)
+	read, err := readUser(ctx, set.Positions, u.Address)
+	if err != nil {
+		return nil, err
+	}
+	var positions []*market.Position
+	for i := range *read.Value {
+		if p := &(*read.Value)[i]; in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) {
+			positions = append(positions, p)
+		}
+	}
+	if redeemable != nil {
+		if positions, err = keepRedeemable(set, positions, *redeemable); err != nil {
+			return nil, err
+		}
+	}
+	if err := sortPositions(set, positions, read.Meta, or(sort, model.PositionSortVenue)); err != nil {
+		return nil, err
+	}
+	p, err := cutPage(positions, func(p **market.Position) string { return (*p).MarketID + "\n" + (*p).Outcome }, n, after)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]model.Position, len(p.items))
+	for i, item := range p.items {
+		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}
+	}
+	aheadOf(ctx, "Position", nodes, func(p *model.Position) holding { return holdingOf(p.Position) })
+	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Position) model.PositionEdge {
+		return model.PositionEdge{Cursor: cursor, Node: node}
+	})
+	return &model.PositionConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
+}
+
+// readMarkets reads the markets of positions, aligned with them.
+func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
+	refs := make([]market.MarketRef, len(positions))
+	for i, p := range positions {
+		refs[i] = byID(p.MarketID)
+	}
+	out := make([]market.Result[market.Read[*market.Market]], len(refs))
+	set.Markets.GetMany(refs, out)
+	return out
+}
+
+// outcomeIn returns the outcome of a market that a position holds, nil where it can't be matched.
+func outcomeIn(m *market.Market, p *market.Position) *market.Outcome {
+	if m == nil {
+		return nil
+	}
+	if p.TokenID != "" {
+		return m.OutcomeByToken(p.TokenID)
+	}
+	return m.OutcomeByLabel(p.Outcome)
+}
+
+// canRedeem tells whether a position's market is resolved and its outcome won; nil where that is not known.
+func canRedeem(m *market.Market, p *market.Position) *bool {
+	o := outcomeIn(m, p)
+	if o == nil {
+		return nil
+	}
+	won := false
+	if m.Status == market.StatusResolved {
+		w := m.Won(o)
+		if w == nil {
+			return nil
+		}
+		won = *w
+	}
+	return &won
+}
+
+func keepRedeemable(set *loaders.Set, positions []*market.Position, wanted bool) ([]*market.Position, error) {
+	var kept []*market.Position
+	for i, result := range readMarkets(set, positions) {
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		if can := canRedeem(result.Value.Value, positions[i]); can != nil && *can == wanted {
+			kept = append(kept, positions[i])
+		}
+	}
+	return kept, nil
+}
+
+// sortPositions sorts in place; equal positions stay in the venue's order and what is not known comes last.
+func sortPositions(set *loaders.Set, positions []*market.Position, held market.Meta, by model.PositionSort) error {
+	switch by {
+	case model.PositionSortVenue:
+		return nil
+	case model.PositionSortEndsAt:
+		ends := make(map[*market.Position]time.Time, len(positions))
+		for i, result := range readMarkets(set, positions) {
+			if result.Err != nil {
+				return result.Err
+			}
+			if m := result.Value.Value; m != nil {
+				ends[positions[i]] = m.EndsAt
+			}
+		}
+		slices.SortStableFunc(positions, func(a, b *market.Position) int {
+			x, y := ends[a], ends[b]
+			if x.IsZero() || y.IsZero() {
+				return later(x.IsZero(), y.IsZero())
+			}
+			return x.Compare(y)
+		})
+		return nil
+	}
+	valuations, err := valueAll(set, positions, held, "")
+	if err != nil {
+		return err
+	}
+	figures := make(map[*market.Position]*market.Decimal, len(positions))
+	for i, v := range valuations {
+		switch {
+		case v == nil:
+		case by == model.PositionSortValue:
+			figures[positions[i]] = &v.Value
+		case by == model.PositionSortPnl:
+			figures[positions[i]] = v.UnrealizedPnl
+		default:
+			figures[positions[i]] = v.UnrealizedPnlPercent
+		}
+	}
+	slices.SortStableFunc(positions, func(a, b *market.Position) int {
+		x, y := figures[a], figures[b]
+		if x == nil || y == nil {
+			return later(x == nil, y == nil)
+		}
+		return y.Cmp(*x)
+	})
+	return nil
+}
+
+// later puts what is not known behind what is.
+func later(aUnknown, bUnknown bool) int {
+	switch {
+	case aUnknown == bUnknown:
+		return 0
+	case aUnknown:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// valueAll prices positions by one set of prices: within a response a token has one price. A valuation is nil where no
+// price is known. A price that could not be read is an error, so that nothing is summed over a part.
+func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]*market.Valuation, error) {
+	valuations, errs := valueEach(set, positions, held, basis)
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return valuations, nil
+}
+
+// valueEach prices positions like valueAll, with an error for each. What can be asked for at once is.
+func valueEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]*market.Valuation, []error) {
+	n := len(positions)
+	quotes, errs := make([]market.Quotes, n), make([]error, n)
+	pricesWanted := basis == "" || basis == market.BasisVenue || basis == market.BasisLast
+	if pricesWanted {
+		set.Prices.Prefetch(statedTokens(positions))
+	}
+	if basis != market.BasisPosition {
+		matchMarkets(set, positions, quotes, errs, basis)
+	}
+	settled := func(i int) bool {
+		m := quotes[i].Market.Value
+		return errs[i] != nil || basis == "" && m != nil && m.SettlementPrice(quotes[i].Outcome) != nil
+	}
+	if pricesWanted {
+		fill(set.Prices, positions, quotes, errs, settled, func(q *market.Quotes, read market.Read[*market.Price]) { q.Price = read })
+	}
+	switch basis {
+	case "":
+		unpriced := func(i int) bool { return settled(i) || quotes[i].Price.Value != nil }
+		fill(set.Spreads, positions, quotes, errs, unpriced, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
+	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
+		fill(set.Spreads, positions, quotes, errs, settled, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
+	}
+	out := make([]*market.Valuation, n)
+	for i, p := range positions {
+		if errs[i] == nil {
+			out[i] = market.Value(p, held, &quotes[i], basis)
+		}
+	}
+	return out, errs
+}
+
+// statedTokens returns the tokens that the venue names with the positions.
+func statedTokens(positions []*market.Position) []string {
+	tokens := make([]string, 0, len(positions))
+	for _, p := range positions {
+		if p.TokenID != "" {
+			tokens = append(tokens, p.TokenID)
+		}
+	}
+	return tokens
+}
+
+// matchMarkets fills in markets and outcomes: of all positions where the settlement counts, else of those whose token is
+// known through the market only.
+func matchMarkets(set *loaders.Set, positions []*market.Position, quotes []market.Quotes, errs []error, basis market.PriceBasis) {
+	wanted, at := make([]*market.Position, 0, len(positions)), make([]int, 0, len(positions))
+	for i, p := range positions {
+		if basis == "" || basis == market.BasisSettlement || p.TokenID == "" {
+			wanted, at = append(wanted, p), append(at, i)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	for j, result := range readMarkets(set, wanted) {
+		i := at[j]
+		quotes[i].Market, errs[i] = result.Value, result.Err
+		quotes[i].Outcome = outcomeIn(result.Value.Value, positions[i])
+	}
+}
+
+// fill reads a quote of every position that is not to be skipped and whose token is known.
+func fill[T any](set *loaders.Loader[string, T], positions []*market.Position, quotes []market.Quotes, errs []error, skip func(int) bool, put func(*market.Quotes, market.Read[*T])) {
+	tokens, at := make([]string, 0, len(positions)), make([]int, 0, len(positions))
+	for i, p := range positions {
+		token := p.TokenID
+		if token == "" && quotes[i].Outcome != nil {
+			token = quotes[i].Outcome.TokenID
+		}
+		if token != "" && !skip(i) {
+			tokens, at = append(tokens, token), append(at, i)
+		}
+	}
+	if len(tokens) == 0 {
+		return
+	}
+	results := make([]market.Result[market.Read[*T]], len(tokens))
+	set.GetMany(tokens, results)
+	for j, result := range results {
+		put(&quotes[at[j]], result.Value)
+		errs[at[j]] = result.Err
+	}
+}
+
+func (r *Resolver) positionValuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
+	by := or(basis, "")
+	valuations, err := valueAll(loaders.From(ctx), []*market.Position{p.Position}, p.Meta, by)
+	if err != nil || valuations[0] == nil {
+		return nil, err
+	}
+	return &model.Valuation{Valuation: valuations[0], Position: p.ID(), By: by}, nil
+}
+
+func (r *Resolver) positionRedeemable(ctx context.Context, p *model.Position) (*bool, error) {
+	m, err := marketOf(ctx, holdingOf(p.Position))
+	if m == nil {
+		return nil, err
+	}
+	return canRedeem(m.Market, p.Position), nil
+}
+
+func (r *Resolver) positionMarket(ctx context.Context, p *model.Position) (*model.Market, error) {
+	return marketOf(ctx, holdingOf(p.Position))
+}
+
+func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model.Token, error) {
+	return tokenOf(ctx, holdingOf(p.Position))
+}
+
+func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
+	set, by := loaders.From(ctx), or(basis, "")
+	read, err := readUser(ctx, set.Positions, u.Address)
+	if err != nil {
+		return nil, err
+	}
+	positions := make([]*market.Position, len(*read.Value))
+	for i := range *read.Value {
+		positions[i] = &(*read.Value)[i]
+	}
+	valuations, err := valueAll(set, positions, read.Meta, by)
+	if err != nil {
+		return nil, err
+	}
+	sum := market.Sum(*read.Value, valuations, read.Meta)
+	return &model.PortfolioSummary{Portfolio: sum, Address: u.Address, Basis: by}, nil
+}
+
+func (r *Resolver) portfolioSummaryTotalValue(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
+	cash, err := readCash(ctx, p.Address)
+	if cash == nil {
+		return nil, err
+	}
+	total := p.PositionsValue.Add(*cash).Reduce()
+	return &total, nil
+}
+
+func (r *Resolver) portfolioSummaryAvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
+	set := loaders.From(ctx)
+	if identified(ctx) == nil {
+		set.Orders.Prefetch([]market.Address{p.Address}) // beside the balance, not behind it
+	}
+	cash, err := readCash(ctx, p.Address)
+	if cash == nil {
+		return nil, err
+	}
+	orders, err := readUser(ctx, set.Orders, p.Address)
+	if err != nil {
+		return nil, err
+	}
+	available := cash.Sub(market.HeldByBuys(*orders.Value)).Reduce()
+	return &available, nil
+}
+
+// readCash reads an account's cash, nil where the venue does not state it.
+func readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
+	read, err := readUser(ctx, loaders.From(ctx).Balances, a)
+	if err != nil {
+		return nil, err
+	}
+	return read.Value.CashBalance, nil
+}

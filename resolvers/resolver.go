@@ -1,0 +1,22 @@
+// Package resolvers answers the graph's fields: each checks its arguments, makes one call and returns. Everything is
+// read through the loaders of the response; schema.resolvers.go is regenerated and only delegates.
+package resolvers
+
+import (
+	"context"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+)
+
+// Resolver is the root of all resolvers. It holds no data; every response reads through its own loaders.
+type Resolver struct {
+	// Status tells how the service does. It must not wait.
+	Status func(ctx context.Context) model.ServiceStatus
+	// Clock says what day it is, for default ranges.
+	Clock market.Clock
+}
+
+func (r *Resolver) queryServiceStatus(ctx context.Context) (model.ServiceStatus, error) {
+	return r.Status(ctx), nil
+}

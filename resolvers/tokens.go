@@ -1,0 +1,193 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+func (r *Resolver) queryToken(_ context.Context, tokenID string) (*model.Token, error) {
+	if err := market.CheckID(tokenID); err != nil {
+		return nil, err
+	}
+	return &model.Token{TokenID: tokenID}, nil
+}
+
+func (r *Resolver) queryTokens(ctx context.Context, tokenIDs []string) ([]*model.Token, error) {
+	bad, err := checkIDs("tokenIds", tokenIDs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*model.Token, len(tokenIDs))
+	for i, id := range tokenIDs {
+		if bad[i] != nil {
+			addErrorAt(ctx, i, bad[i])
+			continue
+		}
+		out[i] = &model.Token{TokenID: id}
+	}
+	return out, nil
+}
+
+func identity(id string) string { return id }
+
+func (r *Resolver) queryTokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
+	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Prices, func(read market.Read[*market.Price]) *model.TokenPrice {
+		return &model.TokenPrice{Quote: read.Value, Meta: read.Meta}
+	})
+}
+
+func (r *Resolver) querySpreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
+	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Spreads, func(read market.Read[*market.Spread]) *model.Spread {
+		return &model.Spread{Top: read.Value, Meta: read.Meta}
+	})
+}
+
+func (r *Resolver) tokenMarket(ctx context.Context, t *model.Token) (*model.Market, error) {
+	if t.In != nil {
+		return &model.Market{Market: t.In, Meta: t.Meta}, nil
+	}
+	return readMarket(loaders.From(ctx), refOf(t))
+}
+
+// refOf names a token's market in the best way that is known.
+func refOf(t *model.Token) market.MarketRef {
+	if t.MarketID != "" {
+		return byID(t.MarketID)
+	}
+	return byToken(t.TokenID)
+}
+
+// outcomeOf returns a token's market and its outcome in it; both are nil where the venue does not know it.
+func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
+	m, err := r.tokenMarket(ctx, t)
+	if m == nil {
+		return nil, nil, err
+	}
+	return m.Market, m.OutcomeByToken(t.TokenID), nil
+}
+
+func (r *Resolver) tokenOutcome(ctx context.Context, t *model.Token) (*string, error) {
+	_, o, err := r.outcomeOf(ctx, t)
+	if o == nil {
+		return nil, err
+	}
+	return &o.Label, nil
+}
+
+func (r *Resolver) tokenOutcomeKind(ctx context.Context, t *model.Token) (*market.OutcomeKind, error) {
+	_, o, err := r.outcomeOf(ctx, t)
+	if o == nil {
+		return nil, err
+	}
+	kind := market.KindOfOutcome(o.Label)
+	return &kind, nil
+}
+
+func (r *Resolver) tokenWinner(ctx context.Context, t *model.Token) (*bool, error) {
+	m, o, err := r.outcomeOf(ctx, t)
+	if o == nil {
+		return nil, err
+	}
+	return m.Won(o), nil
+}
+
+func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.TokenPrice, error) {
+	read, err := loaders.From(ctx).Prices.Get(t.TokenID)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return &model.TokenPrice{Quote: read.Value, Meta: read.Meta}, nil
+}
+
+func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spread, error) {
+	read, err := loaders.From(ctx).Spreads.Get(t.TokenID)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return &model.Spread{Top: read.Value, Meta: read.Meta}, nil
+}
+
+func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
+	d := or(depth, 20)
+	if d < 1 || d > market.MaxBookDepth {
+		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
+	}
+	read, err := loaders.From(ctx).Book(t.TokenID, d)
+	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
+		return nil, err
+	}
+	return &model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}, nil
+}
+
+// days checks a range of days and returns its bounds: the last 7 days unless it says otherwise.
+func (r *Resolver) days(from, to *market.Date) (first, last market.Date, err error) {
+	last = or(to, market.DateOf(r.Clock.Now()))
+	first = or(from, last-defaultDays+1)
+	switch {
+	case first > last:
+		return 0, 0, badInput("from (%s) is after to (%s)", first, last)
+	case last-first >= maxHistoryDays:
+		return 0, 0, badInput("from %s to %s are %d days; at most %d are accepted", first, last, last-first+1, maxHistoryDays)
+	}
+	return first, last, nil
+}
+
+func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *market.Date) (*model.PriceHistory, error) {
+	first, last, err := r.days(from, to)
+	if err != nil {
+		return nil, err
+	}
+	read, err := loaders.From(ctx).Histories.Get(market.PriceHistoryQuery{TokenID: t.TokenID, From: first, To: last})
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return &model.PriceHistory{From: first, To: last, Points: read.Value.Points, Meta: read.Meta}, nil
+}
+
+func (r *Resolver) tokenHistory(ctx context.Context, t *model.Token, from, to *market.Date, order *market.Direction) (*model.PriceHistory, error) {
+	h, err := r.readHistory(ctx, t, from, to)
+	if h != nil && or(order, market.Ascending) == market.Descending {
+		h.Points = slices.Clone(h.Points) // what was read is shared
+		slices.Reverse(h.Points)
+	}
+	return h, err
+}
+
+func (r *Resolver) tokenCandles(ctx context.Context, t *model.Token, interval market.CandleInterval, from, to *market.Date) ([]market.Candle, error) {
+	h, err := r.readHistory(ctx, t, from, to)
+	if h == nil {
+		return nil, err
+	}
+	candles := market.Candles(h.Points, interval)
+	if candles == nil {
+		candles = []market.Candle{}
+	}
+	return candles, nil
+}
+
+func (r *Resolver) tokenFillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal) (*model.FillEstimate, error) {
+	if side == market.SideUnknown {
+		return nil, badInput("side must be BUY or SELL")
+	}
+	if (size == nil) == (amount == nil) {
+		return nil, badInput("give exactly one of size and amount")
+	}
+	if size != nil && size.Sign() <= 0 || amount != nil && amount.Sign() <= 0 {
+		return nil, badInput("size and amount must be more than 0")
+	}
+	read, err := loaders.From(ctx).Book(t.TokenID, market.MaxBookDepth)
+	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
+		return nil, err
+	}
+	var fill market.Fill
+	if size != nil {
+		fill = market.FillSize(read.Value, side, *size)
+	} else {
+		fill = market.FillAmount(read.Value, side, *amount)
+	}
+	return &model.FillEstimate{Fill: fill, Meta: market.Combine(read.Meta)}, nil
+}
