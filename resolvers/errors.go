@@ -3,7 +3,9 @@ package resolvers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -43,6 +45,9 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		case located != nil && located.Err == nil:
 			// The GraphQL library's own words about the document or its variables.
 			out.Message = located.Message
+			if strings.HasPrefix(out.Message, "json request body could not be decoded") {
+				out.Message = "the body is not a JSON object with a query" // the library would echo the body
+			}
 			out.Extensions = map[string]any{"code": string(documentCode(located))}
 		case errors.Is(err, context.Canceled):
 			out.Message = "the request was cancelled"
@@ -95,4 +100,12 @@ func comparePaths(a, b ast.Path) int {
 		}
 	}
 	return len(a) - len(b)
+}
+
+// Recover turns a panic in a resolver into an error of its field, with the stack in the log only.
+func Recover(log *slog.Logger) graphql.RecoverFunc {
+	return func(ctx context.Context, p any) error {
+		log.ErrorContext(ctx, "panic in a resolver", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		return market.Errorf(market.CodeInternal, internalMessage)
+	}
 }

@@ -60,7 +60,7 @@ func (c *Cache) build(b *builder) {
 	c.spreads = newStore(b, cfg.Spread, func(s *market.Spread) time.Time { return s.Timestamp },
 		lane[string, market.Spread]{market.EndpointSpreads, market.PriorityPrices, cfg.Batch, list, v.Spreads})
 	c.books = newStore(b, cfg.Book, func(b *market.Book) time.Time { return b.Timestamp },
-		lane[market.BookQuery, market.Book]{market.EndpointOrderbook, market.PriorityBooks, 1, single,
+		lane[market.BookQuery, market.Book]{market.EndpointBook, market.PriorityBooks, 1, single,
 			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
 				return v.Book(ctx, q.TokenID, q.Depth)
 			})})
@@ -96,15 +96,15 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
 	c.markets = newStore(b, cfg.Market, updated,
-		lane[market.MarketRef, market.Market]{market.EndpointMarketDetails, market.PriorityMarkets, cfg.Batch, list,
+		lane[market.MarketRef, market.Market]{market.EndpointMarketsByID, market.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
 			}},
-		lane[market.MarketRef, market.Market]{market.EndpointMarketDetails, market.PriorityMarkets, 1, single,
+		lane[market.MarketRef, market.Market]{market.EndpointMarketBySlug, market.PriorityMarkets, 1, single,
 			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
 				return v.MarketBySlug(ctx, key.Value)
 			})},
-		lane[market.MarketRef, market.Market]{market.EndpointMarketDetails, market.PriorityMarkets, cfg.Batch, list,
+		lane[market.MarketRef, market.Market]{market.EndpointMarketsByToken, market.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByToken(ctx, values(keys))
 			}})
@@ -118,13 +118,13 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, cfg.Search, func(*market.SearchPage) time.Time { return time.Time{} },
-		lane[searchKey, market.SearchPage]{market.EndpointMarketSearch, market.PrioritySearch, 1, single,
+		lane[searchKey, market.SearchPage]{market.EndpointSearch, market.PrioritySearch, 1, single,
 			one(func(ctx context.Context, key searchKey) (*market.SearchPage, error) {
 				return v.Search(ctx, key.search())
 			})})
 	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
 	c.events = newStore(b, Kind{cfg.Search.TTL, cfg.Search.Size}, func(*market.Event) time.Time { return time.Time{} },
-		lane[market.EventRef, market.Event]{market.EndpointMarketSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
+		lane[market.EventRef, market.Event]{market.EndpointSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 

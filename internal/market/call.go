@@ -40,20 +40,22 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 	return c, ok
 }
 
-// Endpoint names one of the venue's REST endpoints by the last part of its path.
-type Endpoint string
+// Endpoint is a way of asking the venue: one of its REST endpoints, and what it is asked by.
+type Endpoint uint8
 
-// The venue's endpoints.
+// The ways of asking.
 const (
-	EndpointBalance       Endpoint = "balance"
-	EndpointPositions     Endpoint = "positions"
-	EndpointOrders        Endpoint = "orders"
-	EndpointTrades        Endpoint = "trades"
-	EndpointHistory       Endpoint = "history"
-	EndpointMarketSearch  Endpoint = "market-search"
-	EndpointPrices        Endpoint = "prices"
-	EndpointOrderbook     Endpoint = "orderbook"
-	EndpointPriceHistory  Endpoint = "price-history"
-	EndpointSpreads       Endpoint = "spreads"
-	EndpointMarketDetails Endpoint = "market-details"
+	EndpointPrices Endpoint = iota
+	EndpointSpreads
+	EndpointBook
+	EndpointPriceHistory
+	EndpointSearch
+	EndpointMarketsByID
+	EndpointMarketsByToken
+	EndpointMarketBySlug
+	EndpointBalance
+	EndpointPositions
+	EndpointOrders
+	EndpointTrades
+	EndpointHistory
 )

@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// RequestIDHeader carries a request's id, both ways.
+const RequestIDHeader = "X-Request-Id"
+
+// Requests gives every request an id, which the client gets in RequestIDHeader and the log in every line, and logs one
+// line for each. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Neither queries of
+// URLs nor headers are logged, since both can carry secrets.
+func Requests(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(RequestIDHeader)
+		if !goodID(id) {
+			id = NewRequestID()
+		}
+		w.Header().Set(RequestIDHeader, id)
+		ctx := WithRequestID(r.Context(), id)
+		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK}
+		defer func() {
+			log.InfoContext(ctx, "request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "bytes", seen.bytes,
+				"elapsed", time.Since(start))
+		}()
+		next.ServeHTTP(seen, r.WithContext(ctx))
+	})
+}
+
+func goodID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// response notes what was answered.
+type response struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader notes the status.
+func (r *response) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts the bytes.
+func (r *response) Write(b []byte) (int, error) {
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

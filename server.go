@@ -1,0 +1,338 @@
+// Command oddsgraph serves a prediction-market venue as one GraphQL endpoint.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/httpapi"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+//go:embed schema.graphqls
+var sdl string
+
+// version is stamped by the build.
+var version = ""
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "oddsgraph:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what the command line says and returns when that is done or ctx has ended.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	cfg, err := config.Parse(args, environ, stdout)
+	if errors.Is(err, config.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log := telemetry.NewLogger(stderr, cfg.Log.Level, cfg.Log.Format)
+	switch cfg.Command {
+	case config.CommandSchema:
+		_, err := io.WriteString(stdout, sdl)
+		return err
+	case config.CommandVersion:
+		_, err := fmt.Fprintln(stdout, buildVersion())
+		return err
+	case config.CommandHealthcheck:
+		return healthcheck(ctx, cfg.HealthcheckURL())
+	case config.CommandVenue:
+		d, err := openDemo(cfg.Demo, log, market.SystemClock{})
+		if err != nil {
+			return err
+		}
+		log.Info("demo venue", "url", d.url())
+		return d.serve(ctx)
+	default:
+		s, err := open(cfg, log, market.SystemClock{})
+		if err != nil {
+			return err
+		}
+		return s.serve(ctx)
+	}
+}
+
+// buildVersion returns the stamped version, or the commit that the binary was built from.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "development"
+}
+
+// healthcheck asks the server on this host how it does.
+func healthcheck(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", url, resp.Status)
+	}
+	return nil
+}
+
+// listener is an HTTP server on a bound port.
+type listener struct {
+	net.Listener
+	http     *http.Server
+	shutdown time.Duration
+}
+
+func listen(address string, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &listener{l, &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}, shutdown}, nil
+}
+
+func (l *listener) url() string { return "http://" + l.Addr().String() }
+
+// serve accepts until ctx ends and then waits for the requests under way.
+func (l *listener) serve(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := l.http.Serve(l.Listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
+		defer cancel()
+		if err := l.http.Shutdown(drain); err != nil {
+			return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.http.Close())
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// demoVenue is the embedded venue on a port.
+type demoVenue struct {
+	*listener
+	venue *demo.Venue
+	still bool
+}
+
+func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
+	v := demo.New(demo.Config{
+		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
+		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, Log: log,
+	})
+	l, err := listen(cfg.Listen, v, log, 0)
+	if err != nil {
+		return nil, fmt.Errorf("demo venue: %w", err)
+	}
+	return &demoVenue{l, v, cfg.Still}, nil
+}
+
+// serve serves and moves the market until ctx ends.
+func (d *demoVenue) serve(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := d.listener.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return nil // nobody is left to wait for
+	})
+	if !d.still {
+		g.Go(func() error {
+			if err := d.venue.Run(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// server is the whole service. It is bound to its ports before it serves.
+type server struct {
+	*listener
+	log     *slog.Logger
+	demo    *demoVenue // nil with a venue of its own
+	client  *venue.Client
+	cache   *cache.Cache
+	metrics *telemetry.Metrics
+	reach   reach
+	started time.Time
+}
+
+// open wires the service and binds its ports.
+func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, err error) {
+	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now()}
+	venueURL := cfg.Venue.URL
+	if venueURL == "" {
+		if s.demo, err = openDemo(cfg.Demo, log, clock); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				_ = s.demo.Close()
+			}
+		}()
+		venueURL = s.demo.url()
+	}
+	s.client, err = venue.New(venue.Config{
+		BaseURL: venueURL, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
+		MaxIDs: cfg.Venue.Batch, UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.cache = cache.New(s.client, cacheConfig(cfg, s.client, clock))
+	s.metrics.RegisterCache(s.cacheStats)
+	root := &resolvers.Resolver{Status: s.status, Clock: clock}
+	h := httpapi.New(httpapi.Config{
+		Schema:  graph.NewExecutableSchema(graph.Config{Resolvers: root}),
+		SDL:     sdl,
+		Sources: sources(s.cache),
+		Log:     log, MaxBody: int64(cfg.MaxBody), Timeout: cfg.RequestTimeout, Introspection: cfg.Introspection,
+		Ready: s.ready, Operation: s.metrics.Operation,
+	})
+	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, h), log, cfg.ShutdownTimeout); err != nil {
+		s.cache.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// serve serves until ctx ends. It stops from the front to the back: first no more requests, then the reads that they
+// waited for, then the venue that answered those.
+func (s *server) serve(ctx context.Context) error {
+	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopVenue()
+	g, ctx := errgroup.WithContext(ctx)
+	if s.demo != nil {
+		s.log.Info("no venue is configured: serving the demo venue", "venue", s.demo.url())
+		g.Go(func() error { return s.demo.serve(venueCtx) })
+	}
+	s.log.Info("oddsgraph is ready", "url", s.url(), "version", buildVersion())
+	g.Go(func() error {
+		err := s.listener.serve(ctx)
+		s.cache.Close()
+		s.client.Close()
+		stopVenue()
+		return err
+	})
+	return g.Wait()
+}
+
+// cacheConfig says how the cache behaves.
+func cacheConfig(cfg *config.Config, client *venue.Client, clock market.Clock) cache.Config {
+	kind := func(e config.Expiry) cache.Kind {
+		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
+	}
+	c := cfg.Cache
+	return cache.Config{
+		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
+		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
+		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size,
+		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Clock: clock,
+		Cost: func(e market.Endpoint, keys int) int { return client.Cost(venue.Endpoint(e), keys) },
+	}
+}
+
+// sources lets the loaders read through the cache.
+func sources(c *cache.Cache) loaders.Sources {
+	return loaders.Sources{
+		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
+		Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Pages: c,
+	}
+}
+
+func (s *server) cacheStats() []telemetry.CacheStats {
+	stats := s.cache.Stats()
+	out := make([]telemetry.CacheStats, len(stats))
+	for i := range stats {
+		out[i] = telemetry.CacheStats(stats[i])
+	}
+	return out
+}
+
+// ready reports whether a search, the cheapest thing that every client needs, can be answered from venue or cache.
+func (s *server) ready(ctx context.Context) error {
+	_, err := s.cache.Search(ctx, market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
+	return err
+}
+
+// status is what serviceStatus shows.
+func (s *server) status(context.Context) model.ServiceStatus {
+	return model.ServiceStatus{
+		Version: buildVersion(), Demo: s.demo != nil, UpstreamReachable: s.reach.ok(),
+		Stream: model.StreamStatus{State: model.StreamStateDisconnected, Since: s.started},
+	}
+}
+
+// Call counts a call to the venue and remembers whether it was answered.
+func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
+	s.metrics.Call(endpoint, keys, status, outcome, elapsed)
+	if outcome != "CANCELLED" {
+		s.reach.note(status)
+	}
+}
+
+// Drift counts a part of the venue's answer that could not be used.
+func (s *server) Drift(endpoint, what string) { s.metrics.Drift(endpoint, what) }
+
+// reach remembers whether the venue answered the last call. Its zero value says that it does.
+type reach struct{ lost atomic.Bool }
+
+func (r *reach) note(status int) { r.lost.Store(status == 0 || status >= 500) }
+
+func (r *reach) ok() bool { return !r.lost.Load() }
