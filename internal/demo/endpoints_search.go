@@ -263,7 +263,7 @@ func (v *Venue) answerSearch(c *call, b []byte) ([]byte, *apiError) {
 	return append(b, '}'), nil
 }
 
-// answerPair serves the form {yes,no} of market-search: the token ids of the open up-or-down market on a pair, such as
+// answerPair serves the form {yes,no} of market-search: the two tokens of the open up-or-down market on a pair, such as
 // BTC-USD, that looks a timeframe, such as 15m, ahead.
 func (v *Venue) answerPair(c *call, b []byte) ([]byte, *apiError) {
 	if c.get("pair") == "" || c.get("timeframe") == "" {
@@ -277,10 +277,18 @@ func (v *Venue) answerPair(c *call, b []byte) ([]byte, *apiError) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, m := range v.listing.markets {
-		if m.binary() && m.status == statusOpen && slices.Contains(m.tags, symbol) && slices.Contains(m.tags, c.get("timeframe")) {
-			b = appendText(append(b, `{"yes":`...), m.tokens[0].id)
-			return append(addText(b, "no", m.tokens[1].id), '}'), nil
+		if m.status == statusOpen && slices.Contains(m.tags, tagUpOrDown) && slices.Contains(m.tags, symbol) &&
+			slices.Contains(m.tags, strings.ToLower(c.get("timeframe"))) {
+			b = m.tokens[0].appendSide(append(b, `{"yes":`...))
+			return append(m.tokens[1].appendSide(addName(b, "no")), '}'), nil
 		}
 	}
 	return b, notFound("no such pair and timeframe")
+}
+
+func (t *token) appendSide(b []byte) []byte {
+	b = appendText(append(b, `{"marketId":`...), t.market.id)
+	b = addText(b, "tokenId", t.id)
+	b = addText(b, "outcome", t.label)
+	return append(addPrice(b, "price", t.price()), '}')
 }

@@ -96,6 +96,7 @@ var (
 	ErrUnknownAccount = errors.New("demo: only the demo accounts trade")
 	ErrNotTrading     = errors.New("demo: the market does not trade")
 	ErrPrice          = errors.New("demo: the price is not on the token's grid between 0 and 1")
+	ErrSide           = errors.New("demo: the side is not BUY or SELL")
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 
@@ -134,6 +135,9 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	w := v.accounts[address]
 	if w == nil {
 		return ErrUnknownAccount
+	}
+	if side != Buy && side != Sell {
+		return ErrSide
 	}
 	now := v.now()
 	v.mu.Lock()
@@ -215,7 +219,7 @@ func (v *Venue) tradeAccounts(now millis) {
 	for i := range accounts {
 		w := v.accounts[accounts[i].address]
 		for k := 0; k < len(w.orders); k++ {
-			if w.orders[k].reached() && r.oneIn(2) && w.fillOrder(k, now, r) {
+			if w.orders[k].reached() && r.oneIn(4) && w.fillOrder(k, now, r) {
 				k--
 			}
 		}

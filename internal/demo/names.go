@@ -131,7 +131,7 @@ func planCrypto(n int, s shape, end millis, r *rng) plan {
 	case s.binary == 1:
 		return single(fmt.Sprintf("Will %s set a new all-time high before %s?", c.name, dateOf(end)), c.symbol)
 	case n%3 == 0: // the short ones that trade all day
-		p := plan{title: c.name + " up or down", tags: []string{c.symbol, "up-or-down"}, chances: []Price{}}
+		p := plan{title: c.name + " up or down", tags: []string{c.symbol, tagUpOrDown}}
 		for _, t := range timeframes[:s.binary] {
 			p.markets = append(p.markets, marketPlan{
 				question: fmt.Sprintf("Will %s be higher in %s than now?", c.name, t.name), item: t.name, tag: t.code,
@@ -279,6 +279,9 @@ var coins = []coin{
 	{"Dogecoin", "doge", 5}, {"Litecoin", "ltc", 100}, {"Avalanche", "avax", 40}, {"Polkadot", "dot", 10},
 	{"Chainlink", "link", 25}, {"Monero", "xmr", 300}, {"Stellar", "xlm", 5},
 }
+
+// tagUpOrDown marks the markets that pair and timeframe of market-search find.
+const tagUpOrDown = "up-or-down"
 
 // timeframe is how far ahead an up-or-down market looks.
 type timeframe struct{ code, name string }

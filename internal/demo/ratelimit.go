@@ -57,12 +57,12 @@ func (l *limiter) forget(now millis) {
 	}
 }
 
-// limit counts the request against its client's limit: the API key's on user endpoints, else the client address's. It
+// limit counts the request against its client's limit: the API key's on user endpoints, else that of the client address. It
 // reports whether the request may go on, and writes the refusal into a when it may not. X-RateLimit-Reset is the Unix time
 // in seconds at which the next request leaves the window.
-func (v *Venue) limit(e *endpoint, c *call, a *answer) bool {
+func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""
-	if e.user && c.account != nil {
+	if c.account != nil {
 		l, client = &v.limits.key, c.account.key
 	} else if client, _, _ = net.SplitHostPort(c.r.RemoteAddr); client == "" {
 		client = c.r.RemoteAddr

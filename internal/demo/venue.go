@@ -138,32 +138,25 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.release()
 
 	i := endpointAt(r.URL.Path)
-	if i < 0 {
-		a.fail(errPath)
-		v.deliver(w, r, a)
-		return
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		a.header.Set("Allow", "GET, HEAD")
-		a.fail(errMethod)
-		v.deliver(w, r, a)
-		return
-	}
 	c, err := newCall(r)
-	v.stats.count(i, c.keys())
-	if err != nil {
-		a.fail(err)
-		v.deliver(w, r, a)
-		return
-	}
-	e := &endpoints[i]
-	if e.user {
-		c.account = accountOf(c)
+	switch {
+	case i < 0:
+		err = errPath
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		a.header.Set("Allow", "GET, HEAD")
+		err = errMethod
+	default:
+		v.stats.count(i, c.keys())
+		if endpoints[i].user {
+			c.account = accountOf(c)
+		}
 	}
 	fault := (*Fault)(nil)
-	if v.limit(e, c, a) {
-		if fault = v.faults.take(e.path, c); fault == nil || fault.needsAnswer() {
-			v.answer(e, c, a)
+	if v.limit(c, a) {
+		if err != nil {
+			a.fail(err)
+		} else if fault = v.faults.take(endpoints[i].path, c); fault == nil || fault.needsAnswer() {
+			v.answer(&endpoints[i], c, a)
 		}
 	}
 	v.stats.answered(a.status)
@@ -171,7 +164,9 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.serveFault(w, r, a, fault)
 		return
 	}
-	v.deliver(w, r, a)
+	if pause(r.Context(), v.config.Latency) {
+		a.send(w, r, v.config.Gzip)
+	}
 }
 
 // answer writes the endpoint's answer into a.
@@ -186,14 +181,6 @@ func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	if err != nil {
 		a.fail(err)
 	}
-}
-
-// deliver sends an answer after the latency.
-func (v *Venue) deliver(w http.ResponseWriter, r *http.Request, a *answer) {
-	if !pause(r.Context(), v.config.Latency) {
-		return
-	}
-	a.send(w, r, v.config.Gzip)
 }
 
 // pause waits and reports whether the context outlived it.

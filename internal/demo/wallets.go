@@ -184,7 +184,7 @@ func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 			}
 		}
 	}
-	take(p.winners, count/12)
+	take(p.winners, min(count/12, len(p.winners)*3/4)) // the rest is left to be redeemed
 	take(p.losers, count/12)
 	take(p.closed, count/25)
 	take(p.named, count/7)

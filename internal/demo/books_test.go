@@ -1,0 +1,198 @@
+package demo
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// levels is a book as a map, for replaying changes.
+type levels map[Side]map[Price]Size
+
+func levelsOf(b Book) levels {
+	l := levels{Buy: {}, Sell: {}}
+	for _, x := range b.Bids {
+		l[Buy][x.Price] = x.Size
+	}
+	for _, x := range b.Asks {
+		l[Sell][x.Price] = x.Size
+	}
+	return l
+}
+
+func (l levels) apply(c levelChange) {
+	if c.size == 0 {
+		delete(l[c.side], c.price)
+	} else {
+		l[c.side][c.price] = c.size
+	}
+}
+
+// Over 1,000 steps every book stays in order and uncrossed, on its grid and around the stated price. The changes that the
+// steps record, applied to the books of the beginning, give those of the end, for each token and its mirror image; the
+// sequence counts each change once.
+func TestBooksStayConsistent(t *testing.T) {
+	v := New(Config{Markets: 120, Clock: newClock(), Seed: 7})
+	replayed, seqs := make(map[*token]levels), make(map[*token]uint64)
+	for _, tok := range v.listing.tokens {
+		checkBook(t, tok)
+		replayed[tok], seqs[tok] = levelsOf(tok.book()), tok.bookSeq
+	}
+	moved, priced := 0, 0
+	for range 1000 {
+		v.Step()
+		for _, m := range v.moves {
+			moved++
+			if m.priced {
+				priced++
+			}
+			for _, tok := range m.token.market.tokens {
+				if tok.instrument != m.instrument {
+					continue
+				}
+				checkBook(t, tok)
+				for _, c := range m.changes {
+					replayed[tok].apply(tok.change(c))
+				}
+				if len(m.changes) > 0 {
+					seqs[tok]++
+				}
+			}
+		}
+	}
+	if moved < 1000 || priced < 500 || priced == moved {
+		t.Fatalf("%d moves, %d of them of prices, in 1,000 steps", moved, priced)
+	}
+	for _, tok := range v.listing.tokens {
+		b := tok.book()
+		now := levelsOf(b)
+		for _, side := range []Side{Buy, Sell} {
+			if !maps.Equal(now[side], replayed[tok][side]) {
+				t.Fatalf("token %s: replaying the changes gives another %s side", tok.id, side)
+			}
+		}
+		if b.Seq != seqs[tok] {
+			t.Fatalf("token %s: seq %d after %d changes", tok.id, b.Seq, seqs[tok]-1)
+		}
+	}
+}
+
+func checkBook(t *testing.T, tok *token) {
+	t.Helper()
+	b, price := tok.book(), tok.stated()
+	if tok.market.status != statusOpen {
+		if len(b.Bids)+len(b.Asks) > 0 {
+			t.Fatalf("token %s is %s and has a book", tok.id, tok.market.status)
+		}
+		return
+	}
+	down := func(a, b Level) int { return int(b.Price - a.Price) }
+	up := func(a, b Level) int { return int(a.Price - b.Price) }
+	if !slices.IsSortedFunc(b.Bids, down) || !slices.IsSortedFunc(b.Asks, up) {
+		t.Fatalf("token %s: levels are not in order", tok.id)
+	}
+	for _, l := range slices.Concat(b.Bids, b.Asks) {
+		if l.Price <= 0 || l.Price >= payout || l.Price%tok.market.tick != 0 || l.Size <= 0 {
+			t.Fatalf("token %s: level %v is off the grid or empty", tok.id, l)
+		}
+	}
+	if len(b.Bids) > 0 && b.Bids[0].Price > price || len(b.Asks) > 0 && b.Asks[0].Price < price {
+		t.Fatalf("token %s: price %v lies outside the book", tok.id, price)
+	}
+	if len(b.Bids)+len(b.Asks) == 0 {
+		t.Fatalf("token %s trades without a book", tok.id)
+	}
+	spread, ok := tok.spread()
+	if ok != (len(b.Bids) > 0 && len(b.Asks) > 0) {
+		t.Fatalf("token %s: spread is known: %v", tok.id, ok)
+	}
+	if ok && (spread != b.Asks[0].Price-b.Bids[0].Price || spread <= 0) {
+		t.Fatalf("token %s: spread %v", tok.id, spread)
+	}
+}
+
+// NO shows the mirror image of YES at the same sequence.
+func TestBinaryTokensMirrorEachOther(t *testing.T) {
+	v := New(Config{Markets: 80, Clock: newClock()})
+	for range 300 {
+		v.Step()
+	}
+	checked := 0
+	for _, m := range v.listing.markets {
+		if !m.binary() || m.status != statusOpen {
+			continue
+		}
+		checked++
+		yes, no := m.tokens[0], m.tokens[1]
+		if yes.price()+no.price() != payout {
+			t.Fatalf("market %s: YES %v and NO %v", m.slug, yes.price(), no.price())
+		}
+		y, n := yes.book(), no.book()
+		for i, l := range y.Bids {
+			if n.Asks[i] != (Level{payout - l.Price, l.Size}) {
+				t.Fatalf("market %s: ask %d of NO is %v, bid of YES %v", m.slug, i, n.Asks[i], l)
+			}
+		}
+		for i, l := range y.Asks {
+			if n.Bids[i] != (Level{payout - l.Price, l.Size}) {
+				t.Fatalf("market %s: bid %d of NO is %v, ask of YES %v", m.slug, i, n.Bids[i], l)
+			}
+		}
+		if y.Seq != n.Seq || len(y.Bids) != len(n.Asks) || len(y.Asks) != len(n.Bids) {
+			t.Fatalf("market %s: books differ in size or seq", m.slug)
+		}
+	}
+	if checked < 40 {
+		t.Fatalf("only %d open binary markets", checked)
+	}
+}
+
+// A price that is set moves the book with it, wherever it goes.
+func TestSetPrice(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 40, Clock: c})
+	yes := first(t, v, func(tok *token) bool { return isOpen(tok) && tok.market.binary() && tok.market.tick == 100 })
+	no := yes.market.tokens[1]
+	for _, price := range []Price{100, 9900, 5000, 5400, 200} {
+		c.advance(1e9)
+		seq := no.bookSeq
+		if err := v.SetPrice(no.id, price); err != nil {
+			t.Fatal(err)
+		}
+		q, _ := v.Quote(no.id)
+		if q.Price != price || yes.price() != payout-price || !q.At.Equal(c.Now()) || no.bookSeq != seq+1 {
+			t.Fatalf("after SetPrice(%v): NO %v, YES %v, changed %v, seq %d after %d", price, q.Price, yes.price(), q.At, no.bookSeq, seq)
+		}
+		checkBook(t, yes)
+		checkBook(t, no)
+	}
+	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
+	for _, bad := range []struct {
+		id    string
+		price Price
+		want  error
+	}{{"nobody", 5000, ErrUnknownToken}, {no.id, 0, ErrPrice}, {no.id, payout, ErrPrice}, {no.id, 5050, ErrPrice}, {settled.id, 5000, ErrNotTrading}} {
+		if err := v.SetPrice(bad.id, bad.price); err != bad.want {
+			t.Errorf("SetPrice(%s, %v): %v, want %v", bad.id, bad.price, err, bad.want)
+		}
+	}
+}
+
+// Without news the prices stay near where their past leads to, and within its band.
+func TestPricesReturn(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 40, Clock: c})
+	for range 5000 {
+		v.Step()
+	}
+	now := millisOf(c.Now())
+	for _, tok := range v.listing.tradable {
+		margin := 2 * tok.market.tick
+		if tok.market.tick < 100 {
+			margin = 15 * tok.market.tick
+		}
+		if d := tok.stated() - tok.market.priceAt(tok.outcome, now); d > margin || d < -margin {
+			t.Errorf("token %s strayed by %v", tok.id, d)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package demo
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock stands still until a test moves it.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+const (
+	small  = "0x1111111111111111111111111111111111111111"
+	medium = "0x2222222222222222222222222222222222222222"
+	large  = "0x3333333333333333333333333333333333333333"
+	other  = "0xAbCdEf0123456789abcdef0123456789ABCDEF01"
+)
+
+// credentials returns the query parameter for a key.
+func credentials(key string) string {
+	return "&credentials=" + url.QueryEscape(`{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
+}
+
+// send asks the venue and returns the recorded answer.
+func send(v http.Handler, target string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	v.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+	return w
+}
+
+// get asks the venue for something that it must answer with 200, and decodes the body.
+func get[T any](t *testing.T, v http.Handler, target string) T {
+	t.Helper()
+	w := send(v, target)
+	if w.Code != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", target, w.Code, w.Body)
+	}
+	return decode[T](t, w.Body.String())
+}
+
+func decode[T any](t *testing.T, body string) T {
+	t.Helper()
+	var into T
+	d := json.NewDecoder(strings.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&into); err != nil {
+		t.Fatalf("%v in %.300s", err, body)
+	}
+	return into
+}
+
+// object is a decoded JSON object.
+type object = map[string]any
+
+// The answers as far as tests read them.
+type (
+	levelAnswer struct{ Price, Size json.Number }
+	bookAnswer  struct {
+		TokenID    string
+		Bids, Asks []levelAnswer
+		Spread     *json.Number
+		Timestamp  time.Time
+		Seq        uint64
+		Epoch      string
+	}
+	priceAnswer struct {
+		TokenID   string
+		Price     json.Number
+		Timestamp time.Time
+	}
+	spreadAnswer struct {
+		TokenID                  string
+		BestBid, BestAsk, Spread *json.Number
+		Timestamp                time.Time
+	}
+	outcomeAnswer struct {
+		TokenID, Outcome string
+		Price            json.Number
+		Winner           *bool
+	}
+	marketAnswer struct {
+		MarketID, Slug, Question, Category, Status string
+		GroupItemTitle, Description                *string
+		Tags                                       []string
+		AcceptingOrders                            bool
+		Outcomes                                   []outcomeAnswer
+		StartDate, EndDate, UpdatedAt              time.Time
+		Volume, Volume24h, Liquidity               json.Number
+		TickSize, MinOrderSize                     json.Number
+		EventID, EventSlug, EventTitle             string
+		Resolution                                 *struct{ Outcome, Source string }
+	}
+	searchAnswer struct {
+		Markets    []marketAnswer
+		NextCursor *string
+		TotalCount int
+	}
+	pointAnswer struct {
+		Timestamp     time.Time
+		Price, Volume json.Number
+	}
+	historyAnswer  struct{ History []pointAnswer }
+	positionAnswer struct {
+		MarketID, TokenID, Outcome                  string
+		Size, AvgPrice, CurrentPrice, UnrealizedPnl json.Number
+	}
+	positionsAnswer struct {
+		Positions  []positionAnswer
+		NextCursor *string
+	}
+	orderAnswer struct {
+		OrderID, MarketID, Side, Outcome, Status string
+		Price, Size, FilledSize                  json.Number
+		CreatedAt                                time.Time
+	}
+	ordersAnswer struct {
+		Orders     []orderAnswer
+		NextCursor *string
+	}
+	recordAnswer struct {
+		ID, TradeID, Type, MarketID, TokenID, Outcome, Side, TransactionHash string
+		Price, Size, Fee, Amount                                             json.Number
+		Timestamp                                                            time.Time
+	}
+	recordsAnswer struct {
+		Trades, History []recordAnswer
+		NextCursor      *string
+		Count           *int
+	}
+	balanceAnswer struct {
+		PortfolioValue, CashBalance, TotalValue json.Number
+		LastUpdated                             time.Time
+	}
+)
+
+// fixed reads a JSON number as whole units of the scale.
+func fixed(t *testing.T, n json.Number, scale int) int64 {
+	t.Helper()
+	x, ok := parseFixed(n.String(), scale)
+	if !ok {
+		t.Fatalf("%q has more than %d decimals", n, scale)
+	}
+	return x
+}
+
+// first returns the first listed token that f likes.
+func first(t *testing.T, v *Venue, f func(*token) bool) *token {
+	t.Helper()
+	for _, tok := range v.listing.tokens {
+		if f(tok) {
+			return tok
+		}
+	}
+	t.Fatal("no such token is listed")
+	return nil
+}
+
+func isOpen(t *token) bool { return t.market.status == statusOpen }

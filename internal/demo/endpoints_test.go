@@ -1,0 +1,617 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestErrors(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	id, market := v.listing.tokens[0].id, v.listing.markets[0]
+	user := "?address=" + small + credentials("demo-3")
+	many := func(n int) string { return strings.Repeat(id+",", n-1) + id }
+	for _, c := range []struct {
+		target string
+		status int
+		code   string
+	}{
+		{"/", 404, "NOT_FOUND"},
+		{"/api/exchange/price", 404, "NOT_FOUND"},
+		{"/__control/stats", 404, "NOT_FOUND"},
+		{"/api/exchange/prices", 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenId=", 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenId=" + id + "&tokenIds=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenIds=" + id + ",", 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenIds=" + strings.Repeat("x", 257), 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenIds=" + many(101), 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenIds=" + many(100), 200, ""},
+		{"/api/exchange/prices?tokenId=1&x=" + strings.Repeat("y", maxQuery), 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenId=1;2", 400, "BAD_REQUEST"},
+		{"/api/exchange/prices?tokenId=1", 404, "NOT_FOUND"},
+		{"/api/exchange/spreads?tokenId=1", 404, "NOT_FOUND"},
+		{"/api/exchange/spreads?tokenIds=" + many(101), 400, "BAD_REQUEST"},
+		{"/api/exchange/orderbook", 400, "BAD_REQUEST"},
+		{"/api/exchange/orderbook?tokenId=1", 404, "NOT_FOUND"},
+		{"/api/exchange/orderbook?depth=0&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/orderbook?depth=201&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/orderbook?depth=many&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/orderbook?depth=200&tokenId=" + id, 200, ""},
+		{"/api/exchange/price-history", 400, "BAD_REQUEST"},
+		{"/api/exchange/price-history?tokenId=1", 404, "NOT_FOUND"},
+		{"/api/exchange/price-history?startDate=yesterday&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/price-history?endDate=2026-02-30&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/price-history?startDate=2026-03-02&endDate=2026-03-01&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/price-history?startDate=2025-03-14&endDate=2026-03-14&tokenId=" + id, 200, ""},
+		{"/api/exchange/price-history?startDate=2025-03-13&endDate=2026-03-14&tokenId=" + id, 400, "BAD_REQUEST"},
+		{"/api/exchange/market-details", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-details?id=nothing", 404, "NOT_FOUND"},
+		{"/api/exchange/market-details?slug=nothing", 404, "NOT_FOUND"},
+		{"/api/exchange/market-details?id=" + market.id + "&slug=" + market.slug, 400, "BAD_REQUEST"},
+		{"/api/exchange/market-details?ids=" + many(51), 400, "BAD_REQUEST"},
+		{"/api/exchange/market-details?tokenIds=" + many(51), 400, "BAD_REQUEST"},
+		{"/api/exchange/market-details?tokenIds=" + many(50), 200, ""},
+		{"/api/exchange/market-search?limit=0", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?limit=101", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?limit=100", 200, ""},
+		{"/api/exchange/market-search?sort=fame", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?order=up", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?status=OPEN,AJAR", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?endsAfter=soon", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?endsBefore=soon", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?cursor=!", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?cursor=eA", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?q=" + strings.Repeat("x", 201), 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?q=" + strings.Repeat("x+", 17), 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?pair=BTC-USD", 400, "BAD_REQUEST"},
+		{"/api/exchange/market-search?pair=XXX-USD&timeframe=1h", 404, "NOT_FOUND"},
+		{"/api/user/positions" + user + "&limit=0", 400, "BAD_REQUEST"},
+		{"/api/user/positions" + user + "&cursor=x", 400, "BAD_REQUEST"},
+		{"/api/user/orders" + user + "&limit=10001", 400, "BAD_REQUEST"},
+		{"/api/user/trades" + user + "&limit=501", 400, "BAD_REQUEST"},
+		{"/api/user/trades" + user + "&limit=500", 200, ""},
+		{"/api/user/trades" + user + "&from=soon", 400, "BAD_REQUEST"},
+		{"/api/user/trades" + user + "&to=soon", 400, "BAD_REQUEST"},
+		{"/api/user/trades" + user + "&offset=-1", 400, "BAD_REQUEST"},
+		{"/api/user/trades" + user + "&offset=1&cursor=" + cursorAt(3), 400, "BAD_REQUEST"},
+		{"/api/user/history" + user + "&type=TRADE,GIFT", 400, "BAD_REQUEST"},
+	} {
+		w := send(v, c.target)
+		if w.Code != c.status {
+			t.Errorf("GET %.120s: %d %.200s, want %d", c.target, w.Code, w.Body, c.status)
+			continue
+		}
+		if ct := w.Header().Get("Content-Type"); ct != "application/json" {
+			t.Errorf("GET %.120s: Content-Type %q", c.target, ct)
+		}
+		body := decode[object](t, w.Body.String())
+		if c.status == 200 {
+			continue
+		}
+		if text, _ := body["error"].(string); body["success"] != false || text == "" || body["code"] != c.code {
+			t.Errorf("GET %.120s: %v, want code %s", c.target, body, c.code)
+		}
+	}
+}
+
+func TestMethods(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	target := "/api/exchange/prices?tokenId=" + v.listing.tokens[0].id
+	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "DELETE": 405, "OPTIONS": 405} {
+		w := httptest.NewRecorder()
+		v.ServeHTTP(w, httptest.NewRequest(method, target, nil))
+		if allow := w.Header().Get("Allow"); w.Code != status || (status == 405) != (allow == "GET, HEAD") {
+			t.Errorf("%s: %d, Allow %q", method, w.Code, allow)
+		}
+	}
+}
+
+// The forms for one and for many tokens say the same; a list keeps the order and leaves out what is unknown.
+func TestPricesAndSpreads(t *testing.T) {
+	v := New(Config{Markets: 80, Clock: newClock()})
+	for range 200 {
+		v.Step()
+	}
+	var ids []string
+	for i, tok := range v.Tokens() {
+		if i%3 == 0 && len(ids) < 60 {
+			ids = append(ids, tok.TokenID)
+		}
+	}
+	slices.Reverse(ids)
+	list := strings.Join(slices.Insert(slices.Clone(ids), 5, "unknown"), ",")
+	prices := get[struct{ Prices []priceAnswer }](t, v, "/api/exchange/prices?tokenIds="+list).Prices
+	spreads := get[struct{ Spreads []spreadAnswer }](t, v, "/api/exchange/spreads?tokenIds="+list).Spreads
+	if len(prices) != len(ids) || len(spreads) != len(ids) {
+		t.Fatalf("%d prices and %d spreads for %d tokens", len(prices), len(spreads), len(ids))
+	}
+	oneSided := 0
+	for i, id := range ids {
+		q, _ := v.Quote(id)
+		if p := prices[i]; p.TokenID != id || p.Price.String() != q.Price.String() || !p.Timestamp.Equal(q.At) {
+			t.Errorf("price %+v, quote %+v", p, q)
+		}
+		if one := get[priceAnswer](t, v, "/api/exchange/prices?tokenId="+id); one != prices[i] {
+			t.Errorf("one by one %+v, in a list %+v", one, prices[i])
+		}
+		book := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=1&tokenId="+id)
+		s, one := spreads[i], get[spreadAnswer](t, v, "/api/exchange/spreads?tokenId="+id)
+		if s.TokenID != id || text(s.BestBid) != text(one.BestBid) || text(s.Spread) != text(one.Spread) || !s.Timestamp.Equal(book.Timestamp) {
+			t.Errorf("one by one %+v, in a list %+v", one, s)
+		}
+		if text(s.Spread) != text(book.Spread) {
+			t.Errorf("spread %v, in the book %v", text(s.Spread), text(book.Spread))
+		}
+		if (s.BestBid != nil) != (len(book.Bids) > 0) || s.BestBid != nil && *s.BestBid != book.Bids[0].Price ||
+			(s.BestAsk != nil) != (len(book.Asks) > 0) || s.BestAsk != nil && *s.BestAsk != book.Asks[0].Price {
+			t.Errorf("spread %+v, book %+v", s, book)
+		}
+		if s.BestBid == nil || s.BestAsk == nil {
+			oneSided++
+			if s.Spread != nil {
+				t.Errorf("a spread without two sides: %+v", s)
+			}
+		}
+	}
+	if oneSided == len(ids) {
+		t.Error("no book has two sides")
+	}
+}
+
+// text returns a number that may be missing.
+func text(n *json.Number) string {
+	if n == nil {
+		return "none"
+	}
+	return n.String()
+}
+
+func TestOrderbookDepth(t *testing.T) {
+	v := New(Config{Markets: 200, Clock: newClock()})
+	deep := first(t, v, func(tok *token) bool {
+		b := tok.book()
+		return len(b.Bids) > 100 && len(b.Asks) > 100
+	})
+	whole := deep.book()
+	for _, c := range []struct {
+		query string
+		depth int
+	}{{"", 20}, {"&depth=1", 1}, {"&depth=50", 50}, {"&depth=200", 200}} {
+		b := get[bookAnswer](t, v, "/api/exchange/orderbook?tokenId="+deep.id+c.query)
+		if len(b.Bids) != min(c.depth, len(whole.Bids)) || len(b.Asks) != min(c.depth, len(whole.Asks)) {
+			t.Errorf("%s: %d bids and %d asks", c.query, len(b.Bids), len(b.Asks))
+		}
+		for i, l := range b.Bids {
+			if l.Price.String() != whole.Bids[i].Price.String() || l.Size.String() != whole.Bids[i].Size.String() {
+				t.Fatalf("%s: bid %d is %v, want %v", c.query, i, l, whole.Bids[i])
+			}
+		}
+		if b.Seq != whole.Seq || b.Epoch != v.Epoch() || !b.Timestamp.Equal(whole.At) {
+			t.Errorf("%s: seq %d, epoch %s, timestamp %v", c.query, b.Seq, b.Epoch, b.Timestamp)
+		}
+	}
+	if New(Config{Markets: 1}).Epoch() == v.Epoch() {
+		t.Error("two venues have one epoch")
+	}
+}
+
+func TestMarketDetails(t *testing.T) {
+	c := newClock()
+	v := New(Config{Clock: c})
+	for _, m := range v.listing.markets {
+		one := get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
+		if one.MarketID != m.id || one.Slug != m.slug || one.Status != m.status || one.Description == nil || *one.Description == "" ||
+			one.AcceptingOrders != (m.status == statusOpen) || one.EventID != m.event.id || one.EventSlug != m.event.slug ||
+			one.EventTitle != m.event.title || one.TickSize.String() != m.tick.String() || len(one.Outcomes) != len(m.tokens) ||
+			(one.Resolution != nil) != (m.status == statusResolved) || !one.EndDate.Equal(m.endAt.Time()) || one.UpdatedAt.After(c.Now()) {
+			t.Fatalf("market %+v", one)
+		}
+		for i, o := range one.Outcomes {
+			q, _ := v.Quote(o.TokenID)
+			if o.Price.String() != q.Price.String() || (o.Winner != nil) != (m.status == statusResolved) ||
+				o.Winner != nil && (*o.Winner != (o.Outcome == one.Resolution.Outcome) || *o.Winner != (i == m.winner) || *o.Winner != (o.Price == "1")) {
+				t.Fatalf("outcome %+v of %s", o, m.slug)
+			}
+		}
+	}
+	m, n := v.listing.markets[3], v.listing.markets[0]
+	bySlug := get[marketAnswer](t, v, "/api/exchange/market-details?slug="+m.slug)
+	if bySlug.MarketID != m.id {
+		t.Errorf("by slug: %s", bySlug.MarketID)
+	}
+	for _, query := range []string{
+		"ids=" + m.id + ",unknown," + n.id + "," + m.id,
+		"tokenIds=" + m.tokens[1].id + ",unknown," + n.tokens[0].id + "," + m.tokens[0].id,
+	} {
+		markets := get[struct{ Markets []marketAnswer }](t, v, "/api/exchange/market-details?"+query).Markets
+		if len(markets) != 2 || markets[0].MarketID != m.id || markets[1].MarketID != n.id {
+			t.Errorf("%s: %+v", query, markets)
+		}
+	}
+}
+
+// all reads every page of a search.
+func all(t *testing.T, v *Venue, query string) []marketAnswer {
+	t.Helper()
+	var found []marketAnswer
+	for cursor := ""; ; {
+		page := get[searchAnswer](t, v, "/api/exchange/market-search?"+query+cursor)
+		found = append(found, page.Markets...)
+		if page.NextCursor == nil {
+			if len(found) != page.TotalCount {
+				t.Fatalf("%s: %d markets, totalCount %d", query, len(found), page.TotalCount)
+			}
+			return found
+		}
+		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+	}
+}
+
+func TestSearchFilters(t *testing.T) {
+	v := New(Config{Clock: newClock()})
+	event := v.listing.events[17]
+	soon, late := "2026-04-01T00:00:00Z", "2026-09-01"
+	for query, fits := range map[string]func(*market) bool{
+		"":                        func(*market) bool { return true },
+		"status=RESOLVED":         func(m *market) bool { return m.status == statusResolved },
+		"status=open,DISPUTED":    func(m *market) bool { return m.status == statusOpen || m.status == statusDisputed },
+		"category=crypto":         func(m *market) bool { return m.category == "Crypto" },
+		"tag=elections":           func(m *market) bool { return slices.Contains(m.tags, "elections") },
+		"eventId=" + event.id:     func(m *market) bool { return m.event == event },
+		"eventSlug=" + event.slug: func(m *market) bool { return m.event == event },
+		"endsAfter=" + soon + "&endsBefore=" + late: func(m *market) bool {
+			return m.endAt >= millisOf(time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)) && m.endAt <= millisOf(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC))
+		},
+		"q=bitcoin":               func(m *market) bool { return mentions(m, "bitcoin") },
+		"q=will+bit":              func(m *market) bool { return mentions(m, "will") && mentions(m, "bit") },
+		"q=nothingatall":          func(*market) bool { return false },
+		"q=inflation&status=OPEN": func(m *market) bool { return mentions(m, "inflation") && m.status == statusOpen },
+	} {
+		want := map[string]bool{}
+		for _, m := range v.listing.markets {
+			if fits(m) {
+				want[m.id] = true
+			}
+		}
+		for _, m := range all(t, v, "limit=37&"+query) {
+			if !want[m.MarketID] {
+				t.Errorf("%s: %s does not fit or comes twice", query, m.Slug)
+			}
+			delete(want, m.MarketID)
+			if m.Description != nil || m.Resolution != nil {
+				t.Errorf("%s: %s is no summary", query, m.Slug)
+			}
+		}
+		if len(want) > 0 {
+			t.Errorf("%s: %d markets are missing", query, len(want))
+		}
+	}
+}
+
+func mentions(m *market, word string) bool {
+	text := strings.ToLower(m.question + m.event.title + m.category + strings.Join(m.tags, " "))
+	for _, tok := range m.tokens {
+		text += strings.ToLower(" " + tok.label)
+	}
+	return strings.Contains(text, word)
+}
+
+func TestSearchOrder(t *testing.T) {
+	v := New(Config{Markets: 400, Clock: newClock()})
+	number := func(n json.Number) int64 { return fixed(t, n, 6) }
+	for sort, key := range map[string]func(marketAnswer) int64{
+		"volume":    func(m marketAnswer) int64 { return number(m.Volume) },
+		"volume24h": func(m marketAnswer) int64 { return number(m.Volume24h) },
+		"liquidity": func(m marketAnswer) int64 { return number(m.Liquidity) },
+		"endsAt":    func(m marketAnswer) int64 { return m.EndDate.UnixMilli() },
+		"relevance": func(m marketAnswer) int64 { return number(m.Volume) },
+	} {
+		down := func(a, b marketAnswer) int { return cmp.Compare(key(b), key(a)) }
+		up := func(a, b marketAnswer) int { return cmp.Compare(key(a), key(b)) }
+		if !slices.IsSortedFunc(all(t, v, "limit=100&sort="+sort), down) || !slices.IsSortedFunc(all(t, v, "limit=99&order=desc&sort="+sort), down) {
+			t.Errorf("%s is not descending", sort)
+		}
+		if !slices.IsSortedFunc(all(t, v, "limit=100&order=ASC&sort="+sort), up) {
+			t.Errorf("%s is not ascending", sort)
+		}
+	}
+	// A whole word beats a prefix, and all words must be found.
+	m := v.listing.markets[2]
+	found := all(t, v, "q="+url.QueryEscape(m.question))
+	if len(found) == 0 || found[0].MarketID != m.id {
+		t.Errorf("a market is not the first one for its own question %q", m.question)
+	}
+	if n := len(all(t, v, "limit=100&q="+url.QueryEscape(m.question+" zebra"))); n > 0 {
+		t.Errorf("%d markets for a word that none has", n)
+	}
+}
+
+func TestSearchPair(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	var sides struct {
+		Yes, No struct{ MarketID, TokenID, Outcome string }
+	}
+	for _, query := range []string{"pair=BTC-USD&timeframe=15m", "pair=btcusd&timeframe=15M", "pair=BTC/USD&timeframe=15m"} {
+		sides = get[struct {
+			Yes, No struct{ MarketID, TokenID, Outcome string }
+		}](t, v, "/api/exchange/market-search?"+query)
+		m := v.listing.marketByID[sides.Yes.MarketID]
+		if m == nil || m.groupTitle != "15 minutes" || sides.Yes.TokenID != m.tokens[0].id || sides.No.TokenID != m.tokens[1].id {
+			t.Errorf("%s: %+v", query, sides)
+		}
+	}
+}
+
+// Following cursors shows every element exactly once, even when some of them go on the way, among them the one that the
+// cursor names.
+func TestPagingWhilePositionsClose(t *testing.T) {
+	v := New(Config{Markets: 400, Clock: newClock()})
+	want := v.Positions(medium)
+	seen, closed := map[string]int{}, map[string]bool{}
+	for cursor := ""; ; {
+		page := get[positionsAnswer](t, v, "/api/user/positions?limit=7&address="+medium+credentials("demo-50")+cursor)
+		for _, p := range page.Positions {
+			seen[p.TokenID]++
+		}
+		// Close the last one that was shown that trades, and the first one of the wallet.
+		for _, i := range []int{len(page.Positions) - 1, 0} {
+			p := page.Positions[i]
+			if v.Trade(medium, p.TokenID, Sell, Size(fixed(t, p.Size, 2))) == nil {
+				closed[p.TokenID] = true
+			}
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *page.NextCursor
+	}
+	if len(closed) < 8 {
+		t.Fatalf("only %d positions were closed", len(closed))
+	}
+	for _, p := range want {
+		if seen[p.TokenID] != 1 {
+			t.Errorf("position %s was shown %d times (closed: %v)", p.TokenID, seen[p.TokenID], closed[p.TokenID])
+		}
+	}
+	if left := len(v.Positions(medium)); left != len(want)-len(closed) {
+		t.Errorf("%d positions are left", left)
+	}
+}
+
+func TestPagingOrders(t *testing.T) {
+	v := New(Config{Markets: 400, Clock: newClock()})
+	whole := get[ordersAnswer](t, v, "/api/user/orders?address="+large+credentials("demo-2000"))
+	if len(whole.Orders) < 30 || whole.NextCursor != nil {
+		t.Fatalf("%d orders", len(whole.Orders))
+	}
+	var paged []orderAnswer
+	for cursor := ""; ; {
+		page := get[ordersAnswer](t, v, "/api/user/orders?limit=11&address="+large+credentials("demo-2000")+cursor)
+		paged = append(paged, page.Orders...)
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *page.NextCursor
+	}
+	if !slices.Equal(paged, whole.Orders) {
+		t.Error("the pages are not the whole")
+	}
+	for _, o := range paged {
+		filled, size := fixed(t, o.FilledSize, 2), fixed(t, o.Size, 2)
+		if filled >= size || (o.Status == "PARTIALLY_FILLED") != (filled > 0) || o.Status != "OPEN" && filled == 0 ||
+			o.Side != "BUY" && o.Side != "SELL" || o.CreatedAt.After(v.opened.Time()) {
+			t.Errorf("order %+v", o)
+		}
+	}
+}
+
+// Trades and history come newest first; by cursor they show each record once although new ones come in front, by offset
+// they count.
+func TestPagingRecords(t *testing.T) {
+	v := New(Config{Markets: 200, Clock: newClock()})
+	base := "?address=" + medium + credentials("demo-50")
+	open := slices.DeleteFunc(v.Positions(medium), func(p Position) bool { return !isOpen(v.listing.tokenByID[p.TokenID]) })
+	for _, path := range []string{"/api/user/trades", "/api/user/history"} {
+		rows := func(a recordsAnswer) []recordAnswer { return append(a.Trades, a.History...) }
+		id := func(r recordAnswer) string { return r.ID + r.TradeID }
+		counted := get[recordsAnswer](t, v, path+base+"&offset=0&limit=500")
+		whole := rows(counted)
+		if counted.Count == nil || *counted.Count != len(whole) || len(whole) < 250 {
+			t.Fatalf("%s: %d rows, count %v", path, len(whole), counted.Count)
+		}
+		if !slices.IsSortedFunc(whole, func(a, b recordAnswer) int { return b.Timestamp.Compare(a.Timestamp) }) {
+			t.Errorf("%s is not newest first", path)
+		}
+		if n := len(rows(get[recordsAnswer](t, v, path+base))); n != 100 {
+			t.Errorf("%s: %d rows without a limit", path, n)
+		}
+		if page := rows(get[recordsAnswer](t, v, path+base+"&offset=40&limit=5")); len(page) != 5 || id(page[0]) != id(whole[40]) {
+			t.Errorf("%s: offset 40 begins with %+v", path, page[0])
+		}
+		var paged []recordAnswer
+		for cursor := ""; ; {
+			page := get[recordsAnswer](t, v, path+base+"&limit=33"+cursor)
+			paged = append(paged, rows(page)...)
+			if page.NextCursor == nil {
+				break
+			}
+			if page.Count != nil {
+				t.Errorf("%s counts without an offset", path)
+			}
+			cursor = "&cursor=" + *page.NextCursor
+			if err := v.Trade(medium, open[0].TokenID, Buy, share); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.EqualFunc(paged, whole, func(a, b recordAnswer) bool { return id(a) == id(b) }) {
+			t.Errorf("%s: %d rows in pages, %d in all", path, len(paged), len(whole))
+		}
+
+		from, to := whole[200].Timestamp, whole[100].Timestamp
+		window := rows(get[recordsAnswer](t, v, path+base+"&limit=500&from="+from.Format(time.RFC3339Nano)+"&to="+to.Format(time.RFC3339Nano)))
+		for _, r := range window {
+			if r.Timestamp.Before(from) || r.Timestamp.After(to) {
+				t.Errorf("%s: %v lies outside the window", path, r.Timestamp)
+			}
+		}
+		if len(window) < 101 {
+			t.Errorf("%s: %d rows in the window", path, len(window))
+		}
+		market := open[3].MarketID
+		of := rows(get[recordsAnswer](t, v, path+base+"&limit=500&marketId="+market))
+		if len(of) == 0 || slices.ContainsFunc(of, func(r recordAnswer) bool { return r.MarketID != market }) {
+			t.Errorf("%s of one market: %+v", path, of)
+		}
+	}
+	moved := get[recordsAnswer](t, v, "/api/user/history"+base+"&type=deposit,WITHDRAWAL&limit=500").History
+	kinds := map[string]int{}
+	for _, r := range moved {
+		kinds[r.Type]++
+		if sign := r.Amount[0] == '-'; sign != (r.Type == "WITHDRAWAL") {
+			t.Errorf("record %+v", r)
+		}
+	}
+	if len(kinds) != 2 || kinds["DEPOSIT"] == 0 || kinds["WITHDRAWAL"] == 0 {
+		t.Errorf("kinds %v", kinds)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	in := func(key, secret, passphrase string) string {
+		return `{"apiKey":"` + key + `","secret":"` + secret + `","passphrase":"` + passphrase + `"}`
+	}
+	cases := []struct {
+		name, json, address string
+		status              int
+	}{
+		{"own", in("demo-3", "demo", "demo"), small, 200},
+		{"own", in("demo-50", "demo", "demo"), medium, 200},
+		{"own", in("demo-2000", "demo", "demo"), large, 200},
+		{"any case", in("demo", "demo", "demo"), strings.ToUpper(other[2:]), 400},
+		{"any reads all", in("demo", "demo", "demo"), other, 200},
+		{"any reads all", in("demo", "demo", "demo"), large, 200},
+		{"another's", in("demo-3", "demo", "demo"), medium, 403},
+		{"another's", in("demo-50", "demo", "demo"), large, 403},
+		{"another's", in("demo-2000", "demo", "demo"), other, 403},
+		{"more fields", `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","address":"x","n":1}`, small, 200},
+		{"wrong secret", in("demo-3", "Demo", "demo"), small, 401},
+		{"wrong passphrase", in("demo-3", "demo", ""), small, 401},
+		{"unknown key", in("demo-4", "demo", "demo"), small, 401},
+		{"no key", `{"secret":"demo","passphrase":"demo"}`, small, 401},
+		{"no JSON", `demo-3`, small, 401},
+		{"no object", `["demo-3"]`, small, 401},
+		{"too long", in("demo-3", "demo", "demo") + strings.Repeat(" ", maxCredentials), small, 401},
+		{"missing", "", small, 401},
+		{"short address", in("demo", "demo", "demo"), small[:41], 400},
+		{"no address", in("demo", "demo", "demo"), "", 400},
+		{"not hexadecimal", in("demo", "demo", "demo"), strings.Replace(small, "1", "g", 1), 400},
+		{"missing and a bad address", "", "x", 401},
+	}
+	for _, e := range endpoints {
+		if !e.user {
+			continue
+		}
+		for _, c := range cases {
+			target := e.path + "?address=" + c.address
+			if w := send(v, target+"&credentials="+url.QueryEscape(c.json)); w.Code != c.status {
+				t.Errorf("%s, %s in the query: %d %s", e.path, c.name, w.Code, w.Body)
+			}
+			r := httptest.NewRequest(http.MethodGet, target, nil)
+			if c.json != "" {
+				r.Header.Set("X-Api-Credentials", base64.StdEncoding.EncodeToString([]byte(c.json)))
+			}
+			w := httptest.NewRecorder()
+			v.ServeHTTP(w, r)
+			if w.Code != c.status {
+				t.Errorf("%s, %s in the header: %d %s", e.path, c.name, w.Code, w.Body)
+			}
+			if strings.Contains(w.Body.String(), "demo-4") || strings.Contains(w.Body.String(), "passphrase") {
+				t.Errorf("%s, %s: the answer repeats the credentials: %s", e.path, c.name, w.Body)
+			}
+		}
+		r := httptest.NewRequest(http.MethodGet, e.path+"?address="+small, nil)
+		r.Header.Set("X-Api-Credentials", in("demo", "demo", "demo")) // not base64
+		w := httptest.NewRecorder()
+		if v.ServeHTTP(w, r); w.Code != 401 {
+			t.Errorf("%s, no base64: %d", e.path, w.Code)
+		}
+	}
+}
+
+// Steps, trades and answers at once: for the race detector, and every book that was read must be whole.
+func TestConcurrentUse(t *testing.T) {
+	v := New(Config{Markets: 60, Clock: newClock()})
+	ctx, cancel := context.WithCancel(t.Context())
+	var moving sync.WaitGroup
+	moving.Go(func() {
+		for ctx.Err() == nil {
+			v.Step()
+		}
+	})
+	var readers sync.WaitGroup
+	ids := v.Tokens()
+	for n := range 4 {
+		readers.Go(func() {
+			for i := range 200 {
+				id := ids[(i*7+n)%len(ids)].TokenID
+				b := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=200&tokenId="+id)
+				if len(b.Bids) > 0 && len(b.Asks) > 0 && fixed(t, b.Bids[0].Price, 4) >= fixed(t, b.Asks[0].Price, 4) {
+					t.Errorf("crossed book %+v", b)
+				}
+				address := fmt.Sprintf("0x%040x", i%20)
+				get[balanceAnswer](t, v, "/api/user/balance?address="+address+credentials("demo"))
+				get[positionsAnswer](t, v, "/api/user/positions?address="+medium+credentials("demo"))
+				get[searchAnswer](t, v, "/api/exchange/market-search?q=will&limit=3")
+				v.Stats()
+				v.Positions(small)
+			}
+		})
+	}
+	readers.Wait()
+	cancel()
+	moving.Wait()
+}
+
+func TestRunMovesUntilTheContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := New(Config{Markets: 40})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := v.Run(ctx); err != context.DeadlineExceeded {
+			t.Errorf("Run: %v", err)
+		}
+		if v.steps < 40 || v.steps > 100 {
+			t.Errorf("%d steps in 10 s", v.steps)
+		}
+	})
+}
+
+func TestLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := New(Config{Markets: 40, Latency: 20 * time.Millisecond})
+		began := time.Now()
+		if w := send(v, "/api/exchange/market-search"); w.Code != 200 || time.Since(began) != 20*time.Millisecond {
+			t.Errorf("%d after %v", w.Code, time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		began = time.Now()
+		w := httptest.NewRecorder()
+		v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/exchange/market-search", nil))
+		if time.Since(began) != 5*time.Millisecond || w.Body.Len() > 0 {
+			t.Errorf("a request that ended was answered after %v with %d bytes", time.Since(began), w.Body.Len())
+		}
+	})
+}

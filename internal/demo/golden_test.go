@@ -1,0 +1,177 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden is one recorded exchange with the venue. The files pin the wire: the venue serves exactly these, and whoever
+// decodes the venue's answers can be tested against them.
+type golden struct {
+	Request string            `json:"request"`
+	Header  map[string]string `json:"header,omitempty"`
+	Status  int               `json:"status"`
+	// ResponseHeader holds the header fields that matter, beside Content-Type.
+	ResponseHeader map[string]string `json:"responseHeader,omitempty"`
+	Body           json.RawMessage   `json:"body"`
+}
+
+const goldenDir = "../../testdata/venue/demo"
+
+// TestGolden runs in one venue with a held clock: 40 markets, seed 1, after 50 steps.
+func TestGolden(t *testing.T) {
+	v := New(Config{Markets: 40, Seed: 1, Clock: newClock()})
+	v.epoch = "golden"
+	for range 50 {
+		v.Step()
+	}
+	limited := New(Config{Markets: 1, Seed: 1, Clock: newClock(), PublicPerMinute: 1})
+	send(limited, "/api/exchange/market-search")
+
+	yes := first(t, v, func(tok *token) bool {
+		b := tok.book()
+		return isOpen(tok) && tok.market.binary() && len(b.Bids) > 3 && len(b.Asks) > 3
+	})
+	named := first(t, v, func(tok *token) bool { return isOpen(tok) && !tok.market.binary() })
+	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
+	upcoming := first(t, v, func(tok *token) bool { return tok.market.status == statusUpcoming })
+	no := yes.market.tokens[1]
+	paged := func(path string) string { // the second page
+		base := path + "?limit=2&address=" + medium + credentials("demo-50")
+		page := get[struct{ NextCursor string }](t, v, base)
+		return base + "&cursor=" + page.NextCursor
+	}
+	list := yes.id + "," + "unknown," + named.id + "," + settled.id + "," + upcoming.id
+	user := func(key string) string { return "?address=" + small + credentials(key) }
+	header := map[string]string{"X-Api-Credentials": "eyJhcGlLZXkiOiJkZW1vLTMiLCJzZWNyZXQiOiJkZW1vIiwicGFzc3BocmFzZSI6ImRlbW8ifQ=="}
+	files := map[string]golden{
+		"prices-one":            {Request: "/api/exchange/prices?tokenId=" + yes.id},
+		"prices-list":           {Request: "/api/exchange/prices?tokenIds=" + list},
+		"orderbook":             {Request: "/api/exchange/orderbook?depth=3&tokenId=" + yes.id},
+		"orderbook-mirrored":    {Request: "/api/exchange/orderbook?depth=3&tokenId=" + no.id},
+		"orderbook-empty":       {Request: "/api/exchange/orderbook?tokenId=" + settled.id},
+		"price-history":         {Request: "/api/exchange/price-history?startDate=2026-02-20&endDate=2026-02-20&tokenId=" + yes.id},
+		"price-history-empty":   {Request: "/api/exchange/price-history?tokenId=" + upcoming.id},
+		"spreads-one":           {Request: "/api/exchange/spreads?tokenId=" + yes.id},
+		"spreads-list":          {Request: "/api/exchange/spreads?tokenIds=" + list},
+		"market-search":         {Request: "/api/exchange/market-search?limit=2&q=bitcoin"},
+		"market-search-last":    {Request: "/api/exchange/market-search?status=UPCOMING&sort=endsAt&order=asc&limit=3&eventId=" + upcoming.market.event.id},
+		"market-search-empty":   {Request: "/api/exchange/market-search?q=nothingatall"},
+		"market-search-pair":    {Request: "/api/exchange/market-search?pair=BTC-USD&timeframe=1h"},
+		"market-details-id":     {Request: "/api/exchange/market-details?id=" + yes.market.id},
+		"market-details-slug":   {Request: "/api/exchange/market-details?slug=" + named.market.slug},
+		"market-details-ids":    {Request: "/api/exchange/market-details?ids=" + settled.market.id + ",unknown," + upcoming.market.id},
+		"market-details-tokens": {Request: "/api/exchange/market-details?tokenIds=" + no.id + "," + yes.id + "," + named.id},
+		"balance":               {Request: "/api/user/balance" + user("demo-3")},
+		"balance-header":        {Request: "/api/user/balance?address=" + small, Header: header},
+		"positions":             {Request: "/api/user/positions" + user("demo-3")},
+		"positions-page":        {Request: paged("/api/user/positions")},
+		"orders":                {Request: "/api/user/orders" + user("demo-3")},
+		"orders-page":           {Request: paged("/api/user/orders")},
+		"trades":                {Request: paged("/api/user/trades")},
+		"trades-offset":         {Request: "/api/user/trades" + user("demo-3") + "&limit=2&offset=3"},
+		"history":               {Request: paged("/api/user/history")},
+		"history-types":         {Request: "/api/user/history" + user("demo-3") + "&limit=4&type=DEPOSIT,WITHDRAWAL,REDEEM,FEE,REWARD"},
+		"error-400":             {Request: "/api/exchange/orderbook?depth=201&tokenId=" + yes.id},
+		"error-401":             {Request: "/api/user/balance?address=" + small},
+		"error-403":             {Request: "/api/user/balance?address=" + medium + credentials("demo-3")},
+		"error-404":             {Request: "/api/exchange/orderbook?tokenId=unknown"},
+		"error-404-path":        {Request: "/api/exchange/nothing"},
+		"error-429":             {Request: "/api/exchange/market-search"},
+	}
+	for name, g := range files {
+		var handler http.Handler = v
+		if name == "error-429" {
+			handler = limited
+		}
+		r := httptest.NewRequest(http.MethodGet, g.Request, nil)
+		for field, value := range g.Header {
+			r.Header.Set(field, value)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		g.Status, g.Body = w.Code, w.Body.Bytes()
+		for _, field := range []string{"Retry-After", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+			if value := w.Header().Get(field); value != "" {
+				if g.ResponseHeader == nil {
+					g.ResponseHeader = make(map[string]string)
+				}
+				g.ResponseHeader[field] = value
+			}
+		}
+		path := filepath.Join(goldenDir, name+".json")
+		if *update {
+			write(t, path, g)
+			continue
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Errorf("%s: %v (run the test with -update)", name, err)
+			continue
+		}
+		var want golden
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var body bytes.Buffer
+		if err := json.Compact(&body, want.Body); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if want.Request != g.Request || want.Status != g.Status || body.String() != string(g.Body) || !maps.Equal(want.Header, g.Header) ||
+			!maps.Equal(want.ResponseHeader, g.ResponseHeader) {
+			t.Errorf("%s: the venue says\n%d %v %s\nto %s, the file\n%d %v %s\nto %s", name,
+				g.Status, g.ResponseHeader, g.Body, g.Request, want.Status, want.ResponseHeader, body.String(), want.Request)
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(goldenDir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		if _, ok := files[strings.TrimSuffix(filepath.Base(path), ".json")]; !ok {
+			t.Errorf("%s belongs to no request", path)
+		}
+	}
+}
+
+// write writes a golden file with the body's numbers and order as they are.
+func write(t *testing.T, path string, g golden) {
+	t.Helper()
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(g); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The header of the golden files says what the query would.
+func TestGoldenHeader(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := decode[golden](t, string(raw))
+	if u, err := url.Parse(g.Request); err != nil || u.Query().Has("credentials") {
+		t.Fatalf("request %s: %v", g.Request, err)
+	}
+	if w := send(v, g.Request); w.Code != 401 {
+		t.Errorf("without the header: %d", w.Code)
+	}
+}

@@ -1,0 +1,123 @@
+package demo
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// from asks the venue from a client address.
+func from(v *Venue, address, target string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	r.RemoteAddr = address + ":1234"
+	w := httptest.NewRecorder()
+	v.ServeHTTP(w, r)
+	return w
+}
+
+// In no 60 seconds more requests get through than the limit says, however they are spread.
+func TestLimitHoldsInEveryWindow(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 1, Clock: c, PublicPerMinute: 100})
+	target := "/api/exchange/market-search?limit=1"
+	var passed []time.Time
+	r := rng(1)
+	for range 3000 {
+		c.advance(time.Duration(r.intn(400)) * time.Millisecond)
+		if r.oneIn(200) {
+			c.advance(45 * time.Second)
+		}
+		if from(v, "10.0.0.1", target).Code == 200 {
+			passed = append(passed, c.Now())
+		}
+	}
+	for i := 100; i < len(passed); i++ {
+		if d := passed[i].Sub(passed[i-100]); d < time.Minute {
+			t.Fatalf("101 requests got through within %v", d)
+		}
+	}
+	if len(passed) < 500 {
+		t.Errorf("only %d requests got through", len(passed))
+	}
+}
+
+func TestLimitHeaders(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 1, Clock: c, PublicPerMinute: 3, KeyPerMinute: 2})
+	public := "/api/exchange/market-search"
+	began := c.Now()
+	reset := strconv.FormatInt(began.Unix()+60, 10)
+	for remaining := 2; remaining >= 0; remaining-- {
+		target := public
+		if remaining == 1 {
+			target = "/api/exchange/nothing" // errors count and carry the headers too
+		}
+		w := from(v, "10.0.0.1", target)
+		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {
+			t.Errorf("%d remaining: %v", remaining, h)
+		}
+		c.advance(10 * time.Second)
+	}
+	w := from(v, "10.0.0.1", public)
+	if h := w.Header(); w.Code != 429 || h.Get("Retry-After") != "30" || h.Get("X-RateLimit-Remaining") != "0" || h.Get("X-RateLimit-Reset") != reset {
+		t.Errorf("%d %v", w.Code, h)
+	}
+	if body := decode[object](t, w.Body.String()); body["code"] != "RATE_LIMITED" || body["success"] != false {
+		t.Errorf("body %v", body)
+	}
+	if w := from(v, "10.0.0.2", public); w.Code != 200 {
+		t.Errorf("another client address: %d", w.Code)
+	}
+	// Keys are counted on their own, wherever they come from; requests without a valid key count as public.
+	user := "/api/user/balance?address=" + small
+	for i, want := range []int{200, 200, 429} {
+		if w := from(v, fmt.Sprintf("10.0.1.%d", i), user+credentials("demo-3")); w.Code != want {
+			t.Errorf("request %d with the key: %d", i, w.Code)
+		}
+	}
+	if w := from(v, "10.0.0.1", user+credentials("demo")); w.Code != 200 {
+		t.Errorf("another key: %d", w.Code)
+	}
+	if w := from(v, "10.0.0.1", user+credentials("nobody")); w.Code != 429 {
+		t.Errorf("an invalid key from a limited address: %d", w.Code)
+	}
+	if w := from(v, "10.0.0.3", user+credentials("nobody")); w.Code != 401 {
+		t.Errorf("an invalid key: %d", w.Code)
+	}
+	c.advance(30 * time.Second)
+	if w := from(v, "10.0.0.1", public); w.Code != 200 {
+		t.Errorf("after Retry-After: %d", w.Code)
+	}
+	if s := v.Stats(); s.Statuses["429"] != 3 {
+		t.Errorf("statuses %v", s.Statuses)
+	}
+}
+
+func TestLimitIsOffByDefault(t *testing.T) {
+	v := New(Config{Markets: 1, Clock: newClock()})
+	for range 1000 {
+		if w := send(v, "/api/exchange/market-search?limit=1"); w.Code != 200 || w.Header().Get("X-RateLimit-Limit") != "" {
+			t.Fatalf("%d %v", w.Code, w.Header())
+		}
+	}
+}
+
+func TestLimiterIsBounded(t *testing.T) {
+	l := limiter{perMinute: 5}
+	now := millis(1_000_000)
+	for i := range maxClients + 10 {
+		l.allow(strconv.Itoa(i), now)
+	}
+	if len(l.log) != maxClients {
+		t.Errorf("%d clients", len(l.log))
+	}
+	if ok, _, _ := l.allow("new", now); ok {
+		t.Error("a client that can't be counted was let through")
+	}
+	if ok, _, _ := l.allow("new", now+window); !ok || len(l.log) != 1 {
+		t.Errorf("idle clients are kept: %d", len(l.log))
+	}
+}

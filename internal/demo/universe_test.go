@@ -1,0 +1,181 @@
+package demo
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDefaultUniverse(t *testing.T) {
+	v := New(Config{Clock: newClock()})
+	u := v.listing
+	if len(u.markets) < 1200 || len(u.tokens) < 2500 || len(u.events) < 300 {
+		t.Fatalf("%d markets, %d tokens, %d events", len(u.markets), len(u.tokens), len(u.events))
+	}
+	if len(u.tokenByID) != len(u.tokens) || len(u.marketByID) != len(u.markets) || len(u.bySlug) != len(u.markets) ||
+		len(u.eventByID) != len(u.events) || len(u.eventsBySlug) != len(u.events) {
+		t.Fatal("identifiers or slugs are not unique")
+	}
+	now := v.opened
+	byStatus, byCategory, outcomes := map[string]int{}, map[string]int{}, map[int]int{}
+	for _, m := range u.markets {
+		byStatus[m.status]++
+		byCategory[m.category]++
+		outcomes[len(m.tokens)]++
+		labels := map[string]bool{}
+		sum, settled := Price(0), Price(0)
+		for _, tok := range m.tokens {
+			labels[tok.label] = true
+			sum += tok.stated()
+			settled += tok.price()
+		}
+		if len(labels) != len(m.tokens) {
+			t.Errorf("%s: labels repeat", m.slug)
+		}
+		if m.binary() != (m.tokens[0].label == "YES" && m.tokens[1].label == "NO" && len(m.tokens) == 2) {
+			t.Errorf("%s: labels don't fit", m.slug)
+		}
+		if sum < payout-Price(len(labels))*m.tick || sum > payout+Price(len(labels))*m.tick {
+			t.Errorf("%s: prices sum to %v", m.slug, sum)
+		}
+		switch m.status {
+		case statusResolved:
+			if settled != payout || m.winner < 0 || m.resolvedAt > now || m.resolvedAt < m.closedAt {
+				t.Errorf("%s: resolved at %v, pays %v", m.slug, m.resolvedAt.Time(), settled)
+			}
+		case statusUpcoming:
+			if m.startAt <= now {
+				t.Errorf("%s is upcoming and has started", m.slug)
+			}
+		case statusOpen:
+			if m.startAt > now || m.endAt <= now {
+				t.Errorf("%s is open from %v to %v", m.slug, m.startAt.Time(), m.endAt.Time())
+			}
+		case statusClosed:
+			if m.endAt > now {
+				t.Errorf("%s is closed before its end", m.slug)
+			}
+		}
+		if m.updatedAt > now || m.startAt >= m.endAt {
+			t.Errorf("%s: updated %v, from %v to %v", m.slug, m.updatedAt.Time(), m.startAt.Time(), m.endAt.Time())
+		}
+		if len(m.event.markets) > 1 && m.groupTitle == "" {
+			t.Errorf("%s is one of several in its event and has no title there", m.slug)
+		}
+	}
+	for _, status := range statuses {
+		if byStatus[status] == 0 {
+			t.Errorf("no market is %s", status)
+		}
+	}
+	if share := byStatus[statusOpen] * 100 / len(u.markets); share < 60 {
+		t.Errorf("only %d %% of the markets are open", share)
+	}
+	if len(byCategory) < 6 {
+		t.Errorf("categories: %v", byCategory)
+	}
+	for n := 2; n <= 8; n++ {
+		if outcomes[n] == 0 {
+			t.Errorf("no market has %d outcomes", n)
+		}
+	}
+	deepest := 0
+	for _, tok := range u.tokens {
+		b := tok.book()
+		deepest = max(deepest, min(len(b.Bids), len(b.Asks)))
+	}
+	if deepest < 150 {
+		t.Errorf("the deepest book has %d levels a side", deepest)
+	}
+}
+
+// Exactly one market of an event comes true unless its markets imply each other.
+func TestResolvedEvents(t *testing.T) {
+	v := New(Config{Clock: newClock()})
+	checked := 0
+	for _, e := range v.listing.events {
+		if e.markets[0].status != statusResolved || !e.markets[0].binary() || len(e.markets) < 2 {
+			continue
+		}
+		checked++
+		yes := 0
+		for i, m := range e.markets {
+			if m.winner == 0 {
+				yes++
+				if yes > 1 && yes != i+1 {
+					t.Errorf("%s: market %d came true and one before it did not", e.slug, i)
+				}
+			}
+		}
+		if yes == 0 {
+			t.Errorf("%s: nothing came true", e.slug)
+		}
+	}
+	if checked < 5 {
+		t.Fatalf("only %d events to check", checked)
+	}
+}
+
+func TestScale(t *testing.T) {
+	began := time.Now()
+	v := New(Config{Markets: 4400, Clock: newClock()})
+	if n := len(v.listing.tokens); n < 10_000 {
+		t.Errorf("%d tokens", n)
+	}
+	if d := time.Since(began); d > 10*time.Second { // a tenth of a second as a rule
+		t.Errorf("took %v", d)
+	}
+	for _, n := range []int{1, 2, 3, 41} {
+		v := New(Config{Markets: n, Clock: newClock()})
+		if got := len(v.listing.markets); got != n {
+			t.Errorf("%d markets, want %d", got, n)
+		}
+		for range 20 {
+			v.Step()
+		}
+	}
+}
+
+// The seed, the clock and the number of steps decide everything.
+func TestReproducible(t *testing.T) {
+	state := func(seed uint64, steps int) string {
+		v := New(Config{Markets: 60, Seed: seed, Clock: newClock()})
+		v.epoch = "fixed"
+		for range steps {
+			v.Step()
+		}
+		var b strings.Builder
+		for _, tok := range v.listing.tokens {
+			b.Write(send(v, "/api/exchange/orderbook?depth=200&tokenId="+tok.id).Body.Bytes())
+		}
+		for _, address := range []string{small, medium, large, other} {
+			for _, path := range []string{"balance", "positions", "orders", "history"} {
+				b.Write(send(v, "/api/user/"+path+"?address="+address+credentials("demo")).Body.Bytes())
+			}
+		}
+		b.Write(send(v, "/api/exchange/market-search?limit=100").Body.Bytes())
+		return b.String()
+	}
+	a := state(5, 400)
+	if a != state(5, 400) {
+		t.Error("the same seed gives two venues")
+	}
+	if a == state(6, 400) || a == state(5, 401) {
+		t.Error("the seed or the steps change nothing")
+	}
+}
+
+func TestTokens(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	tokens := v.Tokens()
+	if len(tokens) != len(v.listing.tokens) {
+		t.Fatalf("%d tokens", len(tokens))
+	}
+	m := get[struct{ Markets []marketAnswer }](t, v, "/api/exchange/market-details?tokenIds="+tokens[9].TokenID).Markets[0]
+	want := tokens[9]
+	if m.MarketID != want.MarketID || m.Slug != want.Slug || m.EventID != want.EventID || m.Status != want.Status ||
+		!slices.ContainsFunc(m.Outcomes, func(o outcomeAnswer) bool { return o.TokenID == want.TokenID && o.Outcome == want.Outcome }) {
+		t.Errorf("token %+v, market %+v", want, m)
+	}
+}

@@ -1,0 +1,293 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// checkWallet checks that a wallet adds up: its cash is the sum of its history, its positions are what its trades left, and
+// the answers say the same to the last digit.
+func checkWallet(t *testing.T, v *Venue, address string) {
+	t.Helper()
+	w := v.walletOf(address)
+	cash, left := Money(0), map[*token]Size{}
+	previous := millis(0)
+	for i := range w.records {
+		r := &w.records[i]
+		if r.at < previous {
+			t.Fatalf("record %d is older than the one before", i)
+		}
+		previous = r.at
+		cash += r.amount
+		if cash < 0 {
+			t.Fatalf("record %d leaves %v in cash", i, cash)
+		}
+		switch {
+		case r.kind == kindTrade && r.sell, r.kind == kindRedeem:
+			left[r.token] -= r.size
+		case r.kind == kindTrade:
+			left[r.token] += r.size
+		}
+		if r.token != nil && left[r.token] < 0 {
+			t.Fatalf("record %d sells more than there is", i)
+		}
+		if r.kind == kindTrade && (r.price%r.token.tick != 0 || r.size <= 0 || r.at < r.token.market.startAt) {
+			t.Fatalf("trade %d: %v of %s at %v, %v", i, r.size, r.token.id, r.price, r.at.Time())
+		}
+	}
+	if w.dropped == 0 {
+		for _, p := range w.positions {
+			if left[p.token] != p.size {
+				t.Fatalf("token %s: %v held, %v left by the trades", p.token.id, p.size, left[p.token])
+			}
+			delete(left, p.token)
+		}
+		for tok, size := range left {
+			if size != 0 {
+				t.Fatalf("token %s: %v left by the trades and no position", tok.id, size)
+			}
+		}
+	}
+	balance := get[balanceAnswer](t, v, "/api/user/balance?address="+address+credentials("demo"))
+	if got := fixed(t, balance.CashBalance, 6); Money(got) != cash {
+		t.Fatalf("cash %v, sum of the history %v", balance.CashBalance, cash)
+	}
+	if w.reserved() > cash {
+		t.Fatalf("buy orders need %v of %v", w.reserved(), cash)
+	}
+	portfolio := int64(0)
+	for _, p := range get[positionsAnswer](t, v, "/api/user/positions?address="+address+credentials("demo")).Positions {
+		size, price, avg := fixed(t, p.Size, 2), fixed(t, p.CurrentPrice, 4), fixed(t, p.AvgPrice, 4)
+		portfolio += size * price
+		if pnl := fixed(t, p.UnrealizedPnl, 6); pnl != size*(price-avg) {
+			t.Fatalf("position %+v: profit is %d millionths", p, size*(price-avg))
+		}
+		q, ok := v.Quote(p.TokenID)
+		if !ok || q.Price != Price(price) {
+			t.Fatalf("position %+v: the token costs %v", p, q.Price)
+		}
+		if avg < 0 || avg > int64(payout) || size <= 0 {
+			t.Fatalf("position %+v", p)
+		}
+	}
+	if got := fixed(t, balance.PortfolioValue, 6); got != portfolio {
+		t.Fatalf("portfolioValue %d, sum of the positions %d", got, portfolio)
+	}
+	if got := fixed(t, balance.TotalValue, 6); got != portfolio+int64(cash) {
+		t.Fatalf("totalValue %d, sum %d", got, portfolio+int64(cash))
+	}
+	b, _ := v.Balance(address)
+	if int64(b.TotalValue) != portfolio+int64(cash) || int64(b.PortfolioValue) != portfolio || b.CashBalance != cash {
+		t.Fatalf("Balance says %+v", b)
+	}
+	taken := map[*token]bool{}
+	for _, o := range w.orders {
+		p := w.held(o.token)
+		if taken[o.token] || o.token.market.status != statusOpen || o.filled < 0 || o.filled >= o.size ||
+			o.price <= 0 || o.price >= payout || o.price%o.token.tick != 0 || p == nil || o.side == Sell && o.size-o.filled > p.size {
+			t.Fatalf("order %+v on %+v", *o, p)
+		}
+		taken[o.token] = true
+	}
+}
+
+func TestWalletsAddUp(t *testing.T) {
+	v := New(Config{Clock: newClock()})
+	for _, c := range []struct {
+		address        string
+		positions      int
+		trades, orders int // at least
+	}{{small, 3, 100, 2}, {medium, 50, 250, 10}, {large, 2000, 4000, 60}, {other, 50, 250, 8}} {
+		address, _ := parseAddress(c.address)
+		checkWallet(t, v, address)
+		w := v.walletOf(address)
+		trades, kinds := 0, map[kind]int{}
+		for _, r := range w.records {
+			kinds[r.kind]++
+		}
+		if trades = kinds[kindTrade]; trades < c.trades || len(w.positions) != c.positions || len(w.orders) < c.orders {
+			t.Errorf("%s: %d positions, %d trades, %d orders", address, len(w.positions), trades, len(w.orders))
+		}
+		for _, k := range []kind{kindDeposit, kindWithdrawal, kindRedeem, kindFee, kindReward} {
+			if kinds[k] == 0 {
+				t.Errorf("%s: no %s", address, kindNames[k])
+			}
+		}
+		if len(w.positions) < 50 {
+			continue
+		}
+		held := map[string]int{}
+		partly := 0
+		for _, p := range w.positions {
+			switch m := p.token.market; {
+			case m.status == statusResolved && m.winner == p.token.outcome:
+				held["won"]++
+			case m.status == statusResolved:
+				held["lost"]++
+			case !m.binary():
+				held["named"]++
+			case m.status == statusOpen:
+				held["open"]++
+			}
+		}
+		for _, o := range w.orders {
+			if o.status() == "PARTIALLY_FILLED" {
+				partly++
+			}
+		}
+		if held["won"] == 0 || held["lost"] == 0 || held["named"] == 0 || held["open"]*2 < len(w.positions) || partly == 0 {
+			t.Errorf("%s: positions %v, %d orders partly filled", address, held, partly)
+		}
+	}
+}
+
+// While the market moves the demo accounts trade, keep their number of positions and orders, and still add up. Every other
+// wallet stands still: its orders are never reached.
+func TestAccountsTrade(t *testing.T) {
+	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
+	derived, _ := parseAddress(other)
+	still := send(v, "/api/user/history?limit=500&address="+other+credentials("demo")).Body.String()
+	type counts struct{ positions, orders, records int }
+	before := map[string]counts{}
+	for address, w := range v.accounts {
+		before[address] = counts{len(w.positions), len(w.orders), len(w.records)}
+	}
+	partly := false
+	for range 40 {
+		for range 100 {
+			v.Step()
+			partly = partly || slices.ContainsFunc(v.accounts[large].orders, func(o *order) bool {
+				return o.filled > 0 && o.createdAt == v.opened // placed since
+			})
+		}
+		for address, w := range v.accounts {
+			checkWallet(t, v, address)
+			if len(w.positions) != before[address].positions {
+				t.Fatalf("%s has %d positions, had %d", address, len(w.positions), before[address].positions)
+			}
+		}
+		for _, o := range v.walletOf(derived).orders {
+			if o.reached() {
+				t.Fatalf("the market reached a %s order at %v", o.side, o.price)
+			}
+		}
+	}
+	for address, w := range v.accounts {
+		if grown := len(w.records) - before[address].records; grown < 100 {
+			t.Errorf("%s traded %d times", address, grown)
+		}
+		if len(w.orders) < before[address].orders/2 || len(w.orders) > before[address].orders {
+			t.Errorf("%s has %d orders, had %d", address, len(w.orders), before[address].orders)
+		}
+	}
+	if !partly {
+		t.Error("no order was filled in part")
+	}
+	if send(v, "/api/user/history?limit=500&address="+other+credentials("demo")).Body.String() != still {
+		t.Error("a wallet changed that does not trade")
+	}
+}
+
+func TestTrade(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 120, Clock: c})
+	p := slices.DeleteFunc(v.Positions(medium), func(p Position) bool { return !isOpen(v.listing.tokenByID[p.TokenID]) })[0]
+	q, _ := v.Quote(p.TokenID)
+	c.advance(1e9)
+	if err := v.Trade(medium, p.TokenID, Buy, 100*share); err != nil {
+		t.Fatal(err)
+	}
+	trades := get[recordsAnswer](t, v, "/api/user/trades?limit=1&address="+medium+credentials("demo-50")).Trades
+	if r := trades[0]; r.TokenID != p.TokenID || r.Side != "BUY" || r.Size != "100" || r.Price.String() != q.BestAsk.String() || !r.Timestamp.Equal(c.Now()) {
+		t.Errorf("trade %+v, best ask %v", r, q.BestAsk)
+	}
+	checkWallet(t, v, medium)
+	if err := v.Trade(medium, p.TokenID, Sell, p.Size+100*share); err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(v.Positions(medium), func(q Position) bool { return q.TokenID == p.TokenID }) {
+		t.Error("the position is not closed")
+	}
+	free := first(t, v, func(tok *token) bool { return isOpen(tok) && v.accounts[medium].held(tok) == nil })
+	if err := v.Trade(medium, free.id, Buy, share); err != nil {
+		t.Fatal(err)
+	}
+	if last := v.Positions(medium)[49]; last.TokenID != free.id || last.Size != share {
+		t.Errorf("the new position is %+v", last)
+	}
+	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
+	for _, bad := range []struct {
+		address, token string
+		side           Side
+		size           Size
+		want           error
+	}{
+		{medium, "nobody", Buy, 1, ErrUnknownToken}, {other, free.id, Buy, 1, ErrUnknownAccount}, {medium, settled.id, Buy, 1, ErrNotTrading},
+		{medium, free.id, Buy, 0, ErrSize}, {medium, free.id, Sell, 2 * share, ErrSize}, {medium, p.TokenID, Sell, 1, ErrSize},
+		{medium, free.id, "HOLD", 1, ErrSide},
+	} {
+		if err := v.Trade(bad.address, bad.token, bad.side, bad.size); err != bad.want {
+			t.Errorf("Trade%+v: %v", bad, err)
+		}
+	}
+}
+
+// A history that grows past its bound is folded into one record, and still explains the cash.
+func TestHistoryIsBounded(t *testing.T) {
+	v := New(Config{Markets: 120, Clock: newClock()})
+	w := v.accounts[small]
+	tok := w.positions[0].token
+	for range maxRecords {
+		if err := v.Trade(small, tok.id, Buy, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.records) > maxRecords || w.dropped == 0 || w.records[0].kind != kindTransfer {
+		t.Fatalf("%d records, %d dropped", len(w.records), w.dropped)
+	}
+	sum := Money(0)
+	for _, r := range w.records {
+		sum += r.amount
+	}
+	if sum != w.cash {
+		t.Errorf("cash %v, sum %v", w.cash, sum)
+	}
+	page := get[recordsAnswer](t, v, "/api/user/trades?limit=2&address="+small+credentials("demo-3"))
+	next := get[recordsAnswer](t, v, "/api/user/trades?limit=2&cursor="+*page.NextCursor+"&address="+small+credentials("demo-3"))
+	if page.Trades[1].TradeID == next.Trades[0].TradeID || next.Trades[0].Size != "0.01" {
+		t.Errorf("pages %+v and %+v", page, next)
+	}
+}
+
+// Derived wallets are bounded in number, and one that was dropped is the same when it comes back.
+func TestDerivedWallets(t *testing.T) {
+	v := New(Config{Markets: 120, Clock: newClock()})
+	ask := func(address string) string {
+		return send(v, "/api/user/history?limit=500&address="+address+credentials("demo")).Body.String() +
+			send(v, "/api/user/orders?address="+address+credentials("demo")).Body.String()
+	}
+	before := ask(other)
+	kept := v.walletOf("0xabcdef0123456789abcdef0123456789abcdef01")
+	for range 50 {
+		v.Step()
+	}
+	different := map[string]bool{}
+	for i := range maxDerived + 10 {
+		address := fmt.Sprintf("0x%040x", i)
+		w := v.walletOf(address)
+		different[w.positions[0].token.id] = true
+	}
+	if n := v.derived.recent.Len(); n != maxDerived || len(v.derived.byAddr) != n {
+		t.Errorf("%d wallets are kept", n)
+	}
+	if len(different) < 50 {
+		t.Errorf("all wallets begin with one of %d tokens", len(different))
+	}
+	if v.walletOf(kept.address) == kept {
+		t.Error("the wallet was not dropped")
+	}
+	if ask(other) != before {
+		t.Error("the wallet came back another")
+	}
+}
