@@ -397,15 +397,22 @@ func rowsOf(payload any, keys ...string) (found, bool) {
 			return found{rows: rows}, ok
 		}
 		var inside map[string]any
+		var empty []any
 		for _, key := range append(keys[:len(keys):len(keys)], "data", "results", "items") {
 			switch v := m[key].(type) {
 			case []any:
-				return found{rows: v, page: m}, true
+				if len(v) > 0 {
+					return found{rows: v, page: m}, true
+				}
+				empty = v
 			case map[string]any:
 				if inside == nil {
 					inside = v
 				}
 			}
+		}
+		if empty != nil {
+			return found{rows: empty, page: m}, true
 		}
 		if inside == nil || depth == 2 {
 			return found{}, false

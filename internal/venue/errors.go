@@ -37,6 +37,8 @@ const (
 	causeConnection causeKind = iota
 	// causeRefused: the venue says that it does not take the request.
 	causeRefused
+	// causeUnclear: the venue says that something went wrong, but not what.
+	causeUnclear
 	// causeReported: the venue says that it failed, or who the caller is.
 	causeReported
 	// causeShape: the answer is JSON of a form that is not known.
@@ -56,7 +58,13 @@ func (c *cause) Error() string {
 // refusesForm tells whether err may mean that the venue does not know the parameter it was asked with.
 func refusesForm(err error) bool {
 	var c *cause
-	return errors.As(err, &c) && (c.kind == causeRefused || c.kind == causeShape)
+	return errors.As(err, &c) && (c.kind == causeRefused || c.kind == causeUnclear || c.kind == causeShape)
+}
+
+// refusesIDs tells whether err may be for one of the ids in a list that the venue does know.
+func refusesIDs(err error) bool {
+	var c *cause
+	return errors.As(err, &c) && c.kind == causeRefused
 }
 
 // sentences are all that a client of the graph reads about a failed call.
@@ -295,7 +303,7 @@ func codeOf(reported string) (market.Code, causeKind) {
 	if strings.HasSuffix(reported, "_NOT_FOUND") {
 		return market.CodeNotFound, causeRefused
 	}
-	return market.CodeUpstreamUnavailable, causeRefused
+	return market.CodeUpstreamUnavailable, causeUnclear
 }
 
 // messageOf returns the text of an error body; it is for the log only and must be redacted first.

@@ -15,8 +15,8 @@ const (
 	parallel = 4
 	// relearn is how long the client asks one by one before it tries the list form again.
 	relearn = 10 * time.Minute
-	// maxExtra bounds the calls by which one refused list is taken apart.
-	maxExtra = 16
+	// maxExtra bounds the calls by which one refused list is taken apart; it finds one bad id among 40.
+	maxExtra = 12
 )
 
 // capability is what the venue turned out to know of a list parameter. It is safe for concurrent use.
@@ -130,34 +130,40 @@ func (l *lookup[T]) batch(ctx context.Context, c *Client, keys []string, out []m
 	return l.learn(ctx, c, keys, out, got.err)
 }
 
-// maxProbes is the number of single calls that must fail, or find nothing either, before the list's answer is believed.
+// maxProbes is the number of single calls that a list's answer is held against.
 const maxProbes = 2
 
-// learn finds out by single calls whether a list was refused, or answered without one of the ids (listErr is nil then),
+// learn finds out by single calls whether a list was refused, or answered without any of the ids (listErr is nil then),
 // for its form or for the ids in it. out holds the list's answer. A venue that fails altogether costs two calls more.
 func (l *lookup[T]) learn(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
-	for i, failures := 0, 0; i < len(keys); i++ {
+	probes := maxProbes
+	if listErr != nil && !refusesIDs(listErr) {
+		probes = 1
+	}
+	var last error
+	settled, i := false, 0
+	for ; i < min(probes, len(keys)) && !settled; i++ {
 		got := l.ask(ctx, c, l.single, keys[i:i+1], out[i:i+1])
-		if got.err != nil {
-			if failures++; failures == maxProbes || i == len(keys)-1 {
-				return got.err
-			}
-			continue
-		}
-		if listErr == nil && out[i].Value == nil && out[i].Err == nil {
-			if i+1 == maxProbes {
-				return nil
-			}
-			continue
-		}
-		_ = l.oneByOne(ctx, c, keys[i+1:], out[i+1:])
-		break
+		last = got.err
+		settled = got.err == nil && (listErr != nil || got.hits > 0)
 	}
-	if proves(out) {
-		l.learned.refuse(c.clock.Now())
-		c.log.Info("the venue does not know a list parameter and is asked one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
+	switch {
+	case settled:
+		_ = l.oneByOne(ctx, c, keys[i:], out[i:])
+		if proves(out) {
+			l.learned.refuse(c.clock.Now())
+			c.log.Info("the venue does not know a list parameter and is asked one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
+		}
+		return nil
+	case last == nil:
+		return nil // nothing is there, whichever way the venue is asked
+	case listErr == nil:
+		listErr = last
 	}
-	return nil
+	for ; i < len(out); i++ {
+		out[i] = market.Result[*T]{Err: listErr}
+	}
+	return listErr
 }
 
 // proves tells whether results of single calls show that the list that was asked for before should have been answered:
@@ -208,12 +214,6 @@ func (l *lookup[T]) known(ctx context.Context, c *Client, keys []string, out []m
 		l.known(ctx, c, keys[:half], out[:half], d),
 		l.known(ctx, c, keys[half:], out[half:], d),
 	})
-}
-
-// refusesIDs tells whether err may be for one of the ids in a list.
-func refusesIDs(err error) bool {
-	var why *cause
-	return errors.As(err, &why) && why.kind == causeRefused
 }
 
 // oneByOne asks for each key in a call of its own. After the venue's rate limit was met no further call is made.

@@ -2,7 +2,6 @@ package venue
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -471,15 +470,10 @@ func tokensOf(r *row) []string {
 	return ids
 }
 
-var errNoMarket = errors.New("neither a market nor an event with markets")
-
 // marketsOf reads one row of a search answer: a market, or an event with markets. Bad ones are returned as errors.
 func marketsOf(v any, n *notes) (good []*market.Market, bad []error) {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, []error{errNoMarket}
-	}
-	rows, event := []any{m}, (*eventOf)(nil)
+	rows, event := []any{v}, (*eventOf)(nil)
+	m, _ := v.(map[string]any)
 	if inside, ok := m["markets"].([]any); ok {
 		rows, event = inside, readEvent(m, n)
 	}

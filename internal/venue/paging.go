@@ -115,18 +115,16 @@ func turnOf(e Endpoint, list found, p place, limit int) (turn, error) {
 	if rows := count(fieldCount.of(page)); t.total == nil && rows != nil && *rows > n {
 		t.total = rows // count is the page's rows with some venues, all rows with others
 	}
-	if fieldNextCursor.in(page) {
-		cursor, ok := cursorOf(fieldNextCursor.of(page))
-		switch {
-		case !ok:
-			return turn{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
-		case cursor != "" && cursor == p.cursor:
-			return turn{}, unknownForm(e, "the venue repeats its cursor")
-		}
+	cursor, ok := cursorOf(fieldNextCursor.of(page))
+	switch {
+	case !ok:
+		return turn{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
+	case cursor != "" && cursor == p.cursor:
+		return turn{}, unknownForm(e, "the venue repeats its cursor")
+	case cursor != "":
 		t.next = place{cursor: cursor}
 		return t, nil
-	}
-	if p.cursor != "" || n == 0 {
+	case p.cursor != "" || n == 0:
 		return t, nil
 	}
 	after := place{offset: p.offset + n, before: fingerprint(list.rows)}
@@ -134,7 +132,7 @@ func turnOf(e Endpoint, list found, p place, limit int) (turn, error) {
 	switch {
 	case said && more, !said && t.total != nil && *t.total > after.offset:
 		t.next = after
-	case said, t.total != nil:
+	case said, t.total != nil, fieldNextCursor.in(page):
 	case n >= limit:
 		t.next, t.guessed = after, !fieldOffset.in(page)
 	}
@@ -158,9 +156,22 @@ func (p place) repeats(rows []any) bool {
 	return p.before != "" && len(rows) > 0 && p.before == fingerprint(rows)
 }
 
-// fingerprint is a short text that differs between lists of rows.
+// identity is what tells rows apart while their figures move.
+var identity = append(names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash"), fieldTradeAt...)
+
+// fingerprint is a short text that differs between lists of different rows.
 func fingerprint(rows []any) string {
 	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode(rows)
+	to := json.NewEncoder(h)
+	for _, v := range rows {
+		m, ok := v.(map[string]any)
+		if !ok {
+			_ = to.Encode(v)
+			continue
+		}
+		for _, name := range identity {
+			_ = to.Encode(m[name])
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }

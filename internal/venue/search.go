@@ -43,13 +43,45 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 	if err != nil {
 		return nil, orBad(e, err)
 	}
+	if yes, no, ok := tokenPair(payload); ok {
+		return c.searchPair(ctx, q, yes, no)
+	}
 	var n notes
 	page, err := decodeSearch(payload, q, at, &n)
 	c.report(e, n)
+	return page, err
+}
+
+// searchPair makes a page of an answer that names nothing but the two tokens of one market, which takes a call more.
+func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string) (*market.SearchPage, error) {
+	results, err := c.MarketsByToken(ctx, []string{yes})
 	if err != nil {
 		return nil, err
 	}
-	return page, nil
+	m := results[0].Value
+	switch {
+	case results[0].Err != nil:
+		return nil, results[0].Err
+	case m == nil, m.OutcomeByToken(no) == nil:
+		return nil, unknownForm(EndpointSearch, "two tokens that are not of one market")
+	case !fits(m, q):
+		return &market.SearchPage{}, nil
+	}
+	return &market.SearchPage{Markets: []*market.Market{m}}, nil
+}
+
+// tokenPair reads {yes,no} of two token ids that come without their market.
+func tokenPair(payload any) (yes, no string, ok bool) {
+	m, _ := payload.(map[string]any)
+	if inside, isObject := m["data"].(map[string]any); isObject {
+		m = inside
+	}
+	if fieldMarketID.in(m) {
+		return "", "", false
+	}
+	yes, ok1 := idOf(m["yes"])
+	no, ok2 := idOf(m["no"])
+	return yes, no, ok1 && ok2 && yes != "" && no != ""
 }
 
 func checkSearch(q market.Search) (place, error) {

@@ -16,7 +16,7 @@ const (
 	maxRows = 10_000
 	// maxPages bounds the calls of one read, whatever the venue makes of the page size.
 	maxPages = 200
-	// roundPage: a first page of a multiple of so many rows, without word of another, may have been cut by the venue.
+	// roundPage: a page of a multiple of so many rows, without a word on the next one, may have been cut by the venue.
 	roundPage = 100
 )
 
@@ -158,8 +158,8 @@ func whole[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, 
 	at, guessed := place{}, false
 	for range maxPages {
 		page, err := wholePageAt(ctx, c, e, a, name, at, read)
-		if guessed && (err != nil && refusesForm(err) || err == nil && at.repeats(page.raw)) {
-			return all, nil // nothing but its length spoke for a second page, and there is none
+		if guessed && err != nil && refusesForm(err) {
+			return all, nil // nothing but its length spoke for another page, and the venue knows of none
 		}
 		if err != nil {
 			return nil, err
@@ -177,6 +177,8 @@ func whole[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, 
 		switch {
 		case len(all) > maxRows:
 			return nil, unknownForm(e, "the list has more than 10000 rows")
+		case len(all) == before && guessed:
+			return all, nil
 		case len(all) == before && !(last && len(page.rows) == 0):
 			return nil, unknownForm(e, "the venue repeats its pages")
 		case last:
@@ -190,7 +192,6 @@ func whole[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, 
 // page is one page of a wallet's list.
 type page[T any] struct {
 	turn
-	raw  []any
 	rows []T
 }
 
@@ -208,7 +209,7 @@ func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Add
 		return page[T]{}, unknownForm(e, "no list of "+name)
 	}
 	limit := wholePage
-	if n := len(list.rows); at.isStart() && n > 0 && n%roundPage == 0 {
+	if n := len(list.rows); n > 0 && n%roundPage == 0 {
 		limit = n // the venue may have a limit of its own
 	}
 	t, err := turnOf(e, list, at, limit)
@@ -227,7 +228,7 @@ func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Add
 		}
 	}
 	c.report(e, n)
-	return page[T]{turn: t, raw: list.rows, rows: rows}, nil
+	return page[T]{turn: t, rows: rows}, nil
 }
 
 // Trades returns one page of a wallet's trades, newest first. Rows that cannot be read, or that the venue should have

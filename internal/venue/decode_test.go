@@ -1,0 +1,91 @@
+package venue
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestTimes(t *testing.T) {
+	for _, tt := range []struct {
+		in   any
+		want string
+		ok   bool
+	}{
+		{"2026-11-20T10:00:00Z", "2026-11-20T10:00:00Z", true},
+		{"2026-11-20T10:00:00.123456789Z", "2026-11-20T10:00:00.123456789Z", true},
+		{"2026-11-20T12:00:00+02:00", "2026-11-20T10:00:00Z", true},
+		{"2026-11-20T12:00:00+0200", "2026-11-20T10:00:00Z", true},
+		{"2026-11-20T10:00:00", "2026-11-20T10:00:00Z", true},
+		{"2026-05-09 02:07:01+00", "2026-05-09T02:07:01Z", true},
+		{"2026-11-20", "2026-11-20T00:00:00Z", true},
+		{" 1763632800 ", "2025-11-20T10:00:00Z", true},
+		{json.Number("1763632800"), "2025-11-20T10:00:00Z", true},
+		{json.Number("1763632800.25"), "2025-11-20T10:00:00.25Z", true},
+		{json.Number("1.7636328e9"), "2025-11-20T10:00:00Z", true},
+		{json.Number("999999999999"), "33658-09-27T01:46:39Z", false},
+		{json.Number("1000000000000"), "2001-09-09T01:46:40Z", true},
+		{"1763632800123", "2025-11-20T10:00:00.123Z", true},
+		{json.Number("1763632800123.5"), "2025-11-20T10:00:00.1235Z", true},
+		{json.Number("253402300799999"), "9999-12-31T23:59:59.999Z", true},
+		{json.Number("253402300800000"), "", false},
+		{json.Number("0"), "-", true},
+		{json.Number("-1"), "", false},
+		{json.Number("0.5"), "1970-01-01T00:00:00.5Z", true},
+		{json.Number("1e63"), "", false},
+		{"now", "", false}, {"", "", false}, {nil, "", false}, {true, "", false}, {"0000-01-01T00:00:00Z", "", false}, {"NaN", "", false},
+	} {
+		got, ok := timeOf(tt.in)
+		if ok != tt.ok || ok && showTime(got) != tt.want {
+			t.Errorf("timeOf(%v) = %v, %v; want %s, %v", tt.in, got, ok, tt.want, tt.ok)
+		}
+		if ok && !got.IsZero() && got.Location() != time.UTC {
+			t.Errorf("timeOf(%v) is not in UTC", tt.in)
+		}
+	}
+}
+
+func TestNumbersKeepTheirLiteral(t *testing.T) {
+	for in, want := range map[string]string{
+		`0.8100000092466668`: "0.8100000092466668", `25814545.294374414`: "25814545.294374414", `1e3`: "1000", `"0.650"`: "0.650",
+		`" 7 "`: "7", `".5"`: "0.5", `-0`: "0", `123456789012345678901234567890.5`: "123456789012345678901234567890.5",
+		`"NaN"`: "", `"Infinity"`: "", `1e65`: "", `"1,5"`: "", `"0x10"`: "", `true`: "", `{}`: "", `[1]`: "", `"x"`: "",
+		`0.1234567890123456789012345678901234567890123456789012345678901234567`: "",
+	} {
+		v, err := decode([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, ok := decimalOf(v)
+		if ok != (want != "") || ok && d.String() != want {
+			t.Errorf("%s: got %s, %v; want %q", in, d, ok, want)
+		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	for in, want := range map[string]string{
+		`"a"`: "a", `12345678901234567890123456789012345678`: "12345678901234567890123456789012345678", `"é ü"`: "é ü",
+		`1.5`: "", `-1`: "", `1e3`: "", `"a,b"`: "", `"a/b"`: "", `true`: "", `{}`: "",
+	} {
+		v, err := decode([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := idOf(v); got != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %v; want %q", in, got, ok, want)
+		}
+	}
+}
+
+func TestNamesInSnakeCase(t *testing.T) {
+	f := names("marketId", "size", "endDateIso")
+	for _, name := range []string{"marketId", "market_id", "size", "endDateIso", "end_date_iso"} {
+		if f.of(map[string]any{name: "x"}) != "x" {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	if f.of(map[string]any{"marketId": nil, "market_id": "x"}) != "x" {
+		t.Error("a null hides the other name")
+	}
+}

@@ -1,0 +1,279 @@
+package venue
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+// seed adds the golden files of endpoints to a fuzzer's corpus, so that a normal test run reads them all.
+func seed(f *testing.F, endpoints ...string) {
+	f.Helper()
+	for _, e := range append(endpoints, "errors") {
+		for _, name := range forms(f, e) {
+			f.Add([]byte(form(f, e+"/"+name)))
+		}
+	}
+	for _, s := range []string{"", "null", "[]", "{}", `{"data":{"data":{"data":{"data":[]}}}}`, `[[[[]]]]`, "{\"data\":\"\xff\"}", `{"prices":{"":{}}}`} {
+		f.Add([]byte(s))
+	}
+}
+
+// open2 does with a body what a call does with that of a 200 answer; ok is false when it holds no payload.
+func open2(t *testing.T, e Endpoint, body []byte) (payload any, ok bool) {
+	t.Helper()
+	c := &Client{clock: market.SystemClock{}}
+	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
+	payload, err := c.open(e, resp, body, redactor(nil))
+	checkError(t, err)
+	return payload, err == nil && payload != nil
+}
+
+// checkError fails when an error has no code or a text that is not bounded.
+func checkError(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	var e *market.Error
+	if !errors.As(err, &e) || e.Message == "" || len(err.Error()) > 1000 {
+		t.Fatalf("a bad error: %.2000v", err)
+	}
+}
+
+// checkResults fails when an answer has results for ids that were not asked for, or a result that is both or neither.
+func checkResults[T any](t *testing.T, asked []string, got answers[T], err error, check func(id string, v *T)) {
+	t.Helper()
+	checkError(t, err)
+	for id, r := range got.of {
+		if !slices.Contains(asked, id) {
+			t.Fatalf("%q was not asked for", id)
+		}
+		if (r.Err == nil) == (r.Value == nil) {
+			t.Fatalf("%q has %+v", id, r)
+		}
+		checkError(t, r.Err)
+		if r.Value != nil {
+			check(id, r.Value)
+		}
+	}
+}
+
+func checkUnit(t *testing.T, ds ...*market.Decimal) {
+	t.Helper()
+	for _, d := range ds {
+		if d != nil && !inUnit(*d) {
+			t.Fatalf("%s is not from 0 to 1", d)
+		}
+	}
+}
+
+func FuzzPrices(f *testing.F) {
+	seed(f, "prices")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointPrices, body)
+		if !ok {
+			return
+		}
+		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
+			got, err := prices.decode(payload, asked, &notes{})
+			checkResults(t, asked, got, err, func(id string, p *market.Price) {
+				checkUnit(t, &p.Price)
+				if p.TokenID != id || p.Basis == "" {
+					t.Fatalf("%+v for %q", p, id)
+				}
+			})
+		}
+	})
+}
+
+func FuzzSpreads(f *testing.F) {
+	seed(f, "spreads")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointSpreads, body)
+		if !ok {
+			return
+		}
+		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
+			got, err := spreads.decode(payload, asked, &notes{})
+			checkResults(t, asked, got, err, func(id string, s *market.Spread) {
+				checkUnit(t, s.BestBid, s.BestAsk, s.Spread)
+				if s.TokenID != id || s.BestBid != nil && s.BestAsk != nil && s.Spread == nil {
+					t.Fatalf("%+v for %q", s, id)
+				}
+			})
+		}
+	})
+}
+
+func FuzzBook(f *testing.F) {
+	seed(f, "orderbook")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointBook, body)
+		if !ok {
+			return
+		}
+		const depth = 3
+		b, err := decodeBook(payload, "101", depth, &notes{})
+		if checkError(t, err); err != nil {
+			return
+		}
+		if b.TokenID != "101" || b.Depth != depth || len(b.Bids) > depth || len(b.Asks) > depth {
+			t.Fatalf("%+v", b)
+		}
+		for side, levels := range map[int][]market.Level{-1: b.Bids, 1: b.Asks} {
+			for i, l := range levels {
+				checkUnit(t, &l.Price)
+				if l.Size.Sign() <= 0 || i > 0 && side*l.Price.Cmp(levels[i-1].Price) <= 0 {
+					t.Fatalf("level %d of %+v", i, levels)
+				}
+			}
+		}
+		if both := len(b.Bids) > 0 && len(b.Asks) > 0; both != (b.Spread != nil) || both && b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 {
+			t.Fatalf("%+v", b)
+		}
+	})
+}
+
+func FuzzPriceHistory(f *testing.F) {
+	seed(f, "price-history")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointPriceHistory, body)
+		if !ok {
+			return
+		}
+		from, to := date(t, "2025-11-01"), date(t, "2026-11-03")
+		h, err := decodePriceHistory(payload, "101", from, to, &notes{})
+		if checkError(t, err); err != nil {
+			return
+		}
+		for i, p := range h.Points {
+			checkUnit(t, &p.Price)
+			if day := market.DateOf(p.Timestamp); day < from || day > to || i > 0 && !h.Points[i-1].Timestamp.Before(p.Timestamp) {
+				t.Fatalf("point %d of %+v", i, h.Points)
+			}
+		}
+	})
+}
+
+// checkMarket fails when a market has not what everything above relies on.
+func checkMarket(t *testing.T, m *market.Market) {
+	t.Helper()
+	if !validID(m.MarketID) || m.Status == "" || m.EventID != "" && !validID(m.EventID) {
+		t.Fatalf("%+v", m)
+	}
+	seen := map[string]bool{}
+	for _, o := range m.Outcomes {
+		checkUnit(t, o.Price)
+		if !validID(o.TokenID) || o.Label == "" || seen[o.TokenID] {
+			t.Fatalf("%+v", m.Outcomes)
+		}
+		seen[o.TokenID] = true
+	}
+}
+
+func FuzzMarkets(f *testing.F) {
+	seed(f, "market-details")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointMarketsByID, body)
+		if !ok {
+			return
+		}
+		for _, asked := range [][]string{{"M1"}, {"M1", "M2", "M3"}} {
+			got, err := decodeMarketsByID(payload, asked, &notes{})
+			checkResults(t, asked, got, err, func(id string, m *market.Market) {
+				if checkMarket(t, m); m.MarketID != id {
+					t.Fatalf("%+v for %q", m, id)
+				}
+			})
+		}
+		for _, asked := range [][]string{{"101"}, {"101", "202"}} {
+			got, err := decodeMarketsByToken(payload, asked, &notes{})
+			checkResults(t, asked, got, err, func(id string, m *market.Market) {
+				if checkMarket(t, m); m.OutcomeByToken(id) == nil {
+					t.Fatalf("%+v for %q", m, id)
+				}
+			})
+		}
+	})
+}
+
+func FuzzSearch(f *testing.F) {
+	seed(f, "market-search")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointSearch, body)
+		if !ok {
+			return
+		}
+		for _, q := range []market.Search{
+			{Limit: 2},
+			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: market.SortVolume, Direction: market.Descending},
+		} {
+			page, err := decodeSearch(payload, q, place{}, &notes{})
+			if checkError(t, err); err != nil {
+				continue
+			}
+			for _, m := range page.Markets {
+				if checkMarket(t, m); q.Category != "" && (m.Status != market.StatusOpen || !strings.EqualFold(m.Category, q.Category)) {
+					t.Fatalf("%+v does not fit", m)
+				}
+			}
+			if _, err := parsePlace(EndpointSearch, page.Next); err != nil {
+				t.Fatalf("the page's own token %q: %v", page.Next, err)
+			}
+		}
+	})
+}
+
+func FuzzUser(f *testing.F) {
+	seed(f, "balance", "positions", "orders", "trades", "history")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		payload, ok := open2(t, EndpointPositions, body)
+		if !ok {
+			return
+		}
+		b, err := decodeBalance(payload, &notes{})
+		if checkError(t, err); err == nil && b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
+			t.Fatalf("%+v", b)
+		}
+		list, ok := rowsOf(payload, "positions", "orders", "trades", "history")
+		if !ok {
+			return
+		}
+		n := &notes{}
+		positions, _ := readRows(list.rows, n, readPosition)
+		for _, p := range positions {
+			if !validID(p.MarketID) || p.Outcome == "" {
+				t.Fatalf("%+v", p)
+			}
+		}
+		orders, _ := readRows(list.rows, n, readOrder)
+		for _, o := range orders {
+			if !validID(o.OrderID) || !validID(o.MarketID) || o.Side == "" || o.Size.Sign() < 0 || o.FilledSize.Sign() < 0 {
+				t.Fatalf("%+v", o)
+			}
+		}
+		trades, _ := readRows(list.rows, n, readTrade)
+		for _, trade := range trades {
+			if trade.Timestamp.IsZero() || trade.MarketID == "" && trade.TokenID == "" || trade.Size.Sign() < 0 {
+				t.Fatalf("%+v", trade)
+			}
+		}
+		records, _ := readRows(list.rows, n, func(r *row) market.HistoryRecord { return readRecord(r, true) })
+		for _, h := range records {
+			if h.Timestamp.IsZero() || h.Kind == "" {
+				t.Fatalf("%+v", h)
+			}
+		}
+		next, err := turnOf(EndpointTrades, list, place{}, 100)
+		if checkError(t, err); err == nil {
+			if _, err := parsePlace(EndpointTrades, next.next.token()); err != nil {
+				t.Fatalf("the page's own token: %v", err)
+			}
+		}
+	})
+}

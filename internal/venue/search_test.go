@@ -1,0 +1,156 @@
+package venue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func searchRow(fields string) string {
+	return `{` + fields + `,"outcomes":[]}`
+}
+
+func searched(t *testing.T, body string, q market.Search) (string, *market.SearchPage, error) {
+	t.Helper()
+	page, err := newVenue(t, everywhere(answer(body))).client(t).Search(t.Context(), q)
+	if err != nil {
+		return string(market.CodeOf(err)), nil, err
+	}
+	var ids []string
+	for _, m := range page.Markets {
+		ids = append(ids, m.MarketID)
+	}
+	return strings.Join(ids, " "), page, nil
+}
+
+func TestSearchFiltersAreHeldAgainstEveryRow(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC) }
+	rows := `{"totalCount":3,"markets":[` + strings.Join([]string{
+		searchRow(`"marketId":"A","status":"OPEN","category":"Sports","tags":["Cup","final"],"endDate":"2026-12-01T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
+		searchRow(`"marketId":"B","status":"active","category":"sports","tags":["cup"],"endDate":"2026-12-05T00:00:00Z","eventId":"E2","eventSlug":"e-2"`),
+		searchRow(`"marketId":"C","status":"PAUSED","category":"Politics","tags":[],"endDate":"2026-12-09T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
+		searchRow(`"marketId":"D","status":"CLOSED"`),
+	}, ",") + `]}`
+	for _, tt := range []struct {
+		q    market.Search
+		want string
+	}{
+		{market.Search{}, "A B C D"},
+		{market.Search{Status: []market.Status{market.StatusOpen}}, "A B"},
+		{market.Search{Status: []market.Status{market.StatusOpen, market.StatusClosed}}, "A B D"},
+		{market.Search{Status: []market.Status{market.StatusDisputed}}, ""},
+		{market.Search{Category: "SPORTS"}, "A B"},
+		{market.Search{Tag: "cup"}, "A B"},
+		{market.Search{Tag: "final"}, "A"},
+		{market.Search{EndsAfter: at(5)}, "B C"},
+		{market.Search{EndsBefore: at(5)}, "A B"},
+		{market.Search{EndsAfter: at(2), EndsBefore: at(5)}, "B"},
+		{market.Search{EventID: "E1"}, "A C"},
+		{market.Search{EventSlug: "e-2"}, "B"},
+		{market.Search{EventID: "E1", Category: "Politics"}, "C"},
+	} {
+		got, page, err := searched(t, rows, tt.q)
+		if got != tt.want || err != nil {
+			t.Errorf("%+v: got %q, %v; want %q", tt.q, got, err, tt.want)
+			continue
+		}
+		if all := tt.want == "A B C D"; all != (page.Total != nil) {
+			t.Errorf("%+v: total %v of a page that the venue did not filter", tt.q, page.Total)
+		}
+	}
+}
+
+// A filter that no row shows anything of can neither be believed nor applied.
+func TestSearchFilterThatCannotBeChecked(t *testing.T) {
+	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
+	for _, q := range []market.Search{
+		{Status: []market.Status{market.StatusOpen}}, {Category: "c"}, {Tag: "t"}, {EndsAfter: time.Unix(1, 0)}, {EndsBefore: time.Unix(1, 0)},
+		{EventID: "E"}, {EventSlug: "e"},
+	} {
+		if got, _, err := searched(t, rows, q); got != string(market.CodeUnsupported) {
+			t.Errorf("%+v: got %q, %v; want %s", q, got, err, market.CodeUnsupported)
+		}
+		if got, _, err := searched(t, `[]`, q); got != "" || err != nil {
+			t.Errorf("%+v of nothing: got %q, %v", q, got, err)
+		}
+	}
+}
+
+func TestSearchSort(t *testing.T) {
+	rows := func(volumes ...string) string {
+		var list []string
+		for i, v := range volumes {
+			fields := fmt.Sprintf(`"marketId":"M%d"`, i)
+			if v != "" {
+				fields += fmt.Sprintf(`,"volume":%s,"volume24h":%[1]s,"liquidity":"%[1]s","endDate":%s`, v, v)
+			}
+			list = append(list, searchRow(fields))
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	many := []string{"100", "90", "80", "70", "60", "50", "40", "30", "10", "20", "5", "4"}
+	for _, sort := range []market.Sort{market.SortVolume, market.SortVolume24h, market.SortLiquidity, market.SortEndsAt} {
+		for _, tt := range []struct {
+			rows string
+			by   market.Direction
+			want string
+		}{
+			{rows("30", "20.5", "20.5", "10"), market.Descending, "M0 M1 M2 M3"},
+			{rows("10", "20", "30"), market.Ascending, "M0 M1 M2"},
+			{rows("10", "20", "30"), market.Descending, "UNSUPPORTED"},
+			{rows("30", "10", "20"), market.Descending, "UNSUPPORTED"},
+			{rows("9", "10"), market.Descending, "UNSUPPORTED"},
+			{rows("30", "", "20"), market.Descending, "M0 M1 M2"},
+			{rows("10", "20"), "", "M0 M1"},
+			{rows("7"), market.Descending, "M0"},
+			{rows(append([]string{""}, many...)...), market.Descending, "M1 M2 M3 M4 M5 M6 M7 M8 M10 M9 M11 M12 M0"},
+		} {
+			if got, _, err := searched(t, tt.rows, market.Search{Sort: sort, Direction: tt.by}); got != tt.want {
+				t.Errorf("%s %s of %s: got %q, %v; want %q", sort, tt.by, tt.rows, got, err, tt.want)
+			}
+		}
+	}
+	if got, _, err := searched(t, rows("1", "3", "2"), market.Search{Sort: market.SortRelevance, Direction: market.Descending}); got != "M0 M1 M2" {
+		t.Errorf("relevance: got %q, %v", got, err)
+	}
+}
+
+func TestSearchOffsetPages(t *testing.T) {
+	body := `{"markets":[` + searchRow(`"marketId":"A","volume":1`) + `],"total":3}`
+	c := newVenue(t, everywhere(answer(body))).client(t)
+	first, err := c.Search(t.Context(), market.Search{})
+	if err != nil || first.Next == "" {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	// This venue ignores offsets: its page comes again, though with other figures.
+	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
+	second, err := again.Search(t.Context(), market.Search{Page: first.Next})
+	if err != nil || len(second.Markets) != 0 || second.Next != "" {
+		t.Errorf("the repeated page: got %+v, %v; want the end", second, err)
+	}
+}
+
+func TestSearchNamesAMarketOnce(t *testing.T) {
+	got, _, err := searched(t, `[`+searchRow(`"marketId":"A"`)+`,`+searchRow(`"marketId":"B"`)+`,`+searchRow(`"marketId":"A"`)+`]`, market.Search{})
+	if got != "A B" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestSearchAllRowsBad(t *testing.T) {
+	if got, _, err := searched(t, `{"markets":[{"marketId":"A"},{}]}`, market.Search{}); got != string(market.CodeUpstreamBadResponse) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// {yes,no} names tokens only; a pair that is not of one market is not made one.
+func TestSearchPairOfTwoMarkets(t *testing.T) {
+	handlers := everywhere(answer(form(t, "market-details/object")))
+	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)
+	if page, err := newVenue(t, handlers).client(t).Search(t.Context(), market.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %+v, %v", page, err)
+	}
+}
