@@ -21,7 +21,7 @@ import (
 // They answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
 const controlPrefix = "/__control/"
 
-// maxControl bounds the body of a control request, in bytes; maxSteps the steps of one.
+// maxControl bounds the JSON of a control request, in bytes; maxSteps the steps of one.
 const (
 	maxControl = 1 << 20
 	maxSteps   = 10_000
@@ -101,11 +101,9 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	case "reset":
 		v.Reset()
 	case "faults":
-		var in struct {
-			Faults []Fault `json:"faults"`
-		}
-		if err = readControl(r, &in); err == nil {
-			err = v.SetFaults(in.Faults)
+		var faults []Fault
+		if faults, err = ParseFaults(r.Body); err == nil {
+			err = v.SetFaults(faults)
 		}
 	case "price":
 		err = v.controlPrice(r)
@@ -126,15 +124,15 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	a.send(w, r, false)
 }
 
-// readControl decodes a request's body: one JSON object without unknown fields.
-func readControl(r *http.Request, into any) error {
-	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxControl))
+// readObject decodes one JSON object without unknown fields.
+func readObject(document io.Reader, into any) error {
+	d := json.NewDecoder(io.LimitReader(document, maxControl))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the body is more than one JSON object")
+		return errors.New("there is more than one JSON object")
 	}
 	return nil
 }
@@ -144,7 +142,7 @@ func (v *Venue) controlPrice(r *http.Request) error {
 		TokenID string      `json:"tokenId"`
 		Price   json.Number `json:"price"`
 	}
-	if err := readControl(r, &in); err != nil {
+	if err := readObject(r.Body, &in); err != nil {
 		return err
 	}
 	price, ok := parseFixed(in.Price.String(), 4)
@@ -161,7 +159,7 @@ func (v *Venue) controlTrade(r *http.Request) error {
 		Side    Side        `json:"side"`
 		Size    json.Number `json:"size"`
 	}
-	if err := readControl(r, &in); err != nil {
+	if err := readObject(r.Body, &in); err != nil {
 		return err
 	}
 	size, ok := parseFixed(in.Size.String(), 2)
@@ -175,7 +173,7 @@ func (v *Venue) controlStep(r *http.Request) error {
 	in := struct {
 		Steps int `json:"steps"`
 	}{1}
-	if err := readControl(r, &in); err != nil {
+	if err := readObject(r.Body, &in); err != nil {
 		return err
 	}
 	if in.Steps < 1 || in.Steps > maxSteps {

@@ -2,14 +2,17 @@ package demo
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +105,49 @@ func TestErrors(t *testing.T) {
 		if text, _ := body["error"].(string); body["success"] != false || text == "" || body["code"] != c.code {
 			t.Errorf("GET %.120s: %v, want code %s", c.target, body, c.code)
 		}
+	}
+}
+
+func TestGzip(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock(), Gzip: true})
+	ask := func(target, accept string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Header.Set("Accept-Encoding", accept)
+		w := httptest.NewRecorder()
+		v.ServeHTTP(w, r)
+		return w
+	}
+	long, short := "/api/exchange/market-search", "/api/exchange/prices?tokenId="+v.listing.tokens[0].id
+	plain := ask(long, "br").Body.String()
+	w := ask(long, "deflate, gzip")
+	z, err := gzip.NewReader(w.Body)
+	if err != nil || w.Header().Get("Content-Encoding") != "gzip" || w.Header().Get("Vary") != "Accept-Encoding" {
+		t.Fatalf("%v %v", w.Header(), err)
+	}
+	if body, err := io.ReadAll(z); err != nil || string(body) != plain {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+	if w := ask(short, "gzip"); w.Header().Get("Content-Encoding") != "" {
+		t.Errorf("a short answer is compressed: %v", w.Header())
+	}
+	v = New(Config{Markets: 40, Clock: newClock()})
+	if w := ask(long, "gzip"); w.Header().Get("Content-Encoding") != "" || w.Header().Get("Content-Length") != strconv.Itoa(len(plain)) {
+		t.Errorf("compressed by default: %v", w.Header())
+	}
+}
+
+// The state as Go values knows what HTTP knows, and no more.
+func TestStateOfTheUnknown(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	_, quoted := v.Quote("unknown")
+	_, booked := v.Book("unknown")
+	_, balanced := v.Balance("0x1")
+	if quoted || booked || balanced || v.Positions("0x1") != nil {
+		t.Error("something is known about the unknown")
+	}
+	tok := first(t, v, isOpen)
+	if b, ok := v.Book(tok.id); !ok || len(b.Bids)+len(b.Asks) == 0 || b.Seq != 1 {
+		t.Errorf("book %+v", b)
 	}
 }
 

@@ -97,6 +97,7 @@ var (
 	ErrNotTrading     = errors.New("demo: the market does not trade")
 	ErrPrice          = errors.New("demo: the price is not on the token's grid between 0 and 1")
 	ErrSide           = errors.New("demo: the side is not BUY or SELL")
+	ErrCash           = errors.New("demo: the account's free cash does not pay for it")
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 
@@ -148,7 +149,11 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	if p := w.held(t); size <= 0 || side == Sell && (p == nil || p.size < size) {
 		return ErrSize
 	}
-	w.fill(t, side, t.taker(side), size, now)
+	price := t.taker(side)
+	if side == Buy && w.cash-w.reserved() < notional(size, price) {
+		return ErrCash
+	}
+	w.fill(t, side, price, size, now)
 	return nil
 }
 
@@ -260,16 +265,20 @@ func (w *wallet) fillOrder(k int, now millis, r *rng) bool {
 	}
 	// Filled, or cancelled because it can't be paid for any more.
 	orders := make([]*order, 0, len(w.orders))
-	orders = append(append(orders, w.orders[:k]...), w.orders[k+1:]...)
+	w.orders, w.changedAt = append(append(orders, w.orders[:k]...), w.orders[k+1:]...), now
 	if p != nil {
 		next := newOrder(p, o.side == Buy)
 		next.priceNear(r)
-		if next.side == Sell || w.cash-w.reserved() >= notional(next.size, next.price) {
-			next.number, next.createdAt = w.number(), now
-			orders = append(orders, next)
+		if next.side == Buy && w.cash-w.reserved() < notional(next.size, next.price) {
+			next.side = Sell
+			next.priceNear(r)
 		}
+		if next.side == Sell {
+			next.size = min(next.size, p.size)
+		}
+		next.number, next.createdAt = w.number(), now
+		w.orders = append(w.orders, next)
 	}
-	w.orders, w.changedAt = orders, now
 	return true
 }
 

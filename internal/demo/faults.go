@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -123,8 +124,18 @@ func (f *Fault) check() error {
 	return nil
 }
 
-// SetFaults replaces the rules; an empty list clears them. On an error nothing has changed.
-func (v *Venue) SetFaults(faults []Fault) error {
+// ParseFaults reads rules from a JSON document {"faults":[…]}, as POST /__control/faults takes it.
+func ParseFaults(document io.Reader) ([]Fault, error) {
+	var in struct {
+		Faults []Fault `json:"faults"`
+	}
+	if err := readObject(document, &in); err != nil {
+		return nil, err
+	}
+	return in.Faults, checkFaults(in.Faults)
+}
+
+func checkFaults(faults []Fault) error {
 	if len(faults) > maxFaults {
 		return fmt.Errorf("more than %d faults", maxFaults)
 	}
@@ -133,7 +144,16 @@ func (v *Venue) SetFaults(faults []Fault) error {
 			return fmt.Errorf("fault %d: %w", i, err)
 		}
 	}
+	return nil
+}
+
+// SetFaults replaces the rules; an empty list clears them. On an error nothing has changed.
+func (v *Venue) SetFaults(faults []Fault) error {
+	if err := checkFaults(faults); err != nil {
+		return err
+	}
 	v.faults.set(slices.Clone(faults))
+	v.config.Log.Info("demo venue faults set", "rules", len(faults))
 	return nil
 }
 

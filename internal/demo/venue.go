@@ -37,7 +37,7 @@ type Config struct {
 	Gzip bool
 	// Control serves the endpoints under /__control/.
 	Control bool
-	// Log takes what goes wrong; nothing is logged when it is nil.
+	// Log is told when faults are set. Nothing is logged when it is nil.
 	Log *slog.Logger
 }
 
