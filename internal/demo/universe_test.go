@@ -166,6 +166,29 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
+// Identifiers, and what the demo accounts hold, depend on the seed alone: a venue that is started again another day lists
+// the same ones.
+func TestIdentifiersOutliveTheDay(t *testing.T) {
+	c := newClock()
+	before := New(Config{Markets: 400, Seed: 1, Clock: c})
+	c.advance(41*24*time.Hour + 7*time.Hour)
+	after := New(Config{Markets: 400, Seed: 1, Clock: c})
+	ids := func(v *Venue) (list []string) {
+		for _, tok := range v.Tokens() {
+			list = append(list, tok.TokenID, tok.MarketID, tok.EventID, tok.Status)
+		}
+		for _, address := range []string{small, medium, large, other} {
+			for _, p := range v.Positions(address) {
+				list = append(list, p.TokenID, p.Size.String())
+			}
+		}
+		return list
+	}
+	if !slices.Equal(ids(before), ids(after)) {
+		t.Error("identifiers or positions depend on the day")
+	}
+}
+
 func TestTokens(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	tokens := v.Tokens()
@@ -177,5 +200,35 @@ func TestTokens(t *testing.T) {
 	if m.MarketID != want.MarketID || m.Slug != want.Slug || m.EventID != want.EventID || m.Status != want.Status ||
 		!slices.ContainsFunc(m.Outcomes, func(o outcomeAnswer) bool { return o.TokenID == want.TokenID && o.Outcome == want.Outcome }) {
 		t.Errorf("token %+v, market %+v", want, m)
+	}
+}
+
+// TestIdentifiersDoNotDependOnTheDay keeps identifiers in documents and examples good: a seed names the same tokens, and
+// gives the accounts the same positions, whenever the venue opens.
+func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
+	type named struct{ token, market, event, outcome, status string }
+	open := func(clock Clock) (tokens []named, held []string) {
+		v := New(Config{Clock: clock, Seed: 1})
+		for _, t := range v.Tokens() {
+			tokens = append(tokens, named{t.TokenID, t.MarketID, t.EventID, t.Outcome, t.Status})
+		}
+		for _, a := range accounts {
+			for _, p := range v.Positions(a.address) {
+				held = append(held, p.TokenID+" "+p.Size.String())
+			}
+		}
+		return tokens, held
+	}
+	clock := newClock()
+	tokens, held := open(clock)
+	for range 3 {
+		clock.advance(1000*time.Hour + 7*time.Minute)
+		later, laterHeld := open(clock)
+		if !slices.Equal(tokens, later) {
+			t.Error("another day has other tokens")
+		}
+		if !slices.Equal(held, laterHeld) {
+			t.Error("another day has other positions")
+		}
 	}
 }
