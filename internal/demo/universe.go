@@ -257,7 +257,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			book := rng(hash(m.seed, uint64(i))) // of its own: how much it draws depends on the day, and ids must not
+			book := rng(hash(m.seed, uint64(i))) // of its own: how much a book draws depends on the day, and identifiers must not
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)
 			if reach > 0 {
