@@ -202,33 +202,3 @@ func TestTokens(t *testing.T) {
 		t.Errorf("token %+v, market %+v", want, m)
 	}
 }
-
-// TestIdentifiersDoNotDependOnTheDay keeps identifiers in documents and examples good: a seed names the same tokens, and
-// gives the accounts the same positions, whenever the venue opens.
-func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
-	type named struct{ token, market, event, outcome, status string }
-	open := func(clock Clock) (tokens []named, held []string) {
-		v := New(Config{Clock: clock, Seed: 1})
-		for _, t := range v.Tokens() {
-			tokens = append(tokens, named{t.TokenID, t.MarketID, t.EventID, t.Outcome, t.Status})
-		}
-		for _, a := range accounts {
-			for _, p := range v.Positions(a.address) {
-				held = append(held, p.TokenID+" "+p.Size.String())
-			}
-		}
-		return tokens, held
-	}
-	clock := newClock()
-	tokens, held := open(clock)
-	for range 3 {
-		clock.advance(1000*time.Hour + 7*time.Minute)
-		later, laterHeld := open(clock)
-		if !slices.Equal(tokens, later) {
-			t.Error("another day has other tokens")
-		}
-		if !slices.Equal(held, laterHeld) {
-			t.Error("another day has other positions")
-		}
-	}
-}
