@@ -40,7 +40,7 @@ func run(t *testing.T, endpoint string, table []golden, read func(t *testing.T, 
 					handlers[e.path] = answer(body)
 				}
 			}
-			if g.form == "yes-no" {
+			if g.form == "yes-no" || g.form == "yes-no-tokens" {
 				handlers[endpoints[EndpointMarketsByID].path] = answer(form(t, "market-details/object"))
 			}
 			seen := &drifts{}
@@ -330,6 +330,7 @@ outcome: 201 | Yes | - | -
 outcome: 202 | No | - | -
 summary`},
 		{form: "yes-no", want: "next - total -" + rain},
+		{form: "yes-no-tokens", want: "next - total -" + rain},
 		{form: "yes-no-objects", want: `next - total -
 market: M1 | - | Up in 15 minutes? | -
 status: OPEN | OPEN | -

@@ -70,18 +70,28 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 	return &market.SearchPage{Markets: []*market.Market{m}}, nil
 }
 
-// tokenPair reads {yes,no} of two token ids that come without their market.
+// tokenPair reads {yes,no} of two tokens that come without their market's question, be they ids or objects.
 func tokenPair(payload any) (yes, no string, ok bool) {
 	m, _ := payload.(map[string]any)
 	if inside, isObject := m["data"].(map[string]any); isObject {
 		m = inside
 	}
-	if fieldMarketID.in(m) {
+	if fieldQuestion.in(m) {
 		return "", "", false
 	}
-	yes, ok1 := idOf(m["yes"])
-	no, ok2 := idOf(m["no"])
-	return yes, no, ok1 && ok2 && yes != "" && no != ""
+	var ids [2]string
+	for i, v := range []any{m["yes"], m["no"]} {
+		if token, isObject := v.(map[string]any); isObject {
+			if isMarket(token) {
+				return "", "", false
+			}
+			v = fieldTokenID.of(token)
+		}
+		if ids[i], ok = idOf(v); !ok || ids[i] == "" {
+			return "", "", false
+		}
+	}
+	return ids[0], ids[1], true
 }
 
 func checkSearch(q market.Search) (place, error) {
