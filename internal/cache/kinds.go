@@ -75,6 +75,7 @@ func (c *Cache) build(b *builder) {
 	c.books.keep = func(old, fetched *market.Book) bool {
 		return old.Depth > fetched.Depth && old.Seq != 0 && old.Epoch == fetched.Epoch && old.Seq >= fetched.Seq
 	}
+	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
 	c.histories = newStore(b, cfg.History, func(h *market.PriceHistory) time.Time { return time.Time{} },
 		lane[market.PriceHistoryQuery, market.PriceHistory]{market.EndpointPriceHistory, market.PriorityHistory, 1, single,
 			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {

@@ -29,6 +29,34 @@ type entry[T any] struct {
 	freshUntil time.Time
 	staleUntil time.Time
 	refreshing atomic.Bool
+
+	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
+	session *market.Session
+	cut     atomic.Int64
+}
+
+// times returns until when the entry is fresh and may be served stale. A streamed entry is fresh while it is live.
+func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
+	if e.session == nil {
+		return e.freshUntil, e.staleUntil
+	}
+	end, ended := e.session.Ended()
+	if cut := e.cut.Load(); cut != 0 && (!ended || cut < end.UnixNano()) {
+		end, ended = time.Unix(0, cut), true
+	}
+	if !ended {
+		end = now.Add(time.Second)
+	}
+	return end, end.Add(ttl.Stale)
+}
+
+// live reports whether the entry is streamed and its session lasts.
+func (e *entry[T]) live() bool {
+	if e.session == nil || e.cut.Load() != 0 {
+		return false
+	}
+	_, ended := e.session.Ended()
+	return !ended
 }
 
 // store keeps one kind of data. It is safe for concurrent use.
@@ -58,6 +86,10 @@ type store[K comparable, T any] struct {
 	keep func(old, fetched *T) bool
 	// asOf returns the venue's time of a value.
 	asOf func(*T) time.Time
+	// older reports whether a is an older state than b; only kinds that are streamed have it.
+	older func(a, b *T) bool
+	// asked is told which of the keys that were asked for exist; nil where nobody wants to know.
+	asked func(keys []K)
 
 	// mu orders replacements, so that every entry that goes is told so.
 	mu sync.Mutex
@@ -82,15 +114,19 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	var refresh []K
 	for i, key := range keys {
 		e, ok := s.get(key)
+		var freshUntil, staleUntil time.Time
+		if ok {
+			freshUntil, staleUntil = e.times(now, s.ttl)
+		}
 		switch {
-		case ok && now.Before(e.freshUntil):
+		case ok && now.Before(freshUntil):
 			out[i].Value = e.read
 			if e.read.Value == nil {
 				s.counters.notFound.Add(1)
 			} else {
 				s.counters.hits.Add(1)
 			}
-		case ok && now.Before(e.staleUntil):
+		case ok && now.Before(staleUntil):
 			out[i].Value = e.read
 			out[i].Value.Stale = true
 			s.counters.stale.Add(1)
@@ -108,11 +144,34 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	if len(refresh) > 0 {
 		s.refresh(ctx, refresh)
 	}
+	s.tell(keys, out)
 	return missing
+}
+
+// tell says which of the keys that were asked for exist.
+func (s *store[K, T]) tell(keys []K, results []market.Result[market.Read[*T]]) {
+	if s.asked == nil {
+		return
+	}
+	exist := make([]K, 0, len(keys))
+	for i := range keys {
+		if results[i].Value.Value != nil {
+			exist = append(exist, keys[i])
+		}
+	}
+	if len(exist) > 0 {
+		s.asked(exist)
+	}
 }
 
 // Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	out := s.fetch(ctx, keys)
+	s.tell(keys, out)
+	return out
+}
+
+func (s *store[K, T]) fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
 		for i := range keys {
@@ -164,7 +223,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K) {
 		if c := market.CredentialsFrom(ctx); c != nil {
 			wait = market.WithCredentials(wait, c)
 		}
-		s.Fetch(wait, keys)
+		s.fetch(wait, keys)
 		for _, key := range keys {
 			if e, ok := s.get(key); ok {
 				e.refreshing.Store(false) // a refresh that failed is tried again by the next reader
@@ -193,8 +252,11 @@ func (s *store[K, T]) slotOf(key K) K {
 
 // fresh returns the value of a key whose entry is fresh; coalescers ask before they fetch.
 func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
-	if e, ok := s.get(key); ok && s.clock.Now().Before(e.freshUntil) {
-		return e.read, true
+	if e, ok := s.get(key); ok {
+		now := s.clock.Now()
+		if freshUntil, _ := e.times(now, s.ttl); now.Before(freshUntil) {
+			return e.read, true
+		}
 	}
 	return market.Read[*T]{}, false
 }
@@ -234,10 +296,21 @@ func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
 		slot = s.canonical(key)
 	}
 	slot = s.slotOf(slot)
-	if s.keep != nil {
-		if old, ok := s.entries.Peek(slot); ok && s.keep(old.read.Value, value) {
+	if old, ok := s.entries.Peek(slot); ok {
+		if old.live() {
+			if s.covers == nil || s.covers(key, old.read.Value) {
+				return old.read // what is streamed is never overwritten
+			}
 			e.read.Handle.Bump() // it never becomes an entry, so nobody may build on it
 			return e.read
+		}
+		if s.keep != nil && s.keep(old.read.Value, value) {
+			e.read.Handle.Bump()
+			return e.read
+		}
+		if old.session != nil && s.older(value, old.read.Value) {
+			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
+			e.read.Value, e.read.AsOf = old.read.Value, old.read.AsOf
 		}
 	}
 	replace(s.entries, slot, e)

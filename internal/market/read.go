@@ -55,18 +55,32 @@ func Combine(metas ...Meta) Meta {
 type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
+	session    *Session
 }
 
 // NewHandle returns the handle of an entry that is fresh until the given instant.
 func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
 
-// Version is 0 while the entry stands and grows when it is replaced or evicted. It is safe for concurrent use.
-func (h *Handle) Version() uint64 { return h.version.Load() }
+// NewStreamHandle returns the handle of an entry that is fresh as long as the session that it was streamed in lasts.
+func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
 
-// FreshUntil returns the instant until which the entry is fresh.
-func (h *Handle) FreshUntil() time.Time { return h.freshUntil }
+// Version is 0 while the entry stands and grows when it is replaced, evicted or no longer live. It is safe for concurrent
+// use.
+func (h *Handle) Version() uint64 {
+	v := h.version.Load()
+	if h.session != nil {
+		if _, ended := h.session.Ended(); ended {
+			v++
+		}
+	}
+	return v
+}
 
-// Bump tells the holders of the handle that the entry was replaced or evicted. It is safe for concurrent use.
+// FreshUntil returns the instant until which the entry is fresh; ok is false where that is no matter of time, because the
+// entry is streamed and Version tells.
+func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.session == nil }
+
+// Bump tells the holders of the handle that the entry was replaced, evicted or is no longer live. It is safe for concurrent use.
 func (h *Handle) Bump() { h.version.Add(1) }
 
 // Recorder collects the handles of everything that one response was built from. It is safe for concurrent use.
@@ -111,4 +125,19 @@ func WithRecorder(ctx context.Context) (context.Context, *Recorder) {
 func RecorderFrom(ctx context.Context) *Recorder {
 	r, _ := ctx.Value(recorderKey{}).(*Recorder)
 	return r
+}
+
+// Session is one unbroken time of the venue's stream. Values that were streamed in it point to it, so that the end of a
+// connection makes all of them stale by one write. It is safe for concurrent use.
+type Session struct{ ended atomic.Int64 }
+
+// End makes everything that was streamed in the session stale, for good. Only the first end counts.
+func (s *Session) End(at time.Time) { s.ended.CompareAndSwap(0, at.UnixNano()) }
+
+// Ended returns when the session ended; ok is false while it lasts.
+func (s *Session) Ended() (at time.Time, ok bool) {
+	if ns := s.ended.Load(); ns != 0 {
+		return time.Unix(0, ns), true
+	}
+	return time.Time{}, false
 }

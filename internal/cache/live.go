@@ -1,0 +1,129 @@
+package cache
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Watcher is told which tokens queries ask for, so that those that are asked for again and again can be streamed.
+type Watcher interface {
+	// Asked names tokens that were asked for and exist. It must not wait.
+	Asked(tokenIDs []string)
+}
+
+// SetWatcher tells a watcher from now on which tokens are asked for. Call it before the cache is read.
+func (c *Cache) SetWatcher(w Watcher) {
+	c.prices.asked, c.spreads.asked = w.Asked, w.Asked
+	c.books.asked = func(queries []market.BookQuery) {
+		tokens := make([]string, len(queries))
+		for i, q := range queries {
+			tokens[i] = q.TokenID
+		}
+		w.Asked(tokens)
+	}
+}
+
+// StreamPrice stores a streamed price, which stays fresh as long as its session lasts.
+func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
+	c.prices.stream(p.TokenID, p, s, m)
+}
+
+// StreamSpread stores a streamed spread, which stays fresh as long as its session lasts.
+func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
+	c.spreads.stream(sp.TokenID, sp, s, m)
+}
+
+// StreamBook stores a streamed book, which stays fresh as long as its session lasts and answers for the top of the book
+// too, so that price levels and spread of a response agree.
+func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
+	c.books.stream(market.BookQuery{TokenID: b.TokenID}, b, s, m)
+}
+
+// StreamStale makes the streamed values of a token stale, after a gap in a channel.
+func (c *Cache) StreamStale(channel market.Channel, tokenID string) {
+	switch channel {
+	case market.ChannelPrices:
+		c.prices.cutOff(tokenID)
+		c.spreads.cutOff(tokenID)
+	case market.ChannelOrderbook:
+		c.books.cutOff(market.BookQuery{TokenID: tokenID})
+	}
+}
+
+// StreamMarket forgets what was read of a market that has changed.
+func (c *Cache) StreamMarket(marketID string) {
+	c.markets.forget(market.MarketRef{By: market.ByMarketID, Value: marketID})
+}
+
+// Scope returns the scope of an account's topic on the stream, for the caller of ctx.
+func (c *Cache) Scope(ctx context.Context, a market.Address) string {
+	caller := c.scope.of(ctx, a).caller
+	return hex.EncodeToString(caller[:])
+}
+
+// StreamUser forgets what was read of an account that has changed, as its reader sees it.
+func (c *Cache) StreamUser(t market.Topic) {
+	key := userKey{address: market.Address(t.ID)}
+	if n, err := hex.Decode(key.caller[:], []byte(t.Scope)); err != nil || n != len(key.caller) {
+		return
+	}
+	c.balances.forget(key)
+	c.positions.forget(key)
+	c.orders.forget(key)
+}
+
+// stream stores a streamed value unless a newer one is known; at the same age the stream wins.
+func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
+	e := &entry[T]{session: session}
+	e.read.Value = value
+	e.read.Meta = m
+	e.read.Handle = market.NewStreamHandle(session)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.entries.Peek(slot); ok && s.older(value, old.read.Value) {
+		return
+	}
+	s.absent.Remove(slot)
+	replace(s.entries, slot, e)
+}
+
+// cutOff makes a streamed entry stale from now on.
+func (s *store[K, T]) cutOff(slot K) {
+	if e, ok := s.entries.Peek(slot); ok && e.session != nil && e.cut.CompareAndSwap(0, s.clock.Now().UnixNano()) {
+		e.read.Handle.Bump()
+	}
+}
+
+// forget removes an entry, so that the next reader asks the venue.
+func (s *store[K, T]) forget(slot K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries.Remove(slot)
+}
+
+// The ages of streamed kinds. Numbers of one epoch decide where there are any, else the venue's time; a value that says
+// the same is not older, whatever its time.
+
+func olderPrice(a, b *market.Price) bool {
+	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
+}
+
+func olderSpread(a, b *market.Spread) bool {
+	return before(a.Timestamp, b.Timestamp) && !(same(a.BestBid, b.BestBid) && same(a.BestAsk, b.BestAsk))
+}
+
+func olderBook(a, b *market.Book) bool {
+	if a.Seq != 0 && b.Seq != 0 && a.Epoch == b.Epoch {
+		return a.Seq < b.Seq
+	}
+	return before(a.Timestamp, b.Timestamp)
+}
+
+func before(a, b time.Time) bool { return !a.IsZero() && !b.IsZero() && a.Before(b) }
+
+func same(a, b *market.Decimal) bool {
+	return a == b || a != nil && b != nil && a.Cmp(*b) == 0
+}

@@ -1,0 +1,153 @@
+package feed
+
+import (
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"oddsgraph/internal/market"
+)
+
+// demand watches the tokens that queries ask for again and again, so that polling clients cost the venue nothing.
+type demand struct {
+	feed *Feed
+
+	// mu protects all below. It may be taken under the feed's lock, and topics' locks under it.
+	mu sync.Mutex
+	// asks are the tokens that were asked for lately, by when and how often.
+	asks *lru.Cache[string, asks]
+	warm map[string]*warm
+	// sweep lets go of tokens that nobody asks for any more; nil while none is watched.
+	sweep  *time.Timer
+	closed bool
+}
+
+type asks struct {
+	since time.Time
+	count int
+}
+
+// warm is a token that is watched because it is asked for. Its watches are nil while they are being opened.
+type warm struct {
+	asked   time.Time
+	watches []*Watch
+}
+
+func newDemand(f *Feed) *demand {
+	recent, err := lru.New[string, asks](10 * f.cfg.WarmTokens)
+	if err != nil {
+		panic("feed: " + err.Error()) // only for a size below 1
+	}
+	return &demand{feed: f, asks: recent, warm: make(map[string]*warm)}
+}
+
+// asked notes that tokens were asked for, and opens those that have become warm.
+func (d *demand) asked(tokenIDs []string) {
+	now := d.feed.cfg.Clock.Now()
+	var opening []string
+	d.mu.Lock()
+	for _, id := range tokenIDs {
+		if w := d.warm[id]; w != nil {
+			w.asked = now
+			continue
+		}
+		a, ok := d.asks.Get(id)
+		if !ok || now.Sub(a.since) > d.feed.cfg.WarmWithin {
+			a = asks{since: now}
+		}
+		a.count++
+		if a.count < d.feed.cfg.WarmAsks || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
+			d.asks.Add(id, a)
+			continue
+		}
+		d.asks.Remove(id)
+		d.warm[id] = &warm{asked: now}
+		opening = append(opening, id)
+	}
+	if len(opening) > 0 && d.sweep == nil {
+		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor/3, d.cool)
+	}
+	d.mu.Unlock()
+	for _, id := range opening {
+		d.open(id)
+	}
+}
+
+// open watches a warm token's price and book.
+func (d *demand) open(id string) {
+	var watches []*Watch
+	for _, c := range [...]market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
+		if w := d.feed.Accompany(market.Topic{Channel: c, ID: id}); w != nil {
+			watches = append(watches, w)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w := d.warm[id]; w != nil && !d.closed && len(watches) > 0 {
+		w.watches = watches
+		return
+	}
+	delete(d.warm, id)
+	closeAll(watches)
+}
+
+// cool closes the tokens that nobody has asked for lately.
+func (d *demand) cool() {
+	now := d.feed.cfg.Clock.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, w := range d.warm {
+		if w.watches != nil && now.Sub(w.asked) > d.feed.cfg.WarmFor {
+			delete(d.warm, id)
+			closeAll(w.watches)
+		}
+	}
+	d.sweep = nil
+	if len(d.warm) > 0 && !d.closed {
+		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor/3, d.cool)
+	}
+}
+
+// yield gives up the warm token that was asked for longest ago, for the sake of a subscriber. It reports whether that
+// made room. The feed's lock is held.
+func (d *demand) yield() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	oldest := ""
+	for id, w := range d.warm {
+		if w.watches != nil && (oldest == "" || w.asked.Before(d.warm[oldest].asked)) {
+			oldest = id
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	watches := d.warm[oldest].watches
+	delete(d.warm, oldest)
+	closeAll(watches)
+	before := len(d.feed.topics)
+	for _, w := range watches {
+		d.feed.drop(w.topic)
+	}
+	return len(d.feed.topics) < before
+}
+
+func closeAll(watches []*Watch) {
+	for _, w := range watches {
+		w.Close()
+	}
+}
+
+func (d *demand) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if d.sweep != nil {
+		d.sweep.Stop()
+	}
+	for _, w := range d.warm {
+		closeAll(w.watches)
+	}
+	clear(d.warm)
+}

@@ -1,0 +1,14 @@
+// Package feed keeps the venue's live state: for every topic that somebody watches, the present state, made of a snapshot
+// and the changes since.
+//
+// A topic's messages are checked against their numbers. After a gap the topic is stale, nothing of it is published, and a
+// new snapshot replaces, never merges with, what was known. Topics are counted: the first watch opens one upstream, the
+// last one closes it after a linger.
+//
+// Watches never slow the feed down. A state (a price, a book, an account) is replaced: a watch is signalled and finds the
+// newest one, so a slow reader skips states but never misses the last. What must not be skipped (trades, changes of a
+// market) queues up to a bound, past which the watch ends with an error. Differences between states, such as a book's
+// deltas, are made by the reader between what it showed last and what is now, so they can't be lost.
+//
+// Everything live also goes to the Sink, so that queries read what subscribers see.
+package feed

@@ -1,0 +1,267 @@
+package feed
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Upstream is the venue's stream. None of its methods waits for the network.
+type Upstream interface {
+	// Watch asks for a topic until Unwatch; an error means that there is no room for it.
+	Watch(t market.Topic, c *market.Credentials) error
+	Unwatch(t market.Topic)
+	// Resync asks for a snapshot of a topic.
+	Resync(t market.Topic)
+	// Reconnect drops the connection that carries a topic.
+	Reconnect(t market.Topic)
+}
+
+// Sink takes what is live, for queries. Its methods must not wait.
+type Sink interface {
+	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until its session ends.
+	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
+	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
+	StreamBook(s *market.Session, b *market.Book, m market.Meta)
+	// StreamStale makes the streamed values of a token stale, after a gap in a channel.
+	StreamStale(c market.Channel, tokenID string)
+	// StreamMarket tells that a market has changed, so that what was read of it is to be read again.
+	StreamMarket(marketID string)
+	// StreamUser tells that an account has changed as its reader sees it.
+	StreamUser(t market.Topic)
+}
+
+// Config is how the feed behaves. The zero value of a field takes its default.
+type Config struct {
+	Upstream Upstream
+	Sink     Sink
+	Clock    market.Clock
+	Log      *slog.Logger
+	// Topics is the greatest number of topics that Upstream has room for; 2,000 by default.
+	Topics int
+	// Linger is how long a topic stays open when its last watch has gone; 5 s by default.
+	Linger time.Duration
+	// Queue is the greatest number of trades or changes that wait for a watch; 1,000 by default.
+	Queue int
+	// WarmAsks within WarmWithin make the feed watch a token by itself, until nobody has asked for WarmFor: 3, 10 s, 30 s.
+	WarmAsks            int
+	WarmWithin, WarmFor time.Duration
+	// WarmTokens bounds the tokens that are watched because queries ask for them; 500 by default.
+	WarmTokens int
+}
+
+// The fixed times of the protocol.
+const (
+	// snapshotWithin is how long a snapshot may take before it is asked for again.
+	snapshotWithin = 2 * time.Second
+	// failedResyncs in failedWithin make the feed drop the connection.
+	failedResyncs = 3
+	failedWithin  = 30 * time.Second
+	// maxBuffered bounds the messages that wait for a snapshot.
+	maxBuffered = 1000
+)
+
+// Feed keeps live state. It is safe for concurrent use. Close it to stop its timers.
+type Feed struct {
+	cfg    Config
+	counts counts
+	demand *demand
+
+	// mu protects topics and closed. A topic's own lock is taken inside it, never the other way round.
+	mu     sync.Mutex
+	topics map[market.Topic]*topic
+	closed bool
+}
+
+// counts are the feed's counters.
+type counts struct{ gaps, resyncs, conflated, dropped, reconnects atomic.Uint64 }
+
+// Stats are counters since the start, and what is watched now.
+type Stats struct {
+	// Gaps counts breaks in a topic's numbers, Resyncs the snapshots that replaced a state after one or after an outage.
+	Gaps, Resyncs uint64
+	// Conflated counts signals that fell together in a slow watch, Dropped what was lost by watches that ended for it.
+	Conflated, Dropped uint64
+	// Reconnects counts connections that were dropped because a topic could not be resynced.
+	Reconnects uint64
+	// Topics and Tokens are open now; Resyncing topics among them wait for a snapshot.
+	Topics, Tokens, Resyncing int
+}
+
+// New returns a feed. Give it to the Upstream as its handler.
+func New(cfg Config) *Feed {
+	if cfg.Clock == nil {
+		cfg.Clock = market.SystemClock{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Topics = or(cfg.Topics, 2000)
+	cfg.Linger = or(cfg.Linger, 5*time.Second)
+	cfg.Queue = or(cfg.Queue, 1000)
+	cfg.WarmAsks = or(cfg.WarmAsks, 3)
+	cfg.WarmWithin = or(cfg.WarmWithin, 10*time.Second)
+	cfg.WarmFor = or(cfg.WarmFor, 30*time.Second)
+	cfg.WarmTokens = or(cfg.WarmTokens, 500)
+	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic)}
+	f.demand = newDemand(f)
+	return f
+}
+
+func or[T int | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Close ends all watches and timers.
+func (f *Feed) Close() {
+	f.mu.Lock()
+	f.closed = true
+	topics := make([]*topic, 0, len(f.topics))
+	for _, t := range f.topics {
+		topics = append(topics, t)
+	}
+	f.mu.Unlock()
+	f.demand.close()
+	for _, t := range topics {
+		t.end(market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
+	}
+}
+
+// Watch follows a topic until the watch is closed. c is the identity of a user topic. An error means that there is no
+// room for another topic.
+func (f *Feed) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
+	}
+	t := f.topics[key]
+	if t == nil {
+		if err := f.cfg.Upstream.Watch(key, c); err != nil {
+			if !f.demand.yield() {
+				return nil, err
+			}
+			if err := f.cfg.Upstream.Watch(key, c); err != nil {
+				return nil, err
+			}
+		}
+		t = newTopic(f, key)
+		f.topics[key] = t
+	}
+	return t.join(), nil
+}
+
+// Accompany watches a topic beside another one of the same token, so that queries for either find it live. It returns nil
+// where more than half of the room is taken already.
+func (f *Feed) Accompany(key market.Topic) *Watch {
+	f.mu.Lock()
+	roomy := len(f.topics) < f.cfg.Topics/2
+	f.mu.Unlock()
+	if !roomy {
+		return nil
+	}
+	w, err := f.Watch(key, nil)
+	if err != nil {
+		return nil
+	}
+	return w
+}
+
+// Asked tells that queries have asked for tokens, which exist. Tokens that are asked for again and again are watched.
+func (f *Feed) Asked(tokenIDs []string) { f.demand.asked(tokenIDs) }
+
+// release closes a topic that nobody has watched for the linger. The topic calls it without its lock.
+func (f *Feed) release(t *topic) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drop(t)
+}
+
+// drop closes a topic that has no watches. The feed's lock is held.
+func (f *Feed) drop(t *topic) {
+	if f.topics[t.key] == t && t.idle() {
+		delete(f.topics, t.key)
+		f.cfg.Upstream.Unwatch(t.key)
+	}
+}
+
+// find returns an open topic, or nil.
+func (f *Feed) find(key market.Topic) *topic {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.topics[key]
+}
+
+// Up implements the upstream's handler: snapshots of the topics follow.
+func (f *Feed) Up(epoch string, topics []market.Topic) {
+	session := &market.Session{}
+	for _, key := range topics {
+		if t := f.find(key); t != nil {
+			t.up(epoch, session)
+		}
+	}
+}
+
+// Down implements the upstream's handler: the topics are no longer live.
+func (f *Feed) Down(topics []market.Topic, _ error) {
+	for _, key := range topics {
+		if t := f.find(key); t != nil {
+			t.down()
+		}
+	}
+}
+
+// Message implements the upstream's handler.
+func (f *Feed) Message(m *market.Message) {
+	if t := f.find(m.Topic); t != nil {
+		t.message(m)
+	}
+}
+
+// Heartbeat implements the upstream's handler: it finds what was lost at the end of a topic.
+func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
+	for key, seq := range seqs {
+		if t := f.find(key); t != nil {
+			t.heartbeat(epoch, seq)
+		}
+	}
+}
+
+// Refused implements the upstream's handler: the topic ends for its watches.
+func (f *Feed) Refused(key market.Topic, err error) {
+	f.mu.Lock()
+	t := f.topics[key]
+	delete(f.topics, key)
+	f.mu.Unlock()
+	if t != nil {
+		t.end(err)
+	}
+}
+
+// Stats returns the counters.
+func (f *Feed) Stats() Stats {
+	s := Stats{
+		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Conflated: f.counts.conflated.Load(),
+		Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Topics = len(f.topics)
+	tokens := make(map[string]struct{}, len(f.topics))
+	for key, t := range f.topics {
+		if key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook || key.Channel == market.ChannelTrades {
+			tokens[key.ID] = struct{}{}
+		}
+		if t.resyncing() {
+			s.Resyncing++
+		}
+	}
+	s.Tokens = len(tokens)
+	return s
+}
