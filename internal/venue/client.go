@@ -141,47 +141,48 @@ func (c *Client) Close() {
 	}
 }
 
-// Endpoint is a way of asking the venue that Cost can be asked about.
-type Endpoint uint8
+// Endpoint is a way of asking the venue that Cost can be asked about. Its values are those of market.Endpoint.
+type Endpoint market.Endpoint
 
 // The endpoints. The two list forms of market-details are endpoints of their own, since a venue may know only one.
 const (
-	EndpointPrices Endpoint = iota
-	EndpointSpreads
-	EndpointBook
-	EndpointPriceHistory
-	EndpointSearch
-	EndpointMarketsByID
-	EndpointMarketsByToken
-	EndpointMarketBySlug
-	EndpointBalance
-	EndpointPositions
-	EndpointOrders
-	EndpointTrades
-	EndpointHistory
+	EndpointPrices         = Endpoint(market.EndpointPrices)
+	EndpointSpreads        = Endpoint(market.EndpointSpreads)
+	EndpointBook           = Endpoint(market.EndpointBook)
+	EndpointPriceHistory   = Endpoint(market.EndpointPriceHistory)
+	EndpointSearch         = Endpoint(market.EndpointSearch)
+	EndpointMarketsByID    = Endpoint(market.EndpointMarketsByID)
+	EndpointMarketsByToken = Endpoint(market.EndpointMarketsByToken)
+	EndpointMarketBySlug   = Endpoint(market.EndpointMarketBySlug)
+	EndpointBalance        = Endpoint(market.EndpointBalance)
+	EndpointPositions      = Endpoint(market.EndpointPositions)
+	EndpointOrders         = Endpoint(market.EndpointOrders)
+	EndpointTrades         = Endpoint(market.EndpointTrades)
+	EndpointHistory        = Endpoint(market.EndpointHistory)
 )
 
-var endpoints = [...]struct{ name, path string }{
-	EndpointPrices:         {"prices", "/api/exchange/prices"},
-	EndpointSpreads:        {"spreads", "/api/exchange/spreads"},
-	EndpointBook:           {"orderbook", "/api/exchange/orderbook"},
-	EndpointPriceHistory:   {"price-history", "/api/exchange/price-history"},
-	EndpointSearch:         {"market-search", "/api/exchange/market-search"},
-	EndpointMarketsByID:    {"market-details", "/api/exchange/market-details"},
-	EndpointMarketsByToken: {"market-details", "/api/exchange/market-details"},
-	EndpointMarketBySlug:   {"market-details", "/api/exchange/market-details"},
-	EndpointBalance:        {"balance", "/api/user/balance"},
-	EndpointPositions:      {"positions", "/api/user/positions"},
-	EndpointOrders:         {"orders", "/api/user/orders"},
-	EndpointTrades:         {"trades", "/api/user/trades"},
-	EndpointHistory:        {"history", "/api/user/history"},
+// endpoints holds each endpoint's name, path and whether it wants credentials.
+var endpoints = [...]struct {
+	name, path string
+	user       bool
+}{
+	EndpointPrices:         {"prices", "/api/exchange/prices", false},
+	EndpointSpreads:        {"spreads", "/api/exchange/spreads", false},
+	EndpointBook:           {"orderbook", "/api/exchange/orderbook", false},
+	EndpointPriceHistory:   {"price-history", "/api/exchange/price-history", false},
+	EndpointSearch:         {"market-search", "/api/exchange/market-search", false},
+	EndpointMarketsByID:    {"market-details", "/api/exchange/market-details", false},
+	EndpointMarketsByToken: {"market-details", "/api/exchange/market-details", false},
+	EndpointMarketBySlug:   {"market-details", "/api/exchange/market-details", false},
+	EndpointBalance:        {"balance", "/api/user/balance", true},
+	EndpointPositions:      {"positions", "/api/user/positions", true},
+	EndpointOrders:         {"orders", "/api/user/orders", true},
+	EndpointTrades:         {"trades", "/api/user/trades", true},
+	EndpointHistory:        {"history", "/api/user/history", true},
 }
 
 // String returns the last segment of the endpoint's path, as errors and the Observer name it.
 func (e Endpoint) String() string { return endpoints[e].name }
-
-// user tells whether the endpoint wants credentials.
-func (e Endpoint) user() bool { return e >= EndpointBalance }
 
 // Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present: it is higher while the
 // venue is known not to know the list form. Extra pages of positions and orders, and the calls by which a refused list

@@ -179,9 +179,9 @@ func (c *Client) statusFailure(e Endpoint, resp *http.Response, isJSON bool, tex
 	switch s := resp.StatusCode; {
 	case s < 400:
 		why.text = "a redirect, which is never followed"
-	case s == http.StatusUnauthorized && e.user():
+	case s == http.StatusUnauthorized && endpoints[e].user:
 		code = market.CodeUnauthenticated
-	case s == http.StatusForbidden && e.user():
+	case s == http.StatusForbidden && endpoints[e].user:
 		code = market.CodeForbidden
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
 		// Public reads carry no credentials that could be wrong: the venue, or a wall before it, shuts this service out.
@@ -243,7 +243,7 @@ func (c *Client) reportedFailure(e Endpoint, resp *http.Response, body map[strin
 	}
 	code, kind := codeOf(reportedCode(body))
 	err := failed(e, code, &cause{kind: kind, status: resp.StatusCode, text: redact(messageOf(body))})
-	if (code == market.CodeUnauthenticated || code == market.CodeForbidden) && !e.user() {
+	if (code == market.CodeUnauthenticated || code == market.CodeForbidden) && !endpoints[e].user {
 		err = failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeReported, status: resp.StatusCode, text: redact(messageOf(body))})
 	}
 	if code == market.CodeRateLimited {

@@ -80,6 +80,8 @@ UPSTREAM_BAD_RESPONSE
 UPSTREAM_BAD_RESPONSE
 UPSTREAM_BAD_RESPONSE
 absent`, drift: strings.TrimSuffix(strings.Repeat("prices: bad element, ", 5), ", ")},
+		{form: "map-half-bad", ids: []string{"101", "102", "103", "104"}, want: "UPSTREAM_BAD_RESPONSE\nUPSTREAM_BAD_RESPONSE\n103 0.02 VENUE -\nUPSTREAM_BAD_RESPONSE",
+			drift: "prices: bad element, prices: bad element, prices: bad element"},
 		{form: "unattributable", ids: []string{"101", "103"}, want: "UPSTREAM_BAD_RESPONSE\n103 0.02 VENUE -",
 			drift: "prices: element without a readable id, prices: element without a readable id"},
 	}, func(t *testing.T, c *Client, g golden) string {
@@ -125,6 +127,9 @@ func TestBookForms(t *testing.T) {
 		{form: "repeated-and-zero-levels", want: "101 [3.5@0.5] [] spread - at - epoch - seq 0 hash - depth 2", drift: "orderbook: repeated level"},
 		{form: "enveloped", want: "101 [1@0.2] [1@0.3] spread 0.1 at - epoch - seq 0 hash - depth 2"},
 		{form: "crossed", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: crossed book, orderbook: bad element"},
+		{form: "negative-size", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: bad element"},
+		{form: "odd-fields", want: "101 [] [1@0.3] spread - at - epoch - seq 0 hash - depth 2",
+			drift: "orderbook: timestamp unreadable, orderbook: epoch unreadable, orderbook: seq unreadable, orderbook: hash unreadable"},
 		{form: "bad-level", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: bad element"},
 		{form: "missing-side", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: bad element"},
 		{form: "other-token", want: "UPSTREAM_BAD_RESPONSE"},
@@ -210,6 +215,14 @@ outcome: 102 | No | 0.6 | -`},
 market: M1 | - | - | -
 status: UNKNOWN | PAUSED_BY_OPERATOR | -
 outcome: 101 | YES | - | -`, drift: "market-details: endDate unreadable"},
+		{form: "odd-fields", ids: []string{"M1"}, want: `
+market: M1 | - | - | -
+about: - | - | - | ok
+status: UNKNOWN | - | -
+outcome: 101 | YES | - | -
+resolution: YES | - | -`, drift: "market-details: slug unreadable, market-details: tags unreadable, market-details: tags unreadable, " +
+			"market-details: acceptingOrders unreadable, market-details: updatedAt unreadable, market-details: status unreadable"},
+		{form: "inactive", ids: []string{"M1"}, want: "market: M1 | - | - | -\nstatus: UNKNOWN | - | true\noutcome: 101 | YES | - | -"},
 		{form: "no-status", ids: []string{"M1"}, want: "market: M1 | - | - | -\nstatus: UNKNOWN | - | -"},
 		{form: "half-bad", ids: []string{"M1", "M2", "M3", "M4", "M5", "M6"}, want: `
 UPSTREAM_BAD_RESPONSE

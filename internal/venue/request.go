@@ -112,7 +112,7 @@ func (c *Client) exchange(ctx context.Context, rq *request, credentials *market.
 
 // credentials returns what a user call is made with; nil for public calls and in mode none.
 func (c *Client) credentials(ctx context.Context, e Endpoint) (*market.Credentials, error) {
-	if !e.user() || c.mode == CredentialsNone {
+	if !endpoints[e].user || c.mode == CredentialsNone {
 		return nil, nil
 	}
 	credentials := market.CredentialsFrom(ctx)
