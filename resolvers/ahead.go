@@ -28,9 +28,9 @@ type (
 		market *marketDemand
 	}
 	marketDemand struct {
-		// details are description and resolution, which lists leave out.
-		details bool
-		tokens  *tokenDemand
+		// description and resolution are what lists leave out.
+		description, resolution bool
+		tokens                  *tokenDemand
 	}
 	// holdingDemand is what is read of the rows of an account.
 	holdingDemand struct {
@@ -72,19 +72,29 @@ func (l *look) send() {
 	for depth, tokens := range l.books {
 		l.set.PrefetchBooks(tokens, depth)
 	}
-	for _, c := range l.chains {
-		l.set.Ahead(func() {
-			results := make([]market.Result[market.Read[*market.Market]], len(c.refs))
-			l.set.Markets.GetMany(c.refs, results)
-			markets := make([]*market.Market, len(results))
-			for i := range results {
-				markets[i] = results[i].Value.Value
-			}
-			next := &look{set: l.set, op: l.op}
-			c.then(next, markets)
-			next.send()
-		})
+	if len(l.chains) > 0 {
+		l.set.Ahead(l.follow)
 	}
+}
+
+// follow waits for the markets that chains hang on, all of them at once, so that what follows travels together too.
+func (l *look) follow() {
+	var refs []market.MarketRef
+	for _, c := range l.chains {
+		refs = append(refs, c.refs...)
+	}
+	results := make([]market.Result[market.Read[*market.Market]], len(refs))
+	l.set.Markets.GetMany(refs, results)
+	next := &look{set: l.set, op: l.op}
+	for _, c := range l.chains {
+		markets := make([]*market.Market, len(c.refs))
+		for i := range markets {
+			markets[i] = results[i].Value.Value
+		}
+		results = results[len(c.refs):]
+		c.then(next, markets)
+	}
+	next.send()
 }
 
 func (l *look) collect(selection ast.SelectionSet, types ...string) []graphql.CollectedField {
@@ -132,8 +142,10 @@ func (l *look) demandToken(d *tokenDemand, selection ast.SelectionSet) {
 func (l *look) demandMarket(d *marketDemand, selection ast.SelectionSet) {
 	for _, f := range l.collect(selection, "Market", "Node") {
 		switch f.Name {
-		case "description", "resolution":
-			d.details = true
+		case "description":
+			d.description = true
+		case "resolution":
+			d.resolution = true
 		case "tokens":
 			if d.tokens == nil {
 				d.tokens = &tokenDemand{}
@@ -223,7 +235,7 @@ func (l *look) addMarkets(markets []*market.Market, d *marketDemand) {
 		if m == nil {
 			continue
 		}
-		if d.details && m.Summary {
+		if m.Summary && (d.description || d.resolution && mayBeResolved(m.Status)) {
 			l.markets = append(l.markets, byID(m.MarketID))
 		}
 		if d.tokens != nil {

@@ -114,12 +114,32 @@ func (r *Resolver) marketDescription(ctx context.Context, m *model.Market) (*str
 	return &full.Market.Description, nil
 }
 
+// mayBeResolved tells whether the end of a market in a state can be final.
+func mayBeResolved(s market.Status) bool {
+	switch s {
+	case market.StatusUpcoming, market.StatusOpen, market.StatusClosed, market.StatusDisputed:
+		return false
+	default:
+		return true
+	}
+}
+
 func (r *Resolver) marketResolution(ctx context.Context, m *model.Market) (*model.Resolution, error) {
+	if !mayBeResolved(m.Status) {
+		return nil, nil
+	}
 	full, err := detailed(ctx, m)
-	if err != nil || full.Market.Resolution == nil {
+	if err != nil {
 		return nil, err
 	}
-	return &model.Resolution{Resolution: full.Market.Resolution, Market: full}, nil
+	resolution := full.Market.Resolution
+	if resolution == nil && full.Status == market.StatusResolved {
+		resolution = &market.Resolution{} // the winner may be known all the same
+	}
+	if resolution == nil {
+		return nil, nil
+	}
+	return &model.Resolution{Resolution: resolution, Market: full}, nil
 }
 
 // loaded returns the event with its markets, nil where the venue no longer knows it.
