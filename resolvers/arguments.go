@@ -62,7 +62,11 @@ func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bo
 // addErrorAt reports that one element of the list that the present field returns could not be had.
 func addErrorAt(ctx context.Context, index int, err error) {
 	path := append(append(ast.Path{}, graphql.GetPath(ctx)...), ast.PathIndex(index))
-	graphql.AddError(ctx, &gqlerror.Error{Err: err, Message: "element failed", Path: path})
+	failed := &gqlerror.Error{Err: err, Message: "element failed", Path: path}
+	if position := graphql.GetFieldContext(ctx).Field.Position; position != nil {
+		failed.Locations = []gqlerror.Location{{Line: position.Line, Column: position.Column}}
+	}
+	graphql.AddError(ctx, failed)
 }
 
 // or returns what p points to, or otherwise where p is nil.

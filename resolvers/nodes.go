@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -19,16 +21,21 @@ func (r *Resolver) queryNode(ctx context.Context, id string) (model.Node, error)
 	case model.KindUser:
 		a, err := market.ParseAddress(parts[0])
 		return model.User{Address: a}, err
-	case model.KindToken:
-		return model.Token{TokenID: parts[0]}, market.CheckID(parts[0])
-	case model.KindMarket:
-		return node(readMarket(set, market.MarketRef{By: market.ByMarketID, Value: parts[0]}))
-	case model.KindEvent:
-		return node(readEvent(set, market.EventRef{EventID: parts[0]}))
 	case model.KindPosition:
-		return findPosition(set, id, parts[0])
+		return findPosition(ctx, set, id, parts[0])
+	case model.KindOrder:
+		return findOrder(ctx, set, parts[0], parts[1])
+	}
+	if err := market.CheckID(parts[0]); err != nil {
+		return nil, err
+	}
+	switch kind {
+	case model.KindToken:
+		return model.Token{TokenID: parts[0]}, nil
+	case model.KindMarket:
+		return node(readMarket(set, byID(parts[0])))
 	default:
-		return findOrder(set, parts[0], parts[1])
+		return node(readEvent(set, market.EventRef{EventID: parts[0]}))
 	}
 }
 
@@ -57,16 +64,39 @@ func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, 
 			addErrorAt(ctx, i, err)
 		}
 	}
+	aheadOfRows(ctx, out)
 	return out, nil
 }
 
-func findPosition(set *loaders.Set, id, address string) (model.Node, error) {
+// aheadOfRows looks ahead of the accounts' rows among nodes; Ahead can't, since what they are of is known only now.
+func aheadOfRows(ctx context.Context, nodes []model.Node) {
+	var positions, orders []holding
+	for _, n := range nodes {
+		switch n := n.(type) {
+		case model.Position:
+			positions = append(positions, holdingOf(n.Position))
+		case model.Order:
+			orders = append(orders, holding{n.MarketID, n.Order.TokenID, n.Outcome})
+		}
+	}
+	l, selection := newLook(ctx), graphql.GetFieldContext(ctx).Field.Selections
+	for typ, rows := range map[string][]holding{"Position": positions, "Order": orders} {
+		if len(rows) > 0 {
+			d := &holdingDemand{}
+			l.demandHolding(d, typ, selection)
+			l.addHoldings(rows, d)
+		}
+	}
+	l.send()
+}
+
+func findPosition(ctx context.Context, set *loaders.Set, id, address string) (model.Node, error) {
 	a, err := market.ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	read, err := set.Positions.Get(a)
-	if err != nil || read.Value == nil {
+	read, err := readUser(ctx, set.Positions, a)
+	if err != nil {
 		return nil, err
 	}
 	for i := range *read.Value {
@@ -77,13 +107,13 @@ func findPosition(set *loaders.Set, id, address string) (model.Node, error) {
 	return nil, nil
 }
 
-func findOrder(set *loaders.Set, address, orderID string) (model.Node, error) {
+func findOrder(ctx context.Context, set *loaders.Set, address, orderID string) (model.Node, error) {
 	a, err := market.ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	read, err := set.Orders.Get(a)
-	if err != nil || read.Value == nil {
+	read, err := readUser(ctx, set.Orders, a)
+	if err != nil {
 		return nil, err
 	}
 	for i := range *read.Value {

@@ -79,19 +79,14 @@ func outcomeIn(m *market.Market, p *market.Position) *market.Outcome {
 
 // canRedeem tells whether a position's market is resolved and its outcome won; nil where that is not known.
 func canRedeem(m *market.Market, p *market.Position) *bool {
-	o := outcomeIn(m, p)
-	if o == nil {
+	switch {
+	case m == nil || m.Status == market.StatusUnknown:
 		return nil
+	case m.Status != market.StatusResolved:
+		return new(bool)
+	default:
+		return m.Won(outcomeIn(m, p))
 	}
-	won := false
-	if m.Status == market.StatusResolved {
-		w := m.Won(o)
-		if w == nil {
-			return nil
-		}
-		won = *w
-	}
-	return &won
 }
 
 func keepRedeemable(set *loaders.Set, positions []*market.Position, wanted bool) ([]*market.Position, error) {
@@ -270,6 +265,9 @@ func fill[T any](set *loaders.Loader[string, T], positions []*market.Position, q
 
 func (r *Resolver) positionValuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
 	by := or(basis, "")
+	if p.Valued != nil && p.ValuedBy == by {
+		return &model.Valuation{Valuation: p.Valued, Position: p.ID(), By: by}, nil
+	}
 	valuations, err := valueAll(loaders.From(ctx), []*market.Position{p.Position}, p.Meta, by)
 	if err != nil || valuations[0] == nil {
 		return nil, err

@@ -92,10 +92,20 @@ func (r *Resolver) tokenWinner(ctx context.Context, t *model.Token) (*bool, erro
 	if o == nil {
 		return nil, err
 	}
-	return m.Won(o), nil
+	if won := m.Won(o); won != nil || !m.Summary || m.Status != market.StatusResolved {
+		return won, nil
+	}
+	full, err := readMarket(loaders.From(ctx), byID(m.MarketID)) // a list may leave the winner out
+	if full == nil {
+		return nil, err
+	}
+	return full.Won(full.OutcomeByToken(t.TokenID)), nil
 }
 
 func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.TokenPrice, error) {
+	if t.Shown != nil && t.Shown.Price != nil {
+		return t.Shown.Price, nil
+	}
 	read, err := loaders.From(ctx).Prices.Get(t.TokenID)
 	if err != nil || read.Value == nil {
 		return nil, err
@@ -104,6 +114,9 @@ func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.Token
 }
 
 func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spread, error) {
+	if t.Shown != nil && t.Shown.Spread != nil {
+		return t.Shown.Spread, nil
+	}
 	read, err := loaders.From(ctx).Spreads.Get(t.TokenID)
 	if err != nil || read.Value == nil {
 		return nil, err
@@ -115,6 +128,11 @@ func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *in
 	d := or(depth, 20)
 	if d < 1 || d > market.MaxBookDepth {
 		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
+	}
+	if t.Shown != nil && t.Shown.Book != nil && t.Shown.Book.Book.Covers(d) {
+		shown := *t.Shown.Book
+		shown.Book = shown.Book.Cut(d)
+		return &shown, nil
 	}
 	read, err := loaders.From(ctx).Book(t.TokenID, d)
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {

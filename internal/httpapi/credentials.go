@@ -24,7 +24,7 @@ func identify(next http.Handler) http.Handler {
 		}
 		c, err := parseHeader(values)
 		if err != nil {
-			refuse(w, err)
+			refuse(w, http.StatusBadRequest, err)
 			return
 		}
 		r = r.Clone(market.WithCredentials(r.Context(), c))
@@ -50,7 +50,7 @@ func parseHeader(values []string) (*market.Credentials, error) {
 }
 
 // refuse answers a request that cannot be executed in the form of a GraphQL response.
-func refuse(w http.ResponseWriter, err error) {
+func refuse(w http.ResponseWriter, status int, err error) {
 	message, code := "the request was refused", market.CodeBadUserInput
 	var known *market.Error
 	if errors.As(err, &known) {
@@ -63,6 +63,6 @@ func refuse(w http.ResponseWriter, err error) {
 		panic("httpapi: " + err.Error()) // strings can't fail
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
+	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

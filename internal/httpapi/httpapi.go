@@ -2,10 +2,15 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -90,6 +95,8 @@ func newGraphQL(cfg Config) http.Handler {
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](documents))
 	srv.SetParserTokenLimit(maxTokens)
+	srv.SetValidationRulesFn(validationRules)
+	srv.Use(&exactEnums{})
 	if cfg.Introspection {
 		srv.Use(extension.Introspection{})
 	}
@@ -105,14 +112,15 @@ func newGraphQL(cfg Config) http.Handler {
 func respond(ctx context.Context, next graphql.ResponseHandler, cfg Config) *graphql.Response {
 	start, kind := time.Now(), "unknown"
 	if graphql.HasOperationContext(ctx) {
-		op := graphql.GetOperationContext(ctx)
-		if op.Operation != nil {
+		if op := graphql.GetOperationContext(ctx); op.Operation != nil {
 			kind = string(op.Operation.Operation)
 		}
-		var set *loaders.Set
-		ctx, set, _ = loaders.With(ctx, cfg.Sources)
-		defer set.Close()
-		resolvers.Ahead(ctx)
+		if len(graphql.GetErrors(ctx)) == 0 { // else it was refused, and nothing must be read for it
+			var set *loaders.Set
+			ctx, set, _ = loaders.With(ctx, cfg.Sources)
+			defer set.Close()
+			resolvers.Ahead(ctx)
+		}
 	}
 	resp := next(ctx)
 	if resp == nil {
@@ -130,12 +138,54 @@ func respond(ctx context.Context, next graphql.ResponseHandler, cfg Config) *gra
 	return resp
 }
 
-// bounded limits a request's body and time.
+// bounded limits a request's body and time, and refuses what the endpoint can't read.
 func bounded(next http.Handler, cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), cfg.Timeout)
 		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, cfg.MaxBody)
-		next.ServeHTTP(w, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		if status, err := check(w, r, cfg.MaxBody); err != nil {
+			refuse(w, status, err)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
+}
+
+// check refuses a request that is none for GraphQL, and reads the body of one that is, whose size it bounds.
+func check(w http.ResponseWriter, r *http.Request, maxBody int64) (status int, err error) {
+	bad := func(status int, format string, args ...any) (int, error) {
+		return status, market.Errorf(market.CodeBadUserInput, format, args...)
+	}
+	switch r.Method {
+	case http.MethodOptions:
+	case http.MethodGet:
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			return bad(http.StatusBadRequest, "the query string of the URL is malformed")
+		}
+		for _, name := range []string{"variables", "extensions"} {
+			var object map[string]json.RawMessage
+			if text := query.Get(name); text != "" && json.Unmarshal([]byte(text), &object) != nil {
+				return bad(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
+			}
+		}
+	case http.MethodPost:
+		if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+			return bad(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return bad(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxBody)
+		}
+		if err != nil {
+			return bad(http.StatusBadRequest, "the body could not be read")
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	default:
+		w.Header().Set("Allow", "GET, POST, OPTIONS")
+		return bad(http.StatusMethodNotAllowed, "send the query by POST or GET")
+	}
+	return 0, nil
 }
