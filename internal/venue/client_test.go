@@ -747,3 +747,38 @@ func TestBadIDCostsItsElementOnly(t *testing.T) {
 		"103 0.02\nBAD_USER_INPUT\n101 0.65\n103 0.02\nBAD_USER_INPUT\nabsent")
 	same(t, strings.Join(v.queries(), "; "), "tokenIds=103,101,102")
 }
+
+// A size that is announced is refused before it is received, or memory set aside for it.
+func TestAnnouncedSizeIsRefused(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(1<<40))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	if _, err := v.client(t).Prices(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %v, want %s", err, market.CodeUpstreamBadResponse)
+	}
+}
+
+// talkative is a transport whose errors tell everything, as those of http.Client and of tracing transports do.
+type talkative struct{}
+
+func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: fmt.Errorf("failed with %v", r.Header)}
+}
+
+func TestErrorsOfTransportsAreNotKept(t *testing.T) {
+	for _, mode := range []string{CredentialsQuery, CredentialsHeader} {
+		c := newClient(t, "http://venue.invalid", func(cfg *Config) { cfg.Transport, cfg.CredentialsMode = talkative{}, mode })
+		_, err := c.Balance(asUser(t), wallet)
+		if market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Fatalf("got %v", err)
+		}
+		for _, secret := range append(secretsFor(t), "venue.invalid") {
+			if strings.Contains(everyText(err), secret) {
+				t.Errorf("%q is in the error: %s", secret, everyText(err))
+			}
+		}
+	}
+}

@@ -90,6 +90,7 @@ var refusals = map[string]http.HandlerFunc{
 	"501":              answerWith(501, "application/json", ""),
 	"200 with failure": answer(`{"success":false,"error":"id is required"}`),
 	"one market":       answer(marketJSON("77")),
+	"the first alone":  answer(marketJSON("1")),
 	"other markets":    answer(`[` + marketJSON("77") + `,` + marketJSON("78") + `]`),
 	"nothing":          answer(`{"markets":[]}`),
 	"another object":   answer(`{"hello":"world"}`),
@@ -398,5 +399,26 @@ func TestAnswerAboutOtherIDs(t *testing.T) {
 	}
 	if _, err := c.Spreads(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("spreads: got %v", err)
+	}
+}
+
+// A venue that refuses every list it should know is not asked for ever smaller ones.
+func TestTakingAListApartIsBounded(t *testing.T) {
+	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
+	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
+	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxExtra+1 {
+		t.Errorf("%v after %d calls", err, v.count())
+	}
+	for i, r := range results {
+		if r.Err == nil {
+			t.Errorf("element %d has no error", i)
+		}
+	}
+}
+
+func TestOneElementForSeveralIDs(t *testing.T) {
+	results, err := newVenue(t, everywhere(answer(form(t, "prices/object")))).client(t).Prices(t.Context(), []string{"101", "102"})
+	if market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("got %v, %v", results, err)
 	}
 }
