@@ -31,6 +31,7 @@ type ResolverRoot interface {
 	PortfolioSummary() PortfolioSummaryResolver
 	Position() PositionResolver
 	Query() QueryResolver
+	Subscription() SubscriptionResolver
 	Token() TokenResolver
 	Trade() TradeResolver
 	User() UserResolver
@@ -47,6 +48,11 @@ type ComplexityRoot struct {
 		PortfolioValue func(childComplexity int) int
 		PositionsValue func(childComplexity int) int
 		TotalValue     func(childComplexity int) int
+	}
+
+	BalanceUpdate struct {
+		Balance func(childComplexity int) int
+		Reason  func(childComplexity int) int
 	}
 
 	Candle struct {
@@ -153,6 +159,12 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	MarketUpdate struct {
+		Change func(childComplexity int) int
+		Market func(childComplexity int) int
+		Reason func(childComplexity int) int
+	}
+
 	Order struct {
 		CreatedAt     func(childComplexity int) int
 		FilledSize    func(childComplexity int) int
@@ -202,6 +214,24 @@ type ComplexityRoot struct {
 		Size  func(childComplexity int) int
 	}
 
+	OrderbookUpdate struct {
+		Asks             func(childComplexity int) int
+		Bids             func(childComplexity int) int
+		Book             func(childComplexity int) int
+		Kind             func(childComplexity int) int
+		PreviousSequence func(childComplexity int) int
+		Reason           func(childComplexity int) int
+		Sequence         func(childComplexity int) int
+		Token            func(childComplexity int) int
+		TokenID          func(childComplexity int) int
+	}
+
+	OrdersUpdate struct {
+		Changed        func(childComplexity int) int
+		ClosedOrderIds func(childComplexity int) int
+		Reason         func(childComplexity int) int
+	}
+
 	PageInfo struct {
 		EndCursor       func(childComplexity int) int
 		HasNextPage     func(childComplexity int) int
@@ -219,6 +249,13 @@ type ComplexityRoot struct {
 		UncostedPositions func(childComplexity int) int
 		UnpricedPositions func(childComplexity int) int
 		UnrealizedPnl     func(childComplexity int) int
+	}
+
+	PortfolioUpdate struct {
+		Changed           func(childComplexity int) int
+		ClosedPositionIds func(childComplexity int) int
+		Reason            func(childComplexity int) int
+		Summary           func(childComplexity int) int
 	}
 
 	Position struct {
@@ -263,6 +300,13 @@ type ComplexityRoot struct {
 		Price     func(childComplexity int) int
 		Timestamp func(childComplexity int) int
 		Volume    func(childComplexity int) int
+	}
+
+	PriceUpdate struct {
+		PreviousPrice func(childComplexity int) int
+		Price         func(childComplexity int) int
+		Reason        func(childComplexity int) int
+		Token         func(childComplexity int) int
 	}
 
 	Query struct {
@@ -317,6 +361,18 @@ type ComplexityRoot struct {
 		WatchedTokens func(childComplexity int) int
 	}
 
+	Subscription struct {
+		BalanceChanged      func(childComplexity int, address market.Address) int
+		MarketChanged       func(childComplexity int, marketIds []string) int
+		OrderbookChanged    func(childComplexity int, tokenID string, depth *int, deltas *bool, maxPerSecond *int) int
+		OrdersChanged       func(childComplexity int, address market.Address) int
+		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int) int
+		PriceChanged        func(childComplexity int, tokenIds []string, maxPerSecond *int) int
+		StreamStatusChanged func(childComplexity int) int
+		TradesAdded         func(childComplexity int, tokenIds []string) int
+		UserTradesAdded     func(childComplexity int, address market.Address) int
+	}
+
 	Token struct {
 		Candles      func(childComplexity int, interval market.CandleInterval, from *market.Date, to *market.Date) int
 		FillEstimate func(childComplexity int, side market.OrderSide, size *market.Decimal, amount *market.Decimal) int
@@ -369,6 +425,12 @@ type ComplexityRoot struct {
 	TradeEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	TradesUpdate struct {
+		Gap    func(childComplexity int) int
+		Reason func(childComplexity int) int
+		Trades func(childComplexity int) int
 	}
 
 	User struct {
@@ -443,6 +505,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Balance.TotalValue(childComplexity), true
+
+	case "BalanceUpdate.balance":
+		if e.ComplexityRoot.BalanceUpdate.Balance == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BalanceUpdate.Balance(childComplexity), true
+	case "BalanceUpdate.reason":
+		if e.ComplexityRoot.BalanceUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BalanceUpdate.Reason(childComplexity), true
 
 	case "Candle.close":
 		if e.ComplexityRoot.Candle.Close == nil {
@@ -903,6 +978,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.MarketEdge.Node(childComplexity), true
 
+	case "MarketUpdate.change":
+		if e.ComplexityRoot.MarketUpdate.Change == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MarketUpdate.Change(childComplexity), true
+	case "MarketUpdate.market":
+		if e.ComplexityRoot.MarketUpdate.Market == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MarketUpdate.Market(childComplexity), true
+	case "MarketUpdate.reason":
+		if e.ComplexityRoot.MarketUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MarketUpdate.Reason(childComplexity), true
+
 	case "Order.createdAt":
 		if e.ComplexityRoot.Order.CreatedAt == nil {
 			break
@@ -1112,6 +1206,80 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.OrderbookLevel.Size(childComplexity), true
 
+	case "OrderbookUpdate.asks":
+		if e.ComplexityRoot.OrderbookUpdate.Asks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Asks(childComplexity), true
+	case "OrderbookUpdate.bids":
+		if e.ComplexityRoot.OrderbookUpdate.Bids == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Bids(childComplexity), true
+	case "OrderbookUpdate.book":
+		if e.ComplexityRoot.OrderbookUpdate.Book == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Book(childComplexity), true
+	case "OrderbookUpdate.kind":
+		if e.ComplexityRoot.OrderbookUpdate.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Kind(childComplexity), true
+	case "OrderbookUpdate.previousSequence":
+		if e.ComplexityRoot.OrderbookUpdate.PreviousSequence == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.PreviousSequence(childComplexity), true
+	case "OrderbookUpdate.reason":
+		if e.ComplexityRoot.OrderbookUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Reason(childComplexity), true
+	case "OrderbookUpdate.sequence":
+		if e.ComplexityRoot.OrderbookUpdate.Sequence == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Sequence(childComplexity), true
+	case "OrderbookUpdate.token":
+		if e.ComplexityRoot.OrderbookUpdate.Token == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.Token(childComplexity), true
+	case "OrderbookUpdate.tokenId":
+		if e.ComplexityRoot.OrderbookUpdate.TokenID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderbookUpdate.TokenID(childComplexity), true
+
+	case "OrdersUpdate.changed":
+		if e.ComplexityRoot.OrdersUpdate.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdersUpdate.Changed(childComplexity), true
+	case "OrdersUpdate.closedOrderIds":
+		if e.ComplexityRoot.OrdersUpdate.ClosedOrderIds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdersUpdate.ClosedOrderIds(childComplexity), true
+	case "OrdersUpdate.reason":
+		if e.ComplexityRoot.OrdersUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdersUpdate.Reason(childComplexity), true
+
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
 			break
@@ -1191,6 +1359,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PortfolioSummary.UnrealizedPnl(childComplexity), true
+
+	case "PortfolioUpdate.changed":
+		if e.ComplexityRoot.PortfolioUpdate.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PortfolioUpdate.Changed(childComplexity), true
+	case "PortfolioUpdate.closedPositionIds":
+		if e.ComplexityRoot.PortfolioUpdate.ClosedPositionIds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PortfolioUpdate.ClosedPositionIds(childComplexity), true
+	case "PortfolioUpdate.reason":
+		if e.ComplexityRoot.PortfolioUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PortfolioUpdate.Reason(childComplexity), true
+	case "PortfolioUpdate.summary":
+		if e.ComplexityRoot.PortfolioUpdate.Summary == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PortfolioUpdate.Summary(childComplexity), true
 
 	case "Position.address":
 		if e.ComplexityRoot.Position.Address == nil {
@@ -1375,6 +1568,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PricePoint.Volume(childComplexity), true
+
+	case "PriceUpdate.previousPrice":
+		if e.ComplexityRoot.PriceUpdate.PreviousPrice == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceUpdate.PreviousPrice(childComplexity), true
+	case "PriceUpdate.price":
+		if e.ComplexityRoot.PriceUpdate.Price == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceUpdate.Price(childComplexity), true
+	case "PriceUpdate.reason":
+		if e.ComplexityRoot.PriceUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceUpdate.Reason(childComplexity), true
+	case "PriceUpdate.token":
+		if e.ComplexityRoot.PriceUpdate.Token == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceUpdate.Token(childComplexity), true
 
 	case "Query.event":
 		if e.ComplexityRoot.Query.Event == nil {
@@ -1659,6 +1877,101 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.StreamStatus.WatchedTokens(childComplexity), true
 
+	case "Subscription.balanceChanged":
+		if e.ComplexityRoot.Subscription.BalanceChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_balanceChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.BalanceChanged(childComplexity, args["address"].(market.Address)), true
+	case "Subscription.marketChanged":
+		if e.ComplexityRoot.Subscription.MarketChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_marketChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.MarketChanged(childComplexity, args["marketIds"].([]string)), true
+	case "Subscription.orderbookChanged":
+		if e.ComplexityRoot.Subscription.OrderbookChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_orderbookChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.OrderbookChanged(childComplexity, args["tokenId"].(string), args["depth"].(*int), args["deltas"].(*bool), args["maxPerSecond"].(*int)), true
+	case "Subscription.ordersChanged":
+		if e.ComplexityRoot.Subscription.OrdersChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_ordersChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.OrdersChanged(childComplexity, args["address"].(market.Address)), true
+	case "Subscription.portfolioChanged":
+		if e.ComplexityRoot.Subscription.PortfolioChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_portfolioChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.PortfolioChanged(childComplexity, args["address"].(market.Address), args["basis"].(*market.PriceBasis), args["maxPerSecond"].(*int)), true
+	case "Subscription.priceChanged":
+		if e.ComplexityRoot.Subscription.PriceChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_priceChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.PriceChanged(childComplexity, args["tokenIds"].([]string), args["maxPerSecond"].(*int)), true
+	case "Subscription.streamStatusChanged":
+		if e.ComplexityRoot.Subscription.StreamStatusChanged == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.StreamStatusChanged(childComplexity), true
+	case "Subscription.tradesAdded":
+		if e.ComplexityRoot.Subscription.TradesAdded == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_tradesAdded_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.TradesAdded(childComplexity, args["tokenIds"].([]string)), true
+	case "Subscription.userTradesAdded":
+		if e.ComplexityRoot.Subscription.UserTradesAdded == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_userTradesAdded_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.UserTradesAdded(childComplexity, args["address"].(market.Address)), true
+
 	case "Token.candles":
 		if e.ComplexityRoot.Token.Candles == nil {
 			break
@@ -1918,6 +2231,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.TradeEdge.Node(childComplexity), true
 
+	case "TradesUpdate.gap":
+		if e.ComplexityRoot.TradesUpdate.Gap == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TradesUpdate.Gap(childComplexity), true
+	case "TradesUpdate.reason":
+		if e.ComplexityRoot.TradesUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TradesUpdate.Reason(childComplexity), true
+	case "TradesUpdate.trades":
+		if e.ComplexityRoot.TradesUpdate.Trades == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TradesUpdate.Trades(childComplexity), true
+
 	case "User.address":
 		if e.ComplexityRoot.User.Address == nil {
 			break
@@ -2077,6 +2409,23 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			}
 
 			return &response
+		}
+	case ast.Subscription:
+		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
+
+		var buf bytes.Buffer
+		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
+			data := next(ctx)
+
+			if data == nil {
+				return nil
+			}
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
 		}
 
 	default:
@@ -3168,6 +3517,229 @@ enum StreamState {
   "Not connected; streamed values are stale until it is back."
   DISCONNECTED
 }
+
+"""
+Live updates, over graphql-transport-ws or SSE. Every subscription sends its present state first (reason ` + "`" + `INITIAL` + "`" + `) and
+again after a gap (reason ` + "`" + `RESYNC` + "`" + `), so a client needs no query beside it. Nested fields of an event show exactly the
+event's values. A client that reads slowly skips states, never trades or market changes; past a bound of waiting ones its
+subscription ends with the error RATE_LIMITED.
+"""
+type Subscription {
+  """
+  Prices of tokens: one event per token and change. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the others go on.
+  """
+  priceChanged(
+    "Tokens to follow, 1 to 500 ids."
+    tokenIds: [String!]!
+    "Most events a second for each token, 1 to 100; each then carries the newest price. As they come when null."
+    maxPerSecond: Int
+  ): PriceUpdate!
+  """
+  The order book of a token.
+  """
+  orderbookChanged(
+    "Token to follow."
+    tokenId: String!
+    "Levels per side, 1 to 200."
+    depth: Int = 20
+    "True to get changes as ` + "`" + `DELTA` + "`" + `; false for a ` + "`" + `SNAPSHOT` + "`" + ` on every event."
+    deltas: Boolean = false
+    "Most events a second, 1 to 100; each then leads to the newest state. As they come when null."
+    maxPerSecond: Int
+  ): OrderbookUpdate!
+  """
+  Status, resolution and details of markets. While the stream is down, changes are found by polling.
+  """
+  marketChanged(
+    "Markets to follow, 1 to 500 ids."
+    marketIds: [String!]!
+  ): MarketUpdate!
+  """
+  The public tape: all trades of tokens, whoever made them.
+  """
+  tradesAdded(
+    "Tokens to follow, 1 to 500 ids."
+    tokenIds: [String!]!
+  ): TradesUpdate!
+  """
+  Positions of a wallet, revalued as prices move and as fills change them. Needs the wallet's credentials.
+  """
+  portfolioChanged(
+    "Wallet to follow."
+    address: Address!
+    "As in ` + "`" + `Position.valuation` + "`" + `."
+    basis: PriceBasis
+    "Most events a second, 1 to 20; each then carries the newest state."
+    maxPerSecond: Int = 2
+  ): PortfolioUpdate!
+  """
+  Active orders of a wallet. Needs the wallet's credentials.
+  """
+  ordersChanged(
+    "Wallet to follow."
+    address: Address!
+  ): OrdersUpdate!
+  """
+  Own trades of a wallet. Needs the wallet's credentials.
+  """
+  userTradesAdded(
+    "Wallet to follow."
+    address: Address!
+  ): TradesUpdate!
+  """
+  Balance of a wallet. Needs the wallet's credentials.
+  """
+  balanceChanged(
+    "Wallet to follow."
+    address: Address!
+  ): BalanceUpdate!
+  """
+  Link to the venue's stream: its present status first, then each change of it.
+  """
+  streamStatusChanged: StreamStatus!
+}
+
+"""
+Why an event was sent.
+"""
+enum UpdateReason {
+  "State at the time of the subscription."
+  INITIAL
+  "Something has changed."
+  CHANGE
+  "State after a gap; it replaces what was sent before."
+  RESYNC
+  "Value unchanged, ` + "`" + `freshness.stale` + "`" + ` changed."
+  FRESHNESS
+}
+
+"""
+How to apply an order book event.
+"""
+enum BookUpdateKind {
+  "Replaces the client's book."
+  SNAPSHOT
+  "Sets the size of each listed level; size 0 removes it."
+  DELTA
+}
+
+"""
+Change of an order book. A ` + "`" + `DELTA` + "`" + ` is the difference between the book of the event before and this one, both cut to the
+subscription's depth: levels that enter are listed, levels that leave have size 0. Changes below the depth are not sent.
+Where the venue sends no sequence every event is a ` + "`" + `SNAPSHOT` + "`" + `.
+"""
+type OrderbookUpdate {
+  "How to apply ` + "`" + `bids` + "`" + ` and ` + "`" + `asks` + "`" + `."
+  kind: BookUpdateKind!
+  "Why the event was sent."
+  reason: UpdateReason!
+  "Token that is traded."
+  tokenId: String!
+  "The same token as an object."
+  token: Token!
+  "Opaque mark of the book's state; compare for equality only. Null where the venue gives none."
+  sequence: String
+  "` + "`" + `sequence` + "`" + ` of the last event sent on this subscription; null on the first."
+  previousSequence: String
+  "Buy levels, best (highest) first: all of them in a ` + "`" + `SNAPSHOT` + "`" + `, the changed ones in a ` + "`" + `DELTA` + "`" + `."
+  bids: [OrderbookLevel!]!
+  "Sell levels, best (lowest) first: all of them in a ` + "`" + `SNAPSHOT` + "`" + `, the changed ones in a ` + "`" + `DELTA` + "`" + `."
+  asks: [OrderbookLevel!]!
+  "The whole book, cut to the subscription's depth, on every event."
+  book: Orderbook!
+}
+
+"""
+Change of a token's price.
+"""
+type PriceUpdate {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "Token that is priced."
+  token: Token!
+  "The price now."
+  price: TokenPrice!
+  "Price of the event before for this token; null on its first."
+  previousPrice: Decimal
+}
+
+"""
+What has changed in a market.
+"""
+enum MarketChange {
+  "The market was listed."
+  CREATED
+  "Its status, such as from open to closed."
+  STATUS
+  "Its texts, dates or other details."
+  METADATA
+  "Its smallest price step."
+  TICK_SIZE
+  "It was resolved: a winner is known."
+  RESOLVED
+  "A change this service does not know."
+  UNKNOWN
+}
+
+"""
+Change of a market.
+"""
+type MarketUpdate {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "What has changed; null on ` + "`" + `INITIAL` + "`" + `, ` + "`" + `RESYNC` + "`" + ` and ` + "`" + `FRESHNESS` + "`" + `."
+  change: MarketChange
+  "The market now."
+  market: Market!
+}
+
+"""
+Trades that were added, oldest first. ` + "`" + `INITIAL` + "`" + ` carries the latest ones that are known, at most 50 and possibly none.
+"""
+type TradesUpdate {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "The added trades."
+  trades: [Trade!]!
+  "True if trades may be missing before these."
+  gap: Boolean!
+}
+
+"""
+Change of a wallet's positions or of what they are worth. All values of an event come from one set of prices.
+"""
+type PortfolioUpdate {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "Positions that are new or whose size, cost or value has changed; all of them on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
+  changed: [Position!]!
+  "Global ids of the positions that are gone since the event before."
+  closedPositionIds: [ID!]!
+  "Sums over all positions."
+  summary: PortfolioSummary!
+}
+
+"""
+Change of a wallet's active orders. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every open order.
+"""
+type OrdersUpdate {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "Orders that are new or have changed."
+  changed: [Order!]!
+  "Global ids of the orders that are no longer open since the event before: filled, cancelled, expired or rejected."
+  closedOrderIds: [ID!]!
+}
+
+"""
+Change of a wallet's balance.
+"""
+type BalanceUpdate {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "The balance now."
+  balance: Balance!
+}
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
@@ -3192,6 +3764,16 @@ func (ec *executionContext) childFields_Balance(ctx context.Context, field graph
 		return ec.fieldContext_Balance_freshness(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Balance", field.Name)
+}
+
+func (ec *executionContext) childFields_BalanceUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_BalanceUpdate_reason(ctx, field)
+	case "balance":
+		return ec.fieldContext_BalanceUpdate_balance(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BalanceUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_Candle(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3402,6 +3984,18 @@ func (ec *executionContext) childFields_MarketEdge(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type MarketEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_MarketUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_MarketUpdate_reason(ctx, field)
+	case "change":
+		return ec.fieldContext_MarketUpdate_change(ctx, field)
+	case "market":
+		return ec.fieldContext_MarketUpdate_market(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MarketUpdate", field.Name)
+}
+
 func (ec *executionContext) childFields_Order(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -3500,6 +4094,42 @@ func (ec *executionContext) childFields_OrderbookLevel(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type OrderbookLevel", field.Name)
 }
 
+func (ec *executionContext) childFields_OrderbookUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_OrderbookUpdate_kind(ctx, field)
+	case "reason":
+		return ec.fieldContext_OrderbookUpdate_reason(ctx, field)
+	case "tokenId":
+		return ec.fieldContext_OrderbookUpdate_tokenId(ctx, field)
+	case "token":
+		return ec.fieldContext_OrderbookUpdate_token(ctx, field)
+	case "sequence":
+		return ec.fieldContext_OrderbookUpdate_sequence(ctx, field)
+	case "previousSequence":
+		return ec.fieldContext_OrderbookUpdate_previousSequence(ctx, field)
+	case "bids":
+		return ec.fieldContext_OrderbookUpdate_bids(ctx, field)
+	case "asks":
+		return ec.fieldContext_OrderbookUpdate_asks(ctx, field)
+	case "book":
+		return ec.fieldContext_OrderbookUpdate_book(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderbookUpdate", field.Name)
+}
+
+func (ec *executionContext) childFields_OrdersUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_OrdersUpdate_reason(ctx, field)
+	case "changed":
+		return ec.fieldContext_OrdersUpdate_changed(ctx, field)
+	case "closedOrderIds":
+		return ec.fieldContext_OrdersUpdate_closedOrderIds(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrdersUpdate", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -3536,6 +4166,20 @@ func (ec *executionContext) childFields_PortfolioSummary(ctx context.Context, fi
 		return ec.fieldContext_PortfolioSummary_freshness(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PortfolioSummary", field.Name)
+}
+
+func (ec *executionContext) childFields_PortfolioUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_PortfolioUpdate_reason(ctx, field)
+	case "changed":
+		return ec.fieldContext_PortfolioUpdate_changed(ctx, field)
+	case "closedPositionIds":
+		return ec.fieldContext_PortfolioUpdate_closedPositionIds(ctx, field)
+	case "summary":
+		return ec.fieldContext_PortfolioUpdate_summary(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PortfolioUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_Position(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3624,6 +4268,20 @@ func (ec *executionContext) childFields_PricePoint(ctx context.Context, field gr
 		return ec.fieldContext_PricePoint_volume(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PricePoint", field.Name)
+}
+
+func (ec *executionContext) childFields_PriceUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_PriceUpdate_reason(ctx, field)
+	case "token":
+		return ec.fieldContext_PriceUpdate_token(ctx, field)
+	case "price":
+		return ec.fieldContext_PriceUpdate_price(ctx, field)
+	case "previousPrice":
+		return ec.fieldContext_PriceUpdate_previousPrice(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PriceUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_Resolution(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3804,6 +4462,18 @@ func (ec *executionContext) childFields_TradeEdge(ctx context.Context, field gra
 		return ec.fieldContext_TradeEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TradeEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_TradesUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_TradesUpdate_reason(ctx, field)
+	case "trades":
+		return ec.fieldContext_TradesUpdate_trades(ctx, field)
+	case "gap":
+		return ec.fieldContext_TradesUpdate_gap(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TradesUpdate", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -64,6 +64,17 @@ type QueryResolver interface {
 	Spreads(ctx context.Context, tokenIds []string) ([]*model.Spread, error)
 	ServiceStatus(ctx context.Context) (model.ServiceStatus, error)
 }
+type SubscriptionResolver interface {
+	PriceChanged(ctx context.Context, tokenIds []string, maxPerSecond *int) (<-chan model.PriceUpdate, error)
+	OrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error)
+	MarketChanged(ctx context.Context, marketIds []string) (<-chan model.MarketUpdate, error)
+	TradesAdded(ctx context.Context, tokenIds []string) (<-chan model.TradesUpdate, error)
+	PortfolioChanged(ctx context.Context, address market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error)
+	OrdersChanged(ctx context.Context, address market.Address) (<-chan model.OrdersUpdate, error)
+	UserTradesAdded(ctx context.Context, address market.Address) (<-chan model.TradesUpdate, error)
+	BalanceChanged(ctx context.Context, address market.Address) (<-chan model.BalanceUpdate, error)
+	StreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error)
+}
 type TokenResolver interface {
 	Outcome(ctx context.Context, obj *model.Token) (*string, error)
 	OutcomeKind(ctx context.Context, obj *model.Token) (*market.OutcomeKind, error)
@@ -340,6 +351,166 @@ func (ec *executionContext) field_Query_tokens_args(ctx context.Context, rawArgs
 }
 
 func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "address",
+		func(ctx context.Context, v any) (market.Address, error) {
+			return ec.unmarshalNAddress2oddsgraphᚋinternalᚋmarketᚐAddress(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["address"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_balanceChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "address",
+		func(ctx context.Context, v any) (market.Address, error) {
+			return ec.unmarshalNAddress2oddsgraphᚋinternalᚋmarketᚐAddress(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["address"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_marketChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "marketIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["marketIds"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_orderbookChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "tokenId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tokenId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "depth",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["depth"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "deltas",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["deltas"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "maxPerSecond",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["maxPerSecond"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_ordersChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "address",
+		func(ctx context.Context, v any) (market.Address, error) {
+			return ec.unmarshalNAddress2oddsgraphᚋinternalᚋmarketᚐAddress(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["address"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_portfolioChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "address",
+		func(ctx context.Context, v any) (market.Address, error) {
+			return ec.unmarshalNAddress2oddsgraphᚋinternalᚋmarketᚐAddress(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["address"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "basis",
+		func(ctx context.Context, v any) (*market.PriceBasis, error) {
+			return ec.unmarshalOPriceBasis2ᚖoddsgraphᚋinternalᚋmarketᚐPriceBasis(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["basis"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "maxPerSecond",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["maxPerSecond"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_priceChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "tokenIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tokenIds"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "maxPerSecond",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["maxPerSecond"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_tradesAdded_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "tokenIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tokenIds"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_userTradesAdded_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "address",
@@ -801,6 +972,61 @@ func (ec *executionContext) fieldContext_Balance_freshness(_ context.Context, fi
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Freshness(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BalanceUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.BalanceUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BalanceUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BalanceUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BalanceUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _BalanceUpdate_balance(ctx context.Context, field graphql.CollectedField, obj *model.BalanceUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BalanceUpdate_balance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Balance, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.Balance) graphql.Marshaler {
+			return ec.marshalNBalance2oddsgraphᚋgraphᚋmodelᚐBalance(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BalanceUpdate_balance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BalanceUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Balance(ctx, field)
 		},
 	}
 	return fc, nil
@@ -2655,6 +2881,84 @@ func (ec *executionContext) fieldContext_MarketEdge_node(_ context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _MarketUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.MarketUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MarketUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MarketUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MarketUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _MarketUpdate_change(ctx context.Context, field graphql.CollectedField, obj *model.MarketUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MarketUpdate_change(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Change, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MarketChange) graphql.Marshaler {
+			return ec.marshalOMarketChange2ᚖoddsgraphᚋgraphᚋmodelᚐMarketChange(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MarketUpdate_change(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MarketUpdate", field, false, false, errors.New("field of type MarketChange does not have child fields"))
+}
+
+func (ec *executionContext) _MarketUpdate_market(ctx context.Context, field graphql.CollectedField, obj *model.MarketUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MarketUpdate_market(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Market, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.Market) graphql.Marshaler {
+			return ec.marshalNMarket2oddsgraphᚋgraphᚋmodelᚐMarket(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MarketUpdate_market(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MarketUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Market(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Order_id(ctx context.Context, field graphql.CollectedField, obj *model.Order) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3527,6 +3831,327 @@ func (ec *executionContext) fieldContext_OrderbookLevel_size(_ context.Context, 
 	return graphql.NewScalarFieldContext("OrderbookLevel", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
+func (ec *executionContext) _OrderbookUpdate_kind(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.BookUpdateKind) graphql.Marshaler {
+			return ec.marshalNBookUpdateKind2oddsgraphᚋgraphᚋmodelᚐBookUpdateKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderbookUpdate", field, false, false, errors.New("field of type BookUpdateKind does not have child fields"))
+}
+
+func (ec *executionContext) _OrderbookUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderbookUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _OrderbookUpdate_tokenId(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_tokenId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TokenID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_tokenId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderbookUpdate", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderbookUpdate_token(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_token(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Token(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.Token) graphql.Marshaler {
+			return ec.marshalNToken2oddsgraphᚋgraphᚋmodelᚐToken(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_token(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderbookUpdate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Token(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderbookUpdate_sequence(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_sequence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sequence(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_sequence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderbookUpdate", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderbookUpdate_previousSequence(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_previousSequence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreviousSequence, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_previousSequence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderbookUpdate", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderbookUpdate_bids(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_bids(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bids, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []market.Level) graphql.Marshaler {
+			return ec.marshalNOrderbookLevel2ᚕoddsgraphᚋinternalᚋmarketᚐLevelᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_bids(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderbookUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderbookLevel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderbookUpdate_asks(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_asks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Asks, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []market.Level) graphql.Marshaler {
+			return ec.marshalNOrderbookLevel2ᚕoddsgraphᚋinternalᚋmarketᚐLevelᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_asks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderbookUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderbookLevel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderbookUpdate_book(ctx context.Context, field graphql.CollectedField, obj *model.OrderbookUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderbookUpdate_book(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Book, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.Orderbook) graphql.Marshaler {
+			return ec.marshalNOrderbook2oddsgraphᚋgraphᚋmodelᚐOrderbook(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderbookUpdate_book(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderbookUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Orderbook(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrdersUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.OrdersUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdersUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdersUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdersUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _OrdersUpdate_changed(ctx context.Context, field graphql.CollectedField, obj *model.OrdersUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdersUpdate_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Order) graphql.Marshaler {
+			return ec.marshalNOrder2ᚕoddsgraphᚋgraphᚋmodelᚐOrderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdersUpdate_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrdersUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrdersUpdate_closedOrderIds(ctx context.Context, field graphql.CollectedField, obj *model.OrdersUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdersUpdate_closedOrderIds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClosedOrderIds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNID2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdersUpdate_closedOrderIds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdersUpdate", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *model.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3830,6 +4455,116 @@ func (ec *executionContext) fieldContext_PortfolioSummary_freshness(_ context.Co
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Freshness(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PortfolioUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.PortfolioUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PortfolioUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PortfolioUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PortfolioUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _PortfolioUpdate_changed(ctx context.Context, field graphql.CollectedField, obj *model.PortfolioUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PortfolioUpdate_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Position) graphql.Marshaler {
+			return ec.marshalNPosition2ᚕoddsgraphᚋgraphᚋmodelᚐPositionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PortfolioUpdate_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PortfolioUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Position(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PortfolioUpdate_closedPositionIds(ctx context.Context, field graphql.CollectedField, obj *model.PortfolioUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PortfolioUpdate_closedPositionIds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClosedPositionIds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNID2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PortfolioUpdate_closedPositionIds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PortfolioUpdate", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _PortfolioUpdate_summary(ctx context.Context, field graphql.CollectedField, obj *model.PortfolioUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PortfolioUpdate_summary(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Summary, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.PortfolioSummary) graphql.Marshaler {
+			return ec.marshalNPortfolioSummary2oddsgraphᚋgraphᚋmodelᚐPortfolioSummary(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PortfolioUpdate_summary(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PortfolioUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PortfolioSummary(ctx, field)
 		},
 	}
 	return fc, nil
@@ -4602,6 +5337,116 @@ func (ec *executionContext) _PricePoint_volume(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_PricePoint_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PricePoint", field, false, false, errors.New("field of type Decimal does not have child fields"))
+}
+
+func (ec *executionContext) _PriceUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.PriceUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PriceUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _PriceUpdate_token(ctx context.Context, field graphql.CollectedField, obj *model.PriceUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceUpdate_token(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Token(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.Token) graphql.Marshaler {
+			return ec.marshalNToken2oddsgraphᚋgraphᚋmodelᚐToken(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceUpdate_token(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PriceUpdate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Token(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PriceUpdate_price(ctx context.Context, field graphql.CollectedField, obj *model.PriceUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceUpdate_price(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Price, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.TokenPrice) graphql.Marshaler {
+			return ec.marshalNTokenPrice2oddsgraphᚋgraphᚋmodelᚐTokenPrice(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceUpdate_price(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PriceUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TokenPrice(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PriceUpdate_previousPrice(ctx context.Context, field graphql.CollectedField, obj *model.PriceUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceUpdate_previousPrice(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreviousPrice, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PriceUpdate_previousPrice(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PriceUpdate", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -5816,6 +6661,390 @@ func (ec *executionContext) fieldContext_StreamStatus_watchedTokens(_ context.Co
 	return graphql.NewScalarFieldContext("StreamStatus", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Subscription_priceChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_priceChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().PriceChanged(ctx, fc.Args["tokenIds"].([]string), fc.Args["maxPerSecond"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.PriceUpdate) graphql.Marshaler {
+			return ec.marshalNPriceUpdate2oddsgraphᚋgraphᚋmodelᚐPriceUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_priceChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PriceUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_priceChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_orderbookChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_orderbookChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().OrderbookChanged(ctx, fc.Args["tokenId"].(string), fc.Args["depth"].(*int), fc.Args["deltas"].(*bool), fc.Args["maxPerSecond"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.OrderbookUpdate) graphql.Marshaler {
+			return ec.marshalNOrderbookUpdate2oddsgraphᚋgraphᚋmodelᚐOrderbookUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_orderbookChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderbookUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_orderbookChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_marketChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_marketChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().MarketChanged(ctx, fc.Args["marketIds"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.MarketUpdate) graphql.Marshaler {
+			return ec.marshalNMarketUpdate2oddsgraphᚋgraphᚋmodelᚐMarketUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_marketChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MarketUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_marketChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_tradesAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_tradesAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().TradesAdded(ctx, fc.Args["tokenIds"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.TradesUpdate) graphql.Marshaler {
+			return ec.marshalNTradesUpdate2oddsgraphᚋgraphᚋmodelᚐTradesUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_tradesAdded(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TradesUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_tradesAdded_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_portfolioChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_portfolioChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().PortfolioChanged(ctx, fc.Args["address"].(market.Address), fc.Args["basis"].(*market.PriceBasis), fc.Args["maxPerSecond"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.PortfolioUpdate) graphql.Marshaler {
+			return ec.marshalNPortfolioUpdate2oddsgraphᚋgraphᚋmodelᚐPortfolioUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_portfolioChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PortfolioUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_portfolioChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_ordersChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_ordersChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().OrdersChanged(ctx, fc.Args["address"].(market.Address))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.OrdersUpdate) graphql.Marshaler {
+			return ec.marshalNOrdersUpdate2oddsgraphᚋgraphᚋmodelᚐOrdersUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_ordersChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrdersUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_ordersChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_userTradesAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_userTradesAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().UserTradesAdded(ctx, fc.Args["address"].(market.Address))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.TradesUpdate) graphql.Marshaler {
+			return ec.marshalNTradesUpdate2oddsgraphᚋgraphᚋmodelᚐTradesUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_userTradesAdded(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TradesUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_userTradesAdded_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_balanceChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_balanceChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().BalanceChanged(ctx, fc.Args["address"].(market.Address))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.BalanceUpdate) graphql.Marshaler {
+			return ec.marshalNBalanceUpdate2oddsgraphᚋgraphᚋmodelᚐBalanceUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_balanceChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BalanceUpdate(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_balanceChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_streamStatusChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_streamStatusChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().StreamStatusChanged(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.StreamStatus) graphql.Marshaler {
+			return ec.marshalNStreamStatus2oddsgraphᚋgraphᚋmodelᚐStreamStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_streamStatusChanged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StreamStatus(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Token_id(ctx context.Context, field graphql.CollectedField, obj *model.Token) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6896,6 +8125,84 @@ func (ec *executionContext) fieldContext_TradeEdge_node(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _TradesUpdate_reason(ctx context.Context, field graphql.CollectedField, obj *model.TradesUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TradesUpdate_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+			return ec.marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TradesUpdate_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TradesUpdate", field, false, false, errors.New("field of type UpdateReason does not have child fields"))
+}
+
+func (ec *executionContext) _TradesUpdate_trades(ctx context.Context, field graphql.CollectedField, obj *model.TradesUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TradesUpdate_trades(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Trades, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Trade) graphql.Marshaler {
+			return ec.marshalNTrade2ᚕoddsgraphᚋgraphᚋmodelᚐTradeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TradesUpdate_trades(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TradesUpdate",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Trade(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TradesUpdate_gap(ctx context.Context, field graphql.CollectedField, obj *model.TradesUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TradesUpdate_gap(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Gap, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TradesUpdate_gap(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TradesUpdate", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7528,6 +8835,49 @@ func (ec *executionContext) _Balance(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "freshness":
 			out.Values[i] = ec._Balance_freshness(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var balanceUpdateImplementors = []string{"BalanceUpdate"}
+
+func (ec *executionContext) _BalanceUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.BalanceUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, balanceUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BalanceUpdate")
+		case "reason":
+			out.Values[i] = ec._BalanceUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "balance":
+			out.Values[i] = ec._BalanceUpdate_balance(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -8483,6 +9833,54 @@ func (ec *executionContext) _MarketEdge(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var marketUpdateImplementors = []string{"MarketUpdate"}
+
+func (ec *executionContext) _MarketUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.MarketUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, marketUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MarketUpdate")
+		case "reason":
+			out.Values[i] = ec._MarketUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "change":
+			out.Values[i] = ec._MarketUpdate_change(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "market":
+			out.Values[i] = ec._MarketUpdate_market(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var orderImplementors = []string{"Order", "Node"}
 
 func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, obj *model.Order) graphql.Marshaler {
@@ -8884,6 +10282,132 @@ func (ec *executionContext) _OrderbookLevel(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var orderbookUpdateImplementors = []string{"OrderbookUpdate"}
+
+func (ec *executionContext) _OrderbookUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.OrderbookUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderbookUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderbookUpdate")
+		case "kind":
+			out.Values[i] = ec._OrderbookUpdate_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._OrderbookUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "tokenId":
+			out.Values[i] = ec._OrderbookUpdate_tokenId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "token":
+			out.Values[i] = ec._OrderbookUpdate_token(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sequence":
+			out.Values[i] = ec._OrderbookUpdate_sequence(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "previousSequence":
+			out.Values[i] = ec._OrderbookUpdate_previousSequence(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "bids":
+			out.Values[i] = ec._OrderbookUpdate_bids(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "asks":
+			out.Values[i] = ec._OrderbookUpdate_asks(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "book":
+			out.Values[i] = ec._OrderbookUpdate_book(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var ordersUpdateImplementors = []string{"OrdersUpdate"}
+
+func (ec *executionContext) _OrdersUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.OrdersUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, ordersUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrdersUpdate")
+		case "reason":
+			out.Values[i] = ec._OrdersUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changed":
+			out.Values[i] = ec._OrdersUpdate_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "closedOrderIds":
+			out.Values[i] = ec._OrdersUpdate_closedOrderIds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var pageInfoImplementors = []string{"PageInfo"}
 
 func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *model.PageInfo) graphql.Marshaler {
@@ -9059,6 +10583,59 @@ func (ec *executionContext) _PortfolioSummary(ctx context.Context, sel ast.Selec
 			out.Values[i] = ec._PortfolioSummary_freshness(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var portfolioUpdateImplementors = []string{"PortfolioUpdate"}
+
+func (ec *executionContext) _PortfolioUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.PortfolioUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, portfolioUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PortfolioUpdate")
+		case "reason":
+			out.Values[i] = ec._PortfolioUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changed":
+			out.Values[i] = ec._PortfolioUpdate_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "closedPositionIds":
+			out.Values[i] = ec._PortfolioUpdate_closedPositionIds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "summary":
+			out.Values[i] = ec._PortfolioUpdate_summary(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -9499,6 +11076,59 @@ func (ec *executionContext) _PricePoint(ctx context.Context, sel ast.SelectionSe
 			}
 		case "volume":
 			out.Values[i] = ec._PricePoint_volume(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var priceUpdateImplementors = []string{"PriceUpdate"}
+
+func (ec *executionContext) _PriceUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.PriceUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, priceUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PriceUpdate")
+		case "reason":
+			out.Values[i] = ec._PriceUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "token":
+			out.Values[i] = ec._PriceUpdate_token(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "price":
+			out.Values[i] = ec._PriceUpdate_price(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "previousPrice":
+			out.Values[i] = ec._PriceUpdate_previousPrice(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -10114,6 +11744,42 @@ func (ec *executionContext) _StreamStatus(ctx context.Context, sel ast.Selection
 	})
 
 	return out
+}
+
+var subscriptionImplementors = []string{"Subscription"}
+
+func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, subscriptionImplementors)
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: "Subscription",
+	})
+	if len(fields) != 1 {
+		graphql.AddErrorf(ctx, "must subscribe to exactly one stream")
+		return nil
+	}
+
+	switch fields[0].Name {
+	case "priceChanged":
+		return ec._Subscription_priceChanged(ctx, fields[0])
+	case "orderbookChanged":
+		return ec._Subscription_orderbookChanged(ctx, fields[0])
+	case "marketChanged":
+		return ec._Subscription_marketChanged(ctx, fields[0])
+	case "tradesAdded":
+		return ec._Subscription_tradesAdded(ctx, fields[0])
+	case "portfolioChanged":
+		return ec._Subscription_portfolioChanged(ctx, fields[0])
+	case "ordersChanged":
+		return ec._Subscription_ordersChanged(ctx, fields[0])
+	case "userTradesAdded":
+		return ec._Subscription_userTradesAdded(ctx, fields[0])
+	case "balanceChanged":
+		return ec._Subscription_balanceChanged(ctx, fields[0])
+	case "streamStatusChanged":
+		return ec._Subscription_streamStatusChanged(ctx, fields[0])
+	default:
+		panic("unknown field " + strconv.Quote(fields[0].Name))
+	}
 }
 
 var tokenImplementors = []string{"Token", "Node"}
@@ -10872,6 +12538,54 @@ func (ec *executionContext) _TradeEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var tradesUpdateImplementors = []string{"TradesUpdate"}
+
+func (ec *executionContext) _TradesUpdate(ctx context.Context, sel ast.SelectionSet, obj *model.TradesUpdate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, tradesUpdateImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TradesUpdate")
+		case "reason":
+			out.Values[i] = ec._TradesUpdate_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "trades":
+			out.Values[i] = ec._TradesUpdate_trades(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "gap":
+			out.Values[i] = ec._TradesUpdate_gap(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var userImplementors = []string{"User", "Node"}
 
 func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj *model.User) graphql.Marshaler {
@@ -11231,6 +12945,24 @@ func (ec *executionContext) marshalNAddress2oddsgraphᚋinternalᚋmarketᚐAddr
 	return res
 }
 
+func (ec *executionContext) marshalNBalance2oddsgraphᚋgraphᚋmodelᚐBalance(ctx context.Context, sel ast.SelectionSet, v model.Balance) graphql.Marshaler {
+	return ec._Balance(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNBalanceUpdate2oddsgraphᚋgraphᚋmodelᚐBalanceUpdate(ctx context.Context, sel ast.SelectionSet, v model.BalanceUpdate) graphql.Marshaler {
+	return ec._BalanceUpdate(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNBookUpdateKind2oddsgraphᚋgraphᚋmodelᚐBookUpdateKind(ctx context.Context, v any) (model.BookUpdateKind, error) {
+	var res model.BookUpdateKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNBookUpdateKind2oddsgraphᚋgraphᚋmodelᚐBookUpdateKind(ctx context.Context, sel ast.SelectionSet, v model.BookUpdateKind) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNCandle2oddsgraphᚋinternalᚋmarketᚐCandle(ctx context.Context, sel ast.SelectionSet, v market.Candle) graphql.Marshaler {
 	return ec._Candle(ctx, sel, &v)
 }
@@ -11435,6 +13167,10 @@ func (ec *executionContext) marshalNMarketStatus2oddsgraphᚋinternalᚋmarket�
 	return res
 }
 
+func (ec *executionContext) marshalNMarketUpdate2oddsgraphᚋgraphᚋmodelᚐMarketUpdate(ctx context.Context, sel ast.SelectionSet, v model.MarketUpdate) graphql.Marshaler {
+	return ec._MarketUpdate(ctx, sel, &v)
+}
+
 func (ec *executionContext) marshalNNode2ᚕoddsgraphᚋgraphᚋmodelᚐNode(ctx context.Context, sel ast.SelectionSet, v []model.Node) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -11519,6 +13255,10 @@ func (ec *executionContext) marshalNOrderStatus2oddsgraphᚋinternalᚋmarketᚐ
 	return res
 }
 
+func (ec *executionContext) marshalNOrderbook2oddsgraphᚋgraphᚋmodelᚐOrderbook(ctx context.Context, sel ast.SelectionSet, v model.Orderbook) graphql.Marshaler {
+	return ec._Orderbook(ctx, sel, &v)
+}
+
 func (ec *executionContext) marshalNOrderbookLevel2oddsgraphᚋinternalᚋmarketᚐLevel(ctx context.Context, sel ast.SelectionSet, v market.Level) graphql.Marshaler {
 	return ec._OrderbookLevel(ctx, sel, &v)
 }
@@ -11537,6 +13277,14 @@ func (ec *executionContext) marshalNOrderbookLevel2ᚕoddsgraphᚋinternalᚋmar
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNOrderbookUpdate2oddsgraphᚋgraphᚋmodelᚐOrderbookUpdate(ctx context.Context, sel ast.SelectionSet, v model.OrderbookUpdate) graphql.Marshaler {
+	return ec._OrderbookUpdate(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOrdersUpdate2oddsgraphᚋgraphᚋmodelᚐOrdersUpdate(ctx context.Context, sel ast.SelectionSet, v model.OrdersUpdate) graphql.Marshaler {
+	return ec._OrdersUpdate(ctx, sel, &v)
 }
 
 func (ec *executionContext) unmarshalNOutcomeKind2oddsgraphᚋinternalᚋmarketᚐOutcomeKind(ctx context.Context, v any) (market.OutcomeKind, error) {
@@ -11558,6 +13306,14 @@ func (ec *executionContext) marshalNOutcomeKind2oddsgraphᚋinternalᚋmarketᚐ
 
 func (ec *executionContext) marshalNPageInfo2oddsgraphᚋgraphᚋmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v model.PageInfo) graphql.Marshaler {
 	return ec._PageInfo(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNPortfolioSummary2oddsgraphᚋgraphᚋmodelᚐPortfolioSummary(ctx context.Context, sel ast.SelectionSet, v model.PortfolioSummary) graphql.Marshaler {
+	return ec._PortfolioSummary(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNPortfolioUpdate2oddsgraphᚋgraphᚋmodelᚐPortfolioUpdate(ctx context.Context, sel ast.SelectionSet, v model.PortfolioUpdate) graphql.Marshaler {
+	return ec._PortfolioUpdate(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNPosition2oddsgraphᚋgraphᚋmodelᚐPosition(ctx context.Context, sel ast.SelectionSet, v model.Position) graphql.Marshaler {
@@ -11637,6 +13393,10 @@ func (ec *executionContext) marshalNPricePoint2ᚕoddsgraphᚋinternalᚋmarket�
 	return ret
 }
 
+func (ec *executionContext) marshalNPriceUpdate2oddsgraphᚋgraphᚋmodelᚐPriceUpdate(ctx context.Context, sel ast.SelectionSet, v model.PriceUpdate) graphql.Marshaler {
+	return ec._PriceUpdate(ctx, sel, &v)
+}
+
 func (ec *executionContext) marshalNServiceStatus2oddsgraphᚋgraphᚋmodelᚐServiceStatus(ctx context.Context, sel ast.SelectionSet, v model.ServiceStatus) graphql.Marshaler {
 	return ec._ServiceStatus(ctx, sel, &v)
 }
@@ -11673,6 +13433,10 @@ func (ec *executionContext) marshalNToken2ᚕoddsgraphᚋgraphᚋmodelᚐToken�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNTokenPrice2oddsgraphᚋgraphᚋmodelᚐTokenPrice(ctx context.Context, sel ast.SelectionSet, v model.TokenPrice) graphql.Marshaler {
+	return ec._TokenPrice(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNTrade2oddsgraphᚋgraphᚋmodelᚐTrade(ctx context.Context, sel ast.SelectionSet, v model.Trade) graphql.Marshaler {
@@ -11713,6 +13477,20 @@ func (ec *executionContext) marshalNTradeEdge2ᚕoddsgraphᚋgraphᚋmodelᚐTra
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNTradesUpdate2oddsgraphᚋgraphᚋmodelᚐTradesUpdate(ctx context.Context, sel ast.SelectionSet, v model.TradesUpdate) graphql.Marshaler {
+	return ec._TradesUpdate(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx context.Context, v any) (model.UpdateReason, error) {
+	var res model.UpdateReason
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx context.Context, sel ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) marshalOBalance2ᚖoddsgraphᚋgraphᚋmodelᚐBalance(ctx context.Context, sel ast.SelectionSet, v *model.Balance) graphql.Marshaler {
@@ -11870,6 +13648,25 @@ func (ec *executionContext) marshalOMarket2ᚖoddsgraphᚋgraphᚋmodelᚐMarket
 		return graphql.Null
 	}
 	return ec._Market(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOMarketChange2ᚖoddsgraphᚋgraphᚋmodelᚐMarketChange(ctx context.Context, v any) (*model.MarketChange, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := model.MarketChange(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOMarketChange2ᚖoddsgraphᚋgraphᚋmodelᚐMarketChange(ctx context.Context, sel ast.SelectionSet, v *model.MarketChange) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) marshalOMarketConnection2ᚖoddsgraphᚋgraphᚋmodelᚐMarketConnection(ctx context.Context, sel ast.SelectionSet, v *model.MarketConnection) graphql.Marshaler {

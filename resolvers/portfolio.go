@@ -167,7 +167,7 @@ func later(aUnknown, bUnknown bool) int {
 // valueAll prices positions by one set of prices: within a response a token has one price. A valuation is nil where no
 // price is known. A price that could not be read is an error, so that nothing is summed over a part.
 func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]*market.Valuation, error) {
-	valuations, errs := valueEach(set, positions, held, basis)
+	_, valuations, errs := quoteEach(set, positions, held, basis)
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -176,10 +176,11 @@ func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, 
 	return valuations, nil
 }
 
-// valueEach prices positions like valueAll, with an error for each. What can be asked for at once is.
-func valueEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]*market.Valuation, []error) {
+// quoteEach prices positions like valueAll, with what each was priced by and an error for each. What can be asked for at
+// once is.
+func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) (quotes []market.Quotes, valuations []*market.Valuation, errs []error) {
 	n := len(positions)
-	quotes, errs := make([]market.Quotes, n), make([]error, n)
+	quotes, errs = make([]market.Quotes, n), make([]error, n)
 	pricesWanted := basis == "" || basis == market.BasisVenue || basis == market.BasisLast
 	if pricesWanted {
 		set.Prices.Prefetch(statedTokens(positions))
@@ -201,13 +202,13 @@ func valueEach(set *loaders.Set, positions []*market.Position, held market.Meta,
 	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
 		fill(set.Spreads, positions, quotes, errs, settled, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
 	}
-	out := make([]*market.Valuation, n)
+	valuations = make([]*market.Valuation, n)
 	for i, p := range positions {
 		if errs[i] == nil {
-			out[i] = market.Value(p, held, &quotes[i], basis)
+			valuations[i] = market.Value(p, held, &quotes[i], basis)
 		}
 	}
-	return out, errs
+	return quotes, valuations, errs
 }
 
 // statedTokens returns the tokens that the venue names with the positions.
@@ -288,7 +289,11 @@ func (r *Resolver) positionMarket(ctx context.Context, p *model.Position) (*mode
 }
 
 func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model.Token, error) {
-	return tokenOf(ctx, holdingOf(p.Position))
+	t, err := tokenOf(ctx, holdingOf(p.Position))
+	if t != nil {
+		t.Shown = p.Shown
+	}
+	return t, err
 }
 
 func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {

@@ -6,7 +6,9 @@ import (
 	"context"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
 )
 
 // Resolver is the root of all resolvers. It holds no data; every response reads through its own loaders.
@@ -15,6 +17,11 @@ type Resolver struct {
 	Status func(ctx context.Context) model.ServiceStatus
 	// Clock says what day it is, for default ranges.
 	Clock market.Clock
+	// Feed is the live state that subscriptions follow, Sources what they read beside it.
+	Feed    *feed.Feed
+	Sources loaders.Sources
+	// Scope tells apart the callers that follow one account.
+	Scope func(ctx context.Context, a market.Address) string
 }
 
 func (r *Resolver) queryServiceStatus(ctx context.Context) (model.ServiceStatus, error) {

@@ -125,6 +125,42 @@ func (r *queryResolver) ServiceStatus(ctx context.Context) (model.ServiceStatus,
 	return r.queryServiceStatus(ctx)
 }
 
+func (r *subscriptionResolver) PriceChanged(ctx context.Context, tokenIds []string, maxPerSecond *int) (<-chan model.PriceUpdate, error) {
+	return r.subscriptionPriceChanged(ctx, tokenIds, maxPerSecond)
+}
+
+func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error) {
+	return r.subscriptionOrderbookChanged(ctx, tokenID, depth, deltas, maxPerSecond)
+}
+
+func (r *subscriptionResolver) MarketChanged(ctx context.Context, marketIds []string) (<-chan model.MarketUpdate, error) {
+	return r.subscriptionMarketChanged(ctx, marketIds)
+}
+
+func (r *subscriptionResolver) TradesAdded(ctx context.Context, tokenIds []string) (<-chan model.TradesUpdate, error) {
+	return r.subscriptionTradesAdded(ctx, tokenIds)
+}
+
+func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, address market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
+	return r.subscriptionPortfolioChanged(ctx, address, basis, maxPerSecond)
+}
+
+func (r *subscriptionResolver) OrdersChanged(ctx context.Context, address market.Address) (<-chan model.OrdersUpdate, error) {
+	return r.subscriptionOrdersChanged(ctx, address)
+}
+
+func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, address market.Address) (<-chan model.TradesUpdate, error) {
+	return r.subscriptionUserTradesAdded(ctx, address)
+}
+
+func (r *subscriptionResolver) BalanceChanged(ctx context.Context, address market.Address) (<-chan model.BalanceUpdate, error) {
+	return r.subscriptionBalanceChanged(ctx, address)
+}
+
+func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error) {
+	return r.subscriptionStreamStatusChanged(ctx)
+}
+
 func (r *tokenResolver) Outcome(ctx context.Context, obj *model.Token) (*string, error) {
 	return r.tokenOutcome(ctx, obj)
 }
@@ -213,6 +249,8 @@ func (r *Resolver) Position() graph.PositionResolver { return &positionResolver{
 
 func (r *Resolver) Query() graph.QueryResolver { return &queryResolver{r} }
 
+func (r *Resolver) Subscription() graph.SubscriptionResolver { return &subscriptionResolver{r} }
+
 func (r *Resolver) Token() graph.TokenResolver { return &tokenResolver{r} }
 
 func (r *Resolver) Trade() graph.TradeResolver { return &tradeResolver{r} }
@@ -227,6 +265,7 @@ type (
 	portfolioSummaryResolver struct{ *Resolver }
 	positionResolver         struct{ *Resolver }
 	queryResolver            struct{ *Resolver }
+	subscriptionResolver     struct{ *Resolver }
 	tokenResolver            struct{ *Resolver }
 	tradeResolver            struct{ *Resolver }
 	userResolver             struct{ *Resolver }

@@ -134,6 +134,8 @@ type Token struct {
 	// In is that market where the token was met in it; nil otherwise. Meta is its age.
 	In   *market.Market
 	Meta market.Meta
+	// Shown are values that the token was met with in an event; nil otherwise.
+	Shown *Shown
 }
 
 // IsNode marks Token as a Node.

@@ -11,6 +11,14 @@ import (
 	"time"
 )
 
+// Change of a wallet's balance.
+type BalanceUpdate struct {
+	// Why the event was sent.
+	Reason UpdateReason `json:"reason"`
+	// The balance now.
+	Balance Balance `json:"balance"`
+}
+
 // Page of history records.
 type HistoryConnection struct {
 	// Records with their cursors.
@@ -65,6 +73,16 @@ type MarketSearchFilter struct {
 	EndsAfter *time.Time `json:"endsAfter,omitempty"`
 }
 
+// Change of a market.
+type MarketUpdate struct {
+	// Why the event was sent.
+	Reason UpdateReason `json:"reason"`
+	// What has changed; null on `INITIAL`, `RESYNC` and `FRESHNESS`.
+	Change *MarketChange `json:"change,omitempty"`
+	// The market now.
+	Market Market `json:"market"`
+}
+
 // Page of orders.
 type OrderConnection struct {
 	// Orders with their cursors.
@@ -85,6 +103,16 @@ type OrderEdge struct {
 	Node Order `json:"node"`
 }
 
+// Change of a wallet's active orders. `INITIAL` and `RESYNC` carry every open order.
+type OrdersUpdate struct {
+	// Why the event was sent.
+	Reason UpdateReason `json:"reason"`
+	// Orders that are new or have changed.
+	Changed []Order `json:"changed"`
+	// Global ids of the orders that are no longer open since the event before: filled, cancelled, expired or rejected.
+	ClosedOrderIds []string `json:"closedOrderIds"`
+}
+
 // Relay page information. Paging is forward only: `first` and `after`.
 type PageInfo struct {
 	// True when another page follows, even if this page is shorter than `first`.
@@ -95,6 +123,18 @@ type PageInfo struct {
 	StartCursor *string `json:"startCursor,omitempty"`
 	// Cursor to pass as `after` for the next page; null when there is neither an edge nor a next page.
 	EndCursor *string `json:"endCursor,omitempty"`
+}
+
+// Change of a wallet's positions or of what they are worth. All values of an event come from one set of prices.
+type PortfolioUpdate struct {
+	// Why the event was sent.
+	Reason UpdateReason `json:"reason"`
+	// Positions that are new or whose size, cost or value has changed; all of them on `INITIAL` and `RESYNC`.
+	Changed []Position `json:"changed"`
+	// Global ids of the positions that are gone since the event before.
+	ClosedPositionIds []string `json:"closedPositionIds"`
+	// Sums over all positions.
+	Summary PortfolioSummary `json:"summary"`
 }
 
 // Page of positions.
@@ -167,6 +207,74 @@ type TradeEdge struct {
 	Cursor string `json:"cursor"`
 	// The trade itself.
 	Node Trade `json:"node"`
+}
+
+// Trades that were added, oldest first. `INITIAL` carries the latest ones that are known, at most 50 and possibly none.
+type TradesUpdate struct {
+	// Why the event was sent.
+	Reason UpdateReason `json:"reason"`
+	// The added trades.
+	Trades []Trade `json:"trades"`
+	// True if trades may be missing before these.
+	Gap bool `json:"gap"`
+}
+
+// How to apply an order book event.
+type BookUpdateKind string
+
+const (
+	// Replaces the client's book.
+	BookUpdateKindSnapshot BookUpdateKind = "SNAPSHOT"
+	// Sets the size of each listed level; size 0 removes it.
+	BookUpdateKindDelta BookUpdateKind = "DELTA"
+)
+
+var AllBookUpdateKind = []BookUpdateKind{
+	BookUpdateKindSnapshot,
+	BookUpdateKindDelta,
+}
+
+func (e BookUpdateKind) IsValid() bool {
+	switch e {
+	case BookUpdateKindSnapshot, BookUpdateKindDelta:
+		return true
+	}
+	return false
+}
+
+func (e BookUpdateKind) String() string {
+	return string(e)
+}
+
+func (e *BookUpdateKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = BookUpdateKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid BookUpdateKind", str)
+	}
+	return nil
+}
+
+func (e BookUpdateKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *BookUpdateKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e BookUpdateKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }
 
 // Order of a list of positions. Values that are not known come last.
@@ -295,6 +403,70 @@ func (e *StreamState) UnmarshalJSON(b []byte) error {
 }
 
 func (e StreamState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Why an event was sent.
+type UpdateReason string
+
+const (
+	// State at the time of the subscription.
+	UpdateReasonInitial UpdateReason = "INITIAL"
+	// Something has changed.
+	UpdateReasonChange UpdateReason = "CHANGE"
+	// State after a gap; it replaces what was sent before.
+	UpdateReasonResync UpdateReason = "RESYNC"
+	// Value unchanged, `freshness.stale` changed.
+	UpdateReasonFreshness UpdateReason = "FRESHNESS"
+)
+
+var AllUpdateReason = []UpdateReason{
+	UpdateReasonInitial,
+	UpdateReasonChange,
+	UpdateReasonResync,
+	UpdateReasonFreshness,
+}
+
+func (e UpdateReason) IsValid() bool {
+	switch e {
+	case UpdateReasonInitial, UpdateReasonChange, UpdateReasonResync, UpdateReasonFreshness:
+		return true
+	}
+	return false
+}
+
+func (e UpdateReason) String() string {
+	return string(e)
+}
+
+func (e *UpdateReason) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = UpdateReason(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid UpdateReason", str)
+	}
+	return nil
+}
+
+func (e UpdateReason) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *UpdateReason) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e UpdateReason) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

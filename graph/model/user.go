@@ -57,6 +57,11 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
+	// Valued is the position's valuation by the basis ValuedBy where it was met with one in an event.
+	Valued   *market.Valuation
+	ValuedBy market.PriceBasis
+	// Shown are values of the token that the event carries; nil otherwise.
+	Shown *Shown
 }
 
 // IsNode marks Position as a Node.

@@ -42,14 +42,20 @@ func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(market.BookQuery{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes the streamed values of a token stale, after a gap in a channel.
-func (c *Cache) StreamStale(channel market.Channel, tokenID string) {
-	switch channel {
+// StreamStale makes what was streamed of a topic stale, after a gap in it.
+func (c *Cache) StreamStale(t market.Topic) {
+	switch t.Channel {
 	case market.ChannelPrices:
-		c.prices.cutOff(tokenID)
-		c.spreads.cutOff(tokenID)
+		c.prices.cutOff(t.ID)
+		c.spreads.cutOff(t.ID)
 	case market.ChannelOrderbook:
-		c.books.cutOff(market.BookQuery{TokenID: tokenID})
+		c.books.cutOff(market.BookQuery{TokenID: t.ID})
+	case market.ChannelUser:
+		if key, ok := keyOfTopic(t); ok {
+			c.balances.cutOff(key)
+			c.positions.cutOff(key)
+			c.orders.cutOff(key)
+		}
 	}
 }
 
@@ -64,15 +70,32 @@ func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	return hex.EncodeToString(caller[:])
 }
 
-// StreamUser forgets what was read of an account that has changed, as its reader sees it.
-func (c *Cache) StreamUser(t market.Topic) {
-	key := userKey{address: market.Address(t.ID)}
-	if n, err := hex.Decode(key.caller[:], []byte(t.Scope)); err != nil || n != len(key.caller) {
+// StreamAccount stores an account as its reader sees it, which stays fresh as long as its session lasts. Orders and
+// positions that are nil and a nil balance are not known and leave what was read before.
+func (c *Cache) StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+	key, ok := keyOfTopic(t)
+	if !ok {
 		return
 	}
-	c.balances.forget(key)
-	c.positions.forget(key)
-	c.orders.forget(key)
+	if b != nil {
+		c.balances.stream(key, b, s, m)
+	}
+	if positions != nil {
+		c.positions.stream(key, &positions, s, m)
+	}
+	if orders != nil {
+		c.orders.stream(key, &orders, s, m)
+	}
+}
+
+// keyOfTopic returns the key of the account that a topic is about, as the topic's reader sees it.
+func keyOfTopic(t market.Topic) (userKey, bool) {
+	key := userKey{address: market.Address(t.ID)}
+	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
+		return key, false
+	}
+	_, err := hex.Decode(key.caller[:], []byte(t.Scope))
+	return key, err == nil
 }
 
 // stream stores a streamed value unless a newer one is known; at the same age the stream wins.
@@ -83,7 +106,7 @@ func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market
 	e.read.Handle = market.NewStreamHandle(session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.entries.Peek(slot); ok && s.older(value, old.read.Value) {
+	if old, ok := s.entries.Peek(slot); ok && s.older != nil && s.older(value, old.read.Value) {
 		return
 	}
 	s.absent.Remove(slot)

@@ -144,13 +144,13 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	if len(refresh) > 0 {
 		s.refresh(ctx, refresh)
 	}
-	s.tell(keys, out)
+	s.tell(ctx, keys, out)
 	return missing
 }
 
 // tell says which of the keys that were asked for exist.
-func (s *store[K, T]) tell(keys []K, results []market.Result[market.Read[*T]]) {
-	if s.asked == nil {
+func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
+	if s.asked == nil || !market.Demands(ctx) {
 		return
 	}
 	exist := make([]K, 0, len(keys))
@@ -167,7 +167,7 @@ func (s *store[K, T]) tell(keys []K, results []market.Result[market.Read[*T]]) {
 // Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	out := s.fetch(ctx, keys)
-	s.tell(keys, out)
+	s.tell(ctx, keys, out)
 	return out
 }
 
@@ -308,7 +308,7 @@ func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
 			e.read.Handle.Bump()
 			return e.read
 		}
-		if old.session != nil && s.older(value, old.read.Value) {
+		if old.session != nil && s.older != nil && s.older(value, old.read.Value) {
 			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
 			e.read.Value, e.read.AsOf = old.read.Value, old.read.AsOf
 		}

@@ -78,7 +78,7 @@ func (d *demand) asked(tokenIDs []string) {
 func (d *demand) open(id string) {
 	var watches []*Watch
 	for _, c := range [...]market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
-		if w := d.feed.Accompany(market.Topic{Channel: c, ID: id}); w != nil {
+		if w := d.feed.keep(market.Topic{Channel: c, ID: id}); w != nil {
 			watches = append(watches, w)
 		}
 	}

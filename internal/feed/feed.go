@@ -26,12 +26,13 @@ type Sink interface {
 	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
 	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
-	// StreamStale makes the streamed values of a token stale, after a gap in a channel.
-	StreamStale(c market.Channel, tokenID string)
+	// StreamStale makes what was streamed of a topic stale, after a gap in it.
+	StreamStale(t market.Topic)
 	// StreamMarket tells that a market has changed, so that what was read of it is to be read again.
 	StreamMarket(marketID string)
-	// StreamUser tells that an account has changed as its reader sees it.
-	StreamUser(t market.Topic)
+	// StreamAccount stores an account as its reader sees it, fresh until its session ends. Parts may be nil where they are
+	// not known.
+	StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
 // Config is how the feed behaves. The zero value of a field takes its default.
@@ -133,9 +134,8 @@ func (f *Feed) Close() {
 	}
 }
 
-// Watch follows a topic until the watch is closed. c is the identity of a user topic. An error means that there is no
-// room for another topic.
-func (f *Feed) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
+// watch follows a topic for a reader, or for nobody where r is nil.
+func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -154,23 +154,30 @@ func (f *Feed) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
 		t = newTopic(f, key)
 		f.topics[key] = t
 	}
-	return t.join(), nil
+	return t.join(r), nil
 }
 
-// Accompany watches a topic beside another one of the same token, so that queries for either find it live. It returns nil
-// where more than half of the room is taken already.
-func (f *Feed) Accompany(key market.Topic) *Watch {
+// keep watches a topic for nobody, to have it live for queries. It returns nil where more than half of the room is taken.
+func (f *Feed) keep(key market.Topic) *Watch {
 	f.mu.Lock()
 	roomy := len(f.topics) < f.cfg.Topics/2
 	f.mu.Unlock()
 	if !roomy {
 		return nil
 	}
-	w, err := f.Watch(key, nil)
+	w, err := f.watch(key, nil, nil)
 	if err != nil {
 		return nil
 	}
 	return w
+}
+
+// Accompany keeps a topic live for queries beside what the reader watches, as long as there is ample room. It does not
+// report changes.
+func (r *Reader) Accompany(key market.Topic) {
+	if w := r.feed.keep(key); w != nil {
+		r.watches[w] = struct{}{}
+	}
 }
 
 // Asked tells that queries have asked for tokens, which exist. Tokens that are asked for again and again are watched.

@@ -47,14 +47,14 @@ func newTopic(f *Feed, key market.Topic) *topic {
 	return &topic{feed: f, key: key, watches: make(map[*Watch]struct{})}
 }
 
-func (t *topic) join() *Watch {
+func (t *topic) join(r *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.linger != nil {
 		t.linger.Stop()
 		t.linger = nil
 	}
-	w := &Watch{topic: t, signal: make(chan struct{}, 1)}
+	w := &Watch{topic: t, reader: r}
 	t.watches[w] = struct{}{}
 	if t.state.Known {
 		w.notify()
@@ -155,7 +155,7 @@ func (t *topic) stale() {
 		t.waiter.Stop()
 	}
 	if t.state.Known {
-		t.feed.cfg.Sink.StreamStale(t.key.Channel, t.key.ID)
+		t.feed.cfg.Sink.StreamStale(t.key)
 	}
 }
 
@@ -407,7 +407,9 @@ func (t *topic) deliver() {
 	case market.ChannelOrderbook:
 		sink.StreamBook(t.session, s.Book, s.Meta)
 	case market.ChannelUser:
-		sink.StreamUser(t.key)
+		if a := s.Account; a != nil {
+			sink.StreamAccount(t.session, t.key, a.Orders, a.Positions, a.Balance, s.Meta)
+		}
 	}
 	t.publish()
 }

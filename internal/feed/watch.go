@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"sync"
+
 	"oddsgraph/internal/market"
 )
 
@@ -41,10 +43,77 @@ type Items struct {
 	Gap bool
 }
 
-// Watch follows a topic. Its methods are for one reader.
+// Reader is one subscriber: the watches that it reads together and what has changed of them. Its methods are for one
+// goroutine.
+type Reader struct {
+	feed   *Feed
+	signal chan struct{}
+
+	watches map[*Watch]struct{}
+	// mu protects changed. Topics' locks may be held when it is taken.
+	mu      sync.Mutex
+	changed []*Watch
+}
+
+// NewReader returns a reader without watches. Close it.
+func (f *Feed) NewReader() *Reader {
+	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
+}
+
+// Watch follows a topic until the watch or the reader is closed. c is the identity of a user topic. An error means that
+// there is no room for another topic. A topic whose state is known is reported as changed at once.
+func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
+	w, err := r.feed.watch(key, c, r)
+	if err == nil {
+		r.watches[w] = struct{}{}
+	}
+	return w, err
+}
+
+// Changed is signalled when watches have changed; Take says which.
+func (r *Reader) Changed() <-chan struct{} { return r.signal }
+
+// Take returns the watches that have changed since it was last called, each once.
+func (r *Reader) Take() []*Watch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := r.changed
+	r.changed = nil
+	for _, w := range changed {
+		w.marked = false
+	}
+	return changed
+}
+
+// Close closes the watches.
+func (r *Reader) Close() {
+	for w := range r.watches {
+		w.Close()
+	}
+	clear(r.watches)
+}
+
+// mark notes that a watch has changed.
+func (r *Reader) mark(w *Watch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w.marked {
+		r.feed.counts.conflated.Add(1)
+		return
+	}
+	w.marked = true
+	r.changed = append(r.changed, w)
+	select {
+	case r.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Watch follows a topic for a reader, or for nobody, just to keep it live.
 type Watch struct {
 	topic  *topic
-	signal chan struct{}
+	reader *Reader // nil where nobody reads
+	marked bool    // the reader's lock protects it
 
 	// The topic's lock protects the rest.
 	items  Items
@@ -52,8 +121,8 @@ type Watch struct {
 	closed bool
 }
 
-// Changed is signalled after every change; several changes may fall into one signal.
-func (w *Watch) Changed() <-chan struct{} { return w.signal }
+// Topic returns the topic that is watched.
+func (w *Watch) Topic() market.Topic { return w.topic.key }
 
 // State returns the present state. err is why the watch has ended; nothing follows then.
 func (w *Watch) State() (s State, err error) {
@@ -73,12 +142,10 @@ func (w *Watch) Take() (s State, items Items, err error) {
 // Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing.
 func (w *Watch) Close() { w.topic.leave(w) }
 
-// notify signals the watch. The topic's lock is held.
+// notify tells the reader. The topic's lock is held.
 func (w *Watch) notify() {
-	select {
-	case w.signal <- struct{}{}:
-	default:
-		w.topic.feed.counts.conflated.Add(1)
+	if w.reader != nil {
+		w.reader.mark(w)
 	}
 }
 
@@ -93,7 +160,7 @@ func (w *Watch) fail(err error) {
 
 // queue adds items, or ends the watch where there is no more room. The topic's lock is held.
 func (w *Watch) queue(limit int, add Items) {
-	if w.err != nil {
+	if w.err != nil || w.reader == nil {
 		return
 	}
 	if len(w.items.Trades)+len(w.items.Changes)+len(add.Trades)+len(add.Changes) > limit {

@@ -40,6 +40,16 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 	return c, ok
 }
 
+type quietKey struct{}
+
+// WithoutDemand returns a context whose reads do not count as a client's demand for live values.
+func WithoutDemand(ctx context.Context) context.Context {
+	return context.WithValue(ctx, quietKey{}, true)
+}
+
+// Demands reports whether the reads of ctx count as a client's demand for live values.
+func Demands(ctx context.Context) bool { return ctx.Value(quietKey{}) == nil }
+
 // Endpoint is a way of asking the venue: one of its REST endpoints, and what it is asked by.
 type Endpoint uint8
 
@@ -59,3 +69,6 @@ const (
 	EndpointTrades
 	EndpointHistory
 )
+
+// User tells that the endpoint serves the data of one account, as the holder of its credentials sees it.
+func (e Endpoint) User() bool { return e >= EndpointBalance }

@@ -34,7 +34,8 @@ func ParseAddress(s string) (Address, error) {
 // Credentials are what a caller proves to the venue who it is with. They are immutable, live in memory only, and print
 // as a fixed text whatever verb or logger is used.
 type Credentials struct {
-	wire    string
+	// wire is a pointer because fmt prints what lies in an unexported field of a struct without asking its methods.
+	wire    *string
 	address Address
 }
 
@@ -70,7 +71,8 @@ func ParseCredentials(b []byte) (*Credentials, error) {
 	if err != nil {
 		return nil, Errorf(CodeBadUserInput, form)
 	}
-	c.wire = string(wire)
+	text := string(wire)
+	c.wire = &text
 	return c, nil
 }
 
@@ -108,7 +110,7 @@ func flatObject(b []byte) (map[string]string, error) {
 
 // Wire returns the JSON object that is sent to the venue. Only the venue client may call it, and the text must not reach
 // a log, an error or a key.
-func (c *Credentials) Wire() string { return c.wire }
+func (c *Credentials) Wire() string { return *c.wire }
 
 // Address returns the account that the credentials name; ok is false when they name none.
 func (c *Credentials) Address() (a Address, ok bool) { return c.address, c.address != "" }
@@ -116,19 +118,19 @@ func (c *Credentials) Address() (a Address, ok bool) { return c.address, c.addre
 const redacted = "[credentials]"
 
 // String returns a fixed text.
-func (c *Credentials) String() string { return redacted }
+func (Credentials) String() string { return redacted }
 
 // GoString returns a fixed text.
-func (c *Credentials) GoString() string { return redacted }
+func (Credentials) GoString() string { return redacted }
 
 // Format writes a fixed text whatever the verb is.
-func (c *Credentials) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
+func (Credentials) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
 
 // MarshalJSON writes a fixed text.
-func (c *Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+func (Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
 // LogValue returns a fixed text.
-func (c *Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 type credentialsKey struct{}
 

@@ -15,11 +15,12 @@ const (
 	MaxDecimalExponent = 64
 )
 
-// exact adds and multiplies without rounding (precision 0); quotient is IEEE 754 decimal128's precision and rounding.
+// exact adds and multiplies without rounding (precision 0); quotient is IEEE 754 decimal128's precision and rounding; wide
+// has room for every digit that can come up, for operations that want a precision.
 var (
 	exact    = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
 	quotient = apd.Context{Precision: 34, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
-	rounding = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
+	wide     = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
 )
 
 // Decimal is an exact base-10 number. It keeps the digits it was read with, trailing zeros included; sums, differences
@@ -46,13 +47,7 @@ func ParseDecimal(s string) (Decimal, error) {
 	if _, _, err := r.d.SetString(s); err != nil {
 		return Decimal{}, fmt.Errorf("%w: %q", ErrDecimal, s)
 	}
-	if r.d.IsZero() {
-		r.d.Negative = false
-		if r.d.Exponent > 0 {
-			r.d.Exponent = 0
-		}
-	}
-	return r, nil
+	return r.tidy(), nil
 }
 
 // checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent, which is more than
@@ -114,25 +109,25 @@ func MustDecimal(s string) Decimal {
 func NewDecimal(coefficient int64, exponent int32) Decimal {
 	var r Decimal
 	r.d.SetFinite(coefficient, exponent)
-	return r
+	return r.tidy()
 }
 
 // Add returns d + e, exactly.
 func (d Decimal) Add(e Decimal) (r Decimal) {
 	mustExact(exact.Add(&r.d, &d.d, &e.d))
-	return r.unsigned()
+	return r.tidy()
 }
 
 // Sub returns d − e, exactly.
 func (d Decimal) Sub(e Decimal) (r Decimal) {
 	mustExact(exact.Sub(&r.d, &d.d, &e.d))
-	return r.unsigned()
+	return r.tidy()
 }
 
 // Mul returns d × e, exactly.
 func (d Decimal) Mul(e Decimal) (r Decimal) {
 	mustExact(exact.Mul(&r.d, &d.d, &e.d))
-	return r.unsigned()
+	return r.tidy()
 }
 
 // Quo returns d / e to 34 significant digits, rounded half-even, without trailing zeros. ok is false when e is 0.
@@ -146,12 +141,29 @@ func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
+// QuoRound returns d / e rounded half-even to at most places decimals, in one step, without trailing zeros. ok is false
+// when e is 0.
+func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
+	if e.IsZero() {
+		return Decimal{}, false
+	}
+	d.d.Exponent += places
+	mustExact(wide.QuoInteger(&r.d, &d.d, &e.d))
+	rest := d.Sub(r.Mul(e)).Abs() // Quo and then Round would take what is close to a half for a half
+	switch half := rest.Add(rest).Cmp(e.Abs()); {
+	case half > 0, half == 0 && r.d.Coeff.Bit(0) == 1:
+		r = r.Add(NewDecimal(int64(d.Sign()*e.Sign()), 0))
+	}
+	r.d.Exponent -= places
+	return r.Reduce(), true
+}
+
 // Round returns d rounded half-even to at most places decimals, without trailing zeros.
 func (d Decimal) Round(places int32) (r Decimal) {
 	if d.d.Exponent >= -places {
 		return d.Reduce()
 	}
-	mustExact(rounding.Quantize(&r.d, &d.d, -places))
+	mustExact(wide.Quantize(&r.d, &d.d, -places))
 	return r.Reduce()
 }
 
@@ -159,25 +171,25 @@ func (d Decimal) Round(places int32) (r Decimal) {
 // values of the venue keep the venue's digits.
 func (d Decimal) Reduce() (r Decimal) {
 	if d.d.Exponent >= 0 {
-		return d.unsigned()
+		return d.tidy()
 	}
 	r.d.Reduce(&d.d)
 	if r.d.Exponent > 0 {
-		mustExact(rounding.Quantize(&r.d, &r.d, 0))
+		mustExact(wide.Quantize(&r.d, &r.d, 0))
 	}
-	return r.unsigned()
+	return r.tidy()
 }
 
 // Neg returns −d.
 func (d Decimal) Neg() (r Decimal) {
 	r.d.Neg(&d.d)
-	return r.unsigned()
+	return r.tidy()
 }
 
 // Abs returns the absolute value of d.
 func (d Decimal) Abs() (r Decimal) {
 	r.d.Abs(&d.d)
-	return r
+	return r.tidy()
 }
 
 // Cmp returns -1, 0 or 1 as d is less than, equal to or greater than e.
@@ -200,8 +212,8 @@ func (d Decimal) String() string {
 
 // MarshalJSON writes the number as a JSON string, as the graph does.
 func (d Decimal) MarshalJSON() ([]byte, error) {
-	var buf [48]byte
-	return append(d.Append(append(buf[:0:0], '"')), '"'), nil
+	b := append(make([]byte, 0, 48), '"')
+	return append(d.Append(b), '"'), nil
 }
 
 // UnmarshalJSON reads a JSON number, or a JSON string that holds one, by its literal.
@@ -213,10 +225,11 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// unsigned turns -0, which apd knows and nobody expects, into 0.
-func (d Decimal) unsigned() Decimal {
-	if d.d.Negative && d.d.IsZero() {
+// tidy turns zeros that apd knows and nobody expects, -0 and 0 × 10², into 0. It keeps the zeros of 0.00.
+func (d Decimal) tidy() Decimal {
+	if d.d.IsZero() {
 		d.d.Negative = false
+		d.d.Exponent = min(d.d.Exponent, 0)
 	}
 	return d
 }

@@ -10,6 +10,9 @@ type Fill struct {
 	Slippage *Decimal
 	// Complete is false when the book holds less than was asked for.
 	Complete bool
+
+	// best is the price of the first level taken.
+	best Decimal
 }
 
 // FillSize trades size shares against the book: a buyer takes asks, a seller hits bids, best first.
@@ -20,6 +23,9 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 		if left.Sign() <= 0 {
 			break
 		}
+		if l.Size.Sign() <= 0 {
+			continue
+		}
 		take := l.Size
 		if take.Cmp(left) > 0 {
 			take = left
@@ -28,7 +34,7 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 		left = left.Sub(take)
 	}
 	f.Complete = left.Sign() <= 0
-	return f.finish(b, side)
+	return f.finish()
 }
 
 // FillAmount trades until amount is paid by a buyer or received by a seller. The size taken from the last level is the
@@ -41,6 +47,9 @@ func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 			break
 		}
 		take, cost := l.Size, l.Size.Mul(l.Price)
+		if cost.Sign() <= 0 {
+			continue // what costs nothing brings the amount no nearer
+		}
 		if cost.Cmp(left) > 0 {
 			take, _ = left.Quo(l.Price) // cost > left > 0, so the price is not 0
 			cost = left
@@ -49,7 +58,7 @@ func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 		left = left.Sub(cost)
 	}
 	f.Complete = left.Sign() <= 0
-	return f.finish(b, side)
+	return f.finish()
 }
 
 func against(b *Book, side OrderSide) []Level {
@@ -60,19 +69,33 @@ func against(b *Book, side OrderSide) []Level {
 }
 
 func (f *Fill) take(size, cost, price Decimal) {
+	if f.WorstPrice == nil {
+		f.best = price
+	}
 	f.FilledSize = f.FilledSize.Add(size)
 	f.Cost = f.Cost.Add(cost)
 	f.WorstPrice = &price
 }
 
-func (f Fill) finish(b *Book, side OrderSide) Fill {
-	f.FilledSize, f.Cost = f.FilledSize.Reduce(), f.Cost.Reduce()
-	average, ok := f.Cost.Quo(f.FilledSize)
-	if !ok {
-		f.WorstPrice = nil
+// finish computes what follows from the sums. An average lies between the best and the worst price, though the size that
+// it divides by was rounded.
+func (f Fill) finish() Fill {
+	if f.WorstPrice == nil {
 		return f
 	}
-	slippage := average.Sub(against(b, side)[0].Price).Abs().Reduce()
+	f.FilledSize, f.Cost = f.FilledSize.Reduce(), f.Cost.Reduce()
+	average, _ := f.Cost.Quo(f.FilledSize)
+	low, high := f.best, *f.WorstPrice
+	if low.Cmp(high) > 0 {
+		low, high = high, low
+	}
+	switch {
+	case average.Cmp(low) < 0:
+		average = low.Reduce()
+	case average.Cmp(high) > 0:
+		average = high.Reduce()
+	}
+	slippage := average.Sub(f.best).Abs().Reduce()
 	f.AveragePrice, f.Slippage = &average, &slippage
 	return f
 }

@@ -102,8 +102,11 @@ func (r *Recorder) Record(h *Handle) {
 	r.handles[h] = struct{}{}
 }
 
-// Handles returns the distinct handles recorded so far, in no order.
+// Handles returns the distinct handles recorded so far, in no order. A nil Recorder has none.
 func (r *Recorder) Handles() []*Handle {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([]*Handle, 0, len(r.handles))

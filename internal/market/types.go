@@ -103,6 +103,7 @@ type Market struct {
 
 // Outcome is one side of a market and the token that is traded for it.
 type Outcome struct {
+	// TokenID is empty where the venue does not name the token.
 	TokenID, Label string
 	// Price is the venue's figure in the market's own answer; nil where it gave none.
 	Price *Decimal
@@ -121,7 +122,7 @@ type Resolution struct {
 // OutcomeByToken returns the outcome that is traded as tokenID, or nil.
 func (m *Market) OutcomeByToken(tokenID string) *Outcome {
 	for i := range m.Outcomes {
-		if m.Outcomes[i].TokenID == tokenID {
+		if tokenID != "" && m.Outcomes[i].TokenID == tokenID {
 			return &m.Outcomes[i]
 		}
 	}
@@ -167,7 +168,7 @@ func (m *Market) Won(o *Outcome) *bool {
 		return nil
 	}
 	if w := m.Winner(); w != nil {
-		won := w.TokenID == o.TokenID
+		won := w.TokenID == o.TokenID && strings.EqualFold(w.Label, o.Label) // a token may be unnamed, a label repeated
 		return &won
 	}
 	return nil
@@ -315,4 +316,56 @@ func (e *Event) Include(m *Market) {
 		}
 		e.Volume = &sum
 	}
+}
+
+// BookSideDelta returns what turns one side of a book into another, best first: levels that are new or have another size,
+// and with size 0 those that are gone. Both sides are sorted best first.
+func BookSideDelta(from, to []Level, side OrderSide) []Level {
+	delta := []Level{}
+	for i, j := 0, 0; i < len(from) || j < len(to); {
+		order := 0
+		switch {
+		case i == len(from):
+			order = 1
+		case j == len(to):
+			order = -1
+		default:
+			if order = from[i].Price.Cmp(to[j].Price); side == SideBuy {
+				order = -order
+			}
+		}
+		switch {
+		case order < 0:
+			delta = append(delta, Level{Price: from[i].Price})
+			i++
+		case order > 0:
+			delta = append(delta, to[j])
+			j++
+		default:
+			if from[i].Size.Cmp(to[j].Size) != 0 {
+				delta = append(delta, to[j])
+			}
+			i++
+			j++
+		}
+	}
+	return delta
+}
+
+// With returns the market after a change that the stream has told of it.
+func (m *Market) With(c MarketChange) *Market {
+	next := *m
+	if c.Status != "" {
+		next.Status, next.StatusRaw = c.Status, c.StatusRaw
+	}
+	if c.Kind == "RESOLVED" && m.Status != StatusResolved {
+		next.Status, next.StatusRaw = StatusResolved, string(StatusResolved)
+		next.Resolution = &Resolution{Outcome: c.Outcome}
+		next.Outcomes = append([]Outcome(nil), m.Outcomes...)
+		for i := range next.Outcomes {
+			won := next.Outcomes[i].TokenID == c.WinningTokenID || c.WinningTokenID == "" && strings.EqualFold(next.Outcomes[i].Label, c.Outcome)
+			next.Outcomes[i].Winner = &won
+		}
+	}
+	return &next
 }

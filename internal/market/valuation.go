@@ -84,8 +84,7 @@ func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation
 	}
 	pnl := v.Value.Sub(*cost).Reduce()
 	v.UnrealizedPnl = &pnl
-	if percent, ok := pnl.Mul(NewDecimal(100, 0)).Quo(*cost); ok {
-		percent = percent.Round(6)
+	if percent, ok := pnl.Mul(NewDecimal(100, 0)).QuoRound(*cost, 6); ok {
 		v.UnrealizedPnlPercent = &percent
 	}
 	return v

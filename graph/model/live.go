@@ -1,0 +1,66 @@
+package model
+
+import "oddsgraph/internal/market"
+
+// MarketChange is what has changed in a market.
+type MarketChange string
+
+// The changes of a market.
+const (
+	MarketCreated  MarketChange = "CREATED"
+	MarketStatus   MarketChange = "STATUS"
+	MarketMetadata MarketChange = "METADATA"
+	MarketTickSize MarketChange = "TICK_SIZE"
+	MarketResolved MarketChange = "RESOLVED"
+	MarketUnknown  MarketChange = "UNKNOWN"
+)
+
+// ParseMarketChange maps the stream's word; what is not known is UNKNOWN.
+func ParseMarketChange(kind string) MarketChange {
+	switch c := MarketChange(kind); c {
+	case MarketCreated, MarketStatus, MarketMetadata, MarketTickSize, MarketResolved:
+		return c
+	default:
+		return MarketUnknown
+	}
+}
+
+// Shown are values of a token that an event carries, so that its nested fields show them and nothing newer.
+type Shown struct {
+	Price  *TokenPrice
+	Spread *Spread
+	Book   *Orderbook
+}
+
+// PriceUpdate is a change of a token's price.
+type PriceUpdate struct {
+	Reason        UpdateReason
+	Price         TokenPrice
+	PreviousPrice *market.Decimal
+	Spread        *Spread
+}
+
+// Token returns the token with the event's price.
+func (u PriceUpdate) Token() Token {
+	return Token{TokenID: u.Price.Quote.TokenID, Shown: &Shown{Price: &u.Price, Spread: u.Spread}}
+}
+
+// OrderbookUpdate is a change of a book.
+type OrderbookUpdate struct {
+	Kind             BookUpdateKind
+	Reason           UpdateReason
+	Book             Orderbook
+	PreviousSequence *string
+	Bids, Asks       []market.Level
+}
+
+// TokenID returns the token's id.
+func (u OrderbookUpdate) TokenID() string { return u.Book.Book.TokenID }
+
+// Token returns the token with the event's book.
+func (u OrderbookUpdate) Token() Token {
+	return Token{TokenID: u.Book.Book.TokenID, Shown: &Shown{Book: &u.Book}}
+}
+
+// Sequence returns an opaque mark of the book's state.
+func (u OrderbookUpdate) Sequence() *string { return u.Book.Sequence() }

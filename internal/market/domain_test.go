@@ -1,0 +1,335 @@
+package market
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func levels(s string) []Level {
+	var out []Level
+	for _, l := range strings.Fields(s) {
+		price, size, _ := strings.Cut(l, "x")
+		out = append(out, Level{Price: MustDecimal(price), Size: MustDecimal(size)})
+	}
+	return out
+}
+
+func show(d *Decimal) string {
+	if d == nil {
+		return "-"
+	}
+	return d.String()
+}
+
+func (f Fill) show() string {
+	return fmt.Sprintf("%s for %s, average %s, worst %s, slippage %s, complete %v",
+		f.FilledSize, f.Cost, show(f.AveragePrice), show(f.WorstPrice), show(f.Slippage), f.Complete)
+}
+
+func TestFillByHand(t *testing.T) {
+	b := &Book{Bids: levels("0.60x100 0.55x100 0.50x50"), Asks: levels("0.62x100 0.65x200 0.70x10")}
+	for _, tt := range []struct {
+		name string
+		got  Fill
+		want string
+	}{
+		{"within the best ask", FillSize(b, SideBuy, MustDecimal("50")), "50 for 31, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"exactly the best ask", FillSize(b, SideBuy, MustDecimal("100.0")), "100 for 62, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"two asks", FillSize(b, SideBuy, MustDecimal("150")), "150 for 94.5, average 0.63, worst 0.65, slippage 0.01, complete true"},
+		{"more than the asks", FillSize(b, SideBuy, MustDecimal("1000")), "310 for 199, average 0.6419354838709677419354838709677419, worst 0.7, slippage 0.0219354838709677419354838709677419, complete false"},
+		{"all of the bids", FillSize(b, SideSell, MustDecimal("250")), "250 for 140, average 0.56, worst 0.5, slippage 0.04, complete true"},
+		{"two bids", FillSize(b, SideSell, MustDecimal("200")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
+		{"spend little", FillAmount(b, SideBuy, MustDecimal("31")), "50 for 31, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"spend what does not divide", FillAmount(b, SideBuy, MustDecimal("0.1")), "0.1612903225806451612903225806451613 for 0.1, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"spend two levels", FillAmount(b, SideBuy, MustDecimal("94.5")), "150 for 94.5, average 0.63, worst 0.65, slippage 0.01, complete true"},
+		{"spend exactly a level", FillAmount(b, SideBuy, MustDecimal("62")), "100 for 62, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"spend too much", FillAmount(b, SideBuy, MustDecimal("200")), "310 for 199, average 0.6419354838709677419354838709677419, worst 0.7, slippage 0.0219354838709677419354838709677419, complete false"},
+		{"receive", FillAmount(b, SideSell, MustDecimal("115")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
+		{"empty book", FillSize(&Book{}, SideBuy, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
+		{"empty book, amount", FillAmount(&Book{}, SideSell, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
+		{"levels without a size", FillSize(&Book{Asks: levels("0.1x0 0.2x5 0.3x0 0.9x0")}, SideBuy, MustDecimal("9")), "5 for 1, average 0.2, worst 0.2, slippage 0, complete false"},
+		{"levels without a price", FillAmount(&Book{Bids: levels("0.5x10 0x1000")}, SideSell, MustDecimal("9")), "10 for 5, average 0.5, worst 0.5, slippage 0, complete false"},
+	} {
+		if got := strings.ReplaceAll(tt.got.show(), "0.70", "0.7"); strings.ReplaceAll(strings.ReplaceAll(got, "0.50", "0.5"), "0.60", "0.6") != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func randomBook(r *rand.Rand) *Book {
+	b := &Book{}
+	price := 1 + r.IntN(400)
+	for range r.IntN(6) {
+		b.Bids = append(b.Bids, Level{NewDecimal(int64(price), -3), NewDecimal(1+r.Int64N(1e6), -int32(r.IntN(4)))})
+		price += 1 + r.IntN(20)
+	}
+	slices.Reverse(b.Bids)
+	for range r.IntN(6) {
+		b.Asks = append(b.Asks, Level{NewDecimal(int64(price), -3), NewDecimal(1+r.Int64N(1e6), -int32(r.IntN(4)))})
+		price += 1 + r.IntN(20)
+	}
+	return b
+}
+
+// The fill of a size and of an amount against the same walk in big.Rat.
+func TestFillProperties(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	// 34 digits of one division may be missing from the size.
+	tolerance, _ := new(big.Rat).SetString("1e-24")
+	for range 3000 {
+		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
+		book := against(b, side)
+		for _, byAmount := range []bool{false, true} {
+			got, left := FillSize(b, side, wanted), rat(t, wanted)
+			if byAmount {
+				got = FillAmount(b, side, wanted)
+			}
+			size, cost, worst := new(big.Rat), new(big.Rat), -1
+			for i, l := range book {
+				if left.Sign() == 0 {
+					break
+				}
+				s := rat(t, l.Size)
+				worth := s
+				if byAmount {
+					worth = new(big.Rat).Mul(s, rat(t, l.Price))
+				}
+				if worth.Cmp(left) > 0 {
+					s = new(big.Rat).Quo(new(big.Rat).Mul(s, left), worth)
+					worth = left
+				}
+				left = new(big.Rat).Sub(left, worth)
+				size.Add(size, s)
+				cost.Add(cost, new(big.Rat).Mul(s, rat(t, l.Price)))
+				worst = i
+			}
+			fail := func(what string) {
+				t.Helper()
+				t.Fatalf("%s: %s of %s against %v gives %s", what, side, wanted, book, got.show())
+			}
+			if got.Complete != (left.Sign() == 0) {
+				fail("complete")
+			}
+			if rat(t, got.Cost).Cmp(cost) != 0 {
+				fail("cost")
+			}
+			if byAmount && got.Complete && got.Cost.Cmp(wanted) != 0 {
+				fail("the amount")
+			}
+			if diff := new(big.Rat).Sub(rat(t, got.FilledSize), size); diff.Abs(diff).Cmp(tolerance) > 0 || !byAmount && diff.Sign() != 0 {
+				fail("size")
+			}
+			if worst < 0 {
+				if got.AveragePrice != nil || got.WorstPrice != nil || got.Slippage != nil {
+					fail("nothing fills")
+				}
+				continue
+			}
+			best, last, average := book[0].Price, book[worst].Price, *got.AveragePrice
+			if got.WorstPrice.Cmp(last) != 0 {
+				fail("worst price")
+			}
+			if side == SideBuy && (average.Cmp(best) < 0 || average.Cmp(last) > 0) || side == SideSell && (average.Cmp(best) > 0 || average.Cmp(last) < 0) {
+				fail("the average lies outside of best and worst")
+			}
+			if diff := new(big.Rat).Sub(rat(t, average), new(big.Rat).Quo(cost, size)); diff.Abs(diff).Cmp(tolerance) > 0 {
+				fail("average")
+			}
+			if got.Slippage.Sign() < 0 || got.Slippage.Cmp(average.Sub(best).Abs()) != 0 {
+				fail("slippage")
+			}
+		}
+	}
+}
+
+func TestCandles(t *testing.T) {
+	at := func(s string) time.Time {
+		t.Helper()
+		v, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	point := func(when, price, volume string) PricePoint {
+		p := PricePoint{Timestamp: at(when), Price: MustDecimal(price)}
+		if volume != "" {
+			p.Volume = ptr(MustDecimal(volume))
+		}
+		return p
+	}
+	points := []PricePoint{
+		point("2024-02-25T23:59:59.9Z", "0.5", ""), // a Sunday
+		point("2024-02-26T00:00:00Z", "0.50", "10"),
+		point("2024-02-26T00:04:59Z", "0.40", ""),
+		point("2024-02-26T00:05:00Z", "0.45", ""),
+		point("2024-02-26T01:00:00+01:00", "0.60", "0.5"), // midnight UTC once more, as a venue may write it
+		point("2024-03-03T23:59:59Z", "0.55", "1"),
+		point("2024-03-04T00:00:00Z", "0.10", ""),
+	}
+	volumes := []*Decimal{points[1].Volume, points[4].Volume}
+	for interval, want := range map[CandleInterval]string{
+		CandleFiveMinutes: "02-25T23:55 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.50/0.40/0.40 10, 02-26T00:05 0.45/0.45/0.45/0.45 -, 02-26T00:00 0.60/0.60/0.60/0.60 0.5, 03-03T23:55 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
+		CandleHour:        "02-25T23:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.60 10.5, 03-03T23:00 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
+		CandleDay:         "02-25T00:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.60 10.5, 03-03T00:00 0.55/0.55/0.55/0.55 1, 03-04T00:00 0.10/0.10/0.10/0.10 -",
+		CandleWeek:        "02-19T00:00 0.5/0.5/0.5/0.5 -, 02-26T00:00 0.50/0.60/0.40/0.55 11.5, 03-04T00:00 0.10/0.10/0.10/0.10 -",
+	} {
+		var got []string
+		for _, c := range Candles(points, interval) {
+			got = append(got, fmt.Sprintf("%s %s/%s/%s/%s %s", c.Start.Format("01-02T15:04"), c.Open, c.High, c.Low, c.Close, show(c.Volume)))
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s:\n got %s\nwant %s", interval, s, want)
+		}
+	}
+	if volumes[0].String() != "10" || volumes[1].String() != "0.5" {
+		t.Errorf("the points' volumes became %s and %s", volumes[0], volumes[1])
+	}
+	if c := Candles(nil, CandleDay); len(c) != 0 {
+		t.Errorf("candles of nothing: %v", c)
+	}
+}
+
+func TestBookCoversAndCut(t *testing.T) {
+	book := func(bids, asks, depth int) *Book {
+		return &Book{TokenID: "t", Bids: make([]Level, bids), Asks: make([]Level, asks), Depth: depth, Seq: 3}
+	}
+	for _, tt := range []struct {
+		book  *Book
+		depth int
+		want  bool
+	}{
+		{book(20, 20, 20), 1, true}, {book(20, 20, 20), 20, true}, {book(20, 20, 20), 21, false},
+		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // one side may go on
+		{book(19, 19, 20), 200, true}, {book(0, 0, 20), 200, true}, {book(25, 19, 20), 50, false},
+		{book(0, 0, 0), 1, false}, // nobody knows what was asked for
+	} {
+		if got := tt.book.Covers(tt.depth); got != tt.want {
+			t.Errorf("%d bids and %d asks of depth %d cover %d: %v", len(tt.book.Bids), len(tt.book.Asks), tt.book.Depth, tt.depth, got)
+		}
+	}
+	b := book(5, 3, 20)
+	if b.Cut(5) != b || b.Cut(50) != b {
+		t.Error("a book that is short enough is copied")
+	}
+	c := b.Cut(4)
+	if c == b || len(c.Bids) != 4 || len(c.Asks) != 3 || c.Depth != 4 || c.Seq != 3 || c.TokenID != "t" || len(b.Bids) != 5 || b.Depth != 20 {
+		t.Errorf("cut to 4: %+v of %+v", c, b)
+	}
+	if c.Covers(5) {
+		t.Error("a cut book covers what was cut off")
+	}
+	_ = append(c.Bids, Level{Price: MustDecimal("1")})
+	if b.Bids[4].Price.Sign() != 0 {
+		t.Error("appending to a cut book writes into the whole one")
+	}
+	for depth, want := range map[int]int{-1: 20, 1: 20, 20: 20, 21: 50, 50: 50, 51: 200, 200: 200, 999: MaxBookDepth} {
+		if got := BookDepthStep(depth); got != want {
+			t.Errorf("the step of %d is %d; want %d", depth, got, want)
+		}
+	}
+}
+
+func TestMidpoint(t *testing.T) {
+	for _, tt := range []struct {
+		bids, asks, want string
+	}{{"0.60x1 0.1x1", "0.65x1", "0.625"}, {"0.60x1", "0.62x1", "0.61"}, {"", "0.62x1", "-"}, {"0.60x1", "", "-"}} {
+		b := &Book{Bids: levels(tt.bids), Asks: levels(tt.asks)}
+		s := &Spread{}
+		if len(b.Bids) > 0 {
+			s.BestBid = &b.Bids[0].Price
+		}
+		if len(b.Asks) > 0 {
+			s.BestAsk = &b.Asks[0].Price
+		}
+		if show(b.Midpoint()) != tt.want || show(s.Midpoint()) != tt.want {
+			t.Errorf("%s | %s: %s and %s", tt.bids, tt.asks, show(b.Midpoint()), show(s.Midpoint()))
+		}
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	m := &Market{Outcomes: []Outcome{{TokenID: "1", Label: "Yes"}, {TokenID: "2", Label: "No"}, {Label: "Maybe"}, {TokenID: "4", Label: "NO"}}}
+	if m.OutcomeByToken("2") != &m.Outcomes[1] || m.OutcomeByToken("3") != nil || m.OutcomeByToken("") != nil {
+		t.Error("by token")
+	}
+	if m.OutcomeByLabel("YES") != &m.Outcomes[0] || m.OutcomeByLabel("no") != nil || m.OutcomeByLabel("up") != nil {
+		t.Error("by label")
+	}
+}
+
+func TestWinner(t *testing.T) {
+	yes, no := true, false
+	market := func(status Status, resolution string, flags ...*bool) *Market {
+		m := &Market{Status: status}
+		for i, f := range flags {
+			m.Outcomes = append(m.Outcomes, Outcome{TokenID: fmt.Sprint(i), Label: []string{"Up", "Down", "Flat"}[i], Winner: f})
+		}
+		if resolution != "" {
+			m.Resolution = &Resolution{Outcome: resolution}
+		}
+		return m
+	}
+	unnamed := market(StatusResolved, "down", nil, nil, nil)
+	for i := range unnamed.Outcomes {
+		unnamed.Outcomes[i].TokenID = ""
+	}
+	for name, tt := range map[string]struct {
+		m      *Market
+		winner string
+		prices string
+	}{
+		"open":                       {market(StatusOpen, "", nil, nil), "-", "- -"},
+		"open with a resolution":     {market(StatusOpen, "Up", nil, nil), "-", "- -"},
+		"resolved, by flags":         {market(StatusResolved, "", &no, &yes), "Down", "0 1"},
+		"resolved, one flag":         {market(StatusResolved, "", &yes, nil, nil), "Up", "1 0 0"},
+		"resolved, only losers":      {market(StatusResolved, "", &no, nil), "-", "0 -"},
+		"resolved, by label":         {market(StatusResolved, "uP", nil, nil), "Up", "1 0"},
+		"resolved, unknown label":    {market(StatusResolved, "Sideways", nil, nil), "-", "- -"},
+		"resolved, no winner named":  {market(StatusResolved, "", nil, nil), "-", "- -"},
+		"resolved, unnamed tokens":   {unnamed, "Down", "0 1 0"},
+		"closed with a flag already": {market(StatusClosed, "", &yes, &no), "Up", "- -"},
+		"cancelled":                  {market(StatusCancelled, "Up", nil, nil), "-", "- -"},
+	} {
+		winner := "-"
+		if w := tt.m.Winner(); w != nil {
+			winner = w.Label
+		}
+		var prices []string
+		for i := range tt.m.Outcomes {
+			o := tt.m.Outcomes[i] // a copy, as readers may hold one
+			price := tt.m.SettlementPrice(&o)
+			prices = append(prices, show(price))
+			if won := tt.m.Won(&o); price != nil && (won == nil || *won != (price.Sign() > 0)) {
+				t.Errorf("%s: %s won %v at %s", name, o.Label, won, price)
+			}
+		}
+		if got := strings.Join(prices, " "); winner != tt.winner || got != tt.prices {
+			t.Errorf("%s: winner %s, prices %s; want %s, %s", name, winner, got, tt.winner, tt.prices)
+		}
+		if tt.m.Won(nil) != nil || tt.m.SettlementPrice(nil) != nil {
+			t.Errorf("%s: no outcome won", name)
+		}
+	}
+}
+
+func TestEventInclude(t *testing.T) {
+	day := func(d int) time.Time { return time.Date(2024, 1, d, 0, 0, 0, 0, time.UTC) }
+	first := &Market{MarketID: "1", StartsAt: day(3), EndsAt: day(5), Volume: ptr(MustDecimal("1.50"))}
+	var e Event
+	e.Include(&Market{MarketID: "0"})
+	if !e.StartsAt.IsZero() || !e.EndsAt.IsZero() || e.Volume != nil {
+		t.Errorf("of nothing: %+v", e)
+	}
+	e.Include(first)
+	e.Include(&Market{MarketID: "2", StartsAt: day(2), EndsAt: day(4), Volume: ptr(MustDecimal("2.5"))})
+	e.Include(&Market{MarketID: "3", EndsAt: day(9)})
+	if len(e.Markets) != 4 || !e.StartsAt.Equal(day(2)) || !e.EndsAt.Equal(day(9)) || e.Volume.String() != "4.00" || first.Volume.String() != "1.50" {
+		t.Errorf("%+v, volume %s", e, e.Volume)
+	}
+}

@@ -1,0 +1,307 @@
+package market
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestEnums(t *testing.T) {
+	for _, tt := range []struct{ got, want any }{
+		{ParseSide("BUY"), SideBuy}, {ParseSide("buy"), SideBuy}, {ParseSide("Sell"), SideSell},
+		{ParseSide(""), SideUnknown}, {ParseSide("BUYS"), SideUnknown}, {ParseSide("UNKNOWN"), SideUnknown}, {ParseSide(" BUY"), SideUnknown},
+		{ParseOrderStatus("live"), OrderOpen}, {ParseOrderStatus("Open"), OrderOpen}, {ParseOrderStatus("canceled"), OrderCancelled},
+		{ParseOrderStatus("CANCELLED"), OrderCancelled}, {ParseOrderStatus("partially_filled"), OrderPartiallyFilled},
+		{ParseOrderStatus("filled"), OrderFilled}, {ParseOrderStatus("expired"), OrderExpired}, {ParseOrderStatus("rejected"), OrderRejected},
+		{ParseOrderStatus("paused"), OrderUnknown}, {ParseOrderStatus(""), OrderUnknown},
+		{KindOfOutcome("yes"), OutcomeYes}, {KindOfOutcome("No"), OutcomeNo}, {KindOfOutcome("Up"), OutcomeOther}, {KindOfOutcome(""), OutcomeOther},
+		{ParseStatus("active"), StatusOpen}, {ParseStatus("open"), StatusOpen}, {ParseStatus("Canceled"), StatusCancelled},
+		{ParseStatus("cancelled"), StatusCancelled}, {ParseStatus("upcoming"), StatusUpcoming}, {ParseStatus("closed"), StatusClosed},
+		{ParseStatus("disputed"), StatusDisputed}, {ParseStatus("resolved"), StatusResolved}, {ParseStatus("halted"), StatusUnknown}, {ParseStatus(""), StatusUnknown},
+		{ParseHistoryKind("trade"), HistoryTrade}, {ParseHistoryKind("Deposit"), HistoryDeposit}, {ParseHistoryKind("withdrawal"), HistoryWithdrawal},
+		{ParseHistoryKind("split"), HistorySplit}, {ParseHistoryKind("merge"), HistoryMerge}, {ParseHistoryKind("redeem"), HistoryRedeem},
+		{ParseHistoryKind("fee"), HistoryFee}, {ParseHistoryKind("reward"), HistoryReward}, {ParseHistoryKind("transfer"), HistoryTransfer},
+		{ParseHistoryKind("airdrop"), HistoryUnknown}, {ParseHistoryKind(""), HistoryUnknown},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %v; want %v", tt.got, tt.want)
+		}
+	}
+}
+
+func TestDate(t *testing.T) {
+	for s, days := range map[string]Date{"1970-01-01": 0, "1970-01-02": 1, "1969-12-31": -1, "2024-02-29": 19782, "2100-03-01": 47541} {
+		d, err := ParseDate(s)
+		if err != nil || d != days || d.String() != s {
+			t.Errorf("%s is %d (%s), %v; want %d", s, d, d, err, days)
+		}
+		if start := d.Start(); start.Location() != time.UTC || DateOf(start) != d || DateOf(start.Add(-time.Nanosecond)) != d-1 || DateOf(start.Add(24*time.Hour-1)) != d {
+			t.Errorf("%s begins at %s", s, start)
+		}
+	}
+	east := time.FixedZone("east", 14*3600)
+	if d := DateOf(time.Date(2024, 3, 1, 5, 0, 0, 0, east)); d.String() != "2024-02-29" {
+		t.Errorf("the UTC day is %s", d)
+	}
+	for _, s := range []string{"", "2024-2-1", "2023-02-29", "2024-01-01T00:00:00Z", "01-01-2024", "2024-01-01 ", "20240101"} {
+		if d, err := ParseDate(s); err == nil {
+			t.Errorf("%q is %s", s, d)
+		}
+	}
+}
+
+func TestParseAddress(t *testing.T) {
+	const lower = "0x52908400098527886e0f7030069857d2e4169ee7"
+	for _, s := range []string{lower, "0X52908400098527886E0F7030069857D2E4169EE7", "0x52908400098527886E0F7030069857D2E4169EE7"} {
+		if a, err := ParseAddress(s); err != nil || a != lower {
+			t.Errorf("%s is %s, %v", s, a, err)
+		}
+	}
+	for _, s := range []string{"", "0x", lower[2:], lower + "0", lower[:41], lower[:41] + "g", lower[:41] + "G", lower[:41] + "/", lower[:41] + ":", lower[:41] + "`", lower[:41] + "@", lower[:41] + "\x10", "1x" + lower[2:], lower[:40] + "é", " " + lower[1:]} {
+		if a, err := ParseAddress(s); CodeOf(err) != CodeBadUserInput || a != "" {
+			t.Errorf("%q is %q, %v", s, a, err)
+		}
+	}
+}
+
+func TestCheckID(t *testing.T) {
+	for _, id := range []string{"1", "tok-1_ä", strings.Repeat("x", MaxIDLength), "a b", "<a>", "a&b=c", "..", "%2f"} {
+		if err := CheckID(id); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"", strings.Repeat("x", MaxIDLength+1), "a,b", ",", "a/b", "/", "a\x00", "a\n", "\x1f", "a\x7f"} {
+		if CodeOf(CheckID(id)) != CodeBadUserInput {
+			t.Errorf("%q is accepted", id)
+		}
+	}
+}
+
+const secretText = "s3cr3t-zzz"
+
+func TestParseCredentials(t *testing.T) {
+	parse := func(s string) *Credentials {
+		t.Helper()
+		c, err := ParseCredentials([]byte(s))
+		if err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+		return c
+	}
+	for in, wire := range map[string]string{
+		`{"apiKey":"k","secret":"s","passphrase":"p"}`:                          `{"apiKey":"k","passphrase":"p","secret":"s"}`,
+		` { "passphrase" : "p", "secret":"s","apiKey":"k" } `:                   `{"apiKey":"k","passphrase":"p","secret":"s"}`,
+		`{"key":"k","secret":"s"}`:                                              `{"apiKey":"k","secret":"s"}`,
+		`{"key":"k2","apiKey":"k"}`:                                             `{"apiKey":"k","key":"k2"}`,
+		`{"apiKey":"k","nonce":"7"}`:                                            `{"apiKey":"k","nonce":"7"}`,
+		`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`: `{"apiKey":"k"}`,
+	} {
+		if c := parse(in); c.Wire() != wire {
+			t.Errorf("%s is sent as %s; want %s", in, c.Wire(), wire)
+		}
+	}
+	if a, ok := parse(`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`).Address(); !ok || a != "0x52908400098527886e0f7030069857d2e4169ee7" {
+		t.Errorf("the address is %q, %v", a, ok)
+	}
+	if a, ok := parse(`{"apiKey":"k"}`).Address(); ok || a != "" {
+		t.Errorf("an address %q from nowhere", a)
+	}
+	pad := strings.Repeat("x", MaxCredentialsLength-len(`{"apiKey":""}`))
+	parse(`{"apiKey":"` + pad + `"}`)
+
+	for name, in := range map[string]string{
+		"too long":        `{"apiKey":"x` + pad + `"}`,
+		"empty":           ``,
+		"null":            `null`,
+		"string":          `"` + secretText + `"`,
+		"array":           `["` + secretText + `"]`,
+		"nested object":   `{"apiKey":"` + secretText + `","a":{"b":"c"}}`,
+		"nested array":    `{"apiKey":"` + secretText + `","a":["b"]}`,
+		"number":          `{"apiKey":"` + secretText + `","a":1}`,
+		"null value":      `{"apiKey":"` + secretText + `","a":null}`,
+		"repeated":        `{"apiKey":"a","apiKey":"` + secretText + `"}`,
+		"repeated secret": `{"apiKey":"a","secret":"` + secretText + `","secret":"b"}`,
+		"no key":          `{"secret":"` + secretText + `"}`,
+		"empty key":       `{"apiKey":"","key":"` + secretText + `"}`,
+		"bad address":     `{"apiKey":"a","address":"` + secretText + `"}`,
+		"empty address":   `{"apiKey":"a","address":""}`,
+		"more than one":   `{"apiKey":"` + secretText + `"}{}`,
+		"trailing":        `{"apiKey":"` + secretText + `"} x`,
+		"cut":             `{"apiKey":"` + secretText + `"`,
+		"cut value":       `{"apiKey":"` + secretText,
+		"cut key":         `{"apiKey`,
+		"no value":        `{"apiKey"}`,
+	} {
+		c, err := ParseCredentials([]byte(in))
+		if c != nil || CodeOf(err) != CodeBadUserInput {
+			t.Errorf("%s: %v, %v", name, c, err)
+		} else if strings.Contains(err.Error(), secretText) {
+			t.Errorf("%s: the error quotes the input: %v", name, err)
+		}
+	}
+}
+
+// Whoever prints credentials, by whichever way and in whatever they lie, prints no secret.
+func TestCredentialsDoNotPrint(t *testing.T) {
+	c, err := ParseCredentials([]byte(`{"apiKey":"` + secretText + `k","secret":"` + secretText + `","passphrase":"` + secretText + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type inside struct{ C *Credentials }
+	type hidden struct{ c *Credentials }
+	type hiddenValue struct{ c Credentials }
+	values := []any{c, *c, inside{c}, &inside{c}, hidden{c}, &hidden{c}, hiddenValue{*c}, &hiddenValue{*c}, []*Credentials{c}, []Credentials{*c},
+		map[string]*Credentials{"c": c}, map[string]any{"c": *c}, WithCredentials(t.Context(), c)}
+	var printed []string
+	for _, v := range values {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%T", "%o", "%p", "%c", "%U", "%e", "% x", "%10s", "%-40v"} {
+			printed = append(printed, fmt.Sprintf(verb, v))
+		}
+		printed = append(printed, fmt.Sprint(v), fmt.Errorf("failed: %v", v).Error())
+		if b, err := json.Marshal(v); err == nil {
+			printed = append(printed, string(b))
+		}
+		var log bytes.Buffer
+		slog.New(slog.NewTextHandler(&log, nil)).Info("x", "c", v)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "c", v, slog.Group("g", "c", v))
+		printed = append(printed, log.String())
+	}
+	for _, s := range printed {
+		hex := fmt.Sprintf("%x", secretText)
+		if strings.Contains(s, secretText) || strings.Contains(strings.ToLower(strings.ReplaceAll(s, " ", "")), hex) {
+			t.Errorf("a secret is printed: %s", s)
+		}
+	}
+	if c.String() != redacted || c.GoString() != redacted || fmt.Sprintf("%x", c) != redacted || fmt.Sprint(*c) != redacted {
+		t.Errorf("credentials print as %s, %#v, %x, %v", c, c, c, *c)
+	}
+	if b, err := json.Marshal(c); err != nil || string(b) != `"`+redacted+`"` {
+		t.Errorf("credentials marshal as %s, %v", b, err)
+	}
+	var none *Credentials
+	slog.New(slog.NewJSONHandler(io.Discard, nil)).Info("an anonymous caller", "c", none)
+	_ = fmt.Sprint(none)
+}
+
+func TestCredentialsOfContext(t *testing.T) {
+	c, _ := ParseCredentials([]byte(`{"apiKey":"k"}`))
+	if got := CredentialsFrom(WithCredentials(t.Context(), c)); got != c {
+		t.Errorf("got %v", got)
+	}
+	if CredentialsFrom(t.Context()) != nil || CredentialsFrom(WithCredentials(t.Context(), nil)) != nil {
+		t.Error("an anonymous caller has credentials")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cause := errors.New("dial tcp 10.0.0.1: refused")
+	plain := Errorf(CodeUpstreamUnavailable, "the venue is %s", "away")
+	err := fmt.Errorf("reading prices: %w", plain.Because(cause))
+	if plain.Err != nil {
+		t.Error("Because changed its receiver")
+	}
+	if !errors.Is(err, cause) || CodeOf(err) != CodeUpstreamUnavailable {
+		t.Errorf("lost on the way: %v", err)
+	}
+	var e *Error
+	if !errors.As(err, &e) || e.Message != "the venue is away" || !strings.Contains(e.Error(), "refused") {
+		t.Errorf("got %+v", e)
+	}
+	for _, tt := range []struct {
+		err  error
+		want Code
+	}{
+		{nil, ""}, {cause, CodeInternal}, {context.Canceled, CodeInternal},
+		{fmt.Errorf("late: %w", context.DeadlineExceeded), CodeUpstreamTimeout},
+		{Errorf(CodeForbidden, "no").Because(context.DeadlineExceeded), CodeForbidden},
+	} {
+		if got := CodeOf(tt.err); got != tt.want {
+			t.Errorf("the code of %v is %q; want %q", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestEndpointsOfUsers(t *testing.T) {
+	for e := EndpointPrices; e <= EndpointHistory; e++ {
+		want := slices.Contains([]Endpoint{EndpointBalance, EndpointPositions, EndpointOrders, EndpointTrades, EndpointHistory}, e)
+		if e.User() != want {
+			t.Errorf("endpoint %d serves user data: %v", e, e.User())
+		}
+	}
+}
+
+func TestCombine(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	h := NewHandle(at(9))
+	for name, tt := range map[string]struct {
+		in   []Meta
+		want Meta
+	}{
+		"nothing":          {nil, Meta{Source: SourceComputed}},
+		"never read":       {[]Meta{{AsOf: at(1), Stale: true}}, Meta{Source: SourceComputed}},
+		"one":              {[]Meta{{AsOf: at(1), ReceivedAt: at(2), Source: SourceREST, Handle: h}}, Meta{AsOf: at(1), ReceivedAt: at(2), Source: SourceComputed}},
+		"oldest of each":   {[]Meta{{AsOf: at(5), ReceivedAt: at(6)}, {AsOf: at(3), ReceivedAt: at(9)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
+		"either order":     {[]Meta{{AsOf: at(3), ReceivedAt: at(9)}, {AsOf: at(5), ReceivedAt: at(6)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
+		"stale when one":   {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), Stale: true}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true}},
+		"without own time": {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), AsOf: at(5)}}, Meta{AsOf: at(5), ReceivedAt: at(6), Source: SourceComputed}},
+	} {
+		if got := Combine(tt.in...); got != tt.want {
+			t.Errorf("%s: %+v; want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func TestHandleAndRecorder(t *testing.T) {
+	until := time.Unix(5, 0)
+	h, other := NewHandle(until), NewHandle(until)
+	if h.Version() != 0 || !h.FreshUntil().Equal(until) {
+		t.Errorf("a new handle has version %d, fresh until %s", h.Version(), h.FreshUntil())
+	}
+	h.Bump()
+	if h.Version() != 1 || other.Version() != 0 {
+		t.Errorf("versions %d and %d", h.Version(), other.Version())
+	}
+
+	ctx, r := WithRecorder(t.Context())
+	if RecorderFrom(ctx) != r {
+		t.Error("the context has another recorder")
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { r.Record(h); r.Record(nil); r.Record(other); h.Bump(); _ = r.Handles() })
+	}
+	wg.Wait()
+	got := r.Handles()
+	if len(got) != 2 || !slices.Contains(got, h) || !slices.Contains(got, other) || h.Version() != 9 {
+		t.Errorf("recorded %v, version %d", got, h.Version())
+	}
+	none := RecorderFrom(t.Context())
+	none.Record(h)
+	if none != nil || none.Handles() != nil {
+		t.Errorf("a recorder without a context: %v", none)
+	}
+}
+
+func TestCallOfContext(t *testing.T) {
+	if _, ok := CallFrom(t.Context()); ok {
+		t.Error("a call from nowhere")
+	}
+	var c Call = fixedCall{}
+	if got, ok := CallFrom(WithCall(t.Context(), c)); !ok || got != c {
+		t.Errorf("got %v, %v", got, ok)
+	}
+}
+
+type fixedCall struct{}
+
+func (fixedCall) Priority() Priority          { return PriorityUser }
+func (fixedCall) Deadline() (time.Time, bool) { return time.Time{}, false }

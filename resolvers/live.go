@@ -1,0 +1,185 @@
+package resolvers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+const (
+	// settleAfter is how long a subscription waits for the stream's first state before it reads over REST.
+	settleAfter = 500 * time.Millisecond
+	// pollEvery is how often a subscription reads over REST what the stream does not bring.
+	pollEvery = 5 * time.Second
+	// maxPace is the greatest maxPerSecond.
+	maxPace = 100
+)
+
+// subscribe runs a subscription until ctx ends or run returns; an error ends it for the client. emit hands over an event
+// and waits until the transport takes it; it returns false when nobody wants events any more.
+func subscribe[T any](ctx context.Context, run func(emit func(T) bool) error) <-chan T {
+	events := make(chan T)
+	go func() { // owned by the transport: it ends ctx and drains the channel
+		defer close(events)
+		err := run(func(event T) bool {
+			select {
+			case events <- event:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			addProblem(ctx, err)
+		}
+	}()
+	return events
+}
+
+// follower is the loop of a subscription: it hears of changes, keeps to a pace for each topic, and reads over REST what
+// does not come. Its functions are called one at a time and stop the loop by an error.
+type follower struct {
+	reader *feed.Reader
+	// every is the least time between two calls of changed for a watch; 0 is none.
+	every time.Duration
+	// changed is told that a watch has changed. It returns false when nobody wants events any more.
+	changed func(w *feed.Watch) (bool, error)
+	// settle is called once, when the stream has had its time to bring the first states; nil for nothing.
+	settle func() (bool, error)
+	// poll is called every pollEvery; nil for nothing.
+	poll func() (bool, error)
+}
+
+func (f *follower) run(ctx context.Context) error {
+	settle, poll, pace := time.NewTimer(settleAfter), time.NewTicker(pollEvery), time.NewTimer(time.Hour)
+	defer settle.Stop()
+	defer poll.Stop()
+	defer pace.Stop()
+	if f.settle == nil {
+		settle.Stop()
+	}
+	due := make(map[*feed.Watch]time.Time)
+	var waiting []*feed.Watch
+	for {
+		var wanted = true
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.reader.Changed():
+			waiting = append(waiting, f.reader.Take()...)
+		case <-pace.C:
+		case <-settle.C:
+			wanted, err = f.settle()
+		case <-poll.C:
+			if f.poll != nil {
+				wanted, err = f.poll()
+			}
+		}
+		now, next := time.Now(), time.Duration(-1)
+		later := waiting[:0]
+		for _, w := range waiting {
+			if left := due[w].Sub(now); left > 0 {
+				later = append(later, w)
+				if next < 0 || left < next {
+					next = left
+				}
+				continue
+			}
+			if f.every > 0 {
+				due[w] = now.Add(f.every)
+			}
+			if wanted && err == nil {
+				wanted, err = f.changed(w)
+			}
+		}
+		if waiting = later; next >= 0 {
+			pace.Reset(next)
+		}
+		if err != nil || !wanted {
+			return err
+		}
+	}
+}
+
+// interval checks a maxPerSecond argument and returns the least time between two events; 0 is none.
+func interval(perSecond *int, limit int) (time.Duration, error) {
+	if perSecond == nil {
+		return 0, nil
+	}
+	if *perSecond < 1 || *perSecond > limit {
+		return 0, badInput("maxPerSecond is %d; it must be 1 to %d", *perSecond, limit)
+	}
+	return time.Second / time.Duration(*perSecond), nil
+}
+
+// distinctIDs checks the ids of a subscription and returns each once.
+func distinctIDs(argument string, ids []string) ([]string, error) {
+	if len(ids) == 0 || len(ids) > maxIDs {
+		return nil, badInput("%s holds %d ids; it must hold 1 to %d", argument, len(ids), maxIDs)
+	}
+	seen, out := make(map[string]bool, len(ids)), make([]string, 0, len(ids))
+	for _, id := range ids {
+		if err := market.CheckID(id); err != nil {
+			return nil, err
+		}
+		if !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// reads returns loaders for what a subscription itself reads, outside of its events. It is no demand of a client that
+// polls, so it does not make the feed watch anything.
+func (r *Resolver) reads(ctx context.Context) *loaders.Set {
+	return loaders.New(market.WithoutDemand(ctx), r.Sources)
+}
+
+// problems are errors of a subscription that belong to no field of an event.
+type problems struct {
+	mu   sync.Mutex
+	list []error
+}
+
+type problemsKey struct{}
+
+// WithProblems returns a context for an operation whose subscription can report errors beside its events.
+func WithProblems(ctx context.Context) context.Context {
+	return context.WithValue(ctx, problemsKey{}, &problems{})
+}
+
+// TakeProblems returns the errors that were reported since it was last called; the transport's side adds them to the next
+// response, or makes one of them when the subscription has ended.
+func TakeProblems(ctx context.Context) []error {
+	p, ok := ctx.Value(problemsKey{}).(*problems)
+	if !ok {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.list
+	p.list = nil
+	return list
+}
+
+func addProblem(ctx context.Context, err error) {
+	if p, ok := ctx.Value(problemsKey{}).(*problems); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.list = append(p.list, &gqlerror.Error{Err: err, Message: "subscription failed", Path: graphql.GetPath(ctx)})
+	}
+}
+
+// unknownID is what is reported, once, of an id that the venue does not know.
+func unknownID(kind, id string) error {
+	return badInput("the venue does not know the %s %s", kind, id)
+}

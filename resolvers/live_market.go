@@ -1,0 +1,521 @@
+package resolvers
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+)
+
+// shown is what a subscription has sent of a topic.
+type shown struct {
+	// sent tells that there was an event; live and resyncs are those of the state that it showed.
+	sent, live bool
+	resyncs    uint64
+	// streamed tells that the last event came from the stream and not from REST.
+	streamed bool
+}
+
+// reason returns why a state is to be sent, and whether it is: same tells that its value is the one that was sent.
+func (s *shown) reason(now feed.State, same bool) (model.UpdateReason, bool) {
+	switch {
+	case !s.sent:
+		return model.UpdateReasonInitial, true
+	case now.Resyncs != s.resyncs, !s.streamed && now.Live:
+		return model.UpdateReasonResync, true
+	case !same && now.Live:
+		return model.UpdateReasonChange, true
+	case now.Live != s.live:
+		return model.UpdateReasonFreshness, true
+	default:
+		return "", false
+	}
+}
+
+// note remembers a state that was sent.
+func (s *shown) note(now feed.State) {
+	s.sent, s.streamed, s.live, s.resyncs = true, true, now.Live, now.Resyncs
+}
+
+// noteREST remembers that a value was sent that was read over REST.
+func (s *shown) noteREST() { s.sent, s.streamed, s.live = true, false, false }
+
+// livePrice is what a subscription has sent of a token.
+type livePrice struct {
+	shown
+	token string
+	price *market.Price
+}
+
+func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []string, maxPerSecond *int) (<-chan model.PriceUpdate, error) {
+	ids, err := distinctIDs("tokenIds", tokenIDs)
+	if err != nil {
+		return nil, err
+	}
+	every, err := interval(maxPerSecond, maxPace)
+	if err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.PriceUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		tokens, polled := make(map[*feed.Watch]*livePrice, len(ids)), make([]*livePrice, 0)
+		all := make([]*livePrice, len(ids))
+		for i, id := range ids {
+			all[i] = &livePrice{token: id}
+			w, err := reader.Watch(market.Topic{Channel: market.ChannelPrices, ID: id}, nil)
+			if err != nil {
+				polled = append(polled, all[i]) // no room on the stream: read over REST
+				continue
+			}
+			tokens[w] = all[i]
+			reader.Accompany(market.Topic{Channel: market.ChannelOrderbook, ID: id})
+		}
+		good := len(ids)
+		lost := func(id string) error {
+			if good--; good == 0 {
+				return unknownID("token", id)
+			}
+			addProblem(ctx, unknownID("token", id))
+			return nil
+		}
+		send := func(t *livePrice, reason model.UpdateReason, p *market.Price, s *market.Spread, meta market.Meta) bool {
+			update := model.PriceUpdate{Reason: reason, Price: model.TokenPrice{Quote: p, Meta: meta}}
+			if s != nil {
+				update.Spread = &model.Spread{Top: s, Meta: meta}
+			}
+			if t.price != nil {
+				update.PreviousPrice = &t.price.Price
+			}
+			t.price = p
+			return emit(update)
+		}
+		read := func(wanted []*livePrice) (bool, error) {
+			ids := make([]string, len(wanted))
+			for i, t := range wanted {
+				ids[i] = t.token
+			}
+			results := make([]market.Result[market.Read[*market.Price]], len(ids))
+			r.reads(ctx).Prices.GetMany(ids, results)
+			for i, t := range wanted {
+				p := results[i].Value.Value
+				switch {
+				case results[i].Err != nil: // the next poll tries again
+				case p == nil && !t.sent:
+					t.sent = true
+					if err := lost(t.token); err != nil {
+						return false, err
+					}
+				case p == nil, t.price != nil && t.price.Price.Cmp(p.Price) == 0:
+				default:
+					reason := model.UpdateReasonChange
+					if !t.sent {
+						reason = model.UpdateReasonInitial
+					}
+					t.noteREST()
+					if !send(t, reason, p, nil, results[i].Value.Meta) {
+						return false, nil
+					}
+				}
+			}
+			return true, nil
+		}
+		f := &follower{reader: reader, every: every}
+		f.changed = func(w *feed.Watch) (bool, error) {
+			t := tokens[w]
+			if t == nil {
+				return true, nil
+			}
+			s, err := w.State()
+			if err != nil {
+				if market.CodeOf(err) == market.CodeNotFound || market.CodeOf(err) == market.CodeBadUserInput {
+					delete(tokens, w)
+					return true, lost(t.token)
+				}
+				return false, err
+			}
+			if !s.Known {
+				return true, nil
+			}
+			reason, wanted := t.reason(s, t.price != nil && s.Price.Price.Cmp(t.price.Price) == 0)
+			if !wanted {
+				return true, nil
+			}
+			t.note(s)
+			return send(t, reason, s.Price, s.Spread, s.Meta), nil
+		}
+		f.settle = func() (bool, error) {
+			var missing []*livePrice
+			for _, t := range all {
+				if !t.sent {
+					missing = append(missing, t)
+				}
+			}
+			return read(missing)
+		}
+		f.poll = func() (bool, error) {
+			wanted := slices.Clone(polled)
+			for w, t := range tokens {
+				if s, err := w.State(); err == nil && !s.Live && !t.streamed {
+					wanted = append(wanted, t)
+				}
+			}
+			return read(wanted)
+		}
+		return f.run(ctx)
+	}), nil
+}
+
+func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error) {
+	if err := market.CheckID(tokenID); err != nil {
+		return nil, err
+	}
+	d := or(depth, 20)
+	if d < 1 || d > market.MaxBookDepth {
+		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
+	}
+	every, err := interval(maxPerSecond, maxPace)
+	if err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.OrderbookUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		if _, err := reader.Watch(market.Topic{Channel: market.ChannelOrderbook, ID: tokenID}, nil); err != nil {
+			return err
+		}
+		reader.Accompany(market.Topic{Channel: market.ChannelPrices, ID: tokenID})
+		var last shown
+		var book *model.Orderbook
+		send := func(reason model.UpdateReason, b *market.Book, meta market.Meta) bool {
+			next := &model.Orderbook{Book: b, Meta: meta}
+			u := model.OrderbookUpdate{Kind: model.BookUpdateKindSnapshot, Reason: reason, Book: *next, Bids: b.Bids, Asks: b.Asks}
+			if book != nil {
+				u.PreviousSequence = book.Sequence()
+			}
+			if or(deltas, false) && book != nil && b.Seq != 0 && (reason == model.UpdateReasonChange || reason == model.UpdateReasonFreshness) {
+				u.Kind = model.BookUpdateKindDelta
+				u.Bids = market.BookSideDelta(book.Book.Bids, b.Bids, market.SideBuy)
+				u.Asks = market.BookSideDelta(book.Book.Asks, b.Asks, market.SideSell)
+			}
+			book = next
+			return emit(u)
+		}
+		f := &follower{reader: reader, every: every}
+		f.changed = func(w *feed.Watch) (bool, error) {
+			s, err := w.State()
+			if err != nil || !s.Known {
+				return true, err
+			}
+			cut := s.Book.Cut(d)
+			reason, wanted := last.reason(s, book != nil && sameLevels(book.Book.Bids, cut.Bids) && sameLevels(book.Book.Asks, cut.Asks))
+			if !wanted {
+				return true, nil
+			}
+			if reason == model.UpdateReasonFreshness {
+				cut = book.Book // the value that was sent, with its new freshness
+			}
+			last.note(s)
+			return send(reason, cut, s.Meta), nil
+		}
+		f.settle = func() (bool, error) {
+			if last.sent {
+				return true, nil
+			}
+			read, err := r.reads(ctx).Book(tokenID, d)
+			if err != nil {
+				return true, nil // the stream, or the next poll
+			}
+			if read.Value == nil {
+				return false, unknownID("token", tokenID)
+			}
+			last.noteREST()
+			return send(model.UpdateReasonInitial, read.Value.Cut(d), read.Meta), nil
+		}
+		f.poll = f.settle
+		return f.run(ctx)
+	}), nil
+}
+
+func sameLevels(a, b []market.Level) bool {
+	return slices.EqualFunc(a, b, func(x, y market.Level) bool { return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0 })
+}
+
+// liveMarket is what a subscription has sent of a market.
+type liveMarket struct {
+	shown
+	id     string
+	market *market.Market
+}
+
+func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []string) (<-chan model.MarketUpdate, error) {
+	ids, err := distinctIDs("marketIds", marketIDs)
+	if err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.MarketUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		all, watched := make([]*liveMarket, len(ids)), make(map[*feed.Watch]*liveMarket, len(ids))
+		for i, id := range ids {
+			all[i] = &liveMarket{id: id}
+			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil {
+				watched[w] = all[i]
+			}
+		}
+		good := len(ids)
+		lost := func(id string) error {
+			if good--; good == 0 {
+				return unknownID("market", id)
+			}
+			addProblem(ctx, unknownID("market", id))
+			return nil
+		}
+		// read sends what has changed of markets that are read over REST.
+		read := func(wanted []*liveMarket, reason model.UpdateReason) (bool, error) {
+			refs := make([]market.MarketRef, len(wanted))
+			for i, m := range wanted {
+				refs[i] = byID(m.id)
+			}
+			results := make([]market.Result[market.Read[*market.Market]], len(refs))
+			r.reads(ctx).Markets.GetMany(refs, results)
+			for i, m := range wanted {
+				now := results[i].Value.Value
+				switch {
+				case results[i].Err != nil: // the next poll tries again
+				case now == nil && !m.sent:
+					m.sent = true
+					if err := lost(m.id); err != nil {
+						return false, err
+					}
+				case now == nil, reason == model.UpdateReasonChange && reflect.DeepEqual(now, m.market):
+				default:
+					u := model.MarketUpdate{Reason: reason, Market: model.Market{Market: now, Meta: results[i].Value.Meta}}
+					if !m.sent {
+						u.Reason = model.UpdateReasonInitial
+					} else if reason == model.UpdateReasonChange {
+						u.Change = changeOf(m.market, now)
+					}
+					m.sent, m.market = true, now
+					if !emit(u) {
+						return false, nil
+					}
+				}
+			}
+			return true, nil
+		}
+		f := &follower{reader: reader}
+		f.changed = func(w *feed.Watch) (bool, error) {
+			m := watched[w]
+			s, items, err := w.Take()
+			switch code := market.CodeOf(err); {
+			case code == market.CodeNotFound, code == market.CodeBadUserInput:
+				delete(watched, w)
+				return true, lost(m.id)
+			case err != nil:
+				return false, err
+			}
+			if !m.sent {
+				if !s.Live {
+					return true, nil
+				}
+				m.note(s)
+				m.sent = false
+				return read([]*liveMarket{m}, model.UpdateReasonInitial)
+			}
+			if m.market == nil {
+				return true, nil
+			}
+			for _, change := range items.Changes {
+				if ok, err := r.sendChange(ctx, m, change, s.Meta, emit); !ok || err != nil {
+					return ok, err
+				}
+			}
+			switch {
+			case s.Resyncs != m.resyncs || s.Live && !m.live:
+				m.note(s)
+				return read([]*liveMarket{m}, model.UpdateReasonResync)
+			case s.Live != m.live:
+				m.note(s)
+				meta := s.Meta
+				if meta.ReceivedAt.IsZero() {
+					meta.ReceivedAt = r.Clock.Now()
+				}
+				return emit(model.MarketUpdate{Reason: model.UpdateReasonFreshness, Market: model.Market{Market: m.market, Meta: meta}}), nil
+			}
+			return true, nil
+		}
+		f.settle = func() (bool, error) {
+			var missing []*liveMarket
+			for _, m := range all {
+				if !m.sent {
+					missing = append(missing, m)
+				}
+			}
+			return read(missing, model.UpdateReasonInitial)
+		}
+		f.poll = func() (bool, error) {
+			live := make(map[*liveMarket]bool, len(watched))
+			for w, m := range watched {
+				s, err := w.State()
+				live[m] = err == nil && s.Live
+			}
+			var wanted []*liveMarket
+			for _, m := range all {
+				if !live[m] && (m.market != nil || !m.sent) {
+					wanted = append(wanted, m)
+				}
+			}
+			return read(wanted, model.UpdateReasonChange)
+		}
+		return f.run(ctx)
+	}), nil
+}
+
+// sendChange sends a change that the stream has told of a market, with the market as it is after it.
+func (r *Resolver) sendChange(ctx context.Context, m *liveMarket, change market.MarketChange, meta market.Meta, emit func(model.MarketUpdate) bool) (bool, error) {
+	read, err := r.reads(ctx).Markets.Get(byID(m.id))
+	if err == nil && read.Value != nil {
+		m.market, meta = read.Value, read.Meta
+	}
+	m.market = m.market.With(change)
+	kind := model.ParseMarketChange(change.Kind)
+	return emit(model.MarketUpdate{Reason: model.UpdateReasonChange, Change: &kind, Market: model.Market{Market: m.market, Meta: meta}}), nil
+}
+
+// changeOf says what has changed between two reads of a market.
+func changeOf(before, now *market.Market) *model.MarketChange {
+	change := model.MarketMetadata
+	switch {
+	case before.Status != now.Status && now.Status == market.StatusResolved:
+		change = model.MarketResolved
+	case before.Status != now.Status:
+		change = model.MarketStatus
+	case (before.TickSize == nil) != (now.TickSize == nil), before.TickSize != nil && before.TickSize.Cmp(*now.TickSize) != 0:
+		change = model.MarketTickSize
+	}
+	return &change
+}
+
+// maxInitialTrades is the greatest number of trades of a subscription's first event.
+const maxInitialTrades = 50
+
+func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []string) (<-chan model.TradesUpdate, error) {
+	ids, err := distinctIDs("tokenIds", tokenIDs)
+	if err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.TradesUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		watches := make(map[*feed.Watch]*shown, len(ids))
+		for _, id := range ids {
+			w, err := reader.Watch(market.Topic{Channel: market.ChannelTrades, ID: id}, nil)
+			if err != nil {
+				return err // the tape is on the stream only
+			}
+			watches[w] = &shown{}
+		}
+		sent := false
+		initial := func() (bool, error) {
+			if sent {
+				return true, nil
+			}
+			sent = true
+			var trades []market.Trade
+			for w, last := range watches {
+				s, _, err := w.Take()
+				if err == nil && s.Known {
+					trades = append(trades, s.Trades...)
+					last.note(s)
+				}
+			}
+			slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
+			trades = trades[max(0, len(trades)-maxInitialTrades):]
+			return emit(model.TradesUpdate{Reason: model.UpdateReasonInitial, Trades: tradesOf(trades)}), nil
+		}
+		f := &follower{reader: reader, settle: initial}
+		f.changed = func(w *feed.Watch) (bool, error) {
+			last := watches[w]
+			if last == nil {
+				return true, nil
+			}
+			if !sent {
+				for w := range watches {
+					if s, err := w.State(); err == nil && !s.Known {
+						return true, nil // the others are on their way
+					}
+				}
+				return initial()
+			}
+			s, items, err := w.Take()
+			if code := market.CodeOf(err); code == market.CodeNotFound || code == market.CodeBadUserInput {
+				delete(watches, w)
+				if len(watches) == 0 {
+					return false, unknownID("token", w.Topic().ID)
+				}
+				addProblem(ctx, unknownID("token", w.Topic().ID))
+				return true, nil
+			}
+			if err != nil || !s.Known {
+				return err == nil, err
+			}
+			if !last.sent { // its first state came after the first event
+				items.Trades = s.Trades
+			}
+			reason, wanted := last.reason(s, len(items.Trades) == 0 && !items.Gap)
+			if reason == model.UpdateReasonInitial {
+				reason = model.UpdateReasonResync
+			}
+			last.note(s)
+			if !wanted {
+				return true, nil
+			}
+			return emit(model.TradesUpdate{Reason: reason, Trades: tradesOf(items.Trades), Gap: items.Gap}), nil
+		}
+		return f.run(ctx)
+	}), nil
+}
+
+func tradesOf(trades []market.Trade) []model.Trade {
+	out := make([]model.Trade, len(trades))
+	for i := range trades {
+		out[i] = model.Trade{Trade: &trades[i]}
+	}
+	return out
+}
+
+func (r *Resolver) subscriptionStreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error) {
+	return subscribe(ctx, func(emit func(model.StreamStatus) bool) error {
+		var last *model.StreamStatus
+		tick := time.NewTicker(statusEvery)
+		defer tick.Stop()
+		for {
+			now := r.Status(ctx).Stream
+			if last == nil || changedStatus(last, &now) {
+				last = &now
+				if !emit(now) {
+					return nil
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	}), nil
+}
+
+// statusEvery is how often the stream's status is looked at; looking costs nothing upstream.
+const statusEvery = 250 * time.Millisecond
+
+// changedStatus reports whether a status differs by more than the time of the last message, which is always another.
+func changedStatus(a, b *model.StreamStatus) bool {
+	return a.State != b.State || !a.Since.Equal(b.Since) || a.Connections != b.Connections || a.Reconnects != b.Reconnects ||
+		a.Resyncs != b.Resyncs || a.WatchedTokens != b.WatchedTokens
+}

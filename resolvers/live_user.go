@@ -1,0 +1,494 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+)
+
+// watchAccount follows an account as the caller of ctx sees it.
+func (r *Resolver) watchAccount(ctx context.Context, reader *feed.Reader, a market.Address) (*feed.Watch, error) {
+	if err := identified(ctx); err != nil {
+		return nil, err
+	}
+	topic := market.Topic{Channel: market.ChannelUser, ID: string(a), Scope: r.Scope(ctx, a)}
+	return reader.Watch(topic, market.CredentialsFrom(ctx))
+}
+
+// refused reports whether the venue refused the caller, so that a subscription ends rather than goes on over REST.
+func refused(err error) bool {
+	code := market.CodeOf(err)
+	return code == market.CodeUnauthenticated || code == market.CodeForbidden
+}
+
+// accountFollower makes the follower of a subscription that shows one part of an account: changed is told of its streamed
+// states, read sends what REST says, at the start and while the stream does not bring it.
+func accountFollower(reader *feed.Reader, last *shown, changed func(s feed.State, items feed.Items) (bool, error), read func() (bool, error)) *follower {
+	f := &follower{reader: reader}
+	live := false
+	f.changed = func(w *feed.Watch) (bool, error) {
+		s, items, err := w.Take()
+		if err != nil {
+			return false, err
+		}
+		live = s.Live
+		if !s.Known || s.Account == nil {
+			return true, nil
+		}
+		return changed(s, items)
+	}
+	tryRead := func() (bool, error) {
+		ok, err := read()
+		if err != nil && !refused(err) && !errors.Is(err, context.Canceled) {
+			return true, nil // the stream, or the next poll
+		}
+		return ok, err
+	}
+	f.settle = func() (bool, error) {
+		if last.sent {
+			return true, nil
+		}
+		return tryRead()
+	}
+	f.poll = func() (bool, error) {
+		if live {
+			return true, nil
+		}
+		return tryRead()
+	}
+	return f
+}
+
+func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
+	if err := identified(ctx); err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.BalanceUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
+		var last shown
+		var balance *market.Balance
+		send := func(reason model.UpdateReason, b *market.Balance, meta market.Meta) bool {
+			balance = b
+			return emit(model.BalanceUpdate{Reason: reason, Balance: model.Balance{Balance: b, Address: a, Meta: meta}})
+		}
+		return accountFollower(reader, &last, func(s feed.State, _ feed.Items) (bool, error) {
+			b := s.Account.Balance
+			if b == nil {
+				return true, nil
+			}
+			reason, wanted := last.reason(s, balance != nil && sameBalance(balance, b))
+			if !wanted {
+				return true, nil
+			}
+			last.note(s)
+			return send(reason, b, s.Meta), nil
+		}, func() (bool, error) {
+			read, err := readUser(ctx, r.reads(ctx).Balances, a)
+			if err != nil {
+				return false, err
+			}
+			if balance != nil && sameBalance(balance, read.Value) {
+				return true, nil
+			}
+			reason := model.UpdateReasonChange
+			if !last.sent {
+				reason = model.UpdateReasonInitial
+			}
+			last.noteREST()
+			return send(reason, read.Value, read.Meta), nil
+		}).run(ctx)
+	}), nil
+}
+
+func sameBalance(a, b *market.Balance) bool {
+	return sameDecimal(a.PortfolioValue, b.PortfolioValue) && sameDecimal(a.CashBalance, b.CashBalance) &&
+		sameDecimal(a.PositionsValue, b.PositionsValue) && sameDecimal(a.TotalValue, b.TotalValue)
+}
+
+func sameDecimal(a, b *market.Decimal) bool {
+	return a == b || a != nil && b != nil && a.Cmp(*b) == 0
+}
+
+func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
+	if err := identified(ctx); err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.OrdersUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
+		var last shown
+		var orders []market.Order
+		send := func(reason model.UpdateReason, now []market.Order) bool {
+			u := model.OrdersUpdate{Reason: reason, Changed: []model.Order{}, ClosedOrderIds: []string{}}
+			whole := reason == model.UpdateReasonInitial || reason == model.UpdateReasonResync
+			for i := range now {
+				if j := slices.IndexFunc(orders, func(o market.Order) bool { return o.OrderID == now[i].OrderID }); whole || j < 0 || !sameOrder(&orders[j], &now[i]) {
+					u.Changed = append(u.Changed, model.Order{Order: &now[i], Address: a})
+				}
+			}
+			for i := range orders {
+				if !slices.ContainsFunc(now, func(o market.Order) bool { return o.OrderID == orders[i].OrderID }) {
+					u.ClosedOrderIds = append(u.ClosedOrderIds, model.Order{Order: &orders[i], Address: a}.ID())
+				}
+			}
+			orders = now
+			return emit(u)
+		}
+		same := func(now []market.Order) bool {
+			return slices.EqualFunc(orders, now, func(x, y market.Order) bool { return x.OrderID == y.OrderID && sameOrder(&x, &y) })
+		}
+		return accountFollower(reader, &last, func(s feed.State, _ feed.Items) (bool, error) {
+			reason, wanted := last.reason(s, same(s.Account.Orders))
+			if !wanted {
+				return true, nil
+			}
+			last.note(s)
+			return send(reason, s.Account.Orders), nil
+		}, func() (bool, error) {
+			read, err := readUser(ctx, r.reads(ctx).Orders, a)
+			if err != nil {
+				return false, err
+			}
+			reason := model.UpdateReasonChange
+			if !last.sent {
+				reason = model.UpdateReasonInitial
+			} else if same(*read.Value) {
+				return true, nil
+			}
+			last.noteREST()
+			return send(reason, *read.Value), nil
+		}).run(ctx)
+	}), nil
+}
+
+func sameOrder(a, b *market.Order) bool {
+	return a.Status == b.Status && a.StatusRaw == b.StatusRaw && a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 && a.FilledSize.Cmp(b.FilledSize) == 0
+}
+
+func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
+	if err := identified(ctx); err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.TradesUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
+		var last shown
+		seen := newRecent(4 * maxInitialTrades)
+		// latest reads the newest trades, oldest first, without those that were sent. gap tells that it does not reach back
+		// to the last one sent.
+		latest := func() (fresh []market.Trade, gap bool, err error) {
+			read, err := r.reads(ctx).Trades(a, market.TradeQuery{Limit: maxInitialTrades})
+			if err != nil {
+				return nil, false, err
+			}
+			gap = seen.len() > 0 && len(read.Value.Trades) > 0
+			for _, t := range slices.Backward(read.Value.Trades) {
+				if seen.add(model.TradeKey(&t)) {
+					fresh = append(fresh, t)
+				} else {
+					gap = false
+				}
+			}
+			return fresh, gap, nil
+		}
+		sendRead := func(reason model.UpdateReason) (bool, error) {
+			fresh, gap, err := latest()
+			if err != nil {
+				return false, err
+			}
+			if reason == model.UpdateReasonChange && len(fresh) == 0 {
+				return true, nil
+			}
+			return emit(model.TradesUpdate{Reason: reason, Trades: tradesOf(fresh), Gap: gap}), nil
+		}
+		return accountFollower(reader, &last, func(s feed.State, items feed.Items) (bool, error) {
+			var fresh []market.Trade
+			for _, t := range items.Trades {
+				if last.sent && seen.add(model.TradeKey(&t)) {
+					fresh = append(fresh, t)
+				}
+			}
+			reason, wanted := last.reason(s, len(fresh) == 0 && !items.Gap)
+			if !wanted {
+				return true, nil
+			}
+			if reason == model.UpdateReasonInitial || reason == model.UpdateReasonResync {
+				ok, err := sendRead(reason)
+				if err != nil && !refused(err) {
+					return true, nil // the next poll, or the next change
+				}
+				last.note(s)
+				return ok, err
+			}
+			last.note(s)
+			return emit(model.TradesUpdate{Reason: reason, Trades: tradesOf(fresh), Gap: items.Gap}), nil
+		}, func() (bool, error) {
+			reason := model.UpdateReasonChange
+			if !last.sent {
+				reason = model.UpdateReasonInitial
+			}
+			ok, err := sendRead(reason)
+			if err == nil {
+				last.noteREST()
+			}
+			return ok, err
+		}).run(ctx)
+	}), nil
+}
+
+// recent remembers the last keys that it was given.
+type recent struct {
+	keys map[string]bool
+	ring []string
+	next int
+}
+
+func newRecent(size int) *recent {
+	return &recent{keys: make(map[string]bool, size), ring: make([]string, size)}
+}
+
+// add reports whether a key is new.
+func (r *recent) add(key string) bool {
+	if r.keys[key] {
+		return false
+	}
+	delete(r.keys, r.ring[r.next])
+	r.ring[r.next] = key
+	r.next = (r.next + 1) % len(r.ring)
+	r.keys[key] = true
+	return true
+}
+
+func (r *recent) len() int { return len(r.keys) }
+
+// livePortfolio is what a subscription has sent of an account's positions.
+type livePortfolio struct {
+	resolver *Resolver
+	address  market.Address
+	basis    market.PriceBasis
+	account  *feed.Watch // nil without room on the stream
+	reader   *feed.Reader
+	last     shown
+	// prices are the watches of the tokens that are held.
+	prices map[string]*feed.Watch
+
+	positions  []market.Position
+	valuations map[string]*market.Valuation
+	summary    *market.Portfolio
+}
+
+func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
+	if err := identified(ctx); err != nil {
+		return nil, err
+	}
+	n := or(maxPerSecond, 2)
+	every, err := interval(&n, 20)
+	if err != nil {
+		return nil, err
+	}
+	return subscribe(ctx, func(emit func(model.PortfolioUpdate) bool) error {
+		reader := r.Feed.NewReader()
+		defer reader.Close()
+		p := &livePortfolio{resolver: r, address: a, basis: or(basis, ""), reader: reader, prices: make(map[string]*feed.Watch)}
+		p.account, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
+		return p.run(ctx, every, emit)
+	}), nil
+}
+
+// run sends the present state and then what changes, at most once in every.
+func (p *livePortfolio) run(ctx context.Context, every time.Duration, emit func(model.PortfolioUpdate) bool) error {
+	settle, poll, pace := time.NewTimer(settleAfter), time.NewTicker(pollEvery), time.NewTimer(0)
+	defer settle.Stop()
+	defer poll.Stop()
+	defer pace.Stop()
+	<-pace.C
+	var due time.Time
+	for {
+		settled := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.reader.Changed():
+			p.reader.Take()
+		case <-settle.C:
+			settled = true
+		case <-poll.C:
+			settled = true
+		case <-pace.C:
+		}
+		if !p.last.sent && !settled && !p.accountKnown() {
+			continue // the first state is on its way
+		}
+		if left := time.Until(due); left > 0 {
+			pace.Reset(left)
+			continue
+		}
+		due = time.Now().Add(every)
+		wanted, err := p.update(ctx, emit)
+		if err != nil || !wanted {
+			return err
+		}
+	}
+}
+
+// accountState returns what the stream says of the account; ok is false where that is nothing of its positions.
+func (p *livePortfolio) accountState() (s feed.State, ok bool, err error) {
+	if p.account == nil {
+		return s, false, nil
+	}
+	s, err = p.account.State()
+	return s, err == nil && s.Known && s.Account != nil && s.Account.Positions != nil, err
+}
+
+func (p *livePortfolio) accountKnown() bool {
+	_, ok, err := p.accountState()
+	return ok || err != nil
+}
+
+// update sends an event if there is something to tell. All its values come from one set of prices.
+func (p *livePortfolio) update(ctx context.Context, emit func(model.PortfolioUpdate) bool) (bool, error) {
+	s, streamed, err := p.accountState()
+	if err != nil {
+		return false, err
+	}
+	set := p.resolver.reads(ctx)
+	var positions []market.Position
+	var held market.Meta
+	if streamed && s.Live {
+		positions, held = s.Account.Positions, s.Meta
+	} else {
+		read, err := readUser(ctx, set.Positions, p.address)
+		switch {
+		case refused(err):
+			return false, err
+		case err == nil:
+			positions, held = *read.Value, read.Meta
+		case !p.last.sent:
+			return true, nil // the next poll tries again
+		default:
+			positions, held = p.positions, p.summary.Meta
+			held.Stale = true
+		}
+	}
+	pointers := make([]*market.Position, len(positions))
+	for i := range positions {
+		pointers[i] = &positions[i]
+	}
+	quotes, valuations, errs := quoteEach(set, pointers, held, p.basis)
+	for _, err := range errs {
+		if err != nil {
+			return true, nil // nothing is summed over a part; the next change tries again
+		}
+	}
+	p.follow(pointers, quotes)
+	return p.send(s, streamed, positions, quotes, valuations, held, emit), nil
+}
+
+func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Position, quotes []market.Quotes, valuations []*market.Valuation, held market.Meta, emit func(model.PortfolioUpdate) bool) bool {
+	sum := market.Sum(positions, valuations, held)
+	before := make(map[string]*market.Position, len(p.positions))
+	for i := range p.positions {
+		before[positionKey(&p.positions[i])] = &p.positions[i]
+	}
+	u := model.PortfolioUpdate{Changed: []model.Position{}, ClosedPositionIds: []string{}, Summary: model.PortfolioSummary{Portfolio: sum, Address: p.address, Basis: p.basis}}
+	now := make(map[string]*market.Valuation, len(positions))
+	var changed []int
+	for i := range positions {
+		key := positionKey(&positions[i])
+		now[key] = valuations[i]
+		if old := before[key]; old == nil || !samePosition(old, &positions[i]) || !sameValuation(p.valuations[key], valuations[i]) {
+			changed = append(changed, i)
+		}
+		delete(before, key)
+	}
+	for _, gone := range before {
+		u.ClosedPositionIds = append(u.ClosedPositionIds, model.PositionID(p.address, gone))
+	}
+	slices.Sort(u.ClosedPositionIds)
+	state := s
+	if !streamed {
+		state = feed.State{Live: false, Resyncs: p.last.resyncs}
+	}
+	reason, wanted := p.last.reason(state, len(changed) == 0 && len(u.ClosedPositionIds) == 0)
+	if !wanted && (len(changed) > 0 || len(u.ClosedPositionIds) > 0) {
+		reason, wanted = model.UpdateReasonChange, true // over REST, or by prices alone
+	}
+	if !wanted {
+		return true
+	}
+	u.Reason = reason
+	whole := reason == model.UpdateReasonInitial || reason == model.UpdateReasonResync
+	for i, next := 0, 0; i < len(positions); i++ {
+		is := next < len(changed) && changed[next] == i
+		if is {
+			next++
+		}
+		if is || whole {
+			u.Changed = append(u.Changed, p.position(&positions[i], &quotes[i], valuations[i], held))
+		}
+	}
+	p.positions, p.valuations, p.summary = positions, now, sum
+	if streamed {
+		p.last.note(state)
+	} else {
+		p.last.noteREST()
+	}
+	return emit(u)
+}
+
+// position returns a position as an event shows it: with its valuation and the prices that it was made of.
+func (p *livePortfolio) position(x *market.Position, q *market.Quotes, v *market.Valuation, held market.Meta) model.Position {
+	out := model.Position{Position: x, Address: p.address, Meta: held, Valued: v, ValuedBy: p.basis}
+	if q.Price.Value != nil {
+		out.Shown = &model.Shown{Price: &model.TokenPrice{Quote: q.Price.Value, Meta: q.Price.Meta}}
+	}
+	return out
+}
+
+// follow watches the prices of the tokens that are held, and no others. Tokens of settled markets don't move.
+func (p *livePortfolio) follow(positions []*market.Position, quotes []market.Quotes) {
+	held := make(map[string]bool, len(positions))
+	for i, x := range positions {
+		token := x.TokenID
+		if token == "" && quotes[i].Outcome != nil {
+			token = quotes[i].Outcome.TokenID
+		}
+		if m := quotes[i].Market.Value; token == "" || m != nil && m.Status == market.StatusResolved {
+			continue
+		}
+		held[token] = true
+		if p.prices[token] != nil {
+			continue
+		}
+		w, err := p.reader.Watch(market.Topic{Channel: market.ChannelPrices, ID: token}, nil)
+		if err != nil {
+			break // no room: the rest is read over REST
+		}
+		p.prices[token] = w
+	}
+	for token, w := range p.prices {
+		if !held[token] {
+			w.Close()
+			delete(p.prices, token)
+		}
+	}
+}
+
+func positionKey(p *market.Position) string { return p.MarketID + "\n" + p.Outcome }
+
+func samePosition(a, b *market.Position) bool {
+	return a.Size.Cmp(b.Size) == 0 && sameDecimal(a.AvgPrice, b.AvgPrice)
+}
+
+func sameValuation(a, b *market.Valuation) bool {
+	return a == b || a != nil && b != nil && a.Basis == b.Basis && a.Price.Cmp(b.Price) == 0
+}
