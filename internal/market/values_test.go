@@ -263,8 +263,8 @@ func TestCombine(t *testing.T) {
 func TestHandleAndRecorder(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := NewHandle(until), NewHandle(until)
-	if h.Version() != 0 || !h.FreshUntil().Equal(until) {
-		t.Errorf("a new handle has version %d, fresh until %s", h.Version(), h.FreshUntil())
+	if at, ok := h.FreshUntil(); h.Version() != 0 || !ok || !at.Equal(until) {
+		t.Errorf("a new handle has version %d, fresh until %s, %v", h.Version(), at, ok)
 	}
 	h.Bump()
 	if h.Version() != 1 || other.Version() != 0 {
