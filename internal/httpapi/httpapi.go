@@ -91,6 +91,8 @@ func New(cfg Config) http.Handler {
 func newGraphQL(cfg Config) http.Handler {
 	srv := handler.New(cfg.Schema)
 	srv.AddTransport(transport.Options{})
+	srv.AddTransport(newWebSocket(cfg))
+	srv.AddTransport(transport.SSE{KeepAlivePingInterval: keepAlive})
 	srv.AddTransport(transport.GET{})
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](documents))
@@ -102,10 +104,26 @@ func newGraphQL(cfg Config) http.Handler {
 	}
 	srv.SetErrorPresenter(resolvers.Presenter(cfg.Log))
 	srv.SetRecoverFunc(resolvers.Recover(cfg.Log))
+	srv.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+		return next(resolvers.WithProblems(ctx))
+	})
+	present := resolvers.Presenter(cfg.Log)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return respond(ctx, next, cfg)
+		return addProblems(ctx, respond(ctx, next, cfg), present)
 	})
 	return srv
+}
+
+// addProblems adds what a subscription reports beside its events to a response, or makes one of it when the subscription
+// has ended.
+func addProblems(ctx context.Context, resp *graphql.Response, present graphql.ErrorPresenterFunc) *graphql.Response {
+	for _, err := range resolvers.TakeProblems(ctx) {
+		if resp == nil {
+			resp = &graphql.Response{}
+		}
+		resp.Errors = append(resp.Errors, present(ctx, err))
+	}
+	return resp
 }
 
 // respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
@@ -134,16 +152,22 @@ func respond(ctx context.Context, next graphql.ResponseHandler, cfg Config) *gra
 			outcome = code
 		}
 	}
-	cfg.Operation(kind, outcome, time.Since(start))
+	if kind != string(ast.Subscription) { // the time of an event is that of the world
+		cfg.Operation(kind, outcome, time.Since(start))
+	}
 	return resp
 }
 
 // bounded limits a request's body and time, and refuses what the endpoint can't read.
 func bounded(next http.Handler, cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), cfg.Timeout)
-		defer cancel()
-		r = r.WithContext(ctx)
+		if streams(r) {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else the server's would end the stream
+		} else {
+			ctx, cancel := context.WithTimeout(r.Context(), cfg.Timeout)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
 		if status, err := check(w, r, cfg.MaxBody); err != nil {
 			refuse(w, status, err)
 			return

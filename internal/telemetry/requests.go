@@ -63,5 +63,8 @@ func (r *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Flush sends what was written so far, for streams of events.
+func (r *response) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
+
 // Unwrap lets http.ResponseController reach the connection.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
