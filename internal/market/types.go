@@ -363,7 +363,10 @@ func (m *Market) With(c MarketChange) *Market {
 		next.Resolution = &Resolution{Outcome: c.Outcome}
 		next.Outcomes = append([]Outcome(nil), m.Outcomes...)
 		for i := range next.Outcomes {
-			won := next.Outcomes[i].TokenID == c.WinningTokenID || c.WinningTokenID == "" && strings.EqualFold(next.Outcomes[i].Label, c.Outcome)
+			won := next.Outcomes[i].TokenID == c.WinningTokenID
+			if c.WinningTokenID == "" {
+				won = strings.EqualFold(next.Outcomes[i].Label, c.Outcome)
+			}
 			next.Outcomes[i].Winner = &won
 		}
 	}

@@ -1,0 +1,277 @@
+package market
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func quote(price string, basis PriceBasis) Read[*Price] {
+	return Read[*Price]{&Price{TokenID: "t", Price: MustDecimal(price), Basis: basis}, Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Stale: basis == BasisLast}}
+}
+
+func top(bid, ask string) Read[*Spread] {
+	s := &Spread{TokenID: "t"}
+	if bid != "" {
+		s.BestBid = ptr(MustDecimal(bid))
+	}
+	if ask != "" {
+		s.BestAsk = ptr(MustDecimal(ask))
+	}
+	return Read[*Spread]{s, Meta{ReceivedAt: time.Unix(60, 0)}}
+}
+
+func resolved(won bool) (Read[*Market], *Outcome) {
+	m := &Market{Status: StatusResolved, Outcomes: []Outcome{{TokenID: "t", Label: "Yes", Winner: &won}}}
+	return Read[*Market]{m, Meta{ReceivedAt: time.Unix(10, 0)}}, &m.Outcomes[0]
+}
+
+func TestValueTakesTheFirstBasisThatIsKnown(t *testing.T) {
+	won, yes := resolved(true)
+	lost, no := resolved(false)
+	open := Read[*Market]{&Market{Status: StatusOpen, Outcomes: []Outcome{{TokenID: "t"}}}, Meta{ReceivedAt: time.Unix(10, 0)}}
+	stated := ptr(MustDecimal("0.11"))
+	for _, tt := range []struct {
+		name    string
+		current *Decimal
+		q       Quotes
+		basis   PriceBasis
+		want    string
+	}{
+		{"nothing", nil, Quotes{}, "", "-"},
+		{"settlement before all", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", BasisVenue), Spread: top("0.6", "0.8")}, "", "1 SETTLEMENT"},
+		{"a lost outcome", stated, Quotes{Market: lost, Outcome: no, Price: quote("0.7", BasisVenue)}, "", "0 SETTLEMENT"},
+		{"an outcome that was not matched", stated, Quotes{Market: won, Price: quote("0.7", BasisVenue)}, "", "0.7 VENUE"},
+		{"venue", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", BasisVenue), Spread: top("0.6", "0.8")}, "", "0.7 VENUE"},
+		{"whatever the venue states", stated, Quotes{Price: quote("0.70", BasisLast), Spread: top("0.6", "0.8")}, "", "0.70 LAST"},
+		{"midpoint", stated, Quotes{Spread: top("0.6", "0.8")}, "", "0.7 MIDPOINT"},
+		{"best bid", stated, Quotes{Spread: top("0.6", "")}, "", "0.6 BEST_BID"},
+		{"an ask alone is no price", stated, Quotes{Spread: top("", "0.8")}, "", "0.11 POSITION"},
+		{"position", stated, Quotes{}, "", "0.11 POSITION"},
+
+		{"only settlement", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", BasisVenue)}, BasisSettlement, "1 SETTLEMENT"},
+		{"only settlement, open", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", BasisVenue)}, BasisSettlement, "-"},
+		{"only venue", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", BasisVenue)}, BasisVenue, "0.7 VENUE"},
+		{"only venue, which states the last", stated, Quotes{Price: quote("0.7", BasisLast)}, BasisVenue, "-"},
+		{"only last", stated, Quotes{Price: quote("0.7", BasisLast)}, BasisLast, "0.7 LAST"},
+		{"only midpoint", stated, Quotes{Price: quote("0.9", BasisVenue), Spread: top("0.6", "0.8")}, BasisMidpoint, "0.7 MIDPOINT"},
+		{"only midpoint, one side", stated, Quotes{Price: quote("0.9", BasisVenue), Spread: top("0.6", "")}, BasisMidpoint, "-"},
+		{"only midpoint, as the venue states it", stated, Quotes{Price: quote("0.9", BasisMidpoint)}, BasisMidpoint, "0.9 MIDPOINT"},
+		{"only best bid", stated, Quotes{Spread: top("0.6", "0.8")}, BasisBestBid, "0.6 BEST_BID"},
+		{"only best ask", stated, Quotes{Spread: top("0.6", "0.8")}, BasisBestAsk, "0.8 BEST_ASK"},
+		{"only best ask, none", stated, Quotes{Spread: top("0.6", "")}, BasisBestAsk, "-"},
+		{"only position", stated, Quotes{Price: quote("0.9", BasisVenue)}, BasisPosition, "0.11 POSITION"},
+		{"only position, none", nil, Quotes{Price: quote("0.9", BasisVenue)}, BasisPosition, "-"},
+	} {
+		p := &Position{Size: MustDecimal("10"), CurrentPrice: tt.current}
+		got := "-"
+		if v := Value(p, Meta{ReceivedAt: time.Unix(55, 0)}, &tt.q, tt.basis); v != nil {
+			got = fmt.Sprintf("%s %s", v.Price, v.Basis)
+			if v.Value.Cmp(v.Price.Mul(p.Size)) != 0 || v.UnrealizedPnl != nil || v.UnrealizedPnlPercent != nil {
+				t.Errorf("%s: %+v", tt.name, v)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestValueIsAsOldAsTheOlder(t *testing.T) {
+	held := Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: SourceREST}
+	p := &Position{Size: MustDecimal("10"), CurrentPrice: ptr(MustDecimal("0.2"))}
+	got := Value(p, held, &Quotes{Price: quote("0.7", BasisLast)}, "").Meta
+	if want := (Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Source: SourceComputed, Stale: true}); got != want {
+		t.Errorf("with a price: %+v; want %+v", got, want)
+	}
+	got = Value(p, held, &Quotes{}, "").Meta
+	if want := (Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: SourceComputed}); got != want {
+		t.Errorf("alone: %+v; want %+v", got, want)
+	}
+}
+
+func TestValueByHand(t *testing.T) {
+	for _, tt := range []struct{ size, avg, price, value, pnl, percent string }{
+		{"100", "0.40", "0.65", "65", "25", "62.5"},
+		{"100", "0.65", "0.40", "40", "-25", "-38.461538"},
+		{"3", "0.3", "0.4", "1.2", "0.3", "33.333333"},
+		{"10.5", "0", "0.4", "4.2", "4.2", "-"},
+		{"0", "0.5", "0.4", "0", "0", "-"},
+		{"12345.678901", "0.8100000092466668", "0.81", "9999.99990981", "-0.0001141562770665", "-0.000001"},
+	} {
+		p := &Position{Size: MustDecimal(tt.size), AvgPrice: ptr(MustDecimal(tt.avg))}
+		v := Value(p, Meta{}, &Quotes{Price: quote(tt.price, BasisVenue)}, "")
+		if v.Value.String() != tt.value || show(v.UnrealizedPnlPercent) != tt.percent {
+			t.Errorf("%+v: value %s, percent %s", tt, v.Value, show(v.UnrealizedPnlPercent))
+		}
+		if v.UnrealizedPnl.Cmp(v.Value.Sub(p.Size.Mul(*p.AvgPrice))) != 0 || len(tt.pnl) < 8 && v.UnrealizedPnl.String() != tt.pnl {
+			t.Errorf("%+v: pnl %s", tt, v.UnrealizedPnl)
+		}
+	}
+}
+
+func TestNeedsSpread(t *testing.T) {
+	venue, midpoint := &Price{Basis: BasisVenue}, &Price{Basis: BasisMidpoint}
+	for _, tt := range []struct {
+		price *Price
+		basis PriceBasis
+		want  bool
+	}{
+		{nil, "", true}, {venue, "", false}, {midpoint, "", false},
+		{nil, BasisMidpoint, true}, {venue, BasisMidpoint, true}, {midpoint, BasisMidpoint, false},
+		{midpoint, BasisBestBid, true}, {venue, BasisBestAsk, true},
+		{nil, BasisVenue, false}, {nil, BasisLast, false}, {nil, BasisPosition, false}, {nil, BasisSettlement, false},
+	} {
+		if got := NeedsSpread(tt.price, tt.basis); got != tt.want {
+			t.Errorf("%+v by %q: %v", tt.price, tt.basis, got)
+		}
+		// Where no spread is needed it must make no difference.
+		if p := (&Position{Size: MustDecimal("1")}); !tt.want {
+			q := Quotes{Price: Read[*Price]{Value: tt.price}}
+			without := Value(p, Meta{}, &q, tt.basis)
+			q.Spread = top("0.1", "0.3")
+			with := Value(p, Meta{}, &q, tt.basis)
+			if (without == nil) != (with == nil) || with != nil && with.Basis != without.Basis {
+				t.Errorf("%+v by %q: %v without a spread, %v with one", tt.price, tt.basis, without, with)
+			}
+		}
+	}
+}
+
+// Random portfolios against the same sums in big.Rat.
+func TestPortfolioAgreesWithBigRat(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	decimal := func(missing int) *Decimal {
+		if r.IntN(100) < missing {
+			return nil
+		}
+		return ptr(NewDecimal(r.Int64N(1e17), -int32(10+r.IntN(8))))
+	}
+	for range 300 {
+		positions := make([]Position, r.IntN(40))
+		valuations := make([]*Valuation, len(positions))
+		value, cost, pnl := new(big.Rat), new(big.Rat), new(big.Rat)
+		unpriced, uncosted, costed := 0, 0, 0
+		for i := range positions {
+			p := &positions[i]
+			*p = Position{TokenID: "t", Size: NewDecimal(r.Int64N(1e12), -int32(r.IntN(7))), AvgPrice: decimal(20), CurrentPrice: decimal(50)}
+			var q Quotes
+			var price *big.Rat
+			if p.CurrentPrice != nil {
+				price = rat(t, *p.CurrentPrice)
+			}
+			if d := decimal(30); d != nil {
+				q.Price = Read[*Price]{Value: &Price{Price: *d, Basis: BasisVenue}}
+				price = rat(t, *d)
+			}
+			if r.IntN(4) == 0 {
+				won := r.IntN(2) == 0
+				q.Market, q.Outcome = resolved(won)
+				if price = new(big.Rat); won {
+					price.SetInt64(1)
+				}
+			}
+			v := Value(p, Meta{}, &q, "")
+			valuations[i] = v
+			if (v == nil) != (price == nil) {
+				t.Fatalf("%+v with %+v: %+v", p, q, v)
+			}
+			if v == nil {
+				unpriced++
+				continue
+			}
+			worth := new(big.Rat).Mul(rat(t, p.Size), price)
+			if rat(t, v.Value).Cmp(worth) != 0 {
+				t.Fatalf("%s at %s is worth %s", p.Size, price, v.Value)
+			}
+			value.Add(value, worth)
+			if p.AvgPrice == nil {
+				uncosted++
+				continue
+			}
+			costed++
+			paid := new(big.Rat).Mul(rat(t, p.Size), rat(t, *p.AvgPrice))
+			gain := new(big.Rat).Sub(worth, paid)
+			cost.Add(cost, paid)
+			pnl.Add(pnl, gain)
+			if rat(t, *v.UnrealizedPnl).Cmp(gain) != 0 || rat(t, *p.CostBasis()).Cmp(paid) != 0 {
+				t.Fatalf("pnl %s of cost %s", v.UnrealizedPnl, p.CostBasis())
+			}
+			if (v.UnrealizedPnlPercent == nil) != (paid.Sign() == 0) {
+				t.Fatalf("percent %v at a cost of %s", v.UnrealizedPnlPercent, paid)
+			}
+			if paid.Sign() != 0 {
+				percent := new(big.Rat).Quo(new(big.Rat).Mul(gain, big.NewRat(100, 1)), paid)
+				if rat(t, *v.UnrealizedPnlPercent).Cmp(roundRat(percent, 6)) != 0 {
+					t.Fatalf("%s%% of %s", v.UnrealizedPnlPercent, percent.FloatString(20))
+				}
+			}
+		}
+		got := Sum(positions, valuations, Meta{})
+		checkForm(t, got.PositionsValue)
+		if rat(t, got.PositionsValue).Cmp(value) != 0 || got.Unpriced != unpriced || got.Uncosted != uncosted {
+			t.Fatalf("got %+v; want %s, %d unpriced, %d uncosted", got, value.FloatString(30), unpriced, uncosted)
+		}
+		if (got.CostBasis == nil) != (costed == 0) || (got.UnrealizedPnl == nil) != (costed == 0) {
+			t.Fatalf("%d positions with a cost: %+v", costed, got)
+		}
+		if costed > 0 && (rat(t, *got.CostBasis).Cmp(cost) != 0 || rat(t, *got.UnrealizedPnl).Cmp(pnl) != 0) {
+			t.Fatalf("cost %s, pnl %s; want %s, %s", got.CostBasis, got.UnrealizedPnl, cost.FloatString(30), pnl.FloatString(30))
+		}
+	}
+}
+
+func TestSumIsAsOldAsTheOldest(t *testing.T) {
+	held := Meta{ReceivedAt: time.Unix(9, 0), Source: SourceREST}
+	if got := Sum(nil, nil, held).Meta; got != (Meta{ReceivedAt: time.Unix(9, 0), Source: SourceComputed}) {
+		t.Errorf("of an empty portfolio: %+v", got)
+	}
+	positions := make([]Position, 3)
+	valuations := []*Valuation{{Meta: Meta{ReceivedAt: time.Unix(8, 0), AsOf: time.Unix(3, 0)}}, nil, {Meta: Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(4, 0), Stale: true}}}
+	if got := Sum(positions, valuations, held).Meta; got != (Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(3, 0), Stale: true, Source: SourceComputed}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestHeldByBuys(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		orders := make([]Order, r.IntN(20))
+		want := new(big.Rat)
+		for i := range orders {
+			o := &orders[i]
+			*o = Order{Side: []OrderSide{SideBuy, SideSell, SideUnknown}[r.IntN(3)], Price: NewDecimal(r.Int64N(1000), -3), Size: NewDecimal(r.Int64N(1e9), -4), FilledSize: NewDecimal(r.Int64N(1e9), -4)}
+			left := new(big.Rat).Sub(rat(t, o.Size), rat(t, o.FilledSize))
+			if left.Sign() < 0 {
+				left.SetInt64(0)
+			}
+			if rat(t, o.Remaining()).Cmp(left) != 0 {
+				t.Fatalf("%s of %s leaves %s", o.FilledSize, o.Size, o.Remaining())
+			}
+			if o.Side == SideBuy {
+				want.Add(want, left.Mul(left, rat(t, o.Price)))
+			}
+		}
+		if got := HeldByBuys(orders); rat(t, got).Cmp(want) != 0 {
+			t.Fatalf("got %s; want %s", got, want.FloatString(20))
+		}
+	}
+}
+
+func TestStreamedHandle(t *testing.T) {
+	s := &Session{}
+	h := NewStreamHandle(s)
+	if _, timed := h.FreshUntil(); timed || h.Version() != 0 {
+		t.Errorf("a new handle has version %d", h.Version())
+	}
+	s.End(time.Unix(7, 0))
+	s.End(time.Unix(9, 0))
+	if at, ended := s.Ended(); !ended || !at.Equal(time.Unix(7, 0)) || h.Version() != 1 {
+		t.Errorf("ended %v at %s, version %d", ended, at, h.Version())
+	}
+	if late := NewStreamHandle(s); late.Version() == 0 {
+		t.Error("an entry of an ended session stands")
+	}
+}
