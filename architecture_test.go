@@ -20,7 +20,7 @@ const module = "oddsgraph"
 // internal/market and itself. docs/architecture.md says why.
 var arrows = map[string][]string{
 	"graph":              {},
-	"resolvers":          {"graph", "loaders"},
+	"resolvers":          {"graph", "loaders", "internal/feed"},
 	"loaders":            {},
 	"internal/market":    {},
 	"internal/venue":     {},

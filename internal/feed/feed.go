@@ -37,10 +37,9 @@ type Sink interface {
 
 // Config is how the feed behaves. The zero value of a field takes its default.
 type Config struct {
-	Upstream Upstream
-	Sink     Sink
-	Clock    market.Clock
-	Log      *slog.Logger
+	Sink  Sink
+	Clock market.Clock
+	Log   *slog.Logger
 	// Topics is the greatest number of topics that Upstream has room for; 2,000 by default.
 	Topics int
 	// Linger is how long a topic stays open when its last watch has gone; 5 s by default.
@@ -67,9 +66,10 @@ const (
 
 // Feed keeps live state. It is safe for concurrent use. Close it to stop its timers.
 type Feed struct {
-	cfg    Config
-	counts counts
-	demand *demand
+	cfg      Config
+	upstream Upstream
+	counts   counts
+	demand   *demand
 
 	// mu protects topics and closed. A topic's own lock is taken inside it, never the other way round.
 	mu     sync.Mutex
@@ -92,7 +92,7 @@ type Stats struct {
 	Topics, Tokens, Resyncing int
 }
 
-// New returns a feed. Give it to the Upstream as its handler.
+// New returns a feed without an upstream: it refuses every watch until Connect.
 func New(cfg Config) *Feed {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
@@ -119,6 +119,9 @@ func or[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
+// Connect gives the feed its upstream, whose handler it is. Call it once, before the feed is used.
+func (f *Feed) Connect(u Upstream) { f.upstream = u }
+
 // Close ends all watches and timers.
 func (f *Feed) Close() {
 	f.mu.Lock()
@@ -141,13 +144,16 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	if f.closed {
 		return nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 	}
+	if f.upstream == nil {
+		return nil, market.Errorf(market.CodeUnsupported, "live data needs the venue's stream, which is not configured")
+	}
 	t := f.topics[key]
 	if t == nil {
-		if err := f.cfg.Upstream.Watch(key, c); err != nil {
+		if err := f.upstream.Watch(key, c); err != nil {
 			if !f.demand.yield() {
 				return nil, err
 			}
-			if err := f.cfg.Upstream.Watch(key, c); err != nil {
+			if err := f.upstream.Watch(key, c); err != nil {
 				return nil, err
 			}
 		}
@@ -194,7 +200,7 @@ func (f *Feed) release(t *topic) {
 func (f *Feed) drop(t *topic) {
 	if f.topics[t.key] == t && t.idle() {
 		delete(f.topics, t.key)
-		f.cfg.Upstream.Unwatch(t.key)
+		f.upstream.Unwatch(t.key)
 	}
 }
 

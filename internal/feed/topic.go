@@ -281,7 +281,7 @@ func (t *topic) gap() {
 	t.phase, t.buffered = resyncing, nil
 	t.stale()
 	t.publish()
-	t.feed.cfg.Upstream.Resync(t.key)
+	t.feed.upstream.Resync(t.key)
 	t.await()
 }
 
@@ -313,10 +313,10 @@ func (t *topic) overdue() {
 			return // a venue that sends prices only as they change; queries read it over REST meanwhile
 		}
 		t.feed.counts.reconnects.Add(1)
-		t.feed.cfg.Upstream.Reconnect(t.key)
+		t.feed.upstream.Reconnect(t.key)
 		return
 	}
-	t.feed.cfg.Upstream.Resync(t.key)
+	t.feed.upstream.Resync(t.key)
 	t.await()
 }
 
