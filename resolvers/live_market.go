@@ -185,9 +185,7 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 	return subscribe(ctx, func(emit func(model.OrderbookUpdate) bool) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
-		if _, err := reader.Watch(market.Topic{Channel: market.ChannelOrderbook, ID: tokenID}, nil); err != nil {
-			return err
-		}
+		w, _ := reader.Watch(market.Topic{Channel: market.ChannelOrderbook, ID: tokenID}, nil) // without room it is read over REST
 		reader.Accompany(market.Topic{Channel: market.ChannelPrices, ID: tokenID})
 		var last shown
 		var book *model.Orderbook
@@ -205,14 +203,23 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 			book = next
 			return emit(u)
 		}
+		same := func(b *market.Book) bool {
+			return book != nil && sameLevels(book.Book.Bids, b.Bids) && sameLevels(book.Book.Asks, b.Asks)
+		}
 		f := &follower{reader: reader, every: every}
-		f.changed = func(w *feed.Watch) (bool, error) {
+		f.changed = func(changed *feed.Watch) (bool, error) {
+			if changed != w {
+				return true, nil
+			}
 			s, err := w.State()
+			if market.CodeOf(err) == market.CodeNotFound {
+				return false, unknownID("token", tokenID)
+			}
 			if err != nil || !s.Known {
 				return true, err
 			}
 			cut := s.Book.Cut(d)
-			reason, wanted := last.reason(s, book != nil && sameLevels(book.Book.Bids, cut.Bids) && sameLevels(book.Book.Asks, cut.Asks))
+			reason, wanted := last.reason(s, same(cut))
 			if !wanted {
 				return true, nil
 			}
@@ -222,10 +229,7 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 			last.note(s)
 			return send(reason, cut, s.Meta), nil
 		}
-		f.settle = func() (bool, error) {
-			if last.sent {
-				return true, nil
-			}
+		read := func() (bool, error) {
 			read, err := r.reads(ctx).Book(tokenID, d)
 			if err != nil {
 				return true, nil // the stream, or the next poll
@@ -233,10 +237,29 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 			if read.Value == nil {
 				return false, unknownID("token", tokenID)
 			}
+			cut, reason := read.Value.Cut(d), model.UpdateReasonChange
+			if !last.sent {
+				reason = model.UpdateReasonInitial
+			} else if same(cut) {
+				return true, nil
+			}
 			last.noteREST()
-			return send(model.UpdateReasonInitial, read.Value.Cut(d), read.Meta), nil
+			return send(reason, cut, read.Meta), nil
 		}
-		f.poll = f.settle
+		f.settle = func() (bool, error) {
+			if last.sent {
+				return true, nil
+			}
+			return read()
+		}
+		f.poll = func() (bool, error) {
+			if w != nil {
+				if s, err := w.State(); err != nil || s.Live || last.streamed {
+					return true, nil
+				}
+			}
+			return read()
+		}
 		return f.run(ctx)
 	}), nil
 }
