@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"oddsgraph/internal/market"
+)
+
+var verbs = [...]string{
+	verbSubscribe: "subscribe", verbUnsubscribe: "unsubscribe", verbResync: "resync", verbAuth: "auth", verbPing: "ping",
+}
+
+// encode writes a request with its members in the order of the contract.
+func (native) encode(r *request) []byte {
+	b := make([]byte, 0, 96+idBytes(r.topics))
+	b = append(b, `{"type":"`...)
+	b = append(b, verbs[r.verb]...)
+	b = append(b, `","rid":`...)
+	b = appendText(b, r.rid)
+	switch r.verb {
+	case verbAuth:
+		b = append(b, `,"address":`...)
+		b = appendText(b, r.topics[0].ID)
+		b = append(b, `,"credentials":`...)
+		b = append(b, r.creds.Wire()...)
+	case verbSubscribe, verbUnsubscribe, verbResync:
+		b = append(b, `,"channel":`...)
+		b = appendText(b, string(r.topics[0].Channel))
+		b = appendIDs(b, r)
+	}
+	if r.depth > 0 {
+		b = append(b, `,"depth":`...)
+		b = strconv.AppendInt(b, int64(r.depth), 10)
+	}
+	return append(b, '}')
+}
+
+func appendIDs(b []byte, r *request) []byte {
+	member := "tokenId"
+	switch r.topics[0].Channel {
+	case market.ChannelUser:
+		return appendText(append(b, `,"address":`...), r.topics[0].ID)
+	case market.ChannelMarket:
+		member = "marketId"
+	}
+	b = append(append(b, `,"`...), member...)
+	if r.verb == verbResync {
+		return appendText(append(b, `":`...), r.topics[0].ID)
+	}
+	b = append(b, `s":[`...)
+	for i, t := range r.topics {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(b, t.ID)
+	}
+	return append(b, ']')
+}
+
+// appendText writes a JSON string.
+func appendText(b []byte, s string) []byte {
+	text, _ := json.Marshal(s) // a string always has a form
+	return append(b, text...)
+}
+
+// frameOverhead is more than what a subscription takes besides its ids.
+const frameOverhead = 128
+
+// idBytes is at most what the ids of topics take in a frame.
+func idBytes(topics []market.Topic) int {
+	n := 0
+	for _, t := range topics {
+		n += idSize(t)
+	}
+	return n
+}
+
+// idSize is what an id takes in a frame, with quotes and comma. Escaping takes up to six bytes for one.
+func idSize(t market.Topic) int {
+	n := len(t.ID) + 3
+	for i := range len(t.ID) {
+		if c := t.ID[i]; c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x80 {
+			n += 5
+		}
+	}
+	return n
+}
