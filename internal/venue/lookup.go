@@ -157,6 +157,9 @@ func (l *lookup[T]) learn(ctx context.Context, c *Client, keys []string, out []m
 		return nil
 	case last == nil:
 		return nil // nothing is there, whichever way the venue is asked
+	case listErr == nil && refusesForm(last):
+		clear(out[:i]) // it knows the list form only, and that says that nothing is there
+		return nil
 	case listErr == nil:
 		listErr = last
 	}

@@ -422,3 +422,28 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 		t.Errorf("got %v, %v", results, err)
 	}
 }
+
+// A venue that knows tokens as a list only is believed when it says that nothing is there.
+func TestAnEmptyListIsBelievedWhereTheSingleFormIsNotKnown(t *testing.T) {
+	odd := &oddVenue{}
+	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("tokenId") {
+			refusals["400"](w, r)
+			return
+		}
+		odd.details(w, r)
+	}})
+	c := v.client(t)
+	for range 2 {
+		results, err := c.MarketsByToken(t.Context(), []string{"Tx", "Ty"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, marketIDs(results), "absent absent")
+	}
+	results, err := c.MarketsByToken(t.Context(), []string{"T1", "Ty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, marketIDs(results), "M1 absent")
+}
