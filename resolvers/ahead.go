@@ -319,6 +319,22 @@ func aheadOf[T any](ctx context.Context, typ string, rows []T, hold func(*T) hol
 	l.send()
 }
 
+// aheadOfPortfolio looks ahead of the portfolio that is asked for beside a page of positions: what it needs of all of them
+// covers what the page needs, so neither is to leave alone.
+func aheadOfPortfolio(ctx context.Context, set *loaders.Set, positions []market.Position) {
+	user := graphql.GetFieldContext(ctx).Parent
+	if user == nil || user.Field.Field == nil {
+		return
+	}
+	l := &look{set: set, op: graphql.GetOperationContext(ctx)}
+	for _, f := range l.collect(user.Field.Selections, model.KindUser, "Node") {
+		if f.Name == "portfolio" {
+			basis, _ := l.arguments(f)["basis"].(string)
+			prefetchQuotes(set, pointers(positions), market.PriceBasis(basis))
+		}
+	}
+}
+
 // aheadOfMarkets looks ahead of a connection's markets.
 func aheadOfMarkets(ctx context.Context, rows []model.Market) {
 	l, d := newLook(ctx), &marketDemand{}

@@ -379,17 +379,14 @@ func (p *livePortfolio) update(ctx context.Context, emit func(model.PortfolioUpd
 			held.Stale = true
 		}
 	}
-	pointers := make([]*market.Position, len(positions))
-	for i := range positions {
-		pointers[i] = &positions[i]
-	}
-	quotes, valuations, errs := quoteEach(set, pointers, held, p.basis)
+	each := pointers(positions)
+	quotes, valuations, errs := quoteEach(set, each, held, p.basis)
 	for _, err := range errs {
 		if err != nil {
 			return true, nil // nothing is summed over a part; the next change tries again
 		}
 	}
-	p.follow(pointers, quotes)
+	p.follow(each, quotes)
 	return p.send(s, streamed, positions, quotes, valuations, held, emit), nil
 }
 

@@ -26,6 +26,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	if err != nil {
 		return nil, err
 	}
+	aheadOfPortfolio(ctx, set, *read.Value)
 	var positions []*market.Position
 	for i := range *read.Value {
 		if p := &(*read.Value)[i]; in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) {
@@ -55,12 +56,25 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	return &model.PositionConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
-// readMarkets reads the markets of positions, aligned with them.
-func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
+func pointers(positions []market.Position) []*market.Position {
+	out := make([]*market.Position, len(positions))
+	for i := range positions {
+		out[i] = &positions[i]
+	}
+	return out
+}
+
+func refsOfPositions(positions []*market.Position) []market.MarketRef {
 	refs := make([]market.MarketRef, len(positions))
 	for i, p := range positions {
 		refs[i] = byID(p.MarketID)
 	}
+	return refs
+}
+
+// readMarkets reads the markets of positions, aligned with them.
+func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
+	refs := refsOfPositions(positions)
 	out := make([]market.Result[market.Read[*market.Market]], len(refs))
 	set.Markets.GetMany(refs, out)
 	return out
@@ -181,10 +195,8 @@ func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, 
 func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) (quotes []market.Quotes, valuations []*market.Valuation, errs []error) {
 	n := len(positions)
 	quotes, errs = make([]market.Quotes, n), make([]error, n)
-	pricesWanted := basis == "" || basis == market.BasisVenue || basis == market.BasisLast
-	if pricesWanted {
-		set.Prices.Prefetch(statedTokens(positions))
-	}
+	prefetchQuotes(set, positions, basis)
+	pricesWanted := pricedByVenue(basis)
 	if basis != market.BasisPosition {
 		matchMarkets(set, positions, quotes, errs, basis)
 	}
@@ -209,6 +221,21 @@ func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta,
 		}
 	}
 	return quotes, valuations, errs
+}
+
+// pricedByVenue reports whether a basis may need the venue's own price.
+func pricedByVenue(basis market.PriceBasis) bool {
+	return basis == "" || basis == market.BasisVenue || basis == market.BasisLast
+}
+
+// prefetchQuotes sends for the prices and markets that all positions will need, so that they travel together.
+func prefetchQuotes(set *loaders.Set, positions []*market.Position, basis market.PriceBasis) {
+	if pricedByVenue(basis) {
+		set.Prices.Prefetch(statedTokens(positions))
+	}
+	if basis == "" || basis == market.BasisSettlement {
+		set.Markets.Prefetch(refsOfPositions(positions))
+	}
 }
 
 // statedTokens returns the tokens that the venue names with the positions.
@@ -302,11 +329,7 @@ func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *mark
 	if err != nil {
 		return nil, err
 	}
-	positions := make([]*market.Position, len(*read.Value))
-	for i := range *read.Value {
-		positions[i] = &(*read.Value)[i]
-	}
-	valuations, err := valueAll(set, positions, read.Meta, by)
+	valuations, err := valueAll(set, pointers(*read.Value), read.Meta, by)
 	if err != nil {
 		return nil, err
 	}
