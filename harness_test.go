@@ -108,7 +108,7 @@ type service struct {
 func start(t testing.TB, args ...string) *service {
 	t.Helper()
 	args = append([]string{
-		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--log-level=debug",
+		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
 	}, args...)
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {

@@ -208,6 +208,7 @@ type server struct {
 	demo    *demoVenue // nil with a venue of its own
 	client  *venue.Client
 	cache   *cache.Cache
+	live    *live
 	metrics *telemetry.Metrics
 	reach   reach
 	started time.Time
@@ -237,7 +238,15 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 	}
 	s.cache = cache.New(s.client, cacheConfig(cfg, s.client, clock))
 	s.metrics.RegisterCache(s.cacheStats)
-	root := &resolvers.Resolver{Status: s.status, Clock: clock}
+	streamURL := cfg.StreamURL
+	if s.demo != nil && cfg.Demo.Stream {
+		streamURL = "ws://" + s.demo.Addr().String() + "/ws"
+	}
+	if s.live, err = openLive(streamURL, s.cache, log, clock); err != nil {
+		return nil, err
+	}
+	s.cache.SetWatcher(s.live.feed)
+	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope}
 	h := httpapi.New(httpapi.Config{
 		Schema:  graph.NewExecutableSchema(graph.Config{Resolvers: root}),
 		SDL:     sdl,
@@ -262,9 +271,16 @@ func (s *server) serve(ctx context.Context) error {
 		s.log.Info("no venue is configured: serving the demo venue", "venue", s.demo.url())
 		g.Go(func() error { return s.demo.serve(venueCtx) })
 	}
+	liveCtx, stopLive := context.WithCancel(venueCtx)
+	defer stopLive()
+	g.Go(func() error { return s.live.run(liveCtx) })
 	s.log.Info("oddsgraph is ready", "url", s.url(), "version", buildVersion())
 	g.Go(func() error {
+		// Subscriptions last as long as their clients like, so they are ended before requests are waited for.
+		defer context.AfterFunc(ctx, s.live.feed.Close)()
 		err := s.listener.serve(ctx)
+		s.live.feed.Close()
+		stopLive()
 		s.cache.Close()
 		s.client.Close()
 		stopVenue()
@@ -313,10 +329,11 @@ func (s *server) ready(ctx context.Context) error {
 
 // status is what serviceStatus shows.
 func (s *server) status(context.Context) model.ServiceStatus {
-	return model.ServiceStatus{
-		Version: buildVersion(), Demo: s.demo != nil, UpstreamReachable: s.reach.ok(),
-		Stream: model.StreamStatus{State: model.StreamStateDisconnected, Since: s.started},
+	status := model.ServiceStatus{Version: buildVersion(), Demo: s.demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.live.status()}
+	if status.Stream.Since.IsZero() {
+		status.Stream.Since = s.started
 	}
+	return status
 }
 
 // Call counts a call to the venue and remembers whether it was answered.

@@ -75,6 +75,7 @@ type Demo struct {
 	Seed            int64         `default:"1" min:"0" max:"9223372036854775807" help:"Seed of the demo venue's data; the same seed gives the same markets."`
 	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address; 0 allows any number."`
 	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key; 0 allows any number."`
+	Stream          bool          `default:"true" help:"Whether the demo venue's stream is followed; without it everything is read over REST."`
 	Still           bool          `default:"false" help:"Whether the demo market stands still, so that equal questions get equal answers."`
 }
 

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/stream"
+)
+
+// live is the live half of the service: the venue's stream and the state that is kept of it.
+type live struct {
+	feed   *feed.Feed
+	client *stream.Client // nil where the venue has no stream
+}
+
+// openLive wires the stream to the feed, and the feed to where queries read.
+func openLive(url string, sink feed.Sink, log *slog.Logger, clock market.Clock) (*live, error) {
+	l := &live{feed: feed.New(feed.Config{
+		Sink: sink, Clock: clock, Log: log, Topics: stream.DefaultTopicsPerConnection * stream.DefaultConnections,
+	})}
+	if url == "" {
+		return l, nil
+	}
+	client, err := stream.New(stream.Config{URL: url, Log: log}, l.feed)
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	l.client = client
+	l.feed.Connect(client)
+	return l, nil
+}
+
+// run follows the stream until ctx ends.
+func (l *live) run(ctx context.Context) error {
+	if l.client == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return l.client.Run(ctx)
+}
+
+// status is what is shown of the stream. A topic that waits for a snapshot after a gap makes a live stream RESYNCING.
+func (l *live) status() model.StreamStatus {
+	f := l.feed.Stats()
+	if l.client == nil {
+		return model.StreamStatus{State: model.StreamStateDisconnected}
+	}
+	s := l.client.Stats()
+	out := model.StreamStatus{
+		State: model.StreamState(s.State), Since: s.Since, Connections: s.Connections, Reconnects: int(s.Reconnects),
+		Resyncs: int(f.Resyncs), WatchedTokens: f.Tokens,
+	}
+	if !s.LastMessageAt.IsZero() {
+		out.LastMessageAt = &s.LastMessageAt
+	}
+	if s.State == stream.StateLive && f.Resyncing > 0 {
+		out.State = model.StreamStateResyncing
+	}
+	return out
+}
