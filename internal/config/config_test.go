@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 			User:     hard(2*time.Second, 10_000),
 			NotFound: hard(5*time.Second, 10_000),
 		},
-		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1},
+		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
 	}
 	if got := parse(t, ""); !reflect.DeepEqual(*got, want) {
 		t.Errorf("defaults are\n%v\nwant\n%v", got, want)
