@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -33,8 +34,10 @@ type coalescer[K comparable, T any] struct {
 	batch     int
 	width     int
 	priority  market.Priority
-	counters  *counters
-	tasks     *tasks
+	// user tells that calls are made with the credentials of those who wait. Others never carry any.
+	user     bool
+	counters *counters
+	tasks    *tasks
 
 	// mu protects all below and the fields of flights and batches. The store's locks may be taken under it.
 	mu       sync.Mutex
@@ -73,9 +76,18 @@ type batch[K comparable, T any] struct {
 // do returns the values of keys, aligned with them, and waits for those that are not cached under ctx.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
+	if ctx.Err() != nil {
+		for i := range out {
+			out[i].Err = waitError(ctx)
+		}
+		return out
+	}
 	joined := make([]*flight[K, T], len(keys))
 	deadline, limited := ctx.Deadline()
-	credentials := market.CredentialsFrom(ctx)
+	var credentials *market.Credentials
+	if c.user {
+		credentials = market.CredentialsFrom(ctx)
+	}
 
 	c.mu.Lock()
 	for i, key := range keys {
@@ -109,11 +121,14 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K) []market.Result[mark
 			return abandoned(waitError(ctx), joined, out)
 		case <-c.tasks.ctx.Done():
 			c.leave(joined)
-			return abandoned(market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"), joined, out)
+			return abandoned(errClosed, joined, out)
 		}
 	}
 	return out
 }
+
+// errClosed is what those get who wait when the cache is closed, and those who come later.
+var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
 // waitError says why a caller stopped waiting.
 func waitError(ctx context.Context) error {
@@ -184,7 +199,12 @@ func (c *coalescer[K, T]) leave(joined []*flight[K, T]) {
 		}
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(f *flight[K, T]) bool { return f.waiters == 0 })
-	if len(c.queue) == 0 {
+	c.rest()
+}
+
+// rest ends the waits for admission when there is nothing left to admit. The caller holds the lock.
+func (c *coalescer[K, T]) rest() {
+	if len(c.queue) == 0 && c.starting > 0 {
 		c.cancelIdle()
 		c.idle, c.cancelIdle = context.WithCancel(c.tasks.ctx)
 	}
@@ -218,15 +238,22 @@ func (c *coalescer[K, T]) work() {
 		idle := c.idle
 		c.mu.Unlock()
 
-		release, err := c.admission.Admit(idle, c.cost(size), (*queued[K, T])(c))
+		cost := c.cost(size)
+		release, err := c.admission.Admit(idle, cost, (*queued[K, T])(c))
+		most := c.batch // what has gathered meanwhile travels along as far as it was paid for
+		for most > size && c.cost(most) > cost {
+			most--
+		}
 
 		c.mu.Lock()
 		c.starting--
 		var b *batch[K, T]
 		var ctx context.Context
 		if err == nil || idle.Err() == nil || c.tasks.ctx.Err() != nil {
-			b, ctx = c.take()
+			b, ctx = c.take(most)
 		}
+		c.rest()
+		c.start()
 		c.mu.Unlock()
 		if b != nil {
 			c.call(ctx, b, err)
@@ -238,9 +265,9 @@ func (c *coalescer[K, T]) work() {
 	}
 }
 
-// take forms the batch of a call from the head of the queue. The caller holds the lock.
-func (c *coalescer[K, T]) take() (*batch[K, T], context.Context) {
-	n := min(len(c.queue), c.batch)
+// take forms the batch of a call from the head of the queue, of at most so many keys. The caller holds the lock.
+func (c *coalescer[K, T]) take(most int) (*batch[K, T], context.Context) {
+	n := min(len(c.queue), most)
 	if n == 0 {
 		return nil, nil
 	}
@@ -266,25 +293,16 @@ func (c *coalescer[K, T]) take() (*batch[K, T], context.Context) {
 
 // call asks upstream and hands the results to the waiters. refused is what admission said.
 func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], refused error) {
-	var results []market.Result[*T]
 	err := refused
 	if err == nil {
-		keys := make([]K, len(b.flights))
-		for i, f := range b.flights {
-			keys[i] = f.key
-		}
-		c.counters.calls.Add(uint64(c.cost(len(keys))))
-		c.counters.keys.Add(uint64(len(keys)))
-		results, err = c.ask(ctx, keys)
+		err = c.ask(ctx, b.flights)
 	}
-	for i, f := range b.flights {
-		switch {
-		case err != nil:
-			f.result.Err = err
-		case results[i].Err != nil:
-			f.result.Err = results[i].Err
-		default:
-			f.result.Value = c.accept(f.key, results[i].Value)
+	if err != nil {
+		if c.tasks.ctx.Err() != nil {
+			err = errClosed
+		}
+		for _, f := range b.flights {
+			f.result = market.Result[market.Read[*T]]{Err: err}
 		}
 	}
 	c.mu.Lock()
@@ -298,18 +316,35 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], refused erro
 	c.mu.Unlock()
 }
 
-// ask fetches keys; a panic or an answer of the wrong length is an error.
-func (c *coalescer[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[*T], err error) {
+// ask fetches the keys of flights and gives each its result. A panic, an answer of the wrong length and one that came
+// after everybody had left, and a newer call may have left, are errors.
+func (c *coalescer[K, T]) ask(ctx context.Context, flights []*flight[K, T]) (err error) {
+	keys := make([]K, len(flights))
+	for i, f := range flights {
+		keys[i] = f.key
+	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("fetching %d keys: panic: %v", len(keys), p)
+			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
-	results, err = c.fetch(ctx, keys)
-	if err == nil && len(results) != len(keys) {
-		err = fmt.Errorf("fetching %d keys gave %d results", len(keys), len(results))
+	c.counters.calls.Add(uint64(c.cost(len(keys))))
+	c.counters.keys.Add(uint64(len(keys)))
+	results, err := c.fetch(ctx, keys)
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(results) != len(keys):
+		return fmt.Errorf("fetching %d keys gave %d results", len(keys), len(results))
 	}
-	return results, err
+	for i, f := range flights {
+		if f.result.Err = results[i].Err; f.result.Err == nil {
+			f.result.Value = c.accept(f.key, results[i].Value)
+		}
+	}
+	return nil
 }
 
 // queued is the market.Call of the keys that wait to leave.

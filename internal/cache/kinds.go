@@ -25,12 +25,12 @@ type lane[K comparable, T any] struct {
 // newStore returns a store whose keys are fetched by the given lanes.
 func newStore[K comparable, T any](b *builder, kind Kind, asOf func(*T) time.Time, lanes ...lane[K, T]) *store[K, T] {
 	s := &store[K, T]{ttl: kind.TTL, notFound: b.cfg.NotFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf}
-	s.entries = newLRU[K, T](kind.Size, &s.counters.evictions)
-	s.absent = newLRU[K, T](b.cfg.NotFoundSize, &s.counters.evictions)
+	s.entries = newLRU[K, T](kind.Size)
+	s.absent = newLRU[K, T](b.cfg.NotFoundSize)
 	for _, l := range lanes {
 		c := &coalescer[K, T]{
 			fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, batch: l.batch, width: l.width,
-			priority: l.priority, counters: &s.counters, tasks: b.tasks, flights: make(map[K]*flight[K, T]),
+			priority: l.priority, user: l.endpoint.User(), counters: &s.counters, tasks: b.tasks, flights: make(map[K]*flight[K, T]),
 			cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
 		}
 		c.idle, c.cancelIdle = context.WithCancel(b.tasks.ctx)
@@ -111,8 +111,10 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 			}})
 	c.markets.lane = func(key market.MarketRef) int { return int(key.By) }
 	c.markets.canonical = func(key market.MarketRef) market.MarketRef {
-		if known, ok := c.refs.Get(key); ok && key.By != market.ByMarketID {
-			return known
+		if key.By != market.ByMarketID {
+			if known, ok := c.refs.Get(key); ok {
+				return known
+			}
 		}
 		return key
 	}
@@ -129,15 +131,20 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
-// learn remembers which market slugs and tokens belong to.
+// learn remembers which market slugs and tokens belong to. That one of them was unknown is no longer true.
 func (c *Cache) learn(markets ...*market.Market) {
 	for _, m := range markets {
-		ref := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}
-		if m.Slug != "" {
-			c.refs.Add(market.MarketRef{By: market.BySlug, Value: m.Slug}, ref)
+		id := market.MarketRef{By: market.ByMarketID, Value: m.MarketID}
+		is := func(by market.MarketRefKind, value string) {
+			if value != "" && m.MarketID != "" {
+				ref := market.MarketRef{By: by, Value: value}
+				c.refs.Add(ref, id)
+				c.markets.absent.Remove(ref)
+			}
 		}
+		is(market.BySlug, m.Slug)
 		for i := range m.Outcomes {
-			c.refs.Add(market.MarketRef{By: market.ByToken, Value: m.Outcomes[i].TokenID}, ref)
+			is(market.ByToken, m.Outcomes[i].TokenID)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market
 		return
 	}
 	s.absent.Remove(slot)
-	replace(s.entries, slot, e)
+	s.replace(s.entries, slot, e)
 }
 
 // cutOff makes a streamed entry stale from now on.

@@ -47,19 +47,30 @@ const (
 )
 
 // fetchEvent puts an event together from a search for its markets. It returns nil when there are none, and an error when
-// there are more than maxEventPages full pages, since its sums would be over a part.
+// they take more than maxEventPages pages, since its sums would be over a part.
 func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	q := market.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: market.SortRelevance, Direction: market.Descending, Limit: eventPageSize}
 	if q.EventID != "" {
 		q.EventSlug = ""
 	}
 	var e *market.Event
-	for range maxEventPages {
+	seen := make(map[string]bool) // a market may move to the next page while pages are read
+	for n := range maxEventPages {
+		if n > 0 {
+			c.events.counters.calls.Add(1)
+		}
 		page, err := c.venue.Search(ctx, q)
 		if err != nil {
 			return nil, err
 		}
+		if page == nil {
+			return e, nil
+		}
 		for _, m := range page.Markets {
+			if seen[m.MarketID] {
+				continue
+			}
+			seen[m.MarketID] = true
 			if e == nil {
 				e = &market.Event{EventID: m.EventID, Slug: m.EventSlug, Title: m.EventTitle}
 			}
@@ -69,5 +80,5 @@ func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Ev
 			return e, nil
 		}
 	}
-	return nil, market.Errorf(market.CodeUpstreamBadResponse, "the event has more than %d markets", maxEventPages*eventPageSize)
+	return nil, market.Errorf(market.CodeUpstreamBadResponse, "the markets of the event take more than %d pages", maxEventPages)
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,15 +21,23 @@ type TTL struct {
 	Stale time.Duration
 }
 
-// refreshTimeout bounds the wait of a refresh for its own result, and so the life of the call that it alone wants.
-const refreshTimeout = 10 * time.Second
+const (
+	// refreshTimeout bounds the wait of a refresh for its own result, and so the life of the call that it alone wants.
+	refreshTimeout = 10 * time.Second
+	// refreshPause is the time between a refresh that failed and the next, so that a venue that fails fast is not asked
+	// by every reader.
+	refreshPause = time.Second
+	// never is later than any time.
+	never = math.MaxInt64
+)
 
 // entry is a value that was read, or the absence of one. It does not change after it was published.
 type entry[T any] struct {
 	read       market.Read[*T]
 	freshUntil time.Time
 	staleUntil time.Time
-	refreshing atomic.Bool
+	// refreshAt is the time, in nanoseconds since 1970, from which a reader who finds the entry stale may refresh it.
+	refreshAt atomic.Int64
 
 	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
 	session *market.Session
@@ -82,7 +91,8 @@ type store[K comparable, T any] struct {
 	widen func(K, *T) K
 	// covers reports whether a value can answer for a key; nil means that it always can.
 	covers func(K, *T) bool
-	// keep reports whether the old value is to be kept although a new one has arrived; nil means never.
+	// keep reports whether a fresh old value is to be kept although a new one has arrived, for whose key it can answer
+	// too; nil means never.
 	keep func(old, fetched *T) bool
 	// asOf returns the venue's time of a value.
 	asOf func(*T) time.Time
@@ -95,12 +105,9 @@ type store[K comparable, T any] struct {
 	mu sync.Mutex
 }
 
-// newLRU returns an LRU that tells the handle of each evicted entry.
-func newLRU[K comparable, T any](size int, evictions *atomic.Uint64) *lru.Cache[K, *entry[T]] {
-	c, err := lru.NewWithEvict(max(size, 1), func(_ K, e *entry[T]) {
-		evictions.Add(1)
-		e.read.Handle.Bump()
-	})
+// newLRU returns an LRU that tells the handle of each entry that is evicted or removed.
+func newLRU[K comparable, T any](size int) *lru.Cache[K, *entry[T]] {
+	c, err := lru.NewWithEvict(max(size, 1), func(_ K, e *entry[T]) { e.read.Handle.Bump() })
 	if err != nil {
 		panic("cache: " + err.Error()) // only for a size below 1
 	}
@@ -112,6 +119,7 @@ func newLRU[K comparable, T any](size int, evictions *atomic.Uint64) *lru.Cache[
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	now := s.clock.Now()
 	var refresh []K
+	var stale []*entry[T]
 	for i, key := range keys {
 		e, ok := s.get(key)
 		var freshUntil, staleUntil time.Time
@@ -130,11 +138,11 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 			out[i].Value = e.read
 			out[i].Value.Stale = true
 			s.counters.stale.Add(1)
-			if e.refreshing.CompareAndSwap(false, true) {
+			if at := e.refreshAt.Load(); now.UnixNano() >= at && e.refreshAt.CompareAndSwap(at, never) {
 				if s.widen != nil {
 					key = s.widen(key, e.read.Value)
 				}
-				refresh = append(refresh, key)
+				refresh, stale = append(refresh, key), append(stale, e)
 			}
 		default:
 			missing = append(missing, i)
@@ -142,7 +150,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 		}
 	}
 	if len(refresh) > 0 {
-		s.refresh(ctx, refresh)
+		s.refresh(ctx, refresh, stale)
 	}
 	s.tell(ctx, keys, out)
 	return missing
@@ -216,7 +224,7 @@ func (s *store[K, T]) laneOf(key K) int {
 }
 
 // refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout.
-func (s *store[K, T]) refresh(ctx context.Context, keys []K) {
+func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	s.tasks.start(func() {
 		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
 		defer cancel()
@@ -224,10 +232,9 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K) {
 			wait = market.WithCredentials(wait, c)
 		}
 		s.fetch(wait, keys)
-		for _, key := range keys {
-			if e, ok := s.get(key); ok {
-				e.refreshing.Store(false) // a refresh that failed is tried again by the next reader
-			}
+		again := s.clock.Now().Add(refreshPause).UnixNano()
+		for _, e := range stale {
+			e.refreshAt.Store(again) // matters where the refresh has failed and the entry still stands
 		}
 	})
 }
@@ -237,10 +244,16 @@ func (s *store[K, T]) get(key K) (*entry[T], bool) {
 	if s.canonical != nil {
 		key = s.canonical(key)
 	}
-	if e, ok := s.entries.Get(s.slotOf(key)); ok && (s.covers == nil || s.covers(key, e.read.Value)) {
+	slot := s.slotOf(key)
+	if e, ok := s.entries.Get(slot); ok && s.answers(e, key) {
 		return e, true
 	}
-	return s.absent.Get(key)
+	return s.absent.Get(slot)
+}
+
+// answers reports whether an entry's value can answer for a key.
+func (s *store[K, T]) answers(e *entry[T], key K) bool {
+	return s.covers == nil || s.covers(key, e.read.Value)
 }
 
 func (s *store[K, T]) slotOf(key K) K {
@@ -285,42 +298,46 @@ func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	slot := s.slotOf(key)
+	if value != nil {
+		s.absent.Remove(slot)
+		if s.canonical != nil {
+			slot = s.slotOf(s.canonical(key)) // the value itself may have taught a better one
+			s.absent.Remove(slot)
+		}
+	}
+	old, ok := s.entries.Peek(slot)
+	if ok && old.live() && (value == nil || s.answers(old, key)) {
+		return old.read // what is streamed is never overwritten
+	}
 	if value == nil {
-		s.entries.Remove(s.slotOf(key))
-		replace(s.absent, key, e)
+		s.entries.Remove(slot)
+		s.replace(s.absent, slot, e)
 		return e.read
 	}
-	s.absent.Remove(key)
-	slot := key
-	if s.canonical != nil {
-		slot = s.canonical(key)
-	}
-	slot = s.slotOf(slot)
-	if old, ok := s.entries.Peek(slot); ok {
+	if ok {
 		if old.live() {
-			if s.covers == nil || s.covers(key, old.read.Value) {
-				return old.read // what is streamed is never overwritten
-			}
 			e.read.Handle.Bump() // it never becomes an entry, so nobody may build on it
 			return e.read
 		}
-		if s.keep != nil && s.keep(old.read.Value, value) {
-			e.read.Handle.Bump()
-			return e.read
+		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
+			return old.read
 		}
 		if old.session != nil && s.older != nil && s.older(value, old.read.Value) {
 			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
 			e.read.Value, e.read.AsOf = old.read.Value, old.read.AsOf
 		}
 	}
-	replace(s.entries, slot, e)
+	s.replace(s.entries, slot, e)
 	return e.read
 }
 
 // replace puts an entry in the place of another, which is told; the LRU tells only those that it evicts.
-func replace[K comparable, T any](c *lru.Cache[K, *entry[T]], key K, e *entry[T]) {
+func (s *store[K, T]) replace(c *lru.Cache[K, *entry[T]], key K, e *entry[T]) {
 	old, existed := c.Peek(key)
-	c.Add(key, e)
+	if c.Add(key, e) {
+		s.counters.evictions.Add(1)
+	}
 	if existed {
 		old.read.Handle.Bump()
 	}

@@ -1,0 +1,436 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+const wallet = market.Address("0x1111111111111111111111111111111111111111")
+
+// present makes what is asserted of a read independent of its type.
+func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
+	return r.Meta, r.Value != nil, err
+}
+
+// kinds are all ways to read, with the documented times.
+var kinds = []struct {
+	name         string
+	key          string
+	fresh, stale time.Duration
+	read         func(ctx context.Context, c *Cache) (market.Meta, bool, error)
+}{
+	{"price", "k", time.Second, 30 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Prices(), "k"))
+	}},
+	{"spread", "k", time.Second, 30 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Spreads(), "k"))
+	}},
+	{"book", "k", 500 * time.Millisecond, 10 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Books(), market.BookQuery{TokenID: "k", Depth: 20}))
+	}},
+	{"history", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Histories(), market.PriceHistoryQuery{TokenID: "k", From: 1, To: 2}))
+	}},
+	{"market by id", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "k"}))
+	}},
+	{"market by slug", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.BySlug, Value: "k"}))
+	}},
+	{"market by token", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.ByToken, Value: "k"}))
+	}},
+	{"event", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Events(), market.EventRef{EventID: "k"}))
+	}},
+	{"search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(c.Search(ctx, market.Search{Text: "k"}))
+	}},
+	{"balance", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Balances(), wallet))
+	}},
+	{"positions", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Positions(), wallet))
+	}},
+	{"orders", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(readOne(ctx, c.Orders(), wallet))
+	}},
+	{"trades", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(c.Trades(ctx, wallet, market.TradeQuery{Limit: 10}))
+	}},
+	{"user history", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+		return present(c.History(ctx, wallet, market.HistoryQuery{Limit: 10}))
+	}},
+}
+
+// A value answers while it is fresh, answers and is refreshed once while it is stale, and is asked for anew when gone.
+func TestTimesOfEveryKind(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{}
+				c := open(t, v)
+				expect := func(when string, calls int, stale bool) market.Meta {
+					t.Helper()
+					meta, there, err := k.read(t.Context(), c)
+					if err != nil || !there || meta.Stale != stale || meta.Source != market.SourceREST || meta.Handle == nil {
+						t.Fatalf("%s: %+v, %v, %v", when, meta, there, err)
+					}
+					synctest.Wait() // for a refresh
+					if n := len(v.calls()); n != calls {
+						t.Fatalf("%s: %d calls; want %d", when, n, calls)
+					}
+					return meta
+				}
+				first := expect("cold", 1, false)
+				if at, timed := first.Handle.FreshUntil(); !timed || !at.Equal(time.Now().Add(k.fresh)) || !first.ReceivedAt.Equal(time.Now()) {
+					t.Errorf("fresh until %s, received at %s; now it is %s", at, first.ReceivedAt, time.Now())
+				}
+				time.Sleep(k.fresh - 1)
+				if again := expect("fresh", 1, false); again != first || first.Handle.Version() != 0 {
+					t.Errorf("a hit is %+v; was %+v", again, first)
+				}
+				time.Sleep(time.Nanosecond)
+				if k.stale == 0 {
+					second := expect("gone", 2, false)
+					if first.Handle.Version() == 0 || second.Handle == first.Handle {
+						t.Error("the replacement is not to be seen")
+					}
+					return
+				}
+				if stale := expect("stale", 2, true); stale.Handle != first.Handle || !stale.ReceivedAt.Equal(first.ReceivedAt) {
+					t.Errorf("the stale value is %+v; was %+v", stale, first)
+				}
+				if first.Handle.Version() == 0 {
+					t.Error("the replacement is not to be seen")
+				}
+				second := expect("refreshed", 2, false)
+				time.Sleep(k.fresh + k.stale - 1)
+				expect("stale to the last", 3, true)
+				if second.Handle.Version() == 0 {
+					t.Error("the second replacement is not to be seen")
+				}
+				time.Sleep(k.fresh + k.stale)
+				expect("gone", 4, false)
+			})
+		})
+	}
+}
+
+// An absence is believed for 5 seconds, has a handle that tells when it ends, and appears and disappears visibly.
+func TestAbsenceOfEveryKind(t *testing.T) {
+	for _, k := range kinds {
+		if k.name == "positions" || k.name == "orders" {
+			continue // a list that is empty is there
+		}
+		t.Run(k.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{}
+				c := open(t, v)
+				read := func(when string, calls int, there bool) market.Meta {
+					t.Helper()
+					meta, found, err := k.read(t.Context(), c)
+					if err != nil || found != there || meta.Stale || meta.Handle == nil || meta.ReceivedAt.IsZero() {
+						t.Fatalf("%s: %+v, %v, %v", when, meta, found, err)
+					}
+					if n := len(v.calls()); n != calls {
+						t.Fatalf("%s: %d calls; want %d", when, n, calls)
+					}
+					return meta
+				}
+				v.setUnknown(k.key, true)
+				absent := read("unknown", 1, false)
+				if at, _ := absent.Handle.FreshUntil(); !at.Equal(time.Now().Add(5 * time.Second)) {
+					t.Errorf("believed until %s; now it is %s", at, time.Now())
+				}
+				time.Sleep(5*time.Second - 1)
+				if again := read("still unknown", 1, false); again.Handle != absent.Handle || absent.Handle.Version() != 0 {
+					t.Error("a remembered absence has another handle")
+				}
+				v.setUnknown(k.key, false)
+				time.Sleep(time.Nanosecond)
+				value := read("known at last", 2, true)
+				if absent.Handle.Version() == 0 || value.Handle.Version() != 0 {
+					t.Error("that the absence ended is not to be seen")
+				}
+				v.setUnknown(k.key, true)
+				time.Sleep(k.fresh + k.stale)
+				gone := read("unknown again", 3, false)
+				if value.Handle.Version() == 0 || gone.Handle.Version() != 0 {
+					t.Error("that the value went is not to be seen")
+				}
+			})
+		})
+	}
+}
+
+func TestAbsenceDuringRefreshEndsTheEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		first := must(t, c.Prices(), "k")
+		v.setUnknown("k", true)
+		time.Sleep(time.Second)
+		if r := must(t, c.Prices(), "k"); r.Value == nil || !r.Stale {
+			t.Errorf("while the refresh is under way: %+v", r)
+		}
+		synctest.Wait()
+		if r := must(t, c.Prices(), "k"); r.Value != nil || first.Handle.Version() == 0 || len(v.calls()) != 2 {
+			t.Errorf("after the refresh: %+v", r)
+		}
+	})
+}
+
+// All stale keys of one look-up are refreshed by one call, once, whoever asks while it is under way.
+func TestStaleKeysAreRefreshedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		keys := ids("t", 0, 40)
+		readAll(t.Context(), c.Prices(), keys...)
+		time.Sleep(time.Second)
+		v.gate = make(chan struct{})
+		for range 5 {
+			out := make([]market.Result[market.Read[*market.Price]], len(keys))
+			if missing := c.Prices().Lookup(t.Context(), keys, out, nil); len(missing) != 0 {
+				t.Fatalf("stale keys are missing: %v", missing)
+			}
+			for i, r := range out {
+				if r.Err != nil || r.Value.Value.TokenID != keys[i] || !r.Value.Stale {
+					t.Fatalf("%s: %+v", keys[i], r)
+				}
+			}
+			synctest.Wait()
+		}
+		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 40 {
+			t.Fatalf("%d calls", len(calls))
+		}
+		<-v.gate
+		synctest.Wait()
+		for _, r := range readAll(t.Context(), c.Prices(), keys...) {
+			if r.Value.Stale {
+				t.Fatal("stale after its refresh")
+			}
+		}
+		if n := len(v.calls()); n != 2 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// A refresh that fails leaves the stale value and is tried again, but not by every reader.
+func TestFailedRefreshIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		first := must(t, c.Prices(), "k")
+		v.fail = func(ask) error { return errors.New("down") }
+		time.Sleep(time.Second)
+		for try := range 3 {
+			for range 10 {
+				if r := must(t, c.Prices(), "k"); !r.Stale || r.Handle != first.Handle || first.Handle.Version() != 0 {
+					t.Fatalf("%+v", r)
+				}
+				synctest.Wait()
+			}
+			if n := len(v.calls()); n != 2+try {
+				t.Fatalf("%d calls after %d tries", n, try+1)
+			}
+			time.Sleep(refreshPause)
+		}
+		v.fail = nil
+		must(t, c.Prices(), "k")
+		synctest.Wait()
+		if r := must(t, c.Prices(), "k"); r.Stale || r.Handle == first.Handle || first.Handle.Version() == 0 {
+			t.Errorf("after a refresh that succeeded: %+v", r)
+		}
+		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
+		time.Sleep(31 * time.Second)
+		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable || r.Value != nil {
+			t.Errorf("gone: %+v, %v", r, err)
+		}
+	})
+}
+
+// A refresh belongs to nobody: its reader may go, and a venue that hangs is left alone after 10 seconds.
+func TestRefreshOutlivesItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		must(t, c.Prices(), "k")
+		time.Sleep(time.Second)
+		v.gate = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		if r, err := readOne(ctx, c.Prices(), "k"); err != nil || !r.Stale {
+			t.Fatal(r, err)
+		}
+		synctest.Wait()
+		cancel()
+		time.Sleep(refreshTimeout - 1)
+		call := v.calls()[1]
+		if call.ctx.Err() != nil {
+			t.Fatal("cancelled with its reader")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if call.ctx.Err() == nil {
+			t.Error("a refresh waits for ever")
+		}
+	})
+}
+
+func TestErrorsAreNotCached(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{fail: func(ask) error { return market.Errorf(market.CodeForbidden, "no") }}
+				c := open(t, v)
+				for range 2 {
+					if meta, there, err := k.read(t.Context(), c); market.CodeOf(err) != market.CodeForbidden || there || meta.Handle != nil {
+						t.Fatalf("%+v, %v, %v", meta, there, err)
+					}
+				}
+				v.fail = nil
+				if _, there, err := k.read(t.Context(), c); err != nil || !there || len(v.calls()) != 3 {
+					t.Errorf("%v, %v, %d calls", there, err, len(v.calls()))
+				}
+			})
+		})
+	}
+}
+
+// A bad element costs itself: its neighbours are answered and cached, it is not.
+func TestBadElement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		for range 2 {
+			r := readAll(t.Context(), c.Prices(), "a", "bad", "b")
+			if r[0].Err != nil || r[0].Value.Value == nil || market.CodeOf(r[1].Err) != market.CodeUpstreamBadResponse || r[2].Err != nil {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if n := v.counts(); n["a"] != 1 || n["bad"] != 2 || n["b"] != 1 {
+			t.Errorf("asked %v", n)
+		}
+	})
+}
+
+func TestEntriesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v, func(cfg *Config) { cfg.Price.Size, cfg.NotFoundSize = 10, 5 })
+		handles := map[string]*market.Handle{}
+		for i, r := range readAll(t.Context(), c.Prices(), ids("t", 0, 25)...) {
+			handles[ids("t", 0, 25)[i]] = r.Value.Handle
+		}
+		standing := 0
+		for id, h := range handles {
+			if cached := c.prices.entries.Contains(id); cached != (h.Version() == 0) {
+				t.Errorf("%s is cached: %v, its handle has version %d", id, cached, h.Version())
+			} else if cached {
+				standing++
+			}
+		}
+		if s := statsOf(c, "price"); standing != 10 || s.Entries != 10 || s.Evictions != 15 {
+			t.Errorf("%d stand, %+v", standing, s)
+		}
+		for _, id := range ids("x", 0, 20) {
+			v.setUnknown(id, true)
+		}
+		gone := 0
+		for _, r := range readAll(t.Context(), c.Prices(), ids("x", 0, 20)...) {
+			gone += int(r.Value.Handle.Version())
+		}
+		if s := statsOf(c, "price"); gone != 15 || s.Entries != 15 || s.Evictions != 30 {
+			t.Errorf("%d absences went, %+v", gone, s)
+		}
+	})
+}
+
+// What is read is used: the least recently used entry goes.
+func TestHitKeepsAnEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, &venue{}, func(cfg *Config) { cfg.Price.Size = 2 })
+		a, b := must(t, c.Prices(), "a"), must(t, c.Prices(), "b")
+		must(t, c.Prices(), "a")
+		must(t, c.Prices(), "c")
+		if a.Handle.Version() != 0 || b.Handle.Version() != 1 {
+			t.Errorf("versions %d and %d", a.Handle.Version(), b.Handle.Version())
+		}
+	})
+}
+
+func statsOf(c *Cache, kind string) Stats {
+	for _, s := range c.Stats() {
+		if s.Kind == kind {
+			return s
+		}
+	}
+	panic("no kind " + kind)
+}
+
+func TestCounters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		expect := func(when string, want Stats) {
+			t.Helper()
+			synctest.Wait()
+			if want.Kind = "price"; statsOf(c, "price") != want {
+				t.Errorf("%s: %+v; want %+v", when, statsOf(c, "price"), want)
+			}
+		}
+		v.setUnknown("x", true)
+		readAll(t.Context(), c.Prices(), ids("t", 0, 41)...)
+		expect("cold", Stats{Misses: 41, Calls: 2, Keys: 41, Entries: 41})
+		readAll(t.Context(), c.Prices(), ids("t", 0, 10)...)
+		expect("hits", Stats{Hits: 10, Misses: 41, Calls: 2, Keys: 41, Entries: 41})
+		readAll(t.Context(), c.Prices(), "x")
+		readAll(t.Context(), c.Prices(), "x")
+		expect("absent", Stats{Hits: 10, NotFound: 1, Misses: 42, Calls: 3, Keys: 42, Entries: 42})
+		time.Sleep(time.Second)
+		readAll(t.Context(), c.Prices(), ids("t", 0, 5)...)
+		expect("stale", Stats{Hits: 10, NotFound: 1, Stale: 5, Misses: 42, Calls: 4, Keys: 47, Entries: 42})
+		v.setUnknown("t000", true)
+		time.Sleep(31 * time.Second)
+		readAll(t.Context(), c.Prices(), "t000")
+		expect("gone", Stats{Hits: 10, NotFound: 1, Stale: 5, Misses: 43, Calls: 5, Keys: 48, Entries: 42})
+		v.gate = make(chan struct{})
+		for range 3 {
+			go readAll(t.Context(), c.Prices(), "y", "z")
+			synctest.Wait()
+		}
+		<-v.gate
+		expect("joined", Stats{Hits: 10, NotFound: 1, Stale: 5, Misses: 49, Coalesced: 4, Calls: 6, Keys: 50, Entries: 44})
+	})
+}
+
+func TestConfigDefaults(t *testing.T) {
+	c := New(&venue{}, Config{})
+	defer c.Close()
+	if l := c.prices.lanes[0]; l.batch != 40 || l.width != 4 || c.books.lanes[0].batch != 1 || c.books.lanes[0].width != 16 || c.balances.lanes[0].width != 64 {
+		t.Errorf("batches of %d, %d in flight", l.batch, l.width)
+	}
+	// Times of 0 mean that nothing is kept, and sizes of 0 do not panic.
+	for range 2 {
+		if r, err := readOne(t.Context(), c.Prices(), "k"); err != nil || r.Value == nil || r.Stale {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if n := len(c.venue.(*venue).calls()); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+	names := map[string]bool{}
+	for _, s := range c.Stats() {
+		names[s.Kind] = true
+	}
+	if len(names) != 12 {
+		t.Errorf("kinds %v", names)
+	}
+}

@@ -1,0 +1,288 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// venue is a Venue whose answers a test decides on. It knows every key, except those in unknown.
+type venue struct {
+	mu      sync.Mutex
+	asked   []ask
+	inside  int
+	busiest int
+	unknown map[string]bool
+
+	// latency is how long each call takes; gate, where there is one, lets one call go for each receive.
+	latency time.Duration
+	gate    chan struct{}
+	// fail is asked for the error of each call. It may panic.
+	fail func(a ask) error
+	// Makers of values; nil means a plain one.
+	market func(id string) *market.Market
+	book   func(token string, depth int) *market.Book
+	search func(q market.Search) *market.SearchPage
+	short  bool // lists are answered with one result too few
+}
+
+// ask is one call that the venue got.
+type ask struct {
+	endpoint    market.Endpoint
+	keys        []string
+	ctx         context.Context
+	credentials string // as they would be sent
+}
+
+func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) error {
+	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx}
+	if c := market.CredentialsFrom(ctx); c != nil {
+		a.credentials = c.Wire()
+	}
+	v.mu.Lock()
+	v.asked = append(v.asked, a)
+	v.inside++
+	v.busiest = max(v.busiest, v.inside)
+	v.mu.Unlock()
+	defer func() {
+		v.mu.Lock()
+		v.inside--
+		v.mu.Unlock()
+	}()
+	if v.gate != nil {
+		select {
+		case v.gate <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if v.latency > 0 {
+		select {
+		case <-time.After(v.latency):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if v.fail != nil {
+		return v.fail(a)
+	}
+	return nil
+}
+
+// calls returns the calls to some endpoints, or all of them.
+func (v *venue) calls(endpoints ...market.Endpoint) []ask {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []ask
+	for _, a := range v.asked {
+		if len(endpoints) == 0 || slices.Contains(endpoints, a.endpoint) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// counts returns how often each key was asked for.
+func (v *venue) counts() map[string]int {
+	out := map[string]int{}
+	for _, a := range v.calls() {
+		for _, k := range a.keys {
+			out[k]++
+		}
+	}
+	return out
+}
+
+func (v *venue) knows(id string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.unknown[id]
+}
+
+func (v *venue) setUnknown(id string, unknown bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.unknown == nil {
+		v.unknown = map[string]bool{}
+	}
+	v.unknown[id] = unknown
+}
+
+func list[T any](v *venue, ctx context.Context, e market.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+	if err := v.enter(ctx, e, keys...); err != nil {
+		return nil, err
+	}
+	out := make([]market.Result[*T], len(keys))
+	for i, id := range keys {
+		switch {
+		case strings.HasPrefix(id, "bad"):
+			out[i].Err = market.Errorf(market.CodeUpstreamBadResponse, "a bad element")
+		case v.knows(id):
+			out[i].Value = value(id)
+		}
+	}
+	if v.short {
+		out = out[1:]
+	}
+	return out, nil
+}
+
+func single[T any](v *venue, ctx context.Context, e market.Endpoint, key string, value func() *T) (*T, error) {
+	if err := v.enter(ctx, e, key); err != nil || !v.knows(key) {
+		return nil, err
+	}
+	return value(), nil
+}
+
+func (v *venue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
+	return list(v, ctx, market.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id} })
+}
+
+func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
+	return list(v, ctx, market.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
+}
+
+func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+	return single(v, ctx, market.EndpointBook, id, func() *market.Book {
+		if v.book != nil {
+			return v.book(id, depth)
+		}
+		return &market.Book{TokenID: id, Depth: depth, Bids: make([]market.Level, depth), Asks: make([]market.Level, depth)}
+	})
+}
+
+func (v *venue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
+	return single(v, ctx, market.EndpointPriceHistory, id, func() *market.PriceHistory {
+		return &market.PriceHistory{TokenID: id, From: from, To: to}
+	})
+}
+
+func (v *venue) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
+	return single(v, ctx, market.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *market.SearchPage {
+		if v.search != nil {
+			return v.search(q)
+		}
+		return &market.SearchPage{Markets: []*market.Market{{MarketID: "m1", EventID: q.EventID, EventSlug: q.EventSlug}}}
+	})
+}
+
+func (v *venue) marketOf(id string) *market.Market {
+	if v.market != nil {
+		return v.market(id)
+	}
+	return &market.Market{MarketID: id}
+}
+
+func (v *venue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
+	return list(v, ctx, market.EndpointMarketsByID, ids, v.marketOf)
+}
+
+func (v *venue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
+	return list(v, ctx, market.EndpointMarketsByToken, ids, v.marketOf)
+}
+
+func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+	return single(v, ctx, market.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
+}
+
+// seen is user data that tells whose eyes saw it.
+func seen(ctx context.Context) string {
+	if c := market.CredentialsFrom(ctx); c != nil {
+		return c.Wire()
+	}
+	return "anonymous"
+}
+
+func (v *venue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
+	return single(v, ctx, market.EndpointBalance, string(a), func() *market.Balance { return &market.Balance{} })
+}
+
+func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
+	p, err := single(v, ctx, market.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: seen(ctx)} })
+	if p == nil {
+		return nil, err
+	}
+	return []market.Position{*p}, nil
+}
+
+func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
+	o, err := single(v, ctx, market.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: seen(ctx)} })
+	if o == nil {
+		return nil, err
+	}
+	return []market.Order{*o}, nil
+}
+
+func (v *venue) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
+	return single(v, ctx, market.EndpointTrades, string(a), func() *market.TradePage {
+		return &market.TradePage{Trades: []market.Trade{{Outcome: seen(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
+	})
+}
+
+func (v *venue) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
+	return single(v, ctx, market.EndpointHistory, string(a), func() *market.HistoryPage {
+		return &market.HistoryPage{Records: []market.HistoryRecord{{Outcome: seen(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
+	})
+}
+
+// open returns a cache over v with the default configuration, which ends with the test. Call it in a synctest bubble.
+func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
+	t.Helper()
+	cfg := DefaultConfig()
+	for _, f := range change {
+		f(&cfg)
+	}
+	c := New(v, cfg)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// readAll reads keys as the loaders do.
+func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
+	out := make([]market.Result[market.Read[*T]], len(keys))
+	missing := s.Lookup(ctx, keys, out, nil)
+	if len(missing) == 0 {
+		return out
+	}
+	rest := make([]K, len(missing))
+	for j, i := range missing {
+		rest[j] = keys[i]
+	}
+	for j, r := range s.Fetch(ctx, rest) {
+		out[missing[j]] = r
+	}
+	return out
+}
+
+func readOne[K comparable, T any](ctx context.Context, s Source[K, T], key K) (market.Read[*T], error) {
+	r := readAll(ctx, s, key)[0]
+	return r.Value, r.Err
+}
+
+// must is readOne for reads that succeed.
+func must[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
+	t.Helper()
+	r, err := readOne(t.Context(), s, key)
+	if err != nil {
+		t.Fatalf("reading %+v: %v", key, err)
+	}
+	return r
+}
+
+func ids(prefix string, from, to int) []string {
+	var out []string
+	for i := from; i < to; i++ {
+		out = append(out, fmt.Sprintf("%s%03d", prefix, i))
+	}
+	return out
+}
