@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -22,14 +23,22 @@ const internalMessage = "internal error; the request id finds it in the log"
 // Presenter turns errors into what clients see. Only a market.Error, and what the GraphQL library says of the document,
 // shows its text; any other error becomes one fixed sentence and one line in the log.
 func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
-	return func(ctx context.Context, err error) *gqlerror.Error {
-		out := &gqlerror.Error{Path: graphql.GetPath(ctx)}
+	return func(ctx context.Context, err error) (out *gqlerror.Error) {
+		out = &gqlerror.Error{Path: graphql.GetPath(ctx)}
 		var located *gqlerror.Error
 		if errors.As(err, &located) {
 			if located.Path != nil {
 				out.Path = located.Path
 			}
 			out.Locations = located.Locations
+		}
+		var input string
+		out.Path, input = responsePath(ctx, out.Path)
+		if input != "" {
+			defer func() { out.Message = input + ": " + out.Message }()
+		}
+		if field := graphql.GetFieldContext(ctx); out.Locations == nil && field != nil && field.Field.Field != nil && field.Field.Position != nil {
+			out.Locations = []gqlerror.Location{{Line: field.Field.Position.Line, Column: field.Field.Position.Column}}
 		}
 		var known *market.Error
 		switch {
@@ -48,6 +57,7 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 			if strings.HasPrefix(out.Message, "json request body could not be decoded") {
 				out.Message = "the body is not a JSON object with a query" // the library would echo the body
 			}
+			out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
 			out.Extensions = map[string]any{"code": string(documentCode(located))}
 		case errors.Is(err, context.Canceled):
 			out.Message = "the request was cancelled"
@@ -62,6 +72,28 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		}
 		return out
 	}
+}
+
+// wrongValue is what the library says of a number that is no Int or Float; it names another value than the one sent.
+var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
+
+// responsePath cuts a path to what clients can follow in the response. The library appends the argument that it could not
+// read, and gives errors of variables a path of their own; that is returned as input.
+func responsePath(ctx context.Context, path ast.Path) (inResponse ast.Path, input string) {
+	field := graphql.GetFieldContext(ctx)
+	if field == nil {
+		if len(path) > 1 && path[0] == ast.PathName("variable") {
+			return nil, "variable $" + path[1:].String()
+		}
+		return path, ""
+	}
+	n := len(field.Path())
+	if n > 0 && len(path) > n {
+		if _, isName := path[n].(ast.PathName); isName {
+			return path[:n:n], path[n:].String()
+		}
+	}
+	return path, ""
 }
 
 // documentCode classifies an error of the GraphQL library.

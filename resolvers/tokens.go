@@ -41,9 +41,16 @@ func (r *Resolver) queryTokenPrices(ctx context.Context, tokenIDs []string) ([]*
 }
 
 func (r *Resolver) querySpreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Spreads, func(read market.Read[*market.Spread]) *model.Spread {
-		return &model.Spread{Top: read.Value, Meta: read.Meta}
-	})
+	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Spreads, spreadOf)
+}
+
+// spreadOf returns what was read of the top of a book, nil where nothing stands there.
+func spreadOf(read market.Read[*market.Spread]) *model.Spread {
+	s := read.Value
+	if s == nil || s.BestBid == nil && s.BestAsk == nil && s.Spread == nil {
+		return nil
+	}
+	return &model.Spread{Top: s, Meta: read.Meta}
 }
 
 func (r *Resolver) tokenMarket(ctx context.Context, t *model.Token) (*model.Market, error) {
@@ -118,10 +125,10 @@ func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spre
 		return t.Shown.Spread, nil
 	}
 	read, err := loaders.From(ctx).Spreads.Get(t.TokenID)
-	if err != nil || read.Value == nil {
+	if err != nil {
 		return nil, err
 	}
-	return &model.Spread{Top: read.Value, Meta: read.Meta}, nil
+	return spreadOf(read), nil
 }
 
 func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
