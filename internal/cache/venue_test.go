@@ -3,7 +3,9 @@ package cache
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,11 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // venue is a Venue whose answers a test decides on. It knows every key, except those in unknown.
 type venue struct {
-	mu      sync.Mutex
-	asked   []ask
-	inside  int
-	busiest int
-	unknown map[string]bool
+	mu    sync.Mutex
+	asked []ask
+	// bookDepths are those that books were asked for by.
+	bookDepths []int
+	inside     int
+	busiest    int
+	unknown    map[string]bool
 
 	// latency is how long each call takes; gate, where there is one, lets one call go for each receive.
 	latency time.Duration
@@ -153,6 +157,9 @@ func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*mar
 }
 
 func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+	v.mu.Lock()
+	v.bookDepths = append(v.bookDepths, depth)
+	v.mu.Unlock()
 	return single(v, ctx, market.EndpointBook, id, func() *market.Book {
 		if v.book != nil {
 			return v.book(id, depth)
@@ -195,16 +202,20 @@ func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, 
 	return single(v, ctx, market.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
-// seen is user data that tells whose eyes saw it.
+// seen is user data that tells whose eyes saw it: a number that even a balance can hold.
 func seen(ctx context.Context) string {
+	h := fnv.New64a()
 	if c := market.CredentialsFrom(ctx); c != nil {
-		return c.Wire()
+		_, _ = h.Write([]byte(c.Wire()))
 	}
-	return "anonymous"
+	return strconv.FormatUint(h.Sum64(), 10)
 }
 
 func (v *venue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	return single(v, ctx, market.EndpointBalance, string(a), func() *market.Balance { return &market.Balance{} })
+	return single(v, ctx, market.EndpointBalance, string(a), func() *market.Balance {
+		cash := market.MustDecimal(seen(ctx))
+		return &market.Balance{CashBalance: &cash}
+	})
 }
 
 func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {

@@ -1,0 +1,369 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func depth(n int) market.BookQuery { return market.BookQuery{TokenID: "t", Depth: n} }
+
+// depths returns the depths that books were asked for by, in order.
+func (v *venue) depths() []int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.bookDepths)
+}
+
+func TestBookDepths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		expect := func(when string, want ...int) {
+			t.Helper()
+			synctest.Wait()
+			if got := v.depths(); !slices.Equal(got, want) {
+				t.Fatalf("%s: asked for depths %v; want %v", when, got, want)
+			}
+		}
+		first := must(t, c.Books(), depth(7))
+		expect("depths are asked for in steps", 20)
+		must(t, c.Books(), depth(20))
+		must(t, c.Books(), depth(1))
+		expect("as deep or less is a hit", 20)
+		second := must(t, c.Books(), depth(21))
+		expect("deeper is a miss", 20, 50)
+		if first.Handle.Version() == 0 || second.Value.Depth != 50 {
+			t.Error("the deeper book did not replace the other visibly")
+		}
+		must(t, c.Books(), depth(20))
+		expect("the deeper one answers for less", 20, 50)
+		time.Sleep(500 * time.Millisecond)
+		if r := must(t, c.Books(), depth(1)); !r.Stale || r.Value.Depth != 50 {
+			t.Errorf("%+v", r)
+		}
+		expect("refreshed at the depth that it has", 20, 50, 50)
+		must(t, c.Books(), depth(200))
+		expect("the deepest", 20, 50, 50, 200)
+	})
+}
+
+func TestWholeBookCoversAnyDepth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{book: func(token string, depth int) *market.Book {
+			return &market.Book{TokenID: token, Depth: depth, Bids: make([]market.Level, 3), Asks: make([]market.Level, 19)}
+		}}
+		c := open(t, v)
+		must(t, c.Books(), depth(20))
+		if r := must(t, c.Books(), depth(200)); r.Value.Depth != 20 || len(v.calls()) != 1 {
+			t.Errorf("%+v, %d calls", r.Value, len(v.calls()))
+		}
+		// Its refresh asks as deep as it was read: it may have grown meanwhile.
+		time.Sleep(500 * time.Millisecond)
+		must(t, c.Books(), depth(200))
+		synctest.Wait()
+		if got := v.depths(); !slices.Equal(got, []int{20, 200}) {
+			t.Errorf("asked for depths %v", got)
+		}
+	})
+}
+
+// Two calls for one book at different depths are in flight; the shallow answer comes last.
+func TestShallowBookAfterADeepOne(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		deep     market.Book
+		shallow  market.Book
+		replaced bool
+	}{
+		{"of an older state", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 7}, false},
+		{"of the same state", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 8}, false},
+		{"of a newer state", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 9}, true},
+		{"of another epoch", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "f", Seq: 7}, true},
+		{"without numbers", market.Book{}, market.Book{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{gate: make(chan struct{})}
+				v.book = func(token string, depth int) *market.Book {
+					b := tt.shallow
+					if depth == 200 {
+						b = tt.deep
+					}
+					b.TokenID, b.Depth, b.Bids, b.Asks = token, depth, make([]market.Level, depth), make([]market.Level, depth)
+					return &b
+				}
+				c := open(t, v)
+				var deep, shallow market.Read[*market.Book]
+				go func() { deep, _ = readOne(t.Context(), c.Books(), depth(200)) }()
+				synctest.Wait()
+				<-v.gate // the order of two calls that wait at once is not ours to choose
+				synctest.Wait()
+				v.gate = nil
+				shallow = c.Books().Fetch(t.Context(), []market.BookQuery{depth(20)})[0].Value
+				if n := len(v.calls()); n != 1 {
+					t.Fatalf("%d calls: a fresh deeper book answers", n)
+				}
+				// So the shallow call must have left before.
+				shallow = c.books.accept(depth(20), v.book("t", 20))
+				if (deep.Handle.Version() != 0) != tt.replaced {
+					t.Errorf("replaced: %v", deep.Handle.Version() != 0)
+				}
+				now, _ := readOne(t.Context(), c.Books(), depth(20))
+				if now.Handle != shallow.Handle || shallow.Handle.Version() != 0 {
+					t.Error("what the reader got is not what is cached")
+				}
+				if wantDepth := map[bool]int{true: 20, false: 200}[tt.replaced]; now.Value.Depth != wantDepth {
+					t.Errorf("cached is depth %d", now.Value.Depth)
+				}
+				// A book that is kept is kept while it is fresh: a quiet market must not make every read a call.
+				time.Sleep(11 * time.Second)
+				for range 3 {
+					must(t, c.Books(), depth(20))
+				}
+				if n := len(v.calls()); n != 2 {
+					t.Errorf("%d calls", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAbsentBookIsAbsentAtEveryDepth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		v.setUnknown("t", true)
+		c := open(t, v)
+		absent := must(t, c.Books(), depth(20))
+		must(t, c.Books(), depth(200))
+		if absent.Value != nil || len(v.calls()) != 1 {
+			t.Errorf("%d calls for a book that is not there", len(v.calls()))
+		}
+		v.setUnknown("t", false)
+		time.Sleep(5 * time.Second)
+		if r := must(t, c.Books(), depth(200)); r.Value == nil || absent.Handle.Version() == 0 {
+			t.Error("the book appeared unseen")
+		}
+	})
+}
+
+func byID(id string) market.MarketRef    { return market.MarketRef{By: market.ByMarketID, Value: id} }
+func bySlug(s string) market.MarketRef   { return market.MarketRef{By: market.BySlug, Value: s} }
+func byToken(id string) market.MarketRef { return market.MarketRef{By: market.ByToken, Value: id} }
+
+// election is the market m1 by any of its names.
+func election(string) *market.Market {
+	return &market.Market{MarketID: "m1", Slug: "election", EventID: "e1", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}, {}}}
+}
+
+var names = []market.MarketRef{byID("m1"), bySlug("election"), byToken("yes"), byToken("no")}
+
+// A market has one entry, by whichever name it was first read.
+func TestMarketHasOneEntry(t *testing.T) {
+	for _, first := range names {
+		t.Run(fmt.Sprint(first), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{market: election}
+				c := open(t, v)
+				want := must(t, c.Markets(), first)
+				for _, ref := range names {
+					if got := must(t, c.Markets(), ref); got.Handle != want.Handle || got.Value != want.Value {
+						t.Errorf("%+v reads another entry", ref)
+					}
+				}
+				if n := len(v.calls()); n != 1 || c.markets.entries.Len() != 1 {
+					t.Errorf("%d calls, %d entries", n, c.markets.entries.Len())
+				}
+				// Refreshed by any name it is replaced for all.
+				time.Sleep(time.Minute)
+				for _, ref := range names {
+					must(t, c.Markets(), ref)
+				}
+				synctest.Wait()
+				for _, ref := range names {
+					if got := must(t, c.Markets(), ref); got.Stale || got.Handle == want.Handle {
+						t.Errorf("%+v reads the old entry", ref)
+					}
+				}
+				if n := len(v.calls()); n != 2 || want.Handle.Version() == 0 || v.calls()[1].endpoint != market.EndpointMarketsByID {
+					t.Errorf("%d calls", n)
+				}
+			})
+		})
+	}
+}
+
+// Searches and events teach which market a slug and a token belong to; the details are still read, by id.
+func TestNamesAreLearnedFromLists(t *testing.T) {
+	for name, learn := range map[string]func(t *testing.T, c *Cache){
+		"search": func(t *testing.T, c *Cache) {
+			if _, err := c.Search(t.Context(), market.Search{Text: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"event": func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventID: "e1"}) },
+	} {
+		for _, ref := range names[1:] {
+			t.Run(fmt.Sprint(name, ref), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := &venue{market: election, search: func(market.Search) *market.SearchPage {
+						m := election("")
+						m.Summary = true
+						return &market.SearchPage{Markets: []*market.Market{m}}
+					}}
+					c := open(t, v)
+					v.setUnknown(ref.Value, true)
+					absent := must(t, c.Markets(), ref)
+					v.setUnknown(ref.Value, false)
+					learn(t, c)
+					if absent.Value != nil || absent.Handle.Version() == 0 {
+						t.Error("the market appeared unseen")
+					}
+					if r := must(t, c.Markets(), ref); r.Value == nil || r.Value.Summary {
+						t.Errorf("%+v", r.Value)
+					}
+					calls := v.calls()
+					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != market.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
+						t.Errorf("%d calls, the last %+v", len(calls), last)
+					}
+					if _, known := c.refs.Get(byToken("")); known {
+						t.Error("an unnamed token is known")
+					}
+				})
+			})
+		}
+	}
+}
+
+// Names of different kinds in one read go their different ways at once and come back in order.
+func TestMarketsByDifferentNamesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 20 * time.Millisecond}
+		c := open(t, v)
+		keys := []market.MarketRef{byToken("t1"), byID("a"), bySlug("s"), byID("b"), byToken("t2")}
+		start := time.Now()
+		for i, r := range readAll(t.Context(), c.Markets(), keys...) {
+			if r.Err != nil || r.Value.Value.MarketID != keys[i].Value {
+				t.Errorf("%+v: %+v", keys[i], r)
+			}
+		}
+		if took := time.Since(start); took != 20*time.Millisecond || len(v.calls()) != 3 {
+			t.Errorf("%d calls took %s", len(v.calls()), took)
+		}
+	})
+}
+
+func TestEventOverPages(t *testing.T) {
+	// pages makes an event of so many pages of two markets each, the last of each page again on the next one.
+	pages := func(n int) func(market.Search) *market.SearchPage {
+		return func(q market.Search) *market.SearchPage {
+			i := len(q.Page)
+			volume := market.NewDecimal(1, 0)
+			page := &market.SearchPage{}
+			for _, id := range []int{i, i + 1} {
+				page.Markets = append(page.Markets, &market.Market{MarketID: fmt.Sprint(id), EventID: "e1", EventSlug: "slug", EventTitle: "Title", Volume: &volume})
+			}
+			if i+1 < n {
+				page.Next = q.Page + "+"
+			}
+			return page
+		}
+	}
+	for n := 1; n <= 7; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			v := &venue{search: pages(n)}
+			c := open(t, v)
+			r, err := readOne(t.Context(), c.Events(), market.EventRef{EventID: "e1", EventSlug: "other"})
+			calls := v.calls()
+			if s := statsOf(c, "event"); s.Calls != uint64(len(calls)) || s.Keys != 1 {
+				t.Errorf("%d calls: %+v", len(calls), s)
+			}
+			if n > maxEventPages {
+				if market.CodeOf(err) != market.CodeUpstreamBadResponse || r.Value != nil || len(calls) != maxEventPages {
+					t.Errorf("%d pages: %+v, %v, %d calls", n, r, err, len(calls))
+				}
+				return
+			}
+			if err != nil || len(calls) != n {
+				t.Fatalf("%d pages: %v, %d calls", n, err, len(calls))
+			}
+			e := r.Value
+			if e.EventID != "e1" || e.Slug != "slug" || e.Title != "Title" || len(e.Markets) != n+1 || e.Volume.String() != fmt.Sprint(n+1) {
+				t.Errorf("%d pages: %+v, volume %s", n, e, e.Volume)
+			}
+			for i, a := range calls {
+				if want := "e1" + "+++++++"[:i]; a.keys[0] != want {
+					t.Errorf("page %d was asked for as %q", i, a.keys[0])
+				}
+			}
+		})
+	}
+}
+
+func TestEventBySlug(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked market.Search
+		v := &venue{search: func(q market.Search) *market.SearchPage { asked = q; return &market.SearchPage{} }}
+		c := open(t, v)
+		if r := must(t, c.Events(), market.EventRef{EventSlug: "s"}); r.Value != nil {
+			t.Errorf("an event without markets: %+v", r.Value)
+		}
+		if asked.EventSlug != "s" || asked.EventID != "" || asked.Limit != 100 {
+			t.Errorf("asked %+v", asked)
+		}
+	})
+}
+
+// A page has an entry of its own for each question; what is the same question in another form shares it.
+func TestSearchKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked market.Search
+		v := &venue{search: func(q market.Search) *market.SearchPage { asked = q; return &market.SearchPage{} }}
+		c := open(t, v)
+		at := time.Now()
+		base := func() market.Search {
+			return market.Search{Text: "q", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "c", Tag: "t",
+				EndsAfter: at, EndsBefore: at.Add(time.Hour), EventID: "e", EventSlug: "s", Sort: market.SortVolume, Direction: market.Ascending, Limit: 7, Page: "p"}
+		}
+		change := []func(*market.Search){
+			func(*market.Search) {},
+			func(q *market.Search) { q.Text = "r" },
+			func(q *market.Search) { q.Status = q.Status[:1] },
+			func(q *market.Search) { q.Status = nil },
+			func(q *market.Search) { q.Category = "d" },
+			func(q *market.Search) { q.Tag = "u" },
+			func(q *market.Search) { q.EndsAfter = time.Time{} },
+			func(q *market.Search) { q.EndsBefore = at },
+			func(q *market.Search) { q.EventID = "f" },
+			func(q *market.Search) { q.EventSlug = "z" },
+			func(q *market.Search) { q.Sort = market.SortEndsAt },
+			func(q *market.Search) { q.Direction = market.Descending },
+			func(q *market.Search) { q.Limit = 8 },
+			func(q *market.Search) { q.Page = "" },
+		}
+		for i, f := range change {
+			q := base()
+			f(&q)
+			for range 2 {
+				if _, err := c.Search(t.Context(), q); err != nil {
+					t.Fatal(err)
+				}
+				if len(v.calls()) != i+1 {
+					t.Fatalf("change %d: %d calls", i, len(v.calls()))
+				}
+				q.EndsAfter, q.EndsBefore = q.EndsAfter.In(time.FixedZone("x", 3600)), q.EndsBefore.In(time.FixedZone("y", 60))
+			}
+			q = base()
+			f(&q)
+			if fmt.Sprint(asked.Status, asked.Text, asked.Category, asked.Tag, asked.EventID, asked.EventSlug, asked.Sort, asked.Direction, asked.Limit, asked.Page) !=
+				fmt.Sprint(q.Status, q.Text, q.Category, q.Tag, q.EventID, q.EventSlug, q.Sort, q.Direction, q.Limit, q.Page) ||
+				!asked.EndsAfter.Equal(q.EndsAfter) || !asked.EndsBefore.Equal(q.EndsBefore) {
+				t.Errorf("asked %+v; want %+v", asked, q)
+			}
+		}
+	})
+}
