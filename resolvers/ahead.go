@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 )
@@ -126,7 +127,9 @@ func (l *look) demandToken(d *tokenDemand, selection ast.SelectionSet) {
 			}
 			l.demandToken(d, l.child(f, "token"))
 		case "fillEstimate":
-			d.depth = market.MaxBookDepth
+			if l.estimates(f) {
+				d.depth = market.MaxBookDepth
+			}
 		case "outcome", "outcomeKind", "winner":
 			d.details = true
 		case "market":
@@ -137,6 +140,23 @@ func (l *look) demandToken(d *tokenDemand, selection ast.SelectionSet) {
 			l.demandMarket(d.market, f.Selections)
 		}
 	}
+}
+
+// estimates tells whether the arguments of a fillEstimate are good.
+func (l *look) estimates(f graphql.CollectedField) bool {
+	arguments := l.arguments(f)
+	side, _ := arguments["side"].(string)
+	var size, amount *market.Decimal
+	for name, into := range map[string]**market.Decimal{"size": &size, "amount": &amount} {
+		if v := arguments[name]; v != nil {
+			d, err := scalar.UnmarshalDecimal(v)
+			if err != nil {
+				return false
+			}
+			*into = &d
+		}
+	}
+	return checkEstimate(market.OrderSide(side), size, amount) == nil
 }
 
 func (l *look) demandMarket(d *marketDemand, selection ast.SelectionSet) {

@@ -17,17 +17,28 @@ type page[T any] struct {
 	total   *int
 }
 
-// cutPage cuts a page out of a list that was read whole.
-func cutPage[T any](items []T, key func(*T) string, first int, after *string) (page[T], error) {
+// cut is which part of a list that is read whole a page is to be.
+type cut struct {
+	first int
+	after place
+}
+
+// cutOf checks the arguments of a connection, before anything is read for it.
+func cutOf(first *int, after *string) (c cut, err error) {
+	if c.first, err = pageSize(first, 50, maxPage); err == nil {
+		c.after, err = parsePlace(after)
+	}
+	return c, err
+}
+
+// cutPage cuts a page out of a list.
+func cutPage[T any](items []T, key func(*T) string, c cut) page[T] {
 	hashes := make([]uint64, len(items))
 	for i := range items {
 		hashes[i] = keyHash(key(&items[i]))
 	}
-	start, err := listStart(hashes, after)
-	if err != nil {
-		return page[T]{}, err
-	}
-	end := min(start+first, len(items))
+	start := c.after.start(hashes)
+	end := min(start+c.first, len(items))
 	total := len(items)
 	p := page[T]{items: items[start:end], cursors: make([]string, end-start), total: &total}
 	for i := range p.cursors {
@@ -35,7 +46,7 @@ func cutPage[T any](items []T, key func(*T) string, first int, after *string) (p
 	}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
 	p.bound(nil)
-	return p, nil
+	return p
 }
 
 // bound sets the cursors of the page's ends; empty is that of an empty page that others follow.

@@ -29,31 +29,49 @@ func listCursor(hashes []uint64, i int) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// listStart returns the index of the element behind a cursor.
-func listStart(hashes []uint64, after *string) (int, error) {
+// place is a cursor that was read: the index where its element stood, and the hashes of that and of those before it. Its
+// zero value is the beginning of the list.
+type place struct {
+	index int
+	named []uint64
+}
+
+// parsePlace reads a cursor into a list.
+func parsePlace(after *string) (place, error) {
 	if after == nil || *after == "" {
-		return 0, nil
+		return place{}, nil
 	}
 	b, err := decodeCursor(*after)
 	if err != nil {
-		return 0, err
+		return place{}, err
 	}
 	index, n := binary.Uvarint(b)
 	if b = b[max(n, 0):]; n <= 0 || len(b) == 0 || len(b)%8 != 0 || len(b) > 8*anchors || index > 1<<31 {
-		return 0, badCursor()
+		return place{}, badCursor()
+	}
+	p := place{index: int(index)}
+	for ; len(b) > 0; b = b[8:] {
+		p.named = append(p.named, binary.BigEndian.Uint64(b))
+	}
+	return p, nil
+}
+
+// start returns the index of the element behind the place in a list with the given key hashes.
+func (p place) start(hashes []uint64) int {
+	if len(p.named) == 0 {
+		return 0
 	}
 	at := make(map[uint64]int, len(hashes))
 	for i, h := range hashes {
 		at[h] = i
 	}
-	named := len(b) / 8
-	for ; len(b) > 0; b = b[8:] {
-		if i, ok := at[binary.BigEndian.Uint64(b)]; ok {
-			return i + 1, nil
+	for _, h := range p.named {
+		if i, ok := at[h]; ok {
+			return i + 1
 		}
 	}
-	// All of them have gone: at most so many elements moved up, besides those that went before them.
-	return min(max(int(index)+1-named, 0), len(hashes)), nil
+	// All of them have gone: at least so many elements moved up, besides those that went before them.
+	return min(max(p.index+1-len(p.named), 0), len(hashes))
 }
 
 // pageCursor names an element of a list that the venue pages: the venue's page and the element on it. Without an element

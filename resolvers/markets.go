@@ -175,7 +175,7 @@ func (r *Resolver) eventVolume(ctx context.Context, e *model.Event) (*market.Dec
 }
 
 func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
-	n, err := pageSize(first, 50, maxPage)
+	part, err := cutOf(first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -183,10 +183,7 @@ func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int,
 	if full == nil {
 		return nil, err
 	}
-	p, err := cutPage(full.Loaded.Markets, marketKey, n, after)
-	if err != nil {
-		return nil, err
-	}
+	p := cutPage(full.Loaded.Markets, marketKey, part)
 	return marketConnection(ctx, p, full.Meta), nil
 }
 

@@ -13,7 +13,7 @@ import (
 func holdingOf(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }
 
 func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error) {
-	n, err := pageSize(first, 50, maxPage)
+	part, err := cutOf(first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	if err := sortPositions(set, positions, read.Meta, or(sort, model.PositionSortVenue)); err != nil {
 		return nil, err
 	}
-	p, err := cutPage(positions, func(p **market.Position) string { return (*p).MarketID + "\n" + (*p).Outcome }, n, after)
-	if err != nil {
-		return nil, err
-	}
+	p := cutPage(positions, func(p **market.Position) string { return (*p).MarketID + "\n" + (*p).Outcome }, part)
 	nodes := make([]model.Position, len(p.items))
 	for i, item := range p.items {
 		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}

@@ -194,15 +194,22 @@ func (r *Resolver) tokenCandles(ctx context.Context, t *model.Token, interval ma
 	return candles, nil
 }
 
+func checkEstimate(side market.OrderSide, size, amount *market.Decimal) error {
+	switch {
+	case side == market.SideUnknown:
+		return badInput("side must be BUY or SELL")
+	case (size == nil) == (amount == nil):
+		return badInput("give exactly one of size and amount")
+	case size != nil && size.Sign() <= 0 || amount != nil && amount.Sign() <= 0:
+		return badInput("size and amount must be more than 0")
+	default:
+		return nil
+	}
+}
+
 func (r *Resolver) tokenFillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal) (*model.FillEstimate, error) {
-	if side == market.SideUnknown {
-		return nil, badInput("side must be BUY or SELL")
-	}
-	if (size == nil) == (amount == nil) {
-		return nil, badInput("give exactly one of size and amount")
-	}
-	if size != nil && size.Sign() <= 0 || amount != nil && amount.Sign() <= 0 {
-		return nil, badInput("size and amount must be more than 0")
+	if err := checkEstimate(side, size, amount); err != nil {
+		return nil, err
 	}
 	read, err := loaders.From(ctx).Book(t.TokenID, market.MaxBookDepth)
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {

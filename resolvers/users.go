@@ -54,7 +54,7 @@ func (r *Resolver) userBalance(ctx context.Context, u *model.User) (*model.Balan
 }
 
 func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
-	n, err := pageSize(first, 50, maxPage)
+	part, err := cutOf(first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,7 @@ func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, af
 			orders = append(orders, o)
 		}
 	}
-	p, err := cutPage(orders, func(o **market.Order) string { return (*o).OrderID }, n, after)
-	if err != nil {
-		return nil, err
-	}
+	p := cutPage(orders, func(o **market.Order) string { return (*o).OrderID }, part)
 	nodes := make([]model.Order, len(p.items))
 	for i, o := range p.items {
 		nodes[i] = model.Order{Order: o, Address: u.Address}
