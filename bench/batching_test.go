@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// The question of these tests is what a server adds to the venue's own time on a portfolio that nothing is known of. That
+// takes two calls, one after the other: the positions, then their markets and prices at once. The venue's own time is
+// that of the same calls made by hand, in turn with those of the server, so that what the machine does to the one it does
+// to the other.
+
+// venueLatency is that of each answer of the venue.
+const venueLatency = 20 * time.Millisecond
+
+// call is one that the venue got. The last of a query may not have its end yet when the answer is there.
+type call struct {
+	path       string
+	keys       int
+	start, end time.Time
+}
+
+// watchedVenue is a demo venue that notes when it was called.
+type watchedVenue struct {
+	url string
+
+	mu    sync.Mutex
+	calls []*call
+}
+
+func newWatchedVenue(t testing.TB) *watchedVenue {
+	w := &watchedVenue{}
+	venue := demo.New(demo.Config{Latency: venueLatency})
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		c := &call{path: r.URL.Path, keys: 1, start: time.Now()}
+		if ids := r.URL.Query().Get("tokenIds") + r.URL.Query().Get("ids"); ids != "" {
+			c.keys += strings.Count(ids, ",")
+		}
+		w.mu.Lock()
+		w.calls = append(w.calls, c)
+		w.mu.Unlock()
+		venue.ServeHTTP(rw, r)
+		w.mu.Lock()
+		c.end = time.Now()
+		w.mu.Unlock()
+	}))
+	t.Cleanup(s.Close)
+	w.url = s.URL
+	return w
+}
+
+// take returns the calls since the last time, in the order in which they arrived.
+func (w *watchedVenue) take() []call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	calls := make([]call, len(w.calls))
+	for i, c := range w.calls {
+		calls[i] = *c
+	}
+	w.calls = nil
+	slices.SortFunc(calls, func(a, b call) int { return a.start.Compare(b.start) })
+	return calls
+}
+
+// byHand makes the calls of a portfolio, in the batches that oddsgraph makes, and returns how long they took.
+func byHand(ctx context.Context, base string) (time.Duration, error) {
+	get := func(path string, query url.Values) ([]byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path+"?"+query.Encode(), nil)
+		if err != nil {
+			return nil, err
+		}
+		return fetch(req)
+	}
+	start := time.Now()
+	b, err := get("/api/user/positions", url.Values{"address": {holder}, "credentials": {`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`}})
+	if err != nil {
+		return 0, err
+	}
+	var in struct {
+		Positions []struct{ MarketID, TokenID string }
+	}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return 0, err
+	}
+	var markets, tokens []string
+	for _, p := range in.Positions {
+		markets, tokens = append(markets, p.MarketID), append(tokens, p.TokenID)
+	}
+	slices.Sort(markets)
+	var wg sync.WaitGroup
+	var errs [4]error
+	n := 0
+	send := func(path, parameter string, ids []string) {
+		for part := range slices.Chunk(ids, 40) {
+			failed := &errs[n]
+			n++
+			wg.Go(func() { _, *failed = get(path, url.Values{parameter: {strings.Join(part, ",")}}) })
+		}
+	}
+	send("/api/exchange/market-details", "ids", slices.Compact(markets))
+	send("/api/exchange/prices", "tokenIds", tokens)
+	wg.Wait()
+	return time.Since(start), errors.Join(errs[:]...)
+}
+
+// trial is what was seen of one cold portfolio.
+type trial struct {
+	// hand is how long the calls took by hand, server how long the query did.
+	hand, server time.Duration
+	// between is how long the venue waited for the last call of the second level after it had answered the first,
+	// handBetween how long it waited so when the calls were made by hand.
+	between, handBetween time.Duration
+}
+
+// added is what the server took beyond the venue's own time.
+func (t trial) added() time.Duration { return t.server - t.hand }
+
+// try makes the calls by hand, and then by a server, whose calls it checks unless callsAllowed is 0.
+func (w *watchedVenue) try(ctx context.Context, server, question string, callsAllowed int) (t trial, err error) {
+	if t.hand, err = byHand(ctx, w.url); err != nil {
+		return t, err
+	}
+	t.handBetween = between(w.take())
+	start := time.Now()
+	answer, err := post(ctx, server, []byte(question), holderCredentials)
+	t.server = time.Since(start)
+	if err != nil {
+		return t, err
+	}
+	var data struct {
+		User struct {
+			Positions struct {
+				Nodes []struct {
+					Market struct{ Question string }
+					Token  struct{ Price struct{ Price string } }
+				}
+			}
+		}
+	}
+	if err := readData(answer, &data); err != nil {
+		return t, err
+	}
+	if n := len(data.User.Positions.Nodes); n != 50 {
+		return t, errors.New("the portfolio has not 50 positions")
+	}
+	for _, p := range data.User.Positions.Nodes {
+		if p.Market.Question == "" || p.Token.Price.Price == "" {
+			return t, errors.New("a position has no question or no price")
+		}
+	}
+	calls := w.take()
+	keys := 0
+	for _, c := range calls {
+		keys += c.keys
+	}
+	t.between = between(calls)
+	if len(calls) < 3 || calls[0].path != "/api/user/positions" || callsAllowed > 0 && (len(calls) > callsAllowed || keys > 101) {
+		return t, errors.New("the calls are not those of a cold portfolio: " + describe(calls))
+	}
+	return t, nil
+}
+
+// between returns the time from the first call's answer to the arrival of the last call.
+func between(calls []call) time.Duration {
+	if len(calls) == 0 {
+		return 0
+	}
+	return calls[len(calls)-1].start.Sub(calls[0].end)
+}
+
+func describe(calls []call) string {
+	var b strings.Builder
+	for _, c := range calls {
+		b.WriteString("\n" + c.path + " at " + c.start.Sub(calls[0].start).String())
+	}
+	return b.String()
+}
+
+// cold are the flags with which oddsgraph remembers nothing of a portfolio.
+var cold = []string{
+	"--log-level=warn",
+	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
+}
+
+func startOddsgraph(t testing.TB, venueURL string) *server {
+	program, err := shared.oddsgraph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := shared.start(t.Context(), graphServer, program, "--listen", append(cold, "--venue-url="+venueURL)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+var portfolioQuestion = string(newRequest(portfolioQuery, "Portfolio", map[string]any{"address": holder}, "").body)
+
+// TestBatchingAddsLittle holds that no timer stands between the levels of a query. It compares the fastest of some runs
+// with the fastest by hand, since a busy machine adds to both and takes nothing off, and gives a busy one more runs. A
+// dataloader's default wait adds two fifths of the venue's own time to every run; the ceiling is a quarter. How far
+// below it oddsgraph stays is what BenchmarkColdPortfolio measures.
+func TestBatchingAddsLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs the server")
+	}
+	venue := newWatchedVenue(t)
+	s := startOddsgraph(t, venue.url)
+	const enough, most = 15, 60
+	fastest := trial{time.Hour, time.Hour, time.Hour, time.Hour}
+	within := func() bool { return fastest.added() <= fastest.hand/4 }
+	for n := 0; n < enough || n < most && !within(); n++ {
+		r, err := venue.try(t.Context(), s.url()+"/graphql", portfolioQuestion, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fastest = trial{min(fastest.hand, r.hand), min(fastest.server, r.server), min(fastest.between, r.between), min(fastest.handBetween, r.handBetween)}
+	}
+	t.Logf("fastest: %v by hand, %v by the server; the venue waited %v between the levels, %v by hand",
+		fastest.hand, fastest.server, fastest.between, fastest.handBetween)
+	if !within() {
+		t.Errorf("the server adds %v to %v", fastest.added(), fastest.hand)
+	}
+}
+
+// BenchmarkColdPortfolio measures what servers add to a cold portfolio, end to end. Its metrics are medians, in
+// milliseconds:
+//
+//	added-ms/op     of the whole query beyond the same calls by hand
+//	batching-ms/op  of that, between the venue's answer to the first call and the last call of the second level
+//	upstream-ms/op  of the calls by hand
+//
+// allocs/op and B/op are those of the server's process, ns/op is the whole query.
+func BenchmarkColdPortfolio(b *testing.B) {
+	b.Run("oddsgraph", func(b *testing.B) {
+		venue := newWatchedVenue(b)
+		benchmarkCold(b, venue, startOddsgraph(b, venue.url), 5)
+	})
+	for _, wait := range []string{"16ms", "1ms"} {
+		b.Run("plain-"+wait, func(b *testing.B) {
+			program, err := shared.plain()
+			if errors.Is(err, errNotGenerated) {
+				b.Skip(err)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			venue := newWatchedVenue(b)
+			s, err := shared.start(b.Context(), plainServer, program, "-listen", "-venue-url="+venue.url, "-wait="+wait)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(s.stop)
+			benchmarkCold(b, venue, s, 0)
+		})
+	}
+}
+
+func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed int) {
+	var added, batching, hand []float64
+	milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	for range 5 { // until connections are open and the document is known
+		if _, err := venue.try(b.Context(), s.url()+"/graphql", portfolioQuestion, callsAllowed); err != nil {
+			b.Fatal(err)
+		}
+	}
+	before, err := s.usage(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var elapsed time.Duration
+	for b.Loop() {
+		r, err := venue.try(b.Context(), s.url()+"/graphql", portfolioQuestion, callsAllowed)
+		if err != nil {
+			b.Fatal(err)
+		}
+		elapsed += r.server
+		added = append(added, milliseconds(r.added()))
+		batching = append(batching, milliseconds(r.between-r.handBetween))
+		hand = append(hand, milliseconds(r.hand))
+	}
+	after, err := s.usage(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := float64(len(added))
+	b.ReportMetric(median(added), "added-ms/op")
+	b.ReportMetric(median(batching), "batching-ms/op")
+	b.ReportMetric(median(hand), "upstream-ms/op")
+	b.ReportMetric(float64(elapsed)/n, "ns/op")
+	b.ReportMetric(float64(after.CPU-before.CPU)/n, "cpu-ns/op")
+	b.ReportMetric(float64(after.Allocs-before.Allocs)/n, "allocs/op")
+	b.ReportMetric(float64(after.Bytes-before.Bytes)/n, "B/op")
+}

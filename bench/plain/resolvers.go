@@ -1,0 +1,60 @@
+package plain
+
+import "context"
+
+// The resolvers, one type for each that gqlgen asks for.
+type (
+	Query     struct{}
+	Users     struct{ Venue *Venue }
+	Positions struct{}
+	Tokens    struct{ Venue *Venue }
+)
+
+func (Query) User(_ context.Context, address string) (*User, error) {
+	return &User{address}, nil
+}
+
+func (Query) Market(ctx context.Context, marketID string) (*Market, error) {
+	return loadersFrom(ctx).markets.Load(ctx, marketID)()
+}
+
+func (Query) TokenPrices(ctx context.Context, tokenIDs []string) ([]*TokenPrice, error) {
+	prices, errs := loadersFrom(ctx).prices.LoadMany(ctx, tokenIDs)()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return prices, nil
+}
+
+func (u Users) Positions(ctx context.Context, user *User, first *int) (*PositionConnection, error) {
+	positions, err := u.Venue.positions(ctx, user.Address)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil && *first >= 0 && len(positions.Nodes) > *first {
+		positions.Nodes = positions.Nodes[:*first]
+	}
+	return positions, nil
+}
+
+func (Positions) Market(ctx context.Context, p *Position) (*Market, error) {
+	return loadersFrom(ctx).markets.Load(ctx, p.MarketID)()
+}
+
+func (Positions) Token(_ context.Context, p *Position) (*Token, error) {
+	return &Token{p.TokenID, p.Outcome}, nil
+}
+
+func (Tokens) Price(ctx context.Context, t *Token) (*TokenPrice, error) {
+	return loadersFrom(ctx).prices.Load(ctx, t.TokenID)()
+}
+
+func (t Tokens) Orderbook(ctx context.Context, token *Token, depth *int) (*Orderbook, error) {
+	levels := 20
+	if depth != nil {
+		levels = *depth
+	}
+	return t.Venue.orderbook(ctx, token.TokenID, levels)
+}

@@ -1,0 +1,57 @@
+// Package probe lets a benchmark look into a server from outside: importing it is all that a server does. It is silent
+// unless the environment names a socket.
+package probe
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"runtime/metrics"
+)
+
+// Variable names the environment variable that holds the path of the unix socket on which the probe answers:
+//
+//	GET /usage                 the [Usage]
+//	GET /debug/pprof/profile   a CPU profile, of ?seconds=
+//	GET /debug/pprof/trace     an execution trace, of ?seconds=
+//	GET /debug/pprof/allocs    a profile of all allocations so far
+const Variable = "BENCH_PROBE"
+
+// Usage is what the process has used since it began.
+type Usage struct {
+	// CPU is user and system time in nanoseconds; 0 where the system doesn't say.
+	CPU int64 `json:"cpu"`
+	// Allocs and Bytes count the objects on the heap, those that are gone included.
+	Allocs uint64 `json:"allocs"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+func init() {
+	path := os.Getenv(Variable)
+	if path == "" {
+		return
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(1)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /usage", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(Read())
+	})
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.Handle("GET /debug/pprof/allocs", pprof.Handler("allocs"))
+	go func() { _ = http.Serve(l, mux) }()
+}
+
+// Read returns what this process has used.
+func Read() Usage {
+	heap := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(heap)
+	return Usage{CPU: cpu(), Allocs: heap[0].Value.Uint64(), Bytes: heap[1].Value.Uint64()}
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"oddsgraph/bench/probe"
+)
+
+// builds makes the programs that are measured, in a directory of its own.
+type builds struct {
+	// dir holds the programs and their sockets, root is that of the module.
+	dir, root string
+}
+
+func newBuilds(ctx context.Context, dir string) (*builds, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOMOD: %w", err)
+	}
+	return &builds{dir, filepath.Dir(strings.TrimSpace(string(out)))}, nil
+}
+
+// oddsgraph builds the program itself. The only difference is a file laid over the package that imports the probe.
+func (b *builds) oddsgraph(ctx context.Context) (string, error) {
+	source, overlay := filepath.Join(b.dir, "probe.go"), filepath.Join(b.dir, "overlay.json")
+	if err := os.WriteFile(source, []byte("package main\n\nimport _ \"oddsgraph/bench/probe\"\n"), 0o600); err != nil {
+		return "", err
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(b.root, "bench_probe.go"): source}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
+		return "", err
+	}
+	return b.build(ctx, "oddsgraph", "-overlay", overlay, ".")
+}
+
+func (b *builds) limit(ctx context.Context) (string, error) {
+	return b.build(ctx, "limit", "./bench/limit")
+}
+
+// errNotGenerated tells that the plain server's generated half is missing.
+var errNotGenerated = errors.New("bench/plain/graph is not there: run go generate ./bench/plain first, as make bench does")
+
+func (b *builds) plain(ctx context.Context) (string, error) {
+	if _, err := os.Stat(filepath.Join(b.root, "bench", "plain", "graph")); err != nil {
+		return "", errNotGenerated
+	}
+	return b.build(ctx, "plain", "bench/plain/main.go")
+}
+
+func (b *builds) build(ctx context.Context, name string, args ...string) (string, error) {
+	program := filepath.Join(b.dir, name)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false", "-o", program}, args...)...)
+	cmd.Dir = b.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+	}
+	return program, nil
+}
+
+// server is a program that runs and listens.
+type server struct {
+	name, address string
+	probe         *http.Client
+	cmd           *exec.Cmd
+	cancel        context.CancelFunc
+	ended         chan error
+}
+
+func (s *server) url() string { return "http://" + s.address }
+
+// start runs a program that listens where -listen says, and returns when it does. It ends with ctx or by stop.
+func (b *builds) start(ctx context.Context, name, program, listenFlag string, args ...string) (s *server, err error) {
+	for range 3 { // a port that was free may be taken before the program has it
+		if s, err = b.startOnce(ctx, name, program, listenFlag, args); err == nil {
+			return s, nil
+		}
+	}
+	return nil, err
+}
+
+func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string, args []string) (*server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{name: name, address: l.Addr().String(), ended: make(chan error, 1)}
+	_ = l.Close()
+	socket := filepath.Join(b.dir, name+".sock")
+	_ = os.Remove(socket)
+	s.probe = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.cmd = exec.CommandContext(ctx, program, append(args, listenFlag+"="+s.address)...)
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	s.cmd.WaitDelay = 5 * time.Second
+	s.cmd.Env = []string{probe.Variable + "=" + socket}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "ODDSGRAPH_") {
+			s.cmd.Env = append(s.cmd.Env, v)
+		}
+	}
+	var said bytes.Buffer
+	s.cmd.Stdout, s.cmd.Stderr = &said, &said
+	if err := s.cmd.Start(); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+
+	dial := time.NewTicker(5 * time.Millisecond)
+	defer dial.Stop()
+	limit := time.NewTimer(30 * time.Second)
+	defer limit.Stop()
+	for {
+		select {
+		case err := <-s.ended:
+			s.cancel()
+			return nil, fmt.Errorf("%s ended: %w\n%s", name, err, said.Bytes())
+		case <-limit.C:
+			s.stop()
+			return nil, fmt.Errorf("%s does not listen on %s\n%s", name, s.address, said.Bytes())
+		case <-dial.C:
+			if c, err := net.Dial("tcp", s.address); err == nil {
+				_ = c.Close()
+				return s, nil
+			}
+		}
+	}
+}
+
+// stop ends the program and waits for it.
+func (s *server) stop() {
+	s.cancel()
+	<-s.ended
+	s.probe.CloseIdleConnections()
+}
+
+// usage asks the probe.
+func (s *server) usage(ctx context.Context) (u probe.Usage, err error) {
+	err = s.ask(ctx, "/usage", func(body io.Reader) error { return json.NewDecoder(body).Decode(&u) })
+	return u, err
+}
+
+// profile writes a profile that the probe makes to a file.
+func (s *server) profile(ctx context.Context, path, file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	err = s.ask(ctx, path, func(body io.Reader) error {
+		_, err := io.Copy(f, body)
+		return err
+	})
+	return errors.Join(err, f.Close())
+}
+
+func (s *server) ask(ctx context.Context, path string, read func(io.Reader) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://probe"+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := s.probe.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: probe %s: %s", s.name, path, resp.Status)
+	}
+	return read(resp.Body)
+}
+
+// memory returns the resident memory of the process in bytes; 0 where the system doesn't say.
+func (s *server) memory() int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kilobytes, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}
