@@ -11,9 +11,10 @@ func crossed(b *market.Book) bool {
 	return b != nil && len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) >= 0
 }
 
-// numbered returns the book with a message's place and time. The message's own book is shared and stays as it is.
+// numbered returns the book with a message's topic, place and time. The message's own book is shared and stays as it is.
 func numbered(b *market.Book, m *market.Message) *market.Book {
 	c := *b
+	c.TokenID = m.Topic.ID
 	c.Epoch, c.Seq = m.Epoch, m.Seq
 	if !m.Time.IsZero() {
 		c.Timestamp = m.Time

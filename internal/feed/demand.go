@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -15,17 +16,12 @@ type demand struct {
 
 	// mu protects all below. It may be taken under the feed's lock, and topics' locks under it.
 	mu sync.Mutex
-	// asks are the tokens that were asked for lately, by when and how often.
-	asks *lru.Cache[string, asks]
+	// asks are the tokens that were asked for lately, by when.
+	asks *lru.Cache[string, []time.Time]
 	warm map[string]*warm
 	// sweep lets go of tokens that nobody asks for any more; nil while none is watched.
 	sweep  *time.Timer
 	closed bool
-}
-
-type asks struct {
-	since time.Time
-	count int
 }
 
 // warm is a token that is watched because it is asked for. Its watches are nil while they are being opened.
@@ -35,7 +31,7 @@ type warm struct {
 }
 
 func newDemand(f *Feed) *demand {
-	recent, err := lru.New[string, asks](10 * f.cfg.WarmTokens)
+	recent, err := lru.New[string, []time.Time](10 * f.cfg.WarmTokens)
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
@@ -52,13 +48,10 @@ func (d *demand) asked(tokenIDs []string) {
 			w.asked = now
 			continue
 		}
-		a, ok := d.asks.Get(id)
-		if !ok || now.Sub(a.since) > d.feed.cfg.WarmWithin {
-			a = asks{since: now}
-		}
-		a.count++
-		if a.count < d.feed.cfg.WarmAsks || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
-			d.asks.Add(id, a)
+		times, _ := d.asks.Get(id)
+		times = append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
+		if len(times) < d.feed.cfg.WarmAsks || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
+			d.asks.Add(id, times[max(0, len(times)-d.feed.cfg.WarmAsks):])
 			continue
 		}
 		d.asks.Remove(id)
@@ -66,7 +59,7 @@ func (d *demand) asked(tokenIDs []string) {
 		opening = append(opening, id)
 	}
 	if len(opening) > 0 && d.sweep == nil {
-		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor/3, d.cool)
+		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor, d.cool)
 	}
 	d.mu.Unlock()
 	for _, id := range opening {
@@ -92,31 +85,36 @@ func (d *demand) open(id string) {
 	closeAll(watches)
 }
 
-// cool closes the tokens that nobody has asked for lately.
+// cool closes the tokens that nobody has asked for lately, and those that the upstream has refused: they may be asked for
+// again.
 func (d *demand) cool() {
 	now := d.feed.cfg.Clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.sweep = nil
+	next := d.feed.cfg.WarmFor
 	for id, w := range d.warm {
-		if w.watches != nil && now.Sub(w.asked) > d.feed.cfg.WarmFor {
+		left := d.feed.cfg.WarmFor - now.Sub(w.asked)
+		if w.watches != nil && (left <= 0 || slices.ContainsFunc(w.watches, (*Watch).ended)) {
 			delete(d.warm, id)
 			closeAll(w.watches)
+			continue
 		}
+		next = min(next, left)
 	}
-	d.sweep = nil
 	if len(d.warm) > 0 && !d.closed {
-		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor/3, d.cool)
+		d.sweep = time.AfterFunc(max(next, d.feed.cfg.WarmFor/30), d.cool)
 	}
 }
 
-// yield gives up the warm token that was asked for longest ago, for the sake of a subscriber. It reports whether that
-// made room. The feed's lock is held.
+// yield gives up the warm token that was asked for longest ago among those that make room, for the sake of a subscriber.
+// It reports whether there was one. The feed's lock is held.
 func (d *demand) yield() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	oldest := ""
 	for id, w := range d.warm {
-		if w.watches != nil && (oldest == "" || w.asked.Before(d.warm[oldest].asked)) {
+		if (oldest == "" || w.asked.Before(d.warm[oldest].asked)) && slices.ContainsFunc(w.watches, (*Watch).sole) {
 			oldest = id
 		}
 	}
@@ -126,11 +124,10 @@ func (d *demand) yield() bool {
 	watches := d.warm[oldest].watches
 	delete(d.warm, oldest)
 	closeAll(watches)
-	before := len(d.feed.topics)
 	for _, w := range watches {
 		d.feed.drop(w.topic)
 	}
-	return len(d.feed.topics) < before
+	return true
 }
 
 func closeAll(watches []*Watch) {

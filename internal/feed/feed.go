@@ -57,9 +57,11 @@ type Config struct {
 const (
 	// snapshotWithin is how long a snapshot may take before it is asked for again.
 	snapshotWithin = 2 * time.Second
-	// failedResyncs in failedWithin make the feed drop the connection.
+	// failedResyncs in failedWithin make the feed drop the connection. Both double each time that this did not help, at
+	// most maxPatience times.
 	failedResyncs = 3
 	failedWithin  = 30 * time.Second
+	maxPatience   = 6
 	// maxBuffered bounds the messages that wait for a snapshot.
 	maxBuffered = 1000
 )
@@ -70,11 +72,20 @@ type Feed struct {
 	upstream Upstream
 	counts   counts
 	demand   *demand
+	without  defences
 
-	// mu protects topics and closed. A topic's own lock is taken inside it, never the other way round.
+	// mu protects topics and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
+	// that, never the other way round. The upstream is called under it and under topics' locks, the sink under topics'.
 	mu     sync.Mutex
 	topics map[market.Topic]*topic
 	closed bool
+}
+
+// defences are the checks that keep a wrong book from being published, each of which tests switch off in turn.
+type defences struct {
+	sequence, crossed, tail bool
+	// replace makes what a snapshot is to be merged with what was known.
+	replace func(known, snapshot *market.Book) *market.Book
 }
 
 // counts are the feed's counters.
@@ -133,49 +144,86 @@ func (f *Feed) Close() {
 	f.mu.Unlock()
 	f.demand.close()
 	for _, t := range topics {
-		t.end(market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
+		t.end(errClosed)
 	}
 }
 
-// watch follows a topic for a reader, or for nobody where r is nil.
+var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
+
+// watch follows a topic for a reader.
 func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
+		return nil, errClosed
 	}
 	if f.upstream == nil {
 		return nil, market.Errorf(market.CodeUnsupported, "live data needs the venue's stream, which is not configured")
 	}
 	t := f.topics[key]
 	if t == nil {
-		if err := f.upstream.Watch(key, c); err != nil {
-			if !f.demand.yield() {
-				return nil, err
-			}
-			if err := f.upstream.Watch(key, c); err != nil {
-				return nil, err
-			}
+		err := f.upstream.Watch(key, c)
+		for market.CodeOf(err) == market.CodeRateLimited && f.makeRoom(key.Channel == market.ChannelUser) {
+			err = f.upstream.Watch(key, c)
 		}
-		t = newTopic(f, key)
-		f.topics[key] = t
+		if err != nil {
+			return nil, err
+		}
+		t = f.add(key)
 	}
 	return t.join(r), nil
 }
 
-// keep watches a topic for nobody, to have it live for queries. It returns nil where more than half of the room is taken.
+// keep watches a topic for nobody, to have it live for queries. It returns nil where that would take more than half of
+// the room, of which subscribers come first.
 func (f *Feed) keep(key market.Topic) *Watch {
 	f.mu.Lock()
-	roomy := len(f.topics) < f.cfg.Topics/2
-	f.mu.Unlock()
-	if !roomy {
+	defer f.mu.Unlock()
+	if f.closed || f.upstream == nil {
 		return nil
 	}
-	w, err := f.watch(key, nil, nil)
-	if err != nil {
-		return nil
+	t := f.topics[key]
+	if t == nil {
+		if len(f.topics) >= f.cfg.Topics/2 || f.upstream.Watch(key, nil) != nil {
+			return nil
+		}
+		t = f.add(key)
 	}
-	return w
+	return t.join(nil)
+}
+
+// add notes a topic that was opened upstream. The lock is held.
+func (f *Feed) add(key market.Topic) *topic {
+	t := newTopic(f, key)
+	f.topics[key] = t
+	return t
+}
+
+// makeRoom closes a topic that no subscriber reads: one that lingers, or else one that is kept live for queries, those
+// that were asked for longest ago first. User topics have room of their own. It reports whether there was one. The lock
+// is held.
+func (f *Feed) makeRoom(user bool) bool {
+	var kept *topic
+	for key, t := range f.topics {
+		if (key.Channel == market.ChannelUser) != user {
+			continue
+		}
+		readers, keepers := t.watchers()
+		if readers == 0 && keepers == 0 {
+			f.drop(t)
+			return true
+		}
+		if readers == 0 {
+			kept = t
+		}
+	}
+	if kept == nil {
+		return false
+	}
+	if !f.demand.yield() {
+		f.forget(kept, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
+	}
+	return true
 }
 
 // Accompany keeps a topic live for queries beside what the reader watches, as long as there is ample room. It does not
@@ -204,6 +252,13 @@ func (f *Feed) drop(t *topic) {
 	}
 }
 
+// forget ends a topic and its watches. The lock is held.
+func (f *Feed) forget(t *topic, err error) {
+	delete(f.topics, t.key)
+	t.end(err)
+	f.upstream.Unwatch(t.key)
+}
+
 // find returns an open topic, or nil.
 func (f *Feed) find(key market.Topic) *topic {
 	f.mu.Lock()
@@ -212,21 +267,36 @@ func (f *Feed) find(key market.Topic) *topic {
 }
 
 // Up implements the upstream's handler: snapshots of the topics follow.
-func (f *Feed) Up(epoch string, topics []market.Topic) {
-	session := &market.Session{}
+func (f *Feed) Up(_ string, topics []market.Topic) {
+	s := &session{}
 	for _, key := range topics {
 		if t := f.find(key); t != nil {
-			t.up(epoch, session)
+			t.up(s)
 		}
 	}
 }
 
-// Down implements the upstream's handler: the topics are no longer live.
+// Down implements the upstream's handler: the topics are no longer live. A session that loses all of its topics ends, so
+// that what was streamed in it is stale by one write.
 func (f *Feed) Down(topics []market.Topic, _ error) {
+	lost := make([]*topic, 0, len(topics))
+	leaving := make(map[*session]int32)
 	for _, key := range topics {
 		if t := f.find(key); t != nil {
-			t.down()
+			lost = append(lost, t)
+			if s := t.in(); s != nil {
+				leaving[s]++
+			}
 		}
+	}
+	now := f.cfg.Clock.Now()
+	for s, n := range leaving {
+		if n >= s.topics.Load() {
+			s.End(now)
+		}
+	}
+	for _, t := range lost {
+		t.down()
 	}
 }
 
@@ -246,14 +316,13 @@ func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
 	}
 }
 
-// Refused implements the upstream's handler: the topic ends for its watches.
+// Refused implements the upstream's handler: the topic ends for its watches. It may have been watched anew meanwhile, so
+// it is let go of upstream too.
 func (f *Feed) Refused(key market.Topic, err error) {
 	f.mu.Lock()
-	t := f.topics[key]
-	delete(f.topics, key)
-	f.mu.Unlock()
-	if t != nil {
-		t.end(err)
+	defer f.mu.Unlock()
+	if t := f.topics[key]; t != nil {
+		f.forget(t, err)
 	}
 }
 

@@ -6,51 +6,52 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxTape is the number of trades that a topic keeps.
+// maxTape is the number of trades that a topic keeps, and that a venue's snapshot has at most by contract.
 const maxTape = 50
 
-// tape takes a snapshot of the latest trades, oldest first: what is new since the last one seen goes to the watches. A
-// snapshot that does not reach back to it leaves a gap.
-func (t *topic) tape(latest []market.Trade) {
-	if len(t.state.Trades) == 0 {
-		t.state.Trades = lastOf(slices.Clone(latest))
-		return
+// tape makes the next tape out of the one that is known and a snapshot of the latest trades, oldest first. What is new
+// goes to the readers, unless this is the first that is known; a snapshot that does not reach back to the last trade
+// seen leaves a gap.
+func tape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
+	if !known {
+		return lastOf(latest), items
 	}
-	last := key(&t.state.Trades[len(t.state.Trades)-1])
-	i := slices.IndexFunc(latest, func(x market.Trade) bool { return key(&x) == last })
-	t.trades(latest[i+1:], i < 0 && len(latest) > 0)
+	// What lies before the first trade that was seen is older than what is kept.
+	i := slices.IndexFunc(latest, func(x market.Trade) bool { return holds(before, &x) })
+	switch {
+	case i >= 0:
+		latest = latest[i:]
+	case len(before) > 0:
+		items.Gap = len(latest) > 0
+	default:
+		items.Gap = len(latest) >= maxTape
+	}
+	after, items.Trades = added(before, latest)
+	return after, items
 }
 
-// trades adds trades that were not seen before.
-func (t *topic) trades(more []market.Trade, gap bool) {
-	seen := make(map[string]bool, len(t.state.Trades))
-	for i := range t.state.Trades {
-		seen[key(&t.state.Trades[i])] = true
-	}
-	fresh := make([]market.Trade, 0, len(more))
+// added adds those trades that were not seen before, and returns them.
+func added(before, more []market.Trade) (after, fresh []market.Trade) {
+	fresh = make([]market.Trade, 0, len(more))
 	for i := range more {
-		if k := key(&more[i]); !seen[k] {
-			seen[k] = true
+		if !holds(before, &more[i]) && !holds(fresh, &more[i]) {
 			fresh = append(fresh, more[i])
 		}
 	}
-	if len(fresh) == 0 && !gap {
-		return
-	}
-	t.state.Trades = lastOf(slices.Concat(t.state.Trades, fresh))
-	for w := range t.watches {
-		w.queue(t.feed.cfg.Queue, Items{Trades: fresh, Gap: gap})
-	}
+	return lastOf(slices.Concat(before, fresh)), slices.Clip(fresh)
 }
 
 func lastOf(trades []market.Trade) []market.Trade {
-	return trades[max(0, len(trades)-maxTape):]
+	return slices.Clip(trades[max(0, len(trades)-maxTape):])
 }
 
-// key tells a trade from others, also where the venue gives no id.
-func key(t *market.Trade) string {
-	if t.TradeID != "" {
-		return t.TradeID
-	}
-	return t.Timestamp.String() + t.Price.String() + "/" + t.Size.String() + t.SideRaw + t.TransactionHash
+// holds reports whether a trade is among others, also where the venue gives no ids.
+func holds(trades []market.Trade, x *market.Trade) bool {
+	return slices.ContainsFunc(trades, func(t market.Trade) bool {
+		if x.TradeID != "" || t.TradeID != "" {
+			return x.TradeID == t.TradeID
+		}
+		return x.Timestamp.Equal(t.Timestamp) && x.SideRaw == t.SideRaw && x.TransactionHash == t.TransactionHash &&
+			x.Price.Cmp(t.Price) == 0 && x.Size.Cmp(t.Size) == 0
+	})
 }

@@ -1,7 +1,9 @@
 package feed
 
 import (
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -21,6 +23,13 @@ const (
 	following
 )
 
+// session is what the topics of one frame are streamed in.
+type session struct {
+	market.Session
+	// topics counts those that still are.
+	topics atomic.Int32
+}
+
 // topic is one subscription upstream and its watches.
 type topic struct {
 	feed *Feed
@@ -31,14 +40,20 @@ type topic struct {
 	watches map[*Watch]struct{}
 	state   State
 	phase   phase
-	session *market.Session
+	session *session // that of the last time the topic was up; nil before the first
+	// past is the epoch before the state's, whose messages may still be on their way.
+	past string
 	// buffered are the changes that arrived while a snapshot was awaited.
 	buffered []*market.Message
-	// failures are the times of resyncs that brought nothing.
-	failures []time.Time
 	// broken tells that the next snapshot replaces a state that may have missed something.
 	broken bool
+	// failures counts the resyncs since failing that brought nothing, reconnects how often that was too much since a
+	// snapshot came last.
+	failures, reconnects int
+	failing              time.Time
+	// waiter ends the wait for a snapshot; waits tells one wait from another.
 	waiter *time.Timer
+	waits  int
 	linger *time.Timer
 	ended  bool
 }
@@ -56,7 +71,7 @@ func (t *topic) join(r *Reader) *Watch {
 	}
 	w := &Watch{topic: t, reader: r}
 	t.watches[w] = struct{}{}
-	if t.state.Known {
+	if t.state.Known || t.state.Live {
 		w.notify()
 	}
 	return w
@@ -73,6 +88,20 @@ func (t *topic) leave(w *Watch) {
 	if len(t.watches) == 0 && !t.ended && t.linger == nil {
 		t.linger = time.AfterFunc(t.feed.cfg.Linger, func() { t.feed.release(t) })
 	}
+}
+
+// watchers returns how many read the topic, and how many just keep it live.
+func (t *topic) watchers() (readers, keepers int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for w := range t.watches {
+		if w.reader != nil {
+			readers++
+		} else {
+			keepers++
+		}
+	}
+	return readers, keepers
 }
 
 // idle ends a topic that has no watches. It reports whether it has none.
@@ -103,10 +132,9 @@ func (t *topic) stop() {
 	}
 	t.ended = true
 	t.stale()
-	for _, timer := range []*time.Timer{t.waiter, t.linger} {
-		if timer != nil {
-			timer.Stop()
-		}
+	t.enter(nil)
+	if t.linger != nil {
+		t.linger.Stop()
 	}
 }
 
@@ -116,45 +144,74 @@ func (t *topic) resyncing() bool {
 	return t.phase == resyncing
 }
 
+// in returns the session of a topic that is up, or nil.
+func (t *topic) in() *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.phase == down {
+		return nil
+	}
+	return t.session
+}
+
+// enter takes the topic from its session to another, or to none where s is nil. The lock is held.
+func (t *topic) enter(s *session) {
+	if t.session != nil && t.phase != down {
+		t.session.topics.Add(-1)
+	}
+	if s != nil {
+		s.topics.Add(1)
+	}
+	t.session = s
+}
+
 // up begins a new session: a snapshot follows, and takes the place of what was known.
-func (t *topic) up(epoch string, s *market.Session) {
+func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
 		return
 	}
+	again := t.session != nil
 	t.stale()
+	t.enter(s)
+	t.phase, t.buffered, t.past, t.failures = opening, nil, "", 0
 	t.broken = t.state.Known
-	t.phase, t.session, t.buffered, t.failures = opening, s, nil, nil
-	t.state.Epoch = epoch
-	t.publish()
 	if t.key.Channel == market.ChannelMarket {
-		t.follow() // its changes come without a snapshot
-		return
+		// Its changes come without a snapshot: what happened before is read over REST.
+		t.state.Seq = 0
+		if again {
+			t.resynced()
+		}
+		t.follow()
+		t.feed.cfg.Sink.StreamMarket(t.key.ID)
+	} else {
+		t.await()
 	}
-	t.await()
+	t.publish()
 }
 
-// down ends the session: nothing is live until the next one.
+// down ends the topic's part in the session: it is not live until it is up again.
 func (t *topic) down() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended || t.phase == down {
 		return
 	}
-	t.session.End(t.feed.cfg.Clock.Now())
 	t.stale()
+	t.session.topics.Add(-1)
 	t.phase, t.buffered = down, nil
 	t.publish()
 }
 
-// stale lets go of the session, so that what was streamed in it is no longer fresh. The lock is held.
+// stale takes note that the state is no longer the present one. The lock is held.
 func (t *topic) stale() {
 	t.state.Live, t.state.Meta.Stale = false, true
-	if t.waiter != nil {
-		t.waiter.Stop()
+	t.rest()
+	if !t.state.Known || t.session == nil {
+		return
 	}
-	if t.state.Known {
+	if _, ended := t.session.Ended(); !ended { // else all that was streamed in it is stale already
 		t.feed.cfg.Sink.StreamStale(t.key)
 	}
 }
@@ -163,93 +220,17 @@ func (t *topic) stale() {
 func (t *topic) message(m *market.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.phase == down {
+	if t.ended || t.phase == down || m.Epoch != "" && m.Epoch == t.past {
 		return
 	}
-	if m.Kind == market.MessagePrice {
+	switch m.Kind {
+	case market.MessagePrice:
 		t.price(m)
-		return
-	}
-	if m.Kind == market.MessageBookSnapshot || m.Kind == market.MessageTradesSnapshot || m.Kind == market.MessageUserSnapshot {
+	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot:
 		t.snapshot(m)
-		return
-	}
-	switch {
-	case t.phase != following:
-		if len(t.buffered) < maxBuffered {
-			t.buffered = append(t.buffered, m)
-		}
-	case m.Seq != 0 && m.Epoch == t.state.Epoch && m.Seq <= t.state.Seq:
-		// seen before
-	case t.follows(m):
-		t.change(m)
 	default:
-		t.gap()
+		t.change(m)
 	}
-}
-
-// follows reports whether a change is the next one after the state.
-func (t *topic) follows(m *market.Message) bool {
-	if m.Seq == 0 {
-		return true
-	}
-	if t.key.Channel == market.ChannelMarket && t.state.Seq == 0 {
-		return true // the first change tells where the counting stands
-	}
-	return m.Epoch == t.state.Epoch && m.Seq == t.state.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == t.state.Seq)
-}
-
-// snapshot replaces the state, and applies what has arrived since the snapshot was made.
-func (t *topic) snapshot(m *market.Message) {
-	if t.old(m) {
-		return
-	}
-	if m.Kind == market.MessageBookSnapshot && crossed(m.Book) {
-		t.gap()
-		return
-	}
-	if t.phase == following && t.state.Known {
-		t.broken = m.Seq != 0 // an unnumbered venue sends whole books as changes
-	}
-	buffered := t.buffered
-	t.replace(m)
-	t.follow()
-	for _, later := range buffered {
-		if later.Seq != 0 && later.Epoch == t.state.Epoch && later.Seq <= t.state.Seq {
-			continue
-		}
-		if !t.follows(later) {
-			t.gap()
-			return
-		}
-		t.apply(later)
-	}
-	if t.key.Channel == market.ChannelOrderbook && crossed(t.state.Book) {
-		t.gap()
-		return
-	}
-	t.deliver()
-}
-
-// old reports whether a whole state is no newer than the one that is known. While a snapshot is awaited, one with the
-// number of the known state is what was asked for.
-func (t *topic) old(m *market.Message) bool {
-	if m.Seq == 0 || !t.state.Known || m.Epoch != t.state.Epoch {
-		return false
-	}
-	return m.Seq < t.state.Seq || m.Seq == t.state.Seq && t.phase == following
-}
-
-// change applies one change and publishes what came of it.
-func (t *topic) change(m *market.Message) {
-	before := t.state.Book
-	t.apply(m)
-	if t.key.Channel == market.ChannelOrderbook && crossed(t.state.Book) {
-		t.state.Book = before
-		t.gap()
-		return
-	}
-	t.deliver()
 }
 
 // price takes a price. It is whole, so it heals a gap by itself; the gap shows as a resync.
@@ -257,27 +238,133 @@ func (t *topic) price(m *market.Message) {
 	if t.old(m) {
 		return
 	}
-	if m.Seq != 0 && t.phase == following && (m.Epoch != t.state.Epoch || m.Seq > t.state.Seq+1) {
+	if t.phase == following && skips(&t.state, m) {
 		t.feed.counts.gaps.Add(1)
 		t.broken = true
 	}
-	t.replace(m)
-	t.follow()
-	t.deliver()
+	next := t.state
+	t.whole(&next, m)
+	t.commit(next, Items{})
+}
+
+// snapshot replaces the state, and applies what has arrived since the snapshot was made.
+func (t *topic) snapshot(m *market.Message) {
+	if t.old(m) {
+		return
+	}
+	next := t.state
+	items := t.whole(&next, m)
+	for i, later := range t.buffered {
+		if seen(&next, later) || later.Seq == 0 && !later.Time.After(m.Time) {
+			continue
+		}
+		if !t.follows(&next, later) {
+			t.failed(t.buffered[i:])
+			return
+		}
+		items.add(apply(&next, later))
+	}
+	if t.crossed(&next) {
+		t.failed(nil)
+		return
+	}
+	if t.phase == following && skips(&t.state, m) {
+		t.feed.counts.gaps.Add(1)
+		t.broken = true
+	}
+	t.commit(next, items)
+}
+
+// failed takes note of a snapshot that leads nowhere. The lock is held.
+func (t *topic) failed(buffered []*market.Message) {
+	if t.phase != following {
+		t.fruitless()
+	}
+	t.gap()
+	t.buffered = buffered
+}
+
+// change applies one change and publishes what came of it.
+func (t *topic) change(m *market.Message) {
+	if t.phase != following {
+		if len(t.buffered) == maxBuffered {
+			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2) // a snapshot that does not reach it leaves a gap
+		}
+		t.buffered = append(t.buffered, m)
+		return
+	}
+	if seen(&t.state, m) && !t.feed.without.sequence {
+		return
+	}
+	if !t.follows(&t.state, m) {
+		t.gap()
+		if t.key.Channel != market.ChannelMarket {
+			t.buffered = append(t.buffered, m)
+			return
+		}
+	}
+	next := t.state
+	items := apply(&next, m)
+	if t.crossed(&next) {
+		t.gap()
+		return
+	}
+	t.commit(next, items)
+}
+
+// seen reports whether a message is no newer than a state.
+func seen(s *State, m *market.Message) bool {
+	return m.Seq != 0 && m.Epoch == s.Epoch && m.Seq <= s.Seq
+}
+
+// skips reports whether messages between a state and a message are missing.
+func skips(s *State, m *market.Message) bool {
+	return m.Seq != 0 && s.Known && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
+}
+
+// follows reports whether a change is the next one after a state.
+func (t *topic) follows(s *State, m *market.Message) bool {
+	if m.Seq == 0 || t.feed.without.sequence {
+		return true
+	}
+	if t.key.Channel == market.ChannelMarket && s.Seq == 0 {
+		return true // the first change tells where the counting stands
+	}
+	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
+}
+
+// old reports whether a whole state is no newer than the one that is known. While a snapshot is awaited, one with the
+// number of the known state is what was asked for. The first snapshot of a session may count from anew where the venue
+// names no epoch, and where it does it is believed after a resync.
+func (t *topic) old(m *market.Message) bool {
+	if !t.state.Known || !seen(&t.state, m) || t.feed.without.sequence {
+		return false
+	}
+	switch {
+	case t.phase == following:
+		return true
+	case t.phase == opening && (m.Epoch == "" || t.failures > 0):
+		return false
+	default:
+		return m.Seq < t.state.Seq
+	}
+}
+
+// crossed reports whether a state has a book that no real one is like.
+func (t *topic) crossed(s *State) bool {
+	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book) && !t.feed.without.crossed
 }
 
 // gap makes the topic stale and asks for a snapshot. The lock is held.
 func (t *topic) gap() {
 	t.feed.counts.gaps.Add(1)
-	t.broken = true
 	if t.key.Channel == market.ChannelMarket {
-		// Its state is read over REST, so it is enough to say that something was missed.
-		t.state.Seq = 0
-		t.resynced()
+		t.resynced() // its state is read over REST, so it is enough to say that something was missed
 		t.feed.cfg.Sink.StreamMarket(t.key.ID)
 		t.publish()
 		return
 	}
+	t.broken = t.broken || t.state.Known
 	t.phase, t.buffered = resyncing, nil
 	t.stale()
 	t.publish()
@@ -287,57 +374,80 @@ func (t *topic) gap() {
 
 // await asks again for a snapshot that does not come. The lock is held.
 func (t *topic) await() {
-	if t.waiter != nil {
-		t.waiter.Stop()
-	}
-	t.waiter = time.AfterFunc(snapshotWithin, t.overdue)
+	t.rest()
+	wait := t.waits
+	t.waiter = time.AfterFunc(snapshotWithin, func() { t.overdue(wait) })
 }
 
-func (t *topic) overdue() {
+// rest ends the wait for a snapshot. The lock is held.
+func (t *topic) rest() {
+	t.waits++
+	if t.waiter != nil {
+		t.waiter.Stop()
+		t.waiter = nil
+	}
+}
+
+func (t *topic) overdue(wait int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.phase != opening && t.phase != resyncing {
+	if t.waits != wait {
 		return
 	}
-	now := t.feed.cfg.Clock.Now()
-	recent := t.failures[:0]
-	for _, at := range t.failures {
-		if now.Sub(at) < failedWithin {
-			recent = append(recent, at)
-		}
+	if t.key.Channel == market.ChannelPrices && t.phase == opening && t.failures+1 >= failedResyncs {
+		return // a venue that sends prices only as they change; queries read it over REST meanwhile
 	}
-	t.failures = append(recent, now)
-	if len(t.failures) >= failedResyncs {
-		t.failures = nil
-		if t.key.Channel == market.ChannelPrices && t.phase == opening {
-			return // a venue that sends prices only as they change; queries read it over REST meanwhile
-		}
-		t.feed.counts.reconnects.Add(1)
-		t.feed.upstream.Reconnect(t.key)
-		return
+	if !t.fruitless() {
+		t.feed.upstream.Resync(t.key)
 	}
-	t.feed.upstream.Resync(t.key)
 	t.await()
+}
+
+// fruitless takes note of a resync that brought nothing. After too many of them it drops the connection and reports
+// true. What then does not come either is given twice as many resyncs before the next time, since all other topics of
+// the connection pay for it. The lock is held.
+func (t *topic) fruitless() bool {
+	now, patience := t.feed.cfg.Clock.Now(), min(t.reconnects, maxPatience)
+	if t.failures == 0 || now.Sub(t.failing) >= failedWithin<<patience {
+		t.failures, t.failing = 0, now
+	}
+	if t.failures++; t.failures < failedResyncs<<patience {
+		return false
+	}
+	t.failures = 0
+	t.reconnects++
+	t.feed.counts.reconnects.Add(1)
+	t.feed.upstream.Reconnect(t.key)
+	return true
 }
 
 // heartbeat compares the venue's number with ours, so that a lost last message of a quiet topic is found.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.phase != following || t.state.Seq == 0 {
+	if t.ended || t.phase != following || epoch != "" && epoch == t.past || t.feed.without.tail {
 		return
 	}
-	if epoch != t.state.Epoch || seq > t.state.Seq {
+	known := t.state.Seq != 0
+	if !known && t.key.Channel != market.ChannelMarket {
+		return // the venue numbers nothing that we know of
+	}
+	restarted := epoch != "" && t.state.Epoch != "" && epoch != t.state.Epoch
+	if known && !restarted && seq <= t.state.Seq {
+		return
+	}
+	if known {
 		t.gap()
+	}
+	if t.key.Channel == market.ChannelMarket {
+		t.state.Epoch, t.state.Seq = epoch, seq
 	}
 }
 
 // follow enters the phase in which changes are applied. The lock is held.
 func (t *topic) follow() {
-	t.phase, t.buffered, t.failures = following, nil, nil
-	if t.waiter != nil {
-		t.waiter.Stop()
-	}
+	t.phase, t.buffered, t.failures, t.reconnects = following, nil, 0, 0
+	t.rest()
 	t.state.Live, t.state.Meta.Stale = true, false
 }
 
@@ -348,67 +458,87 @@ func (t *topic) resynced() {
 	t.feed.counts.resyncs.Add(1)
 }
 
-// replace puts a whole state in the place of the old one. The lock is held.
-func (t *topic) replace(m *market.Message) {
+// whole puts a whole state in the place of the old one, and returns what is new in it for those who must not miss any.
+func (t *topic) whole(s *State, m *market.Message) (items Items) {
+	known := s.Known
+	number(s, m)
+	switch m.Kind {
+	case market.MessagePrice:
+		s.Price, s.Spread = m.Price, m.Spread
+	case market.MessageBookSnapshot:
+		book := m.Book
+		if merge := t.feed.without.replace; merge != nil {
+			book = merge(s.Book, book)
+		}
+		s.Book = numbered(book, m)
+	case market.MessageTradesSnapshot:
+		s.Trades, items = tape(s.Trades, m.Trades, known)
+	case market.MessageUserSnapshot:
+		s.Account = accountOf(m)
+	}
+	return items
+}
+
+// apply makes the next state out of the present one and a change, and returns what is new for those who must not miss
+// any.
+func apply(s *State, m *market.Message) (items Items) {
+	number(s, m)
+	switch m.Kind {
+	case market.MessageBookDelta:
+		s.Book = numbered(applyChanges(s.Book, m.Changes), m)
+	case market.MessageTrade:
+		s.Trades, items.Trades = added(s.Trades, m.Trades)
+	case market.MessageMarket:
+		items.Changes = []market.MarketChange{*m.Market}
+	case market.MessageFill:
+		items.Trades = m.Trades
+	case market.MessageOrder, market.MessagePosition, market.MessageBalance:
+		s.Account = s.Account.with(m)
+	}
+	return items
+}
+
+// number takes over what a message says of its place and time.
+func number(s *State, m *market.Message) {
+	s.Known = true
+	s.Epoch, s.Seq = m.Epoch, m.Seq
+	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
+}
+
+// commit makes a state the present one, and hands it to the sink and the watches. The lock is held.
+func (t *topic) commit(next State, items Items) {
+	if t.state.Known && next.Epoch != t.state.Epoch {
+		t.past = t.state.Epoch
+	}
+	spread := t.state.Spread
+	t.state = next
 	if t.broken {
 		t.resynced()
 	}
-	t.number(m)
-	switch m.Kind {
-	case market.MessagePrice:
-		t.state.Price, t.state.Spread = m.Price, m.Spread
-	case market.MessageBookSnapshot:
-		t.state.Book = numbered(m.Book, m)
-	case market.MessageTradesSnapshot:
-		t.tape(m.Trades)
-	case market.MessageUserSnapshot:
-		t.state.Account = &Account{Orders: openOrders(m.Orders), Positions: m.Positions, Balance: m.Balance}
-	}
-}
+	t.follow()
 
-// apply makes the next state out of the present one and a change. The lock is held.
-func (t *topic) apply(m *market.Message) {
-	t.number(m)
-	switch m.Kind {
-	case market.MessageBookDelta:
-		t.state.Book = numbered(applyChanges(t.state.Book, m.Changes), m)
-	case market.MessageTrade:
-		t.trades(m.Trades, false)
-	case market.MessageMarket:
-		t.feed.cfg.Sink.StreamMarket(t.key.ID)
-		for w := range t.watches {
-			w.queue(t.feed.cfg.Queue, Items{Changes: []market.MarketChange{*m.Market}})
-		}
-	case market.MessageFill:
-		for w := range t.watches {
-			w.queue(t.feed.cfg.Queue, Items{Trades: m.Trades})
-		}
-	case market.MessageOrder, market.MessagePosition, market.MessageBalance:
-		t.state.Account = t.state.Account.with(m)
-	}
-}
-
-// number takes over what a message says of its place and time. The lock is held.
-func (t *topic) number(m *market.Message) {
-	t.state.Known = true
-	t.state.Epoch, t.state.Seq = m.Epoch, m.Seq
-	t.state.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
-}
-
-// deliver hands the state to the sink and the watches. The lock is held.
-func (t *topic) deliver() {
-	sink, s := t.feed.cfg.Sink, &t.state
+	sink, s, in := t.feed.cfg.Sink, &t.state, &t.session.Session
 	switch t.key.Channel {
 	case market.ChannelPrices:
-		sink.StreamPrice(t.session, s.Price, s.Meta)
+		if s.Spread == nil && spread != nil {
+			sink.StreamStale(t.key) // what was said of the best prices no longer goes with the price
+		}
+		sink.StreamPrice(in, s.Price, s.Meta)
 		if s.Spread != nil {
-			sink.StreamSpread(t.session, s.Spread, s.Meta)
+			sink.StreamSpread(in, s.Spread, s.Meta)
 		}
 	case market.ChannelOrderbook:
-		sink.StreamBook(t.session, s.Book, s.Meta)
+		sink.StreamBook(in, s.Book, s.Meta)
+	case market.ChannelMarket:
+		sink.StreamMarket(t.key.ID)
 	case market.ChannelUser:
 		if a := s.Account; a != nil {
-			sink.StreamAccount(t.session, t.key, a.Orders, a.Positions, a.Balance, s.Meta)
+			sink.StreamAccount(in, t.key, a.Orders, a.Positions, a.Balance, s.Meta)
+		}
+	}
+	if !items.empty() {
+		for w := range t.watches {
+			w.queue(t.feed.cfg.Queue, items)
 		}
 	}
 	t.publish()

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"sync"
 
 	"oddsgraph/internal/market"
@@ -43,13 +44,32 @@ type Items struct {
 	Gap bool
 }
 
+func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
+
+// add puts more behind what there is. Slices are taken over as they are where there is nothing, and never written to.
+func (i *Items) add(more Items) {
+	if len(i.Trades) == 0 {
+		i.Trades = slices.Clip(more.Trades)
+	} else {
+		i.Trades = append(i.Trades, more.Trades...)
+	}
+	if len(i.Changes) == 0 {
+		i.Changes = slices.Clip(more.Changes)
+	} else {
+		i.Changes = append(i.Changes, more.Changes...)
+	}
+	i.Gap = i.Gap || more.Gap
+}
+
 // Reader is one subscriber: the watches that it reads together and what has changed of them. Its methods are for one
 // goroutine.
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
 
+	// watches are those that are open; taken is what Take returned last.
 	watches map[*Watch]struct{}
+	taken   []*Watch
 	// mu protects changed. Topics' locks may be held when it is taken.
 	mu      sync.Mutex
 	changed []*Watch
@@ -73,16 +93,20 @@ func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) 
 // Changed is signalled when watches have changed; Take says which.
 func (r *Reader) Changed() <-chan struct{} { return r.signal }
 
-// Take returns the watches that have changed since it was last called, each once.
+// Take returns the open watches that have changed since it was last called, each once. The slice is the caller's until
+// the next call.
 func (r *Reader) Take() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changed := r.changed
-	r.changed = nil
-	for _, w := range changed {
+	r.changed, r.taken = r.taken[:0], r.changed
+	for _, w := range r.taken {
 		w.marked = false
 	}
-	return changed
+	r.taken = slices.DeleteFunc(r.taken, func(w *Watch) bool {
+		_, open := r.watches[w]
+		return !open
+	})
+	return r.taken
 }
 
 // Close closes the watches.
@@ -139,8 +163,27 @@ func (w *Watch) Take() (s State, items Items, err error) {
 	return w.topic.state, items, w.err
 }
 
-// Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing.
-func (w *Watch) Close() { w.topic.leave(w) }
+// Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing. It is for
+// the reader's goroutine.
+func (w *Watch) Close() {
+	if w.reader != nil {
+		delete(w.reader.watches, w)
+	}
+	w.topic.leave(w)
+}
+
+// ended reports whether the topic of the watch has ended.
+func (w *Watch) ended() bool {
+	w.topic.mu.Lock()
+	defer w.topic.mu.Unlock()
+	return w.topic.ended
+}
+
+// sole reports whether nobody else watches the topic.
+func (w *Watch) sole() bool {
+	readers, keepers := w.topic.watchers()
+	return readers+keepers == 1
+}
 
 // notify tells the reader. The topic's lock is held.
 func (w *Watch) notify() {
@@ -163,12 +206,10 @@ func (w *Watch) queue(limit int, add Items) {
 	if w.err != nil || w.reader == nil {
 		return
 	}
-	if len(w.items.Trades)+len(w.items.Changes)+len(add.Trades)+len(add.Changes) > limit {
-		w.topic.feed.counts.dropped.Add(uint64(len(w.items.Trades) + len(w.items.Changes)))
+	if waiting := len(w.items.Trades) + len(w.items.Changes); waiting+len(add.Trades)+len(add.Changes) > limit {
+		w.topic.feed.counts.dropped.Add(uint64(waiting + len(add.Trades) + len(add.Changes)))
 		w.fail(market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: more than %d events were waiting", limit))
 		return
 	}
-	w.items.Trades = append(w.items.Trades, add.Trades...)
-	w.items.Changes = append(w.items.Changes, add.Changes...)
-	w.items.Gap = w.items.Gap || add.Gap
+	w.items.add(add)
 }

@@ -1,0 +1,347 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func priceOf(id string) market.Topic  { return market.Topic{Channel: market.ChannelPrices, ID: id} }
+func bookOf(id string) market.Topic   { return market.Topic{Channel: market.ChannelOrderbook, ID: id} }
+func tradesOf(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
+
+// upstream is an Upstream that remembers what it was asked for.
+type upstream struct {
+	mu      sync.Mutex
+	asked   []string // verb and id
+	watched map[market.Topic]int
+	// room and accounts bound the public and the user topics; 0 is no bound.
+	room, accounts int
+	refuse         error
+}
+
+func newUpstream() *upstream { return &upstream{watched: make(map[market.Topic]int)} }
+
+func (u *upstream) note(verb string, t market.Topic) {
+	u.asked = append(u.asked, verb+" "+string(t.Channel)+" "+t.ID)
+}
+
+func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.refuse != nil {
+		return u.refuse
+	}
+	public, users := 0, 0
+	for other := range u.watched {
+		if other.Channel == market.ChannelUser {
+			users++
+		} else {
+			public++
+		}
+	}
+	if t.Channel == market.ChannelUser && u.accounts > 0 && users >= u.accounts ||
+		t.Channel != market.ChannelUser && u.room > 0 && public >= u.room {
+		return market.Errorf(market.CodeRateLimited, "full")
+	}
+	u.watched[t]++
+	u.note("watch", t)
+	return nil
+}
+
+func (u *upstream) Unwatch(t market.Topic) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.watched[t] > 0 {
+		delete(u.watched, t)
+		u.note("unwatch", t)
+	}
+}
+
+func (u *upstream) Resync(t market.Topic) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.note("resync", t)
+}
+
+func (u *upstream) Reconnect(t market.Topic) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.note("reconnect", t)
+}
+
+// take returns what was asked for since it was last called.
+func (u *upstream) take() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	asked := u.asked
+	u.asked = nil
+	return asked
+}
+
+// count returns how often a verb was asked, of all that was not taken.
+func (u *upstream) count(verb string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := 0
+	for _, a := range u.asked {
+		if strings.HasPrefix(a, verb+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+func (u *upstream) open() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var open []string
+	for t := range u.watched {
+		open = append(open, string(t.Channel)+" "+t.ID)
+	}
+	slices.Sort(open)
+	return open
+}
+
+// kept is what a sink knows of a topic.
+type kept struct {
+	session *market.Session
+	cut     bool
+	price   *market.Price
+	spread  *market.Spread
+	book    *market.Book
+	account *Account
+}
+
+func (k *kept) fresh() bool {
+	if k == nil || k.cut {
+		return false
+	}
+	_, ended := k.session.Ended()
+	return !ended
+}
+
+// sink is a Sink that keeps the last of everything.
+type sink struct {
+	mu      sync.Mutex
+	topics  map[market.Topic]*kept
+	spreads map[string]*kept
+	markets []string
+	cuts    int
+	wrong   []string // calls that no sink should get
+}
+
+func newSink() *sink {
+	return &sink{topics: make(map[market.Topic]*kept), spreads: make(map[string]*kept)}
+}
+
+func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream {
+		s.wrong = append(s.wrong, fmt.Sprintf("%v came stale", t))
+	}
+	k.session = in
+	s.topics[t] = k
+}
+
+func (s *sink) StreamPrice(in *market.Session, p *market.Price, m market.Meta) {
+	s.put(priceOf(p.TokenID), in, m, &kept{price: p})
+}
+
+func (s *sink) StreamSpread(in *market.Session, sp *market.Spread, m market.Meta) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spreads[sp.TokenID] = &kept{session: in, spread: sp}
+}
+
+func (s *sink) StreamBook(in *market.Session, b *market.Book, m market.Meta) {
+	s.put(bookOf(b.TokenID), in, m, &kept{book: b})
+}
+
+func (s *sink) StreamStale(t market.Topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cuts++
+	if k := s.topics[t]; k != nil {
+		k.cut = true
+	}
+	if k := s.spreads[t.ID]; k != nil && t.Channel == market.ChannelPrices {
+		k.cut = true
+	}
+}
+
+func (s *sink) StreamMarket(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.markets = append(s.markets, id)
+}
+
+func (s *sink) StreamAccount(in *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+	s.put(t, in, m, &kept{account: &Account{Orders: orders, Positions: positions, Balance: b}})
+}
+
+func (s *sink) of(t market.Topic) *kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.topics[t]; k != nil {
+		c := *k
+		return &c
+	}
+	return nil
+}
+
+func (s *sink) spread(id string) *kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.spreads[id]; k != nil {
+		c := *k
+		return &c
+	}
+	return nil
+}
+
+func (s *sink) takeMarkets() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.markets
+	s.markets = nil
+	return m
+}
+
+// rig is a feed with an upstream and a sink that tests look into. Make it in a synctest bubble.
+type rig struct {
+	*Feed
+	up   *upstream
+	sink *sink
+}
+
+func newRig(t testing.TB, change ...func(*Config)) *rig {
+	t.Helper()
+	r := &rig{up: newUpstream(), sink: newSink()}
+	cfg := Config{Sink: r.sink}
+	for _, f := range change {
+		f(&cfg)
+	}
+	r.Feed = New(cfg)
+	r.Connect(r.up)
+	t.Cleanup(func() {
+		r.Close()
+		if len(r.sink.wrong) > 0 {
+			t.Errorf("the sink got what it should not get: %q", r.sink.wrong)
+		}
+	})
+	return r
+}
+
+// watch returns a watch of a reader of its own.
+func (r *rig) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
+	t.Helper()
+	reader := r.NewReader()
+	w, err := reader.Watch(key, nil)
+	if err != nil {
+		t.Fatalf("watching %v: %v", key, err)
+	}
+	return reader, w
+}
+
+func (r *rig) upNow(topics ...market.Topic)   { r.Up("A", topics) }
+func (r *rig) downNow(topics ...market.Topic) { r.Down(topics, nil) }
+
+func dec(s string) market.Decimal { return market.MustDecimal(s) }
+
+func decp(s string) *market.Decimal {
+	d := dec(s)
+	return &d
+}
+
+// levels reads ".50x10 .40x5".
+func levels(s string) []market.Level {
+	out := []market.Level{}
+	for _, f := range strings.Fields(s) {
+		price, size, _ := strings.Cut(f, "x")
+		out = append(out, market.Level{Price: dec(price), Size: dec(size)})
+	}
+	return out
+}
+
+// parseBook reads ".50x10 .40x5 | .60x7", best first.
+func parseBook(id, s string) *market.Book {
+	bids, asks, _ := strings.Cut(s, "|")
+	return &market.Book{TokenID: id, Bids: levels(bids), Asks: levels(asks), Depth: 200}
+}
+
+// text leaves out the 0 before the point, as the tests' books do.
+func text(d market.Decimal) string { return strings.TrimPrefix(d.String(), "0") }
+
+func showBook(b *market.Book) string {
+	if b == nil {
+		return ""
+	}
+	var out []string
+	for _, l := range b.Bids {
+		out = append(out, text(l.Price)+"x"+l.Size.String())
+	}
+	out = append(out, "|")
+	for _, l := range b.Asks {
+		out = append(out, text(l.Price)+"x"+l.Size.String())
+	}
+	return strings.Join(out, " ")
+}
+
+func message(key market.Topic, kind market.MessageKind, epoch string, seq uint64) *market.Message {
+	return &market.Message{Topic: key, Kind: kind, Epoch: epoch, Seq: seq, ReceivedAt: time.Now()}
+}
+
+func priceMessage(id, epoch string, seq uint64, price string) *market.Message {
+	m := message(priceOf(id), market.MessagePrice, epoch, seq)
+	m.Price = &market.Price{TokenID: id, Price: dec(price)}
+	return m
+}
+
+func bookMessage(id, epoch string, seq uint64, book string) *market.Message {
+	m := message(bookOf(id), market.MessageBookSnapshot, epoch, seq)
+	m.Book = parseBook(id, book)
+	return m
+}
+
+// deltaMessage reads changes such as "b.50x10 s.60x0".
+func deltaMessage(id, epoch string, seq uint64, changes string) *market.Message {
+	m := message(bookOf(id), market.MessageBookDelta, epoch, seq)
+	for _, f := range strings.Fields(changes) {
+		side := market.SideBuy
+		if f[0] == 's' {
+			side = market.SideSell
+		}
+		m.Changes = append(m.Changes, market.LevelChange{Side: side, Level: levels(f[1:])[0]})
+	}
+	return m
+}
+
+func tradeOf(id string) market.Trade { return market.Trade{TradeID: id} }
+
+func tradesMessage(id, epoch string, seq uint64, kind market.MessageKind, trades ...string) *market.Message {
+	m := message(tradesOf(id), kind, epoch, seq)
+	m.Trades = []market.Trade{}
+	for _, x := range trades {
+		m.Trades = append(m.Trades, tradeOf(x))
+	}
+	return m
+}
+
+func showTrades(trades []market.Trade) string {
+	var out []string
+	for _, x := range trades {
+		out = append(out, x.TradeID)
+	}
+	return strings.Join(out, " ")
+}
