@@ -59,8 +59,9 @@ func (w *window) take(now time.Time) {
 type sub struct {
 	topic market.Topic
 	turn  uint64
-	// asked tells that a subscription was sent and stands, as far as is known; heard that the venue has answered it.
-	asked, heard bool
+	// asked tells that a subscription was sent and stands, as far as is known; heard that the venue has answered it. up
+	// tells that the handler believes the topic to be up.
+	asked, heard, up bool
 	// gone tells that the topic is no longer carried, for the lists that it may still be in.
 	gone bool
 	// group is not 0 for topics that are to be asked for apart from others, to find the one that the venue refuses.
@@ -133,7 +134,7 @@ func (o *outbox) up() []market.Topic {
 	defer c.mu.Unlock()
 	var topics []market.Topic
 	for t, s := range o.subs {
-		if e := o.k.topics[t]; s.asked && e != nil && e.wanted && e.turn == s.turn {
+		if e := o.k.topics[t]; s.up && e != nil && e.wanted {
 			topics = append(topics, t)
 		}
 	}
@@ -157,6 +158,18 @@ func (o *outbox) leave(s *sub) {
 	delete(o.subs, s.topic)
 }
 
+// join puts a topic down to be subscribed.
+func (o *outbox) join(s *sub) {
+	o.subs[s.topic] = s
+	o.pending = append(o.pending, s)
+}
+
+// anew puts a topic down to be unsubscribed and subscribed.
+func (o *outbox) anew(s *sub, turn uint64) {
+	o.leave(s)
+	o.join(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, spoilt: s.spoilt})
+}
+
 // sync takes over what was watched, unwatched and asked to be resynced since the last call. It reports whether another
 // socket is asked for.
 func (o *outbox) sync(now time.Time) (drop bool) {
@@ -170,14 +183,13 @@ func (o *outbox) sync(now time.Time) (drop bool) {
 			c.release(e)
 			e = nil
 		}
-		if s != nil && (e == nil || e.turn != s.turn) {
+		switch {
+		case s == nil && e != nil:
+			o.join(&sub{topic: t, turn: e.turn})
+		case s != nil && e == nil:
 			o.leave(s)
-			s = nil
-		}
-		if e != nil && s == nil {
-			s = &sub{topic: t, turn: e.turn}
-			o.subs[t] = s
-			o.pending = append(o.pending, s)
+		case s != nil && e.turn != s.turn:
+			o.anew(s, e.turn)
 		}
 	}
 	c.mu.Unlock()
@@ -205,10 +217,11 @@ func (o *outbox) resync(s *sub, now time.Time) {
 	o.resyncs = append(o.resyncs, s)
 }
 
-// spoilt asks for a snapshot of a topic of which a frame could not be used.
+// spoilt asks for a snapshot of a topic of which a frame could not be used. That frame may have been the snapshot that was
+// asked for, so there is none to wait for.
 func (o *outbox) spoilt(t market.Topic, now time.Time) {
 	if s := o.subs[t]; s != nil && s.asked {
-		s.heard = true
+		s.heard, s.resyncSent = true, time.Time{}
 		o.resync(s, now)
 		s.spoilt++
 	}
@@ -368,7 +381,7 @@ func (o *outbox) sent(r *request, now time.Time) {
 		s := o.subs[t]
 		switch r.verb {
 		case verbSubscribe:
-			s.asked, s.heard = true, false
+			s.asked, s.heard, s.up = true, false, true
 		case verbResync:
 			s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
 		}
@@ -428,10 +441,8 @@ type refusal struct {
 // refused takes an error frame about a request. down are topics that are not subscribed any more, but will be.
 func (o *outbox) refused(e *event, class class) (down []market.Topic, refused []refusal) {
 	r := o.awaited[e.rid]
-	if r == nil && class != classLater {
-		if subs := o.unanswered(e.ids); len(subs) > 0 {
-			return o.exclude(subs, e, class)
-		}
+	if r == nil && e.rid == "" && class != classLater {
+		r = o.unanswered(e.ids)
 	}
 	if r == nil {
 		o.k.client.drift("error about nothing")
@@ -440,7 +451,7 @@ func (o *outbox) refused(e *event, class class) (down []market.Topic, refused []
 		}
 		return nil, nil
 	}
-	delete(o.awaited, e.rid)
+	delete(o.awaited, r.rid)
 	var subs []*sub
 	for _, t := range r.topics {
 		if s := o.subs[t]; s != nil && s.asked {
@@ -452,6 +463,8 @@ func (o *outbox) refused(e *event, class class) (down []market.Topic, refused []
 	case class == classLater && r.verb == verbResync:
 		subs[0].resyncSent = time.Time{}
 		o.resync(subs[0], e.at.Add(o.putOff(subs[0], e.retryAfter)))
+	case class == classRefused && r.verb == verbResync:
+		o.anew(subs[0], subs[0].turn) // a venue without resyncs sends a snapshot with a subscription
 	case class == classLater:
 		at := e.at.Add(o.putOff(subs[0], e.retryAfter))
 		for _, s := range subs {
@@ -464,14 +477,18 @@ func (o *outbox) refused(e *event, class class) (down []market.Topic, refused []
 	return down, nil
 }
 
-// unanswered returns the topics of some ids that the venue has said nothing of yet, for errors that name no request.
-func (o *outbox) unanswered(ids []string) (subs []*sub) {
-	for _, s := range o.subs {
-		if s.asked && !s.heard && slices.Contains(ids, s.topic.ID) {
-			subs = append(subs, s)
+// unanswered returns the subscription to one of some ids that the venue has said nothing of yet, for errors that name no
+// request.
+func (o *outbox) unanswered(ids []string) *request {
+	for _, r := range o.awaited {
+		if r.verb == verbSubscribe && slices.ContainsFunc(r.topics, func(t market.Topic) bool {
+			s := o.subs[t]
+			return slices.Contains(ids, t.ID) && s != nil && s.asked && !s.heard
+		}) {
+			return r
 		}
 	}
-	return subs
+	return nil
 }
 
 // exclude takes out the topics that the venue names; of a request that is refused without a name each half is asked for
@@ -515,7 +532,7 @@ func (o *outbox) exclude(subs []*sub, e *event, class class) (down []market.Topi
 
 // again puts a topic down to be subscribed at a time. Until then it is not up.
 func (o *outbox) again(s *sub, at time.Time) market.Topic {
-	s.asked, s.heard, s.notBefore = false, false, at
+	s.asked, s.heard, s.up, s.notBefore = false, false, false, at
 	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
 	o.pending = append(o.pending, s)
 	return s.topic

@@ -155,12 +155,13 @@ func (c *Client) place(t market.Topic) *connection {
 	return c.add(market.Topic{})
 }
 
-// room tells whether a topic that its connection has not let go of can be watched again. The lock is held.
+// room tells whether a topic that its connection has not let go of can be watched again. It goes back to that connection,
+// which may then carry more than its share for a while. The lock is held.
 func (c *Client) room(e *entry) bool {
 	if e.conn.user() {
 		return c.pool.identities < c.cfg.Identities
 	}
-	return e.conn.load < c.pool.perConnection
+	return c.pool.wanted-c.pool.identities < c.pool.perConnection*c.cfg.Connections
 }
 
 // add makes a connection, for a user topic or, with the zero topic, for public ones. The lock is held.

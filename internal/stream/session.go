@@ -19,7 +19,7 @@ const (
 	// lastWords is how long after a failed write a close code of the venue is waited for.
 	lastWords = time.Second
 	// inbox is how many frames may wait for the handler.
-	inbox = 64
+	inbox = 16
 )
 
 // phase is how far the opening of a socket has come.
@@ -244,7 +244,7 @@ func (s *session) arm(now time.Time) {
 	}
 	if s.writeBy.IsZero() && s.failure == nil {
 		if s.phase != phaseHello && s.pongBy.IsZero() {
-			sooner(s.pingAt)
+			sooner(later(s.pingAt, s.outbox.window.opens()))
 		}
 		if s.phase != phaseHello {
 			sooner(s.outbox.workAt(s.phase == phaseOpen))
@@ -360,6 +360,7 @@ func (s *session) handle(events []event) error {
 			continue
 		}
 		s.garbage = 0
+		s.client.count.last.Store(e.at.UnixNano())
 		if e.rid != "" && e.rid == s.pingRid {
 			s.pongBy = time.Time{} // whatever the answer is
 		}
@@ -391,7 +392,6 @@ func (s *session) handle(events []event) error {
 			return err
 		}
 	}
-	s.client.count.last.Store(s.heard.UnixNano())
 	return nil
 }
 

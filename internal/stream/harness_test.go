@@ -1,0 +1,476 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	address = "0x1111111111111111111111111111111111111111"
+	canary  = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra"}`
+	// helloFrame is what the venue of a test says first unless the test says otherwise.
+	helloFrame = `{"type":"hello","epoch":"e1","heartbeatMs":300000,"limits":{"topics":500,"depth":200,"framesPerSecond":20,"frameBytes":65536}}`
+)
+
+func credentials(t testing.TB, s string) *market.Credentials {
+	t.Helper()
+	c, err := market.ParseCredentials([]byte(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// sentFrame is what the venue got from the client.
+type sentFrame struct {
+	at   time.Duration
+	conn int
+	raw  string
+
+	Type, Rid, Channel, TokenID, MarketID, Address string
+	TokenIDs, MarketIDs                            []string
+	Depth                                          int
+	Credentials                                    map[string]string
+}
+
+// venue is a scripted venue in a synctest bubble: it accepts connections and answers as the contract says, unless the
+// test takes a frame over.
+type venue struct {
+	t     *testing.T
+	start time.Time
+	// hello is sent on a new connection; empty sends none. refuse makes dialling fail. respond takes a frame over when it
+	// returns true. stalled makes writes of the client block.
+	hello   string
+	refuse  error
+	respond func(c *fakeConn, f sentFrame) bool
+	stalled bool
+	// broken makes them fail, slow makes dialling take until it is given up.
+	broken, slow bool
+	// handler takes the place of the record.
+	handler Handler
+
+	mu     sync.Mutex
+	dials  []time.Duration
+	conns  []*fakeConn
+	frames []sentFrame
+}
+
+// fakeConn is one connection, as the client and as the venue see it.
+type fakeConn struct {
+	v        *venue
+	number   int
+	toClient chan string
+	once     sync.Once
+	closed   chan struct{}
+	err      error
+	// code is what the client closed with; -1 before.
+	code int
+}
+
+func (v *venue) Dial(ctx context.Context, _ string) (Conn, error) {
+	v.mu.Lock()
+	slow := v.slow
+	v.mu.Unlock()
+	if slow {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.dials = append(v.dials, time.Since(v.start))
+	if v.refuse != nil {
+		return nil, v.refuse
+	}
+	c := &fakeConn{v: v, number: len(v.conns), toClient: make(chan string, 10_000), closed: make(chan struct{}), code: -1}
+	v.conns = append(v.conns, c)
+	if v.hello != "" {
+		c.toClient <- v.hello
+	}
+	return c, nil
+}
+
+func (c *fakeConn) Read(context.Context) ([]byte, error) {
+	select {
+	case f := <-c.toClient:
+		return []byte(f), nil
+	default:
+	}
+	select {
+	case f := <-c.toClient:
+		return []byte(f), nil
+	case <-c.closed:
+		return nil, c.err
+	}
+}
+
+func (c *fakeConn) Write(_ context.Context, raw []byte) error {
+	if c.v.isStalled() {
+		<-c.closed
+	}
+	if c.v.isBroken() {
+		return errors.New("broken pipe")
+	}
+	select {
+	case <-c.closed:
+		return errors.New("closed")
+	default:
+	}
+	f := sentFrame{at: time.Since(c.v.start), conn: c.number, raw: string(raw)}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		c.v.t.Errorf("the client sent %s", raw)
+	}
+	c.v.mu.Lock()
+	c.v.frames = append(c.v.frames, f)
+	respond := c.v.respond
+	c.v.mu.Unlock()
+	if respond == nil || !respond(c, f) {
+		c.answer(f)
+	}
+	return nil
+}
+
+func (c *fakeConn) Close(code int, _ string) error {
+	c.v.mu.Lock()
+	if c.code < 0 {
+		c.code = code
+	}
+	c.v.mu.Unlock()
+	c.end(errors.New("closed by the client"))
+	return nil
+}
+
+// end closes the connection from either side.
+func (c *fakeConn) end(err error) {
+	c.once.Do(func() {
+		c.err = err
+		close(c.closed)
+	})
+}
+
+// drop closes the connection as the venue does.
+func (c *fakeConn) drop(code int) { c.end(&CloseError{Code: code}) }
+
+func (c *fakeConn) send(format string, args ...any) { c.toClient <- fmt.Sprintf(format, args...) }
+
+// answer is what the contract says to a frame.
+func (c *fakeConn) answer(f sentFrame) {
+	switch f.Type {
+	case "ping":
+		c.send(`{"type":"pong","rid":%q}`, f.Rid)
+	case "auth":
+		c.send(`{"type":"authenticated","rid":%q}`, f.Rid)
+	case "unsubscribe":
+		c.send(`{"type":"unsubscribed","rid":%q}`, f.Rid)
+	case "subscribe":
+		c.send(`{"type":"subscribed","rid":%q}`, f.Rid)
+		for _, id := range f.TokenIDs {
+			c.snapshot(f.Channel, id, 1)
+		}
+		if f.Channel == "user" {
+			c.snapshot("user", "", 1)
+		}
+	case "resync":
+		c.snapshot(f.Channel, f.TokenID, 9)
+	}
+}
+
+// snapshot sends the state of a topic.
+func (c *fakeConn) snapshot(channel, id string, seq int) {
+	switch channel {
+	case "orderbook":
+		c.send(`{"type":"orderbook_snapshot","tokenId":%q,"seq":%d,"bids":[],"asks":[]}`, id, seq)
+	case "prices":
+		c.send(`{"type":"price_update","tokenId":%q,"seq":%d,"price":0.5}`, id, seq)
+	case "trades":
+		c.send(`{"type":"trades_snapshot","tokenId":%q,"seq":%d,"trades":[]}`, id, seq)
+	case "user":
+		c.send(`{"type":"user_snapshot","seq":%d,"orders":[],"positions":[]}`, seq)
+	}
+}
+
+func (v *venue) isStalled() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.stalled
+}
+
+func (v *venue) isBroken() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.broken
+}
+
+// set changes the script while the client runs.
+func (v *venue) set(change func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	change()
+}
+
+// conn returns the connection with a number, counted from 0.
+func (v *venue) conn(n int) *fakeConn {
+	v.t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n >= len(v.conns) {
+		v.t.Fatalf("there are %d connections, want number %d", len(v.conns), n)
+	}
+	return v.conns[n]
+}
+
+func (v *venue) dialled() []time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.dials)
+}
+
+// sent returns the frames of a type; of all types when it is empty.
+func (v *venue) sent(kind string) []sentFrame {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []sentFrame
+	for _, f := range v.frames {
+		if kind == "" || f.Type == kind {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// record is a Handler that remembers its calls as short texts.
+type record struct {
+	mu    sync.Mutex
+	start time.Time
+	calls []string
+	times []time.Duration
+	// errs are those that were handed over.
+	errs []error
+}
+
+func (r *record) add(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, fmt.Sprintf(format, args...))
+	r.times = append(r.times, time.Since(r.start))
+}
+
+func label(topics []market.Topic) string {
+	ids := make([]string, len(topics))
+	for i, t := range topics {
+		ids[i] = string(t.Channel) + ":" + t.ID
+		if t.Scope != "" {
+			ids[i] += "@" + t.Scope
+		}
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func (r *record) Up(epoch string, topics []market.Topic) { r.add("up %s %s", epoch, label(topics)) }
+func (r *record) Down(topics []market.Topic, err error) {
+	r.add("down %s", label(topics))
+	r.fail(err)
+}
+func (r *record) Message(m *market.Message) {
+	r.add("message %s %s/%d", label([]market.Topic{m.Topic}), m.Epoch, m.Seq)
+}
+func (r *record) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
+	parts := make([]string, 0, len(seqs))
+	for t, n := range seqs {
+		parts = append(parts, fmt.Sprintf("%s=%d", label([]market.Topic{t}), n))
+	}
+	slices.Sort(parts)
+	r.add("heartbeat %s %s", epoch, strings.Join(parts, " "))
+}
+func (r *record) Refused(t market.Topic, err error) {
+	r.add("refused %s %s", label([]market.Topic{t}), market.CodeOf(err))
+	r.fail(err)
+}
+func (r *record) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errs = append(r.errs, err)
+}
+
+// take returns the calls since the last take.
+func (r *record) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := r.calls
+	r.calls, r.times = nil, nil
+	return calls
+}
+
+// expect fails unless these were the calls since the last take.
+func (r *record) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if got := r.take(); !slices.Equal(got, want) {
+		t.Errorf("the handler was called with\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+// bench is a client, its venue and its handler in a synctest bubble.
+type bench struct {
+	*testing.T
+	*Client
+	venue   *venue
+	calls   *record
+	observe *observer
+	log     *strings.Builder
+	stop    func()
+}
+
+// observer counts what the client reports.
+type observer struct {
+	mu      sync.Mutex
+	reasons []string
+	drifts  []string
+	kinds   map[string]int
+}
+
+func (o *observer) Frame(kind string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kinds[kind]++
+}
+func (o *observer) Drift(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drifts = append(o.drifts, what)
+}
+func (o *observer) Reconnect(reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reasons = append(o.reasons, reason)
+}
+
+type lockedBuilder struct {
+	mu sync.Mutex
+	b  *strings.Builder
+}
+
+func (l *lockedBuilder) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// inBubble runs a test with virtual time. The venue says hello and answers; jitter is a half of what it may be.
+func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{t: t, start: time.Now(), hello: helloFrame}
+		b := &bench{T: t, venue: v, calls: &record{start: v.start}, observe: &observer{kinds: map[string]int{}}, log: &strings.Builder{}}
+		cfg := Config{
+			URL:      "wss://user:canary-password@venue.example/ws?key=canary-query",
+			Dial:     v,
+			Rand:     func() float64 { return 0.5 },
+			Observer: b.observe,
+			Log:      slog.New(slog.NewTextHandler(&lockedBuilder{b: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		}
+		if edit != nil {
+			edit(&cfg, v)
+		}
+		if v.handler == nil {
+			v.handler = b.calls
+		}
+		c, err := New(cfg, v.handler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Client = c
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		stopped := false
+		b.stop = func() {
+			if !stopped {
+				stopped = true
+				cancel()
+				if err := <-done; err != nil {
+					t.Errorf("Run: %v", err)
+				}
+			}
+		}
+		go func() { done <- c.Run(ctx) }()
+		test(b)
+		b.stop()
+		if strings.Contains(b.log.String(), "canary") {
+			t.Errorf("a secret was logged:\n%s", b.log)
+		}
+		for _, err := range b.calls.errs {
+			if err != nil && strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
+				t.Errorf("a secret is in an error: %v", err)
+			}
+		}
+	})
+}
+
+// settle lets everything happen that happens at this moment.
+func (b *bench) settle() { synctest.Wait() }
+
+// pass lets time pass.
+func (b *bench) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (b *bench) watch(topics ...market.Topic) {
+	b.Helper()
+	for _, t := range topics {
+		if err := b.Watch(t, nil); err != nil {
+			b.Fatalf("Watch(%v): %v", t, err)
+		}
+	}
+}
+
+func (b *bench) equal(what string, got, want any) {
+	b.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		b.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func book(id string) market.Topic   { return market.Topic{Channel: market.ChannelOrderbook, ID: id} }
+func price(id string) market.Topic  { return market.Topic{Channel: market.ChannelPrices, ID: id} }
+func trades(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
+func user(scope string) market.Topic {
+	return market.Topic{Channel: market.ChannelUser, ID: address, Scope: scope}
+}
+
+// books returns n topics.
+func books(n int) []market.Topic {
+	out := make([]market.Topic, n)
+	for i := range out {
+		out[i] = book(fmt.Sprintf("T%03d", i))
+	}
+	return out
+}
+
+// reasons returns why connections were lost so far.
+func (b *bench) reasons() []string {
+	b.observe.mu.Lock()
+	defer b.observe.mu.Unlock()
+	return slices.Clone(b.observe.reasons)
+}
+
+// kind returns how many frames of a type were observed.
+func (b *bench) kind(name string) int {
+	b.observe.mu.Lock()
+	defer b.observe.mu.Unlock()
+	return b.observe.kinds[name]
+}

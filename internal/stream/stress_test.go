@@ -1,0 +1,171 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// strict is a Handler that fails the test when a call breaks what Handler promises.
+type strict struct {
+	t  *testing.T
+	mu sync.Mutex
+	// busy are the topics that a call is about at this moment, up those that are up.
+	busy, up map[market.Topic]bool
+	seq      map[market.Topic]uint64
+	messages int
+}
+
+func (s *strict) enter(topics ...market.Topic) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range topics {
+		if s.busy[t] {
+			s.t.Errorf("two calls about %v at the same time", t)
+		}
+		s.busy[t] = true
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, t := range topics {
+			delete(s.busy, t)
+		}
+	}
+}
+
+func (s *strict) Up(_ string, topics []market.Topic) {
+	defer s.enter(topics...)()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range topics {
+		s.up[t] = true
+		s.seq[t] = 0
+	}
+}
+
+func (s *strict) Down(topics []market.Topic, _ error) {
+	defer s.enter(topics...)()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range topics {
+		if !s.up[t] {
+			s.t.Errorf("%v is down without having been up", t)
+		}
+		delete(s.up, t)
+	}
+}
+
+func (s *strict) Message(m *market.Message) {
+	defer s.enter(m.Topic)()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages++
+	if !s.up[m.Topic] {
+		s.t.Errorf("a message of %v, which is not up", m.Topic)
+	}
+	if m.Seq < s.seq[m.Topic] {
+		s.t.Errorf("message %d of %v after %d", m.Seq, m.Topic, s.seq[m.Topic])
+	}
+	s.seq[m.Topic] = m.Seq
+}
+
+func (s *strict) Heartbeat(string, map[market.Topic]uint64) {}
+func (s *strict) Refused(t market.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
+
+// TestStress watches, unwatches, drops and stalls at random for an hour, and then everything that is watched must be
+// live and nothing else subscribed.
+func TestStress(t *testing.T) {
+	for seed := range uint64(4) {
+		stress(t, seed)
+	}
+}
+
+func stress(t *testing.T, seed uint64) {
+	h := &strict{t: t, busy: map[market.Topic]bool{}, up: map[market.Topic]bool{}, seq: map[market.Topic]uint64{}}
+	random := rand.New(rand.NewPCG(seed, 1))
+	inBubble(t, func(c *Config, v *venue) {
+		c.TopicsPerConnection, c.Connections = 7, 4
+		v.handler = h
+	}, func(b *bench) {
+		b.settle()
+		watched := map[market.Topic]bool{}
+		for range 3000 {
+			topic := book(fmt.Sprintf("T%d", random.IntN(40)))
+			switch random.IntN(12) {
+			case 0, 1, 2, 3, 4:
+				if err := b.Watch(topic, nil); err == nil {
+					watched[topic] = true
+				} else if !errors.Is(err, ErrFull) || len(watched) < 28 {
+					t.Errorf("%v with %d topics", err, len(watched))
+				}
+			case 5, 6, 7:
+				b.Unwatch(topic)
+				delete(watched, topic)
+			case 8:
+				b.Resync(topic)
+			case 9:
+				if random.IntN(10) == 0 {
+					b.Reconnect(topic)
+				}
+			case 10:
+				b.venue.mu.Lock()
+				conns := b.venue.conns
+				b.venue.mu.Unlock()
+				c := conns[random.IntN(len(conns))]
+				if random.IntN(10) == 0 {
+					c.drop([]int{1006, closeSlow, closeRestart, closeLimited}[random.IntN(4)])
+				} else {
+					c.send(`[{"type":"orderbook_update","tokenId":%q,"changes":[{}]},{"type":"error","code":"X"}]`, topic.ID)
+				}
+			case 11:
+				b.pass(time.Duration(random.IntN(3000)) * time.Millisecond)
+			}
+		}
+		b.pass(3 * time.Minute)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for topic := range watched {
+			if !h.up[topic] || h.seq[topic] == 0 {
+				t.Errorf("seed %d: %v is watched and not live", seed, topic)
+			}
+		}
+		b.equal("topics", b.Stats().Topics, len(watched))
+		subscribed := map[string]bool{}
+		for _, f := range b.venue.sent("") {
+			b.venue.mu.Lock()
+			open := b.venue.conns[f.conn].code < 0
+			b.venue.mu.Unlock()
+			select {
+			case <-b.conn(f.conn).closed:
+				open = false
+			default:
+			}
+			for _, id := range f.TokenIDs {
+				key := fmt.Sprint(f.conn, " ", id)
+				if open && f.Type == "subscribe" {
+					subscribed[key] = true
+				}
+				if f.Type == "unsubscribe" {
+					delete(subscribed, key)
+				}
+			}
+		}
+		if len(subscribed) != len(watched) {
+			t.Errorf("seed %d: %d subscribed, %d watched", seed, len(subscribed), len(watched))
+		}
+		b.mu.Lock()
+		if n := len(b.pool.topics); n != len(watched) {
+			t.Errorf("seed %d: %d entries", seed, n)
+		}
+		b.mu.Unlock()
+		if h.messages < 500 {
+			t.Errorf("only %d messages", h.messages)
+		}
+	})
+}
