@@ -338,6 +338,33 @@ func TestNothingTravelsUnpaid(t *testing.T) {
 	})
 }
 
+// What was left behind unpaid leaves at once while fewer than N calls are in flight.
+func TestWhatIsLeftBehindLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{gate: make(chan struct{})}, newAdmission()
+		c := open(t, v, admitBy(a), func(cfg *Config) {
+			cfg.InFlight = 2
+			cfg.Cost = func(_ market.Endpoint, keys int) int { return keys }
+		})
+		first := fetch(t.Context(), c, "a")
+		second := fetch(t.Context(), c, "b", "c", "d")
+		a.verdict <- nil
+		if n, _, costs := a.state(); n != 1 || !slices.Equal(costs, []int{1, 3}) {
+			t.Fatalf("%d wait for admission, costs %v", n, costs)
+		}
+		a.verdict <- nil
+		synctest.Wait()
+		if n := len(v.calls()); n != 2 {
+			t.Fatalf("%d calls in flight", n)
+		}
+		<-v.gate
+		<-v.gate
+		good(t, done(t, first), "a")
+		good(t, done(t, second), "b", "c", "d")
+		atRest(t, c.prices.lanes[0])
+	})
+}
+
 // Priority and deadline are the greatest of the waiters' and rise when one joins, before and after the call has left.
 func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -589,16 +616,19 @@ func TestLateAnswerReplacesNothing(t *testing.T) {
 
 func TestExpiredContextAsksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &venue{gate: make(chan struct{})}
 		c := open(t, v)
+		other := fetch(t.Context(), c, "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 20 {
 			allFail(t, done(t, fetch(ctx, c, "a", "b")), market.CodeInternal)
 		}
-		if len(v.calls()) != 0 {
-			t.Errorf("%d calls", len(v.calls()))
+		if s := statsOf(c, "price"); len(v.calls()) != 1 || s.Coalesced != 0 {
+			t.Errorf("%d calls, %+v", len(v.calls()), s)
 		}
+		<-v.gate
+		good(t, done(t, other), "a")
 	})
 }
 
@@ -720,6 +750,29 @@ func TestCloseEndsEverything(t *testing.T) {
 		if len(v.calls()) != 2 {
 			t.Errorf("%d calls", len(v.calls()))
 		}
+	})
+}
+
+func TestTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tasks, leave, closed := newTasks(), make(chan struct{}), false
+		if !tasks.start(func() { <-leave }) {
+			t.Error("not started")
+		}
+		go func() { tasks.close(); closed = true }()
+		synctest.Wait()
+		if closed || tasks.ctx.Err() == nil {
+			t.Error("close does not wait, or does not tell")
+		}
+		close(leave)
+		synctest.Wait()
+		if !closed {
+			t.Error("close waits for ever")
+		}
+		if tasks.start(func() { t.Error("started after close") }) {
+			t.Error("start says that it started")
+		}
+		synctest.Wait()
 	})
 }
 

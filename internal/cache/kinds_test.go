@@ -239,6 +239,22 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 	}
 }
 
+// A market that was unknown by its id, and is found by another name, is no longer unknown.
+func TestMarketFoundByAnotherName(t *testing.T) {
+	for _, ref := range names[1:] {
+		synctest.Test(t, func(t *testing.T) {
+			v := &venue{market: election}
+			v.setUnknown("m1", true)
+			c := open(t, v)
+			absent := must(t, c.Markets(), byID("m1"))
+			must(t, c.Markets(), ref)
+			if r := must(t, c.Markets(), byID("m1")); r.Value == nil || absent.Value != nil || absent.Handle.Version() == 0 {
+				t.Errorf("%+v: the market appeared unseen", ref)
+			}
+		})
+	}
+}
+
 // Names of different kinds in one read go their different ways at once and come back in order.
 func TestMarketsByDifferentNamesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

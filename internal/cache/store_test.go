@@ -210,6 +210,9 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 40 {
 			t.Fatalf("%d calls", len(calls))
 		}
+		if s := statsOf(c, "price"); s.Stale != 200 || s.Coalesced != 0 {
+			t.Errorf("more than one refresh was begun: %+v", s)
+		}
 		<-v.gate
 		synctest.Wait()
 		for _, r := range readAll(t.Context(), c.Prices(), keys...) {

@@ -197,10 +197,10 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 		v := &venue{}
 		c := open(t, v)
 		ctx, at := as(t, "alice"), time.Now()
-		trades := []market.TradeQuery{{}, {Limit: 10}, {MarketID: "m"}, {From: at}, {To: at}, {Page: "p"}}
-		records := []market.HistoryQuery{{}, {Limit: 10}, {Kinds: []market.HistoryKind{market.HistoryFee}},
-			{Kinds: []market.HistoryKind{market.HistoryFee, market.HistoryTrade}}, {From: at}, {To: at}, {Page: "p"}}
 		for range 2 {
+			trades := []market.TradeQuery{{}, {Limit: 10}, {MarketID: "m"}, {From: at}, {To: at}, {Page: "p"}}
+			records := []market.HistoryQuery{{}, {Limit: 10}, {Kinds: []market.HistoryKind{market.HistoryFee}},
+				{Kinds: []market.HistoryKind{market.HistoryFee, market.HistoryTrade}}, {From: at}, {To: at}, {Page: "p"}}
 			for _, q := range trades {
 				want := fmt.Sprint(q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
 				if r, err := c.Trades(ctx, wallet, q); err != nil || r.Value.Next != want || r.Value.Trades[0].MarketID != q.MarketID {
@@ -215,7 +215,7 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 			}
 			at = at.In(time.FixedZone("x", 3600))
 		}
-		if n := len(v.calls()); n != len(trades)+len(records) {
+		if n := len(v.calls()); n != 6+7 {
 			t.Errorf("%d calls", n)
 		}
 	})
