@@ -120,6 +120,10 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 	}
 	var said bytes.Buffer
 	s.cmd.Stdout, s.cmd.Stderr = &said, &said
+	if _, err := s.cmd.StdinPipe(); err != nil { // it ends with this process
+		s.cancel()
+		return nil, err
+	}
 	if err := s.cmd.Start(); err != nil {
 		s.cancel()
 		return nil, err

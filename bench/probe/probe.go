@@ -1,10 +1,12 @@
 // Package probe lets a benchmark look into a server from outside: importing it is all that a server does. It is silent
-// unless the environment names a socket.
+// unless the environment names a socket; then it also ends the server when its standard input ends, so that no server
+// outlives a benchmark that was killed.
 package probe
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -47,6 +49,10 @@ func init() {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.Handle("GET /debug/pprof/allocs", pprof.Handler("allocs"))
 	go func() { _ = http.Serve(l, mux) }()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 }
 
 // Read returns what this process has used.
