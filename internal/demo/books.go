@@ -38,8 +38,11 @@ type instrument struct {
 	bid, ask int     // best levels; 0 and ticks stand for an empty side
 	price    int     // bid <= price <= ask
 
-	bookSeq, priceSeq uint64 // states of the book and of the price, counted from 1
+	bookSeq, priceSeq uint64 // states of the book, and of the price with the best prices, counted from 1
 	bookAt, priceAt   millis // when they last changed
+
+	step   uint64 // in which the engine moved it last
+	frozen bool   // by a fault: the engine leaves it alone
 }
 
 // levelChange is one level's new total; 0 removes it.
@@ -107,6 +110,22 @@ func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelCha
 		changes = in.replace(i, size, wasBid, wasAsk, changes)
 	}
 	return changes
+}
+
+// open gives an empty book its levels around the price.
+func (in *instrument) open(reach, depth int, r *rng) {
+	if in.sizes == nil {
+		in.reach, in.depth, in.sizes = reach, depth, make([]int32, in.ticks+1)
+	}
+	in.quote(min(max(in.price, 1), in.ticks-1), r, nil)
+}
+
+// empty removes all levels and reports whether there were any. The price stays.
+func (in *instrument) empty() bool {
+	had := in.bid > 0 || in.ask < in.ticks
+	clear(in.sizes)
+	in.bid, in.ask = 0, in.ticks
+	return had
 }
 
 // resize gives some levels near the best prices a new size and appends the changes. The best levels are never removed.

@@ -16,7 +16,10 @@ import (
 //	POST /__control/faults  {"faults":[…]}, a list of [Fault] that replaces the one before
 //	POST /__control/price   {"tokenId":"…","price":0.65}, see [Venue.SetPrice]
 //	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]
+//	POST /__control/market  {"marketId":"…"} and one of "status":"CLOSED", see [Venue.SetStatus], "winningTokenId":"…", see
+//	                        [Venue.Resolve], and "description":"…", see [Venue.Reword]
 //	POST /__control/step    {"steps":10}, see [Venue.Step]
+//	POST /__control/restart {"code":4003}, see [Venue.Restart]
 //
 // They answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
 const controlPrefix = "/__control/"
@@ -35,6 +38,8 @@ type Stats struct {
 	Keys map[string]int64 `json:"keys"`
 	// Statuses counts the answers by status, as they were before a fault changed them.
 	Statuses map[string]int64 `json:"statuses"`
+	// Stream tells of the stream.
+	Stream StreamStats `json:"stream"`
 }
 
 // stats counts by the number of the endpoint and by status.
@@ -64,6 +69,7 @@ func (v *Venue) Stats() Stats {
 			s.Statuses[strconv.Itoa(status)] = n
 		}
 	}
+	s.Stream = v.streamStats()
 	return s
 }
 
@@ -77,6 +83,8 @@ func (v *Venue) Reset() {
 		v.stats.statuses[i].Store(0)
 	}
 	v.faults.set(nil)
+	v.unfreeze()
+	v.stream.counts.reset()
 }
 
 // serveControl answers a request to a control endpoint.
@@ -109,8 +117,12 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 		err = v.controlPrice(r)
 	case "trade":
 		err = v.controlTrade(r)
+	case "market":
+		err = v.controlMarket(r)
 	case "step":
 		err = v.controlStep(r)
+	case "restart":
+		err = v.controlRestart(r)
 	default:
 		a.fail(errPath)
 		a.send(w, r, false)
@@ -182,5 +194,40 @@ func (v *Venue) controlStep(r *http.Request) error {
 	for range in.Steps {
 		v.Step()
 	}
+	return nil
+}
+
+func (v *Venue) controlMarket(r *http.Request) error {
+	var in struct {
+		MarketID       string `json:"marketId"`
+		Status         string `json:"status"`
+		WinningTokenID string `json:"winningTokenId"`
+		Description    string `json:"description"`
+	}
+	if err := readObject(r.Body, &in); err != nil {
+		return err
+	}
+	switch {
+	case in.Status != "" && in.WinningTokenID == "" && in.Description == "":
+		return v.SetStatus(in.MarketID, in.Status)
+	case in.Status == "" && in.WinningTokenID != "" && in.Description == "":
+		return v.Resolve(in.MarketID, in.WinningTokenID)
+	case in.Status == "" && in.WinningTokenID == "" && in.Description != "":
+		return v.Reword(in.MarketID, in.Description)
+	}
+	return errors.New("one of status, winningTokenId and description is needed")
+}
+
+func (v *Venue) controlRestart(r *http.Request) error {
+	var in struct {
+		Code int `json:"code"`
+	}
+	if err := readObject(r.Body, &in); err != nil {
+		return err
+	}
+	if err := checkCode(in.Code); err != nil {
+		return err
+	}
+	v.Restart(in.Code)
 	return nil
 }

@@ -41,6 +41,11 @@ func accountOf(c *call) *account {
 			return nil
 		}
 	}
+	return accountFor(raw)
+}
+
+// accountFor returns the account of credentials in JSON, or nil when they are not valid.
+func accountFor(raw []byte) *account {
 	if len(raw) == 0 || len(raw) > maxCredentials {
 		return nil
 	}

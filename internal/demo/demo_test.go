@@ -55,7 +55,7 @@ func send(v http.Handler, target string) *httptest.ResponseRecorder {
 }
 
 // get asks the venue for something that it must answer with 200, and decodes the body.
-func get[T any](t *testing.T, v http.Handler, target string) T {
+func get[T any](t testing.TB, v http.Handler, target string) T {
 	t.Helper()
 	w := send(v, target)
 	if w.Code != http.StatusOK {
@@ -64,7 +64,7 @@ func get[T any](t *testing.T, v http.Handler, target string) T {
 	return decode[T](t, w.Body.String())
 }
 
-func decode[T any](t *testing.T, body string) T {
+func decode[T any](t testing.TB, body string) T {
 	t.Helper()
 	var into T
 	d := json.NewDecoder(strings.NewReader(body))

@@ -24,12 +24,16 @@ func (v *Venue) answerBalance(c *call, b []byte) ([]byte, *apiError) {
 	w := v.wallet(c)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	return w.appendBalance(b), nil
+}
+
+func (w *wallet) appendBalance(b []byte) []byte {
 	portfolio := w.portfolioValue()
 	b = appendFixed(append(b, `{"portfolioValue":`...), int64(portfolio), 6)
 	b = addMoney(b, "cashBalance", w.cash)
 	b = addMoney(b, "totalValue", portfolio+w.cash)
 	b = addTime(b, "lastUpdated", w.updatedAt())
-	return append(b, '}'), nil
+	return append(b, '}')
 }
 
 func (v *Venue) answerPositions(c *call, b []byte) ([]byte, *apiError) {
@@ -68,8 +72,17 @@ func (o *order) append(b []byte, w *wallet) []byte {
 	return append(b, '}')
 }
 
-// status returns the state of an active order.
+// What an order came to.
+const (
+	orderFilled    = "FILLED"
+	orderCancelled = "CANCELLED"
+)
+
+// status returns the state of an order.
 func (o *order) status() string {
+	if o.ended != "" {
+		return o.ended
+	}
 	if o.filled > 0 {
 		return "PARTIALLY_FILLED"
 	}
@@ -130,18 +143,28 @@ func (c *call) cursor() (uint64, bool, *apiError) {
 
 func (v *Venue) answerTrades(c *call, b []byte) ([]byte, *apiError) {
 	return v.answerRecords(c, b, "trades", []kind{kindTrade}, func(w *wallet, i int, b []byte) []byte {
-		r := &w.records[i]
-		b = append(append(b, `{"tradeId":"tr-`...), appendHex(nil, w.recordHash(i, 3))...)
-		b = addText(append(b, '"'), "marketId", r.token.market.id)
-		b = addText(b, "tokenId", r.token.id)
-		b = addText(b, "outcome", r.token.label)
-		b = addText(b, "side", string(r.side()))
-		b = addPrice(b, "price", r.price)
-		b = addSize(b, "size", r.size)
-		b = addMoney(b, "fee", r.fee)
-		b = addTime(b, "timestamp", r.at)
-		return w.appendTransaction(b, i)
+		return w.appendTrade(b, i)
 	})
+}
+
+// appendTrade appends the trade at index i of the records.
+func (w *wallet) appendTrade(b []byte, i int) []byte {
+	r := &w.records[i]
+	b = appendText(append(b, `{"tradeId":`...), w.tradeID(w.dropped+uint64(i)))
+	b = addText(b, "marketId", r.token.market.id)
+	b = addText(b, "tokenId", r.token.id)
+	b = addText(b, "outcome", r.token.label)
+	b = addText(b, "side", string(r.side()))
+	b = addPrice(b, "price", r.price)
+	b = addSize(b, "size", r.size)
+	b = addMoney(b, "fee", r.fee)
+	b = addTime(b, "timestamp", r.at)
+	return w.appendTransaction(b, i)
+}
+
+// tradeID names a trade by its number among all records that the wallet ever had.
+func (w *wallet) tradeID(number uint64) string {
+	return string(appendHex([]byte("tr-"), hash(w.seed, 3, number)))
 }
 
 func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {

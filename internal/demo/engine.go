@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -32,30 +33,48 @@ func (v *Venue) Run(ctx context.Context) error {
 	}
 }
 
-// Step moves the market once: about one in sixty of the open books gets a new price or new sizes, and the demo accounts
-// trade. What it does depends on the seed, the number of steps before it and the clock.
+// Step moves the market once: about one in sixty of the open books gets a new price or new sizes, some of them trade, and
+// so do the demo accounts. No book and no price changes twice in one step, so at Run's pace each changes less than ten times a
+// second. What a step does depends on the seed, the number of steps before it and the clock.
 func (v *Venue) Step() {
+	_ = v.change(func(now millis) error {
+		v.steps++
+		v.moves = v.moves[:0]
+		r := &v.random
+		for range max(len(v.listing.tradable)/60, 1) {
+			if len(v.listing.tradable) == 0 {
+				break
+			}
+			t := v.listing.tradable[r.intn(len(v.listing.tradable))]
+			if t.market.status != statusOpen || t.frozen || t.step == v.steps {
+				continue
+			}
+			t.step = v.steps
+			price := t.instrument.price
+			if !r.oneIn(3) {
+				price = t.nextPrice(now, r)
+			}
+			v.move(t, price, now)
+		}
+		v.printMoves(now)
+		v.tradeAccounts(now)
+		v.tradeGuests(now)
+		v.live(now)
+		return nil
+	})
+}
+
+// change runs f alone, as whatever changes the state does, and tells the streams of accounts what came of it.
+func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.steps++
-	v.moves = v.moves[:0]
-	r := &v.random
-	for range max(len(v.listing.tradable)/60, 1) {
-		if len(v.listing.tradable) == 0 {
-			break
-		}
-		t := v.listing.tradable[r.intn(len(v.listing.tradable))]
-		if t.market.status != statusOpen {
-			continue
-		}
-		price := t.instrument.price
-		if !r.oneIn(3) {
-			price = t.nextPrice(now, r)
-		}
-		v.move(t, price, now)
+	err := f(now)
+	for _, t := range v.stream.users {
+		v.publishAccount(t)
 	}
-	v.tradeAccounts(now)
+	v.restartIfDue()
+	return err
 }
 
 // nextPrice draws the token's next price in ticks: a small step, drawn towards what its past leads to.
@@ -76,17 +95,36 @@ func (v *Venue) move(t *token, price int, now millis) {
 	m := move{instrument: in, token: t, priced: price != in.price}
 	if m.priced {
 		m.changes = in.quote(price, &v.random, nil)
-		in.priceSeq++
-		in.priceAt = now
 	} else {
 		m.changes = in.resize(&v.random, nil)
 	}
-	if len(m.changes) > 0 {
-		in.bookSeq++
-		in.bookAt = now
-	}
 	if m.priced || len(m.changes) > 0 {
 		v.moves = append(v.moves, m)
+		v.moved(t, len(m.changes) > 0, m.priced, now)
+	}
+}
+
+// moved numbers what happened to the book and the price of a token's instrument, and streams it.
+func (v *Venue) moved(t *token, book, price bool, now millis) {
+	in := t.instrument
+	if book {
+		in.bookSeq += 1 + v.skipped(t, channelOrderbook)
+		in.bookAt = now
+	}
+	if price {
+		in.priceSeq += 1 + v.skipped(t, channelPrices)
+		in.priceAt = now
+	}
+	for _, shown := range t.market.tokens {
+		if shown.instrument != in {
+			continue
+		}
+		if book {
+			v.publishBook(shown)
+		}
+		if price {
+			v.publishPrice(shown)
+		}
 	}
 }
 
@@ -111,18 +149,17 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	if price < t.tick || price > payout-t.tick || price%t.tick != 0 {
 		return ErrPrice
 	}
-	now := v.now()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if t.market.status != statusOpen {
-		return ErrNotTrading
-	}
-	if t.mirrored {
-		t, price = t.market.tokens[0], payout-price
-	}
-	v.moves = v.moves[:0]
-	v.move(t, int(price/t.tick), now)
-	return nil
+	return v.change(func(now millis) error {
+		if t.market.status != statusOpen {
+			return ErrNotTrading
+		}
+		if t.mirrored {
+			t, price = t.market.tokens[0], payout-price
+		}
+		v.moves = v.moves[:0]
+		v.move(t, int(price/t.tick), now)
+		return nil
+	})
 }
 
 // Trade buys or sells for a demo account at the best price of the market, in one fill. Selling all that is held closes the
@@ -140,21 +177,20 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	if side != Buy && side != Sell {
 		return ErrSide
 	}
-	now := v.now()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if t.market.status != statusOpen {
-		return ErrNotTrading
-	}
-	if p := w.held(t); size <= 0 || side == Sell && (p == nil || p.size < size) {
-		return ErrSize
-	}
-	price := t.taker(side)
-	if side == Buy && w.cash-w.reserved() < notional(size, price) {
-		return ErrCash
-	}
-	w.fill(t, side, price, size, now)
-	return nil
+	return v.change(func(now millis) error {
+		if t.market.status != statusOpen {
+			return ErrNotTrading
+		}
+		if p := w.held(t); size <= 0 || side == Sell && (p == nil || p.size < size) {
+			return ErrSize
+		}
+		price := t.taker(side)
+		if side == Buy && w.cash-w.reserved() < notional(size, price) {
+			return ErrCash
+		}
+		v.fill(w, t, side, price, size, now, side)
+		return nil
+	})
 }
 
 // taker returns the price that a market order pays: the best one of the other side, or the stated price when that is empty.
@@ -171,6 +207,13 @@ func (t *token) taker(side Side) Price {
 
 // maxRecords bounds a trading account's history. Past it the oldest quarter is replaced by one TRANSFER of its sum.
 const maxRecords = 20_000
+
+// fill books a trade of a wallet and prints it on the public tape, with the side of whoever took.
+func (v *Venue) fill(w *wallet, t *token, side Side, price Price, size Size, now millis, taker Side) {
+	id := w.tradeID(w.dropped + uint64(len(w.records)))
+	w.fill(t, side, price, size, now)
+	v.printTrade(t, tapeTrade{id: id, price: price, size: size, side: taker, at: now})
+}
 
 // fill books a trade.
 func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
@@ -199,6 +242,9 @@ func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 			}
 		}
 		w.positions = kept
+		if w.topic != nil {
+			w.stream.closed = append(w.stream.closed, p)
+		}
 	}
 	if len(w.records) > maxRecords {
 		w.fold(maxRecords / 4)
@@ -218,25 +264,40 @@ func (w *wallet) fold(count int) {
 }
 
 // tradeAccounts lets the demo accounts trade: orders that the market reached fill, and now and then an account takes
-// liquidity. No position is opened or closed by it.
+// liquidity or replaces an order. No position is opened or closed by it.
 func (v *Venue) tradeAccounts(now millis) {
 	r := &v.random
 	for i := range accounts {
 		w := v.accounts[accounts[i].address]
 		for k := 0; k < len(w.orders); k++ {
-			if w.orders[k].reached() && r.oneIn(4) && w.fillOrder(k, now, r) {
+			if w.orders[k].reached() && r.oneIn(4) && v.fillOrder(w, k, now, r) {
 				k--
 			}
 		}
 		if len(w.positions) > 0 && r.oneIn(12) {
-			w.takeLiquidity(w.positions[r.intn(len(w.positions))], now)
+			v.takeLiquidity(w, w.positions[r.intn(len(w.positions))], now)
 		}
+		if v.dice.orders.oneIn(20) {
+			w.requote(now, &v.dice.orders)
+		}
+	}
+}
+
+// tradeGuests lets the derived wallets trade that somebody streams, more rarely.
+func (v *Venue) tradeGuests(now millis) {
+	r := &v.dice.guests
+	for _, t := range v.stream.users {
+		w := t.wallet
+		if v.accounts[w.address] == w || len(w.positions) == 0 || !r.oneIn(40) || !v.derived.keep(w) {
+			continue
+		}
+		v.takeLiquidity(w, w.positions[r.intn(len(w.positions))], now)
 	}
 }
 
 // reached reports whether somebody would trade at the order's limit now.
 func (o *order) reached() bool {
-	if o.token.market.status != statusOpen {
+	if o.token.market.status != statusOpen || o.token.frozen {
 		return false
 	}
 	if o.side == Buy {
@@ -249,7 +310,7 @@ func (o *order) reached() bool {
 
 // fillOrder fills half of the order at index k, or all that is left of it. It reports whether the order is gone; then a new
 // one in the other direction takes its place at the end of the list.
-func (w *wallet) fillOrder(k int, now millis, r *rng) bool {
+func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
 	size := o.size - o.filled
@@ -257,41 +318,82 @@ func (w *wallet) fillOrder(k int, now millis, r *rng) bool {
 		size = size / 2 / share * share
 	}
 	if p != nil && (o.side == Buy && w.cash >= notional(size, o.price) || o.side == Sell && p.size > size) {
-		w.fill(o.token, o.side, o.price, size, now)
+		v.fill(w, o.token, o.side, o.price, size, now, o.side.opposite())
 		o.filled += size
 		if o.filled < o.size {
 			return false
 		}
 	}
-	// Filled, or cancelled because it can't be paid for any more.
-	orders := make([]*order, 0, len(w.orders))
-	w.orders, w.changedAt = append(append(orders, w.orders[:k]...), w.orders[k+1:]...), now
+	w.endOrder(k, now) // filled, or cancelled because it can't be paid for any more
 	if p != nil {
-		next := newOrder(p, o.side == Buy)
-		next.priceNear(r)
-		if next.side == Buy && w.cash-w.reserved() < notional(next.size, next.price) {
-			next.side = Sell
-			next.priceNear(r)
-		}
-		if next.side == Sell {
-			next.size = min(next.size, p.size)
-		}
-		next.number, next.createdAt = w.number(), now
-		w.orders = append(w.orders, next)
+		w.place(p, o.side == Buy, now, r)
 	}
 	return true
 }
 
+// endOrder takes the order at index k out of the list.
+func (w *wallet) endOrder(k int, now millis) {
+	o := w.orders[k]
+	o.ended = orderCancelled
+	if o.filled == o.size {
+		o.ended = orderFilled
+	}
+	orders := make([]*order, 0, len(w.orders))
+	w.orders, w.changedAt = append(append(orders, w.orders[:k]...), w.orders[k+1:]...), now
+	if w.topic != nil {
+		w.stream.ended = append(w.stream.ended, o)
+	}
+}
+
+// place places an order on a position near the market. One to buy that can't be paid for becomes one to sell.
+func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
+	o := newOrder(p, sell)
+	o.priceNear(r)
+	if o.side == Buy && w.cash-w.reserved() < notional(o.size, o.price) {
+		o.side = Sell
+		o.priceNear(r)
+	}
+	if o.side == Sell {
+		o.size = min(o.size, p.size)
+	}
+	o.number, o.createdAt, w.changedAt = w.number(), now, now
+	w.orders = append(w.orders, o)
+}
+
+// requote cancels an order and places another one on its position. An account that lost orders as a market closed gets a
+// new one instead.
+func (w *wallet) requote(now millis, r *rng) {
+	if len(w.orders) < w.usual {
+		for range 8 {
+			p := w.positions[r.intn(len(w.positions))]
+			if p.token.market.status == statusOpen && !slices.ContainsFunc(w.orders, func(o *order) bool { return o.token == p.token }) {
+				w.place(p, r.oneIn(2), now, r)
+				return
+			}
+		}
+		return
+	}
+	if len(w.orders) == 0 {
+		return
+	}
+	k := r.intn(len(w.orders))
+	o := w.orders[k]
+	if p := w.held(o.token); p != nil {
+		w.endOrder(k, now)
+		w.place(p, o.side == Sell, now, r)
+	}
+}
+
 // takeLiquidity trades a tenth of a position's usual size at the market, towards that size.
-func (w *wallet) takeLiquidity(p *position, now millis) {
+func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy
 	if p.size >= p.usual {
 		side = Sell
 	}
-	if p.token.market.status != statusOpen || side == Sell && p.size <= size ||
+	if p.token.market.status != statusOpen || p.token.frozen || side == Sell && p.size <= size ||
 		side == Buy && w.cash-w.reserved() < notional(size, p.token.taker(side)) {
 		return
 	}
-	w.fill(p.token, side, p.token.taker(side), size, now)
+	v.fill(w, p.token, side, p.token.taker(side), size, now, side)
 }

@@ -63,17 +63,30 @@ var faultKinds = []FaultKind{
 	FaultDelay, FaultHang, FaultDrip, FaultReset, FaultLarge, FaultGzipBomb, FaultRedirect, FaultUnknownList,
 }
 
-// Fault is a rule that spoils answers. The first rule that fits a request is the one that counts.
+// Fault is a rule that spoils answers, or frames of the stream. The first rule that fits a request or a frame is the one that
+// counts.
 type Fault struct {
-	// Path is an endpoint's, or * for all of them.
+	// Path is an endpoint's, * for all of them, or [StreamPath], where the kinds of streams belong. There FaultStatus,
+	// FaultHTML, FaultDelay, FaultHang, FaultReset and FaultRedirect spoil the opening of a connection.
 	Path string    `json:"path"`
 	Kind FaultKind `json:"kind"`
-	// Count is after how many answers the rule ends; 0 is never.
+	// Count is after how many answers or frames the rule ends; 0 is never. A frame counts once for each client.
 	Count int `json:"count,omitempty"`
 	// TokenID limits the rule to requests that ask for the token, and FaultWrongTypes and FaultMissingFields to the
-	// elements of the answer that carry it.
+	// elements of the answer that carry it. On the stream it limits the rule to frames of one topic: a token, a market or
+	// an address.
 	TokenID string `json:"tokenId,omitempty"`
-	Status  int    `json:"status,omitempty"`
+	// Channel limits the rule to frames of a channel: prices, orderbook, trades, market or user.
+	Channel string `json:"channel,omitempty"`
+	// Frame limits the rule to frames of a type, such as orderbook_update. Frames that belong to no topic, such as hello or
+	// heartbeat, are spoiled only by rules that name them.
+	Frame string `json:"frame,omitempty"`
+	// Probability is that of each answer or frame that fits to be spoiled, drawn from Seed; 0 is 1.
+	Probability float64 `json:"probability,omitempty"`
+	Seed        uint64  `json:"seed,omitempty"`
+	// Code is the one that FaultClose (4003 when 0) and FaultRestart (4003 when 0) close with.
+	Code   int `json:"code,omitempty"`
+	Status int `json:"status,omitempty"`
 	// RetryAfter is sent as the header of that name: seconds or an HTTP date. Empty sends none.
 	RetryAfter string `json:"retryAfter,omitempty"`
 	// Body of FaultStatus is json (the default), html or empty.
@@ -97,10 +110,22 @@ const (
 // check reports what is wrong with a rule.
 func (f *Fault) check() error {
 	switch {
-	case f.Path != "*" && endpointAt(f.Path) < 0:
-		return fmt.Errorf("path %q is no endpoint and not *", f.Path)
-	case !slices.Contains(faultKinds, f.Kind):
+	case f.Path != "*" && f.Path != StreamPath && endpointAt(f.Path) < 0:
+		return fmt.Errorf("path %q is no endpoint, not %s and not *", f.Path, StreamPath)
+	case f.Path == StreamPath && !f.streams() && !slices.Contains(openingFaults, f.Kind):
+		return fmt.Errorf("kind %q is not one of %v and %v", f.Kind, streamFaults, openingFaults)
+	case f.Path != StreamPath && !slices.Contains(faultKinds, f.Kind):
 		return fmt.Errorf("kind %q is not one of %v", f.Kind, faultKinds)
+	case !f.streams() && (f.Channel != "" || f.Frame != ""):
+		return errors.New("channel and frame are for the frames of a stream")
+	case f.Channel != "" && !slices.Contains(channelNames[:], f.Channel):
+		return fmt.Errorf("channel %q is not one of %v", f.Channel, channelNames)
+	case f.Frame != "" && !slices.Contains(frameNames[:], f.Frame):
+		return fmt.Errorf("frame %q is not one of %v", f.Frame, frameNames)
+	case checkCode(f.Code) != nil:
+		return checkCode(f.Code)
+	case !(f.Probability >= 0 && f.Probability <= 1):
+		return errors.New("probability is not from 0 to 1")
 	case f.Count < 0:
 		return errors.New("count is negative")
 	case f.Status != 0 && (f.Status < 200 || f.Status > 599):
@@ -152,23 +177,46 @@ func (v *Venue) SetFaults(faults []Fault) error {
 	if err := checkFaults(faults); err != nil {
 		return err
 	}
-	v.faults.set(slices.Clone(faults))
+	v.faults.set(faults)
+	v.unfreeze()
 	v.config.Log.Info("demo venue faults set", "rules", len(faults))
 	return nil
 }
 
 // faultList holds the rules that are in force.
 type faultList struct {
-	any   atomic.Bool // spares the lock while there are none
+	any, streaming atomic.Bool // spare the lock while there are none of answers, and of frames
+
 	mu    sync.Mutex
-	rules []Fault
+	rules []rule
 }
 
-func (l *faultList) set(rules []Fault) {
+// rule is a fault in force.
+type rule struct {
+	Fault
+	chance rng
+}
+
+func (l *faultList) set(faults []Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rules = rules
-	l.any.Store(len(rules) > 0)
+	l.rules = make([]rule, len(faults))
+	for i, f := range faults {
+		l.rules[i] = rule{f, rng(hash(f.Seed, 8))}
+	}
+	l.count()
+}
+
+// count tells whether there are rules.
+func (l *faultList) count() {
+	streaming := 0
+	for i := range l.rules {
+		if l.rules[i].streams() {
+			streaming++
+		}
+	}
+	l.streaming.Store(streaming > 0)
+	l.any.Store(streaming < len(l.rules))
 }
 
 // take returns the rule that spoils the answer to a request, or nil, and counts it.
@@ -176,19 +224,27 @@ func (l *faultList) take(path string, c *call) *Fault {
 	if !l.any.Load() {
 		return nil
 	}
+	return l.first(func(f *Fault) bool {
+		return !f.streams() && (f.Path == "*" && path != StreamPath || f.Path == path) && (f.TokenID == "" || c.mentions(f.TokenID)) &&
+			(f.Kind != FaultUnknownList || c.usesOurLists(path))
+	})
+}
+
+// first returns the first rule that fits, unless chance will have it that it does nothing, and counts it.
+func (l *faultList) first(fits func(*Fault) bool) *Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.rules {
-		f := l.rules[i]
-		if f.Path != "*" && f.Path != path || f.TokenID != "" && !c.mentions(f.TokenID) ||
-			f.Kind == FaultUnknownList && !c.usesOurLists(path) {
+		r := &l.rules[i]
+		f := r.Fault
+		if !fits(&f) || f.Probability > 0 && float64(r.chance.next()>>11)/(1<<53) >= f.Probability {
 			continue
 		}
 		if f.Count == 1 {
 			l.rules = slices.Delete(l.rules, i, i+1)
-			l.any.Store(len(l.rules) > 0)
+			l.count()
 		} else if f.Count > 1 {
-			l.rules[i].Count--
+			r.Count--
 		}
 		return &f
 	}

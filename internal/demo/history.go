@@ -35,8 +35,8 @@ func drift(seed uint64, anchor Price, t millis) int64 {
 
 // priceAt returns what the outcome cost at t, on the grid and strictly between 0 and 1.
 func (m *market) priceAt(outcome int, t millis) Price {
-	if m.closedAt > 0 {
-		t = min(t, m.closedAt)
+	if m.born.closedAt > 0 {
+		t = min(t, m.born.closedAt)
 	}
 	var p int64
 	if m.binary() {
@@ -52,12 +52,12 @@ func (m *market) priceAt(outcome int, t millis) Price {
 		}
 		p = own * int64(payout) / sum
 	}
-	if m.winner >= 0 && t > m.closedAt-settling {
+	if winner := m.born.winner; winner >= 0 && t > m.born.closedAt-settling {
 		end := int64(0)
-		if m.winner == 0 && m.binary() || m.winner == outcome && !m.binary() {
+		if winner == 0 && m.binary() || winner == outcome && !m.binary() {
 			end = int64(payout)
 		}
-		w := int64(t-(m.closedAt-settling)) * 1024 / int64(settling)
+		w := int64(t-(m.born.closedAt-settling)) * 1024 / int64(settling)
 		p += (end - p) * (w * w / 1024) / 1024
 	}
 	tick := int64(m.tick)

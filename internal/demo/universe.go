@@ -25,7 +25,7 @@ type event struct {
 	markets         []*market
 }
 
-// market is one question. All but status, winner, resolvedAt and updatedAt stays as it was made.
+// market is one question. Its status, description and outcome change, with the instants that go with them; the rest stays.
 type market struct {
 	index                          int
 	seed                           uint64
@@ -45,6 +45,24 @@ type market struct {
 	volume, volume24h, liquidity   Money
 	anchors                        []Price // around which each instrument moves
 	tokens                         []*token
+
+	born   opening
+	halted bool   // was closed since the venue opened: the orders on it are gone
+	seq    uint64 // states of the market, counted from 1
+	topic  *topic // nil while nobody listens
+}
+
+// rules words what decides the market.
+func (m *market) rules() string {
+	return fmt.Sprintf("%s This market resolves by what %s publishes. Trading ends on %s.",
+		m.question, m.source, m.endAt.Time().Format("January 2, 2006, 15:04 UTC"))
+}
+
+// opening is what a market was when the venue opened. It stays, so all that is told of the past rests on it.
+type opening struct {
+	status               string
+	closedAt, resolvedAt millis
+	winner               int
 }
 
 // binary tells a market with the outcomes YES and NO from one with named outcomes.
@@ -58,6 +76,9 @@ type token struct {
 	label   string
 	market  *market
 	outcome int
+
+	tape   tape
+	topics [tokenChannels]*topic // nil while nobody listens
 }
 
 // price returns what the venue states for the token now: 1 or 0 once the market is resolved.
@@ -141,11 +162,10 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 			id:       "0x" + string(appendHex(nil, r.next())) + string(appendHex(nil, r.next())),
 			question: mp.question, groupTitle: mp.item, image: image, category: c.name,
 			tags: append([]string{c.tag}, plan.tags...), source: source,
-			status: status, startAt: start, endAt: end, closedAt: closed, updatedAt: min(start, now), winner: -1,
+			status: status, startAt: start, endAt: end, closedAt: closed, updatedAt: min(start, now), winner: -1, seq: 1,
 		}
 		m.slug = unique(u.bySlug, slugOf(mp.question))
-		m.description = fmt.Sprintf("%s This market resolves by what %s publishes. Trading ends on %s.",
-			mp.question, source, end.Time().Format("January 2, 2006, 15:04 UTC"))
+		m.description = m.rules()
 		if mp.tag != "" {
 			m.tags = append(m.tags, mp.tag)
 		}
@@ -178,6 +198,7 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 		} else if m.closedAt > 0 {
 			m.updatedAt = m.closedAt
 		}
+		m.born = opening{m.status, m.closedAt, m.resolvedAt, m.winner}
 		u.addMarket(m, labels, now, &r)
 	}
 }
@@ -226,6 +247,20 @@ func (m *market) setScale(r *rng) {
 	}
 }
 
+// scale draws how far a book of the market reaches, in ticks, and how deep its levels are, in shares.
+func (m *market) scale(r *rng) (reach, depth int) {
+	scale := bits.Len64(uint64(m.volume / dollar))
+	switch {
+	case m.tick < 100:
+		reach = r.between(90, 230)
+	case scale > 15:
+		reach = r.between(25, 60)
+	default:
+		reach = r.between(4, 20)
+	}
+	return reach, 8 << (scale / 2)
+}
+
 // addMarket lists a market with its tokens and books.
 func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	u.markets = append(u.markets, m)
@@ -234,16 +269,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 
 	reach, depth := 0, 0
 	if m.status == statusOpen {
-		scale := bits.Len64(uint64(m.volume / dollar))
-		switch {
-		case m.tick < 100:
-			reach = r.between(90, 230)
-		case scale > 15:
-			reach = r.between(25, 60)
-		default:
-			reach = r.between(4, 20)
-		}
-		depth = 8 << (scale / 2)
+		reach, depth = m.scale(r)
 	}
 	changed := now
 	if m.closedAt > 0 {
@@ -251,7 +277,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	}
 	for i, label := range labels {
 		t := &token{
-			index: len(u.tokens), label: label, market: m, outcome: i,
+			index: len(u.tokens), label: label, market: m, outcome: i, tape: tape{seq: 1},
 			id: strconv.FormatUint(1_000_000_000_000_000_000+r.next()%9_000_000_000_000_000_000, 10),
 		}
 		if m.binary() && i == 1 {

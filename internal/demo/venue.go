@@ -37,6 +37,11 @@ type Config struct {
 	Gzip bool
 	// Control serves the endpoints under /__control/.
 	Control bool
+	// Heartbeat is how often each stream gets a heartbeat; 15 seconds when it is not positive.
+	Heartbeat time.Duration
+	// MarketEvery is how often, on average and at the pace of [Venue.Run], a market opens, closes, resolves or is reworded
+	// by itself. 0 is never.
+	MarketEvery time.Duration
 	// Log is told when faults are set. Nothing is logged when it is nil.
 	Log *slog.Logger
 }
@@ -44,7 +49,6 @@ type Config struct {
 // Venue is a prediction-market venue with state. It is an [http.Handler] and safe for concurrent use.
 type Venue struct {
 	config  Config
-	epoch   string
 	opened  millis
 	listing *universe
 	index   *searchIndex
@@ -53,13 +57,21 @@ type Venue struct {
 	faults  faultList
 	limits  struct{ public, key limiter }
 	derived walletCache
+	stream  streams
 
-	mu       sync.RWMutex // guards what moves: instruments, the accounts' wallets and what follows
+	mu       sync.RWMutex // guards what moves: instruments, markets, wallets, topics and what follows
+	epoch    string
 	random   rng
+	dice     dice
 	steps    uint64
-	moves    []move // of the last step
+	moves    []move    // of the last step
+	halted   []*market // that closed by themselves and may open again
+	settled  int       // markets that resolved by themselves
 	accounts map[string]*wallet
 }
+
+// dice are the sources of chance that came after the first one. Each has its own, so that none disturbs another.
+type dice struct{ tape, orders, guests, life rng }
 
 // New opens a venue. It starts nothing: call [Venue.Run] to make it move.
 func New(config Config) *Venue {
@@ -72,20 +84,30 @@ func New(config Config) *Venue {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
+	if config.Heartbeat <= 0 {
+		config.Heartbeat = heartbeat
+	}
 	now := config.Clock.Now()
 	v := &Venue{
 		config: config,
-		epoch:  strconv.FormatUint(rand.Uint64(), 36),
+		epoch:  newEpoch(),
 		opened: millisOf(now),
 		random: rng(hash(config.Seed, 1)),
+		dice: dice{
+			tape: rng(hash(config.Seed, 2)), orders: rng(hash(config.Seed, 3)),
+			guests: rng(hash(config.Seed, 4)), life: rng(hash(config.Seed, 5)),
+		},
 	}
+	v.stream.limits = standardLimits
 	v.listing = newUniverse(config.Seed, config.Markets, v.opened)
 	v.index = newSearchIndex(v.listing)
 	v.pools = newPools(v.listing)
 	v.limits.public.perMinute, v.limits.key.perMinute = config.PublicPerMinute, config.KeyPerMinute
 	v.accounts = make(map[string]*wallet, len(accounts))
 	for _, a := range accounts {
-		v.accounts[a.address] = v.newWallet(a.address, a.positions, true)
+		w := v.newWallet(a.address, a.positions, true)
+		w.usual = len(w.orders)
+		v.accounts[a.address] = w
 	}
 	return v
 }
@@ -94,7 +116,14 @@ func New(config Config) *Venue {
 func (v *Venue) now() millis { return millisOf(v.config.Clock.Now()) }
 
 // Epoch names this instance of the venue: sequence numbers of two epochs can't be compared.
-func (v *Venue) Epoch() string { return v.epoch }
+func (v *Venue) Epoch() string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.epoch
+}
+
+// newEpoch draws the name of an instance.
+func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // endpoint is one path of the REST API.
 type endpoint struct {
@@ -132,6 +161,10 @@ func endpointAt(path string) int {
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if v.config.Control && strings.HasPrefix(r.URL.Path, controlPrefix) {
 		v.serveControl(w, r)
+		return
+	}
+	if r.URL.Path == StreamPath {
+		v.serveStream(w, r)
 		return
 	}
 	a := newAnswer()

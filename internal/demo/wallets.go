@@ -51,10 +51,15 @@ type position struct {
 	size   Size
 	usual  Size // around which the demo accounts trade
 	cost   Money
+
+	shown shownPosition // what its stream was told last
 }
 
 // avgPrice returns the mean entry price, rounded to what a price can say.
 func (p *position) avgPrice() Price {
+	if p.size == 0 { // closed
+		return 0
+	}
 	return Price((int64(p.cost) + int64(p.size)/2) / int64(p.size))
 }
 
@@ -69,10 +74,13 @@ type order struct {
 	price        Price
 	size, filled Size
 	createdAt    millis
+	ended        string // FILLED or CANCELLED; empty while it is active
+
+	shown shownOrder // what its stream was told last
 }
 
-// wallet is the account of one address. Those of the demo accounts change under the venue's lock; the others never change,
-// except in what their tokens cost.
+// wallet is the account of one address. It changes under the venue's lock. Wallets that are no demo account's trade only
+// while somebody streams them, and lose their orders on markets that close.
 type wallet struct {
 	address   string
 	seed      uint64
@@ -83,6 +91,14 @@ type wallet struct {
 	numbers   uint64      // given to positions and orders so far
 	cash      Money
 	changedAt millis
+	usual     int // orders that a demo account has
+
+	seq    uint64 // states that were streamed
+	topic  *topic // nil while nobody listens
+	stream walletStream
+
+	pins int  // subscriptions to a derived wallet, guarded by the cache
+	kept bool // a derived wallet that has traded: it can't be made again
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.
@@ -143,7 +159,7 @@ func newTrade(at millis, t *token, sell bool, price Price, size Size, fee Money)
 	return records
 }
 
-// pools are the tokens that wallets choose from, by what became of them.
+// pools are the tokens that wallets choose from, by what had become of them when the venue opened.
 type pools struct {
 	open, named, closed, winners, losers []*token
 }
@@ -152,15 +168,15 @@ func newPools(u *universe) *pools {
 	p := &pools{}
 	for _, t := range u.tokens {
 		switch m := t.market; {
-		case m.status == statusOpen && m.binary():
+		case m.born.status == statusOpen && m.binary():
 			p.open = append(p.open, t)
-		case m.status == statusOpen:
+		case m.born.status == statusOpen:
 			p.named = append(p.named, t)
-		case m.status == statusResolved && m.winner == t.outcome:
+		case m.born.status == statusResolved && m.born.winner == t.outcome:
 			p.winners = append(p.winners, t)
-		case m.status == statusResolved:
+		case m.born.status == statusResolved:
 			p.losers = append(p.losers, t)
-		case m.status != statusUpcoming:
+		case m.born.status != statusUpcoming:
 			p.closed = append(p.closed, t)
 		}
 	}
@@ -247,8 +263,8 @@ func (b *walletBuilder) lot() Size {
 // times draws count instants at which the token was traded, in order.
 func (b *walletBuilder) times(t *token, count int) []millis {
 	from, until := max(t.market.startAt, b.opened-walletAge), b.opened-quietTime
-	if t.market.closedAt > 0 {
-		until = min(until, t.market.closedAt)
+	if closedAt := t.market.born.closedAt; closedAt > 0 {
+		until = min(until, closedAt)
 	}
 	from = min(from, until-hour)
 	times := make([]millis, count)
@@ -288,7 +304,7 @@ func (b *walletBuilder) open(t *token, trades int) {
 func (b *walletBuilder) roundTrip(t *token) {
 	at, size := b.times(t, 2), b.lot()
 	b.record(at[0], t, false, t.market.priceAt(t.outcome, at[0]), size)
-	if m := t.market; m.winner == t.outcome && m.resolvedAt+hour < b.opened {
+	if m := &t.market.born; m.winner == t.outcome && m.resolvedAt+hour < b.opened {
 		b.w.records = append(b.w.records, record{
 			at: m.resolvedAt + hour, token: t, price: payout, size: size, amount: notional(size, payout), kind: kindRedeem,
 		})
@@ -302,7 +318,7 @@ func (b *walletBuilder) roundTrip(t *token) {
 func (b *walletBuilder) placeOrders(count int, trader bool) {
 	for _, p := range b.w.positions {
 		p.usual = p.size
-		if len(b.w.orders) >= count || p.token.market.status != statusOpen {
+		if len(b.w.orders) >= count || p.token.market.born.status != statusOpen {
 			continue
 		}
 		o := newOrder(p, len(b.w.orders)%2 == 1)
@@ -415,47 +431,106 @@ func (b *walletBuilder) moveMoney() {
 // derivedPositions is how many positions the wallet of an address has that is no demo account.
 const derivedPositions = 50
 
-// maxDerived bounds how many derived wallets are kept; the others are made again when they are asked for.
-const maxDerived = 1024
+// maxDerived bounds how many derived wallets are kept; the others are made again when they are asked for. maxGuests bounds
+// how many of them trade, since those that did can't be made again.
+const (
+	maxDerived = 1024
+	maxGuests  = 256
+)
 
-// walletCache keeps the derived wallets that were asked for last.
+// walletCache keeps the derived wallets that were asked for last, and those that are streamed or have traded.
 type walletCache struct {
+	making sync.Mutex // makes finding and adding one
 	mu     sync.Mutex
 	recent list.List // of *wallet, the last one asked for first
 	byAddr map[string]*list.Element
+	kept   int
 }
 
-// get returns the wallet of an address, made by build when it is not kept. Two callers may build the same one at once.
-func (c *walletCache) get(address string, build func() *wallet) *wallet {
-	c.mu.Lock()
-	if e := c.byAddr[address]; e != nil {
-		c.recent.MoveToFront(e)
-		c.mu.Unlock()
-		return e.Value.(*wallet)
-	}
-	c.mu.Unlock()
-
-	w := build()
-
+// find returns a kept wallet, or nil, and pins it when asked to.
+func (c *walletCache) find(address string, pin bool) *wallet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.byAddr[address]; e != nil {
-		return e.Value.(*wallet)
+	e := c.byAddr[address]
+	if e == nil {
+		return nil
 	}
-	if c.byAddr == nil {
-		c.byAddr = make(map[string]*list.Element)
-	}
-	c.byAddr[address] = c.recent.PushFront(w)
-	if c.recent.Len() > maxDerived {
-		delete(c.byAddr, c.recent.Remove(c.recent.Back()).(*wallet).address)
+	c.recent.MoveToFront(e)
+	w := e.Value.(*wallet)
+	if pin {
+		w.pins++
 	}
 	return w
 }
 
-// walletOf returns the wallet of an address in lower case.
-func (v *Venue) walletOf(address string) *wallet {
+// add keeps a wallet. Past the bound the one goes that was not asked for the longest and can be made again.
+func (c *walletCache) add(w *wallet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byAddr == nil {
+		c.byAddr = make(map[string]*list.Element)
+	}
+	c.byAddr[w.address] = c.recent.PushFront(w)
+	for e := c.recent.Back(); e != nil && c.recent.Len() > maxDerived; {
+		previous := e.Prev()
+		if old := e.Value.(*wallet); old.pins == 0 && !old.kept && old != w {
+			delete(c.byAddr, c.recent.Remove(e).(*wallet).address)
+		}
+		e = previous
+	}
+}
+
+// unpin ends a pin.
+func (c *walletCache) unpin(w *wallet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.pins--
+}
+
+// keep holds a wallet for good, and reports whether there was room.
+func (c *walletCache) keep(w *wallet) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !w.kept && c.kept < maxGuests {
+		w.kept = true
+		c.kept++
+	}
+	return w.kept
+}
+
+// each calls f with every wallet that is kept.
+func (c *walletCache) each(f func(*wallet)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.recent.Front(); e != nil; e = e.Next() {
+		f(e.Value.(*wallet))
+	}
+}
+
+// walletOf returns the wallet of an address in lower case. The venue's lock must not be held.
+func (v *Venue) walletOf(address string) *wallet { return v.walletAt(address, false) }
+
+// walletAt returns the wallet of an address in lower case, pinned when it is derived and pin is set.
+func (v *Venue) walletAt(address string, pin bool) *wallet {
 	if w := v.accounts[address]; w != nil {
 		return w
 	}
-	return v.derived.get(address, func() *wallet { return v.newWallet(address, derivedPositions, false) })
+	if w := v.derived.find(address, pin); w != nil {
+		return w
+	}
+	made := v.newWallet(address, derivedPositions, false)
+
+	v.mu.RLock() // no market closes meanwhile
+	defer v.mu.RUnlock()
+	v.derived.making.Lock()
+	defer v.derived.making.Unlock()
+	if w := v.derived.find(address, pin); w != nil {
+		return w // somebody else was first
+	}
+	made.orders = slices.DeleteFunc(made.orders, func(o *order) bool { return o.token.market.halted })
+	if pin {
+		made.pins = 1
+	}
+	v.derived.add(made)
+	return made
 }

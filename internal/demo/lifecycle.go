@@ -1,0 +1,234 @@
+package demo
+
+import (
+	"errors"
+	"slices"
+)
+
+// Errors of the methods that change markets.
+var (
+	ErrUnknownMarket = errors.New("demo: unknown market")
+	ErrStatus        = errors.New("demo: the market can't change to that status")
+)
+
+// SetStatus opens, closes, disputes or cancels a market. Unless it is open its books are empty and the orders on it are
+// cancelled. A resolved market stays as it is; see [Venue.Resolve].
+func (v *Venue) SetStatus(marketID, status string) error {
+	m := v.listing.marketByID[marketID]
+	if m == nil {
+		return ErrUnknownMarket
+	}
+	return v.change(func(now millis) error {
+		if !slices.Contains(statuses, status) || status == statusUpcoming || status == statusResolved || status == m.status ||
+			m.status == statusResolved {
+			return ErrStatus
+		}
+		v.setStatus(m, status, now)
+		return nil
+	})
+}
+
+// Resolve ends a market: the winning token is worth 1, the others 0. Positions stay.
+func (v *Venue) Resolve(marketID, winningTokenID string) error {
+	m, winner := v.listing.marketByID[marketID], v.listing.tokenByID[winningTokenID]
+	switch {
+	case m == nil:
+		return ErrUnknownMarket
+	case winner == nil || winner.market != m:
+		return ErrUnknownToken
+	}
+	return v.change(func(now millis) error {
+		if m.status == statusResolved {
+			return ErrStatus
+		}
+		v.resolve(m, winner.outcome, now)
+		return nil
+	})
+}
+
+// Reword changes the description of a market.
+func (v *Venue) Reword(marketID, description string) error {
+	m := v.listing.marketByID[marketID]
+	if m == nil {
+		return ErrUnknownMarket
+	}
+	return v.change(func(now millis) error {
+		v.reword(m, description, now)
+		return nil
+	})
+}
+
+// setStatus changes the status to one that is not final.
+func (v *Venue) setStatus(m *market, status string, now millis) {
+	m.updatedAt = now
+	if status == statusOpen {
+		if m.status == statusUpcoming {
+			m.startAt = min(m.startAt, now)
+		}
+		m.status, m.closedAt = status, 0
+		v.openBooks(m, now)
+	} else {
+		m.status = status
+		if m.closedAt == 0 {
+			m.closedAt = now
+		}
+		v.closeBooks(m, false, now)
+	}
+	v.marketChanged(m, changeStatus)
+}
+
+// resolve ends the market.
+func (v *Venue) resolve(m *market, winner int, now millis) {
+	m.status, m.winner, m.resolvedAt, m.updatedAt = statusResolved, winner, now, now
+	if m.closedAt == 0 {
+		m.closedAt = now
+	}
+	v.closeBooks(m, true, now)
+	v.marketChanged(m, changeResolved)
+}
+
+func (v *Venue) reword(m *market, description string, now millis) {
+	m.description, m.updatedAt = description, now
+	v.marketChanged(m, changeMetadata)
+}
+
+// openBooks fills the books of a market around the prices that were stated last.
+func (v *Venue) openBooks(m *market, now millis) {
+	r := &v.dice.life
+	for _, t := range m.tokens {
+		if t.mirrored {
+			continue
+		}
+		if t.sizes == nil {
+			v.listing.tradable = append(v.listing.tradable, t)
+		}
+		reach, depth := m.scale(r)
+		t.instrument.open(reach, depth, r)
+		v.moved(t, true, true, now)
+	}
+}
+
+// closeBooks empties the books of a market and cancels the orders on it. Prices count as changed when they are settled or
+// when the best ones have gone.
+func (v *Venue) closeBooks(m *market, settled bool, now millis) {
+	for _, t := range m.tokens {
+		if t.mirrored {
+			continue
+		}
+		had := t.instrument.empty()
+		v.moved(t, had, had || settled, now)
+	}
+	m.halted = true
+	for _, w := range v.accounts {
+		w.cancelOrders(m, now)
+	}
+	v.derived.each(func(w *wallet) { w.cancelOrders(m, now) })
+}
+
+// cancelOrders ends the orders on a market.
+func (w *wallet) cancelOrders(m *market, now millis) {
+	for k := 0; k < len(w.orders); {
+		if w.orders[k].token.market != m {
+			k++
+			continue
+		}
+		w.endOrder(k, now)
+	}
+}
+
+// marketChanged numbers and streams what became of a market.
+func (v *Venue) marketChanged(m *market, change string) {
+	m.seq += 1 + v.skippedTopic(m.topic)
+	v.publishMarket(m, change)
+}
+
+// Bounds of what happens to markets by itself, in parts of those that were open when the venue opened.
+const (
+	haltedParts  = 20 // a twentieth may be closed for a while
+	settledParts = 10 // a tenth may resolve, in all
+)
+
+// live lets a market open, close, resolve or be reworded once in a while. Enough of them stay open however long it goes on,
+// and those of the smallest demo account stay as they are.
+func (v *Venue) live(now millis) {
+	r := &v.dice.life
+	if v.config.MarketEvery <= 0 || !r.oneIn(max(int(v.config.MarketEvery/pace), 1)) {
+		return
+	}
+	open := len(v.listing.tradable)
+	from := r.intn(10)
+	for n := range 10 {
+		switch (from + n) % 10 {
+		case 0, 1, 2:
+			if m := v.anyMarket(statusOpen, r); m != nil && len(v.halted) < open/haltedParts+1 {
+				v.setStatus(m, statusClosed, now)
+				v.halted = append(v.halted, m)
+				return
+			}
+		case 3, 4, 5:
+			if len(v.halted) > 0 {
+				if m := v.unhalt(r); m.status == statusClosed {
+					v.setStatus(m, statusOpen, now)
+					return
+				}
+			}
+		case 6:
+			if len(v.halted) > 0 && v.settled < open/settledParts {
+				if m := v.unhalt(r); m.status == statusClosed {
+					v.settled++
+					v.resolve(m, m.likely(r), now)
+					return
+				}
+			}
+		case 7:
+			if m := v.anyMarket(statusUpcoming, r); m != nil {
+				v.setStatus(m, statusOpen, now)
+				return
+			}
+		default:
+			if m := v.anyMarket(statusOpen, r); m != nil {
+				v.reword(m, m.rules()+" Clarified on "+now.Time().Format("January 2, 2006, 15:04 UTC")+": what is published after the end of trading does not count.", now)
+				return
+			}
+		}
+	}
+}
+
+// unhalt takes one of the markets out of the list that closed by themselves. Somebody else may have changed it since.
+func (v *Venue) unhalt(r *rng) *market {
+	k := r.intn(len(v.halted))
+	m := v.halted[k]
+	v.halted = slices.Delete(v.halted, k, k+1)
+	return m
+}
+
+// anyMarket returns a market of a status that may change by itself, or nil when it finds none.
+func (v *Venue) anyMarket(status string, r *rng) *market {
+	for range 50 {
+		m := v.listing.markets[r.intn(len(v.listing.markets))]
+		if m.status == status && !v.spared(m) {
+			return m
+		}
+	}
+	return nil
+}
+
+// spared reports whether the market is one of the smallest demo account's.
+func (v *Venue) spared(m *market) bool {
+	return slices.ContainsFunc(v.accounts[accounts[0].address].positions, func(p *position) bool { return p.token.market == m })
+}
+
+// likely draws the outcome of a market by the prices.
+func (m *market) likely(r *rng) int {
+	sum := 0
+	for _, t := range m.tokens {
+		sum += int(t.stated())
+	}
+	n := r.intn(sum)
+	for i, t := range m.tokens {
+		if n -= int(t.stated()); n < 0 {
+			return i
+		}
+	}
+	return 0
+}

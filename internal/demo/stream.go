@@ -1,0 +1,229 @@
+package demo
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// StreamPath is where the venue streams over WebSocket.
+const StreamPath = "/ws"
+
+// The codes with which the venue closes a stream, beside those of RFC 6455. What each asks of the client stands behind it.
+const (
+	// CloseCredentials: the credentials were refused or have expired. Nothing comes of trying again with the same ones.
+	CloseCredentials = 4001
+	// CloseSlow: the client read too slowly and has lost frames. It may come back at once.
+	CloseSlow = 4002
+	// CloseShed: the venue restarts or sheds load. Everybody should come back after a random time of up to 10 seconds.
+	CloseShed = 4003
+	// CloseAbuse: the client kept on breaking a limit after it was told so. It should stay away for 60 seconds.
+	CloseAbuse = 4008
+)
+
+// streamLimits are the bounds of the stream, of one connection unless they say otherwise.
+type streamLimits struct {
+	connections     int // of the venue
+	topics          int
+	framesPerSecond int // from the client; twice as many end the connection
+	frameBytes      int // from the client
+	queue           int // frames that wait to be written
+	queueBytes      int // of those, unless it is a single one
+	write           time.Duration
+	goodbye         time.Duration // for the client to answer a close
+}
+
+var standardLimits = streamLimits{
+	connections: 10_000, topics: 500, framesPerSecond: 20, frameBytes: 64 << 10,
+	queue: 1000, queueBytes: 1 << 20, write: 10 * time.Second, goodbye: 2 * time.Second,
+}
+
+const (
+	heartbeat    = 15 * time.Second
+	maxBeatIDs   = 100 // of each channel in one heartbeat
+	unavailable  = "UNAVAILABLE"
+	retryConnect = "5" // seconds
+)
+
+// streams is all that the venue streams.
+type streams struct {
+	limits streamLimits
+	counts streamCounts
+	held   atomic.Int64 // frames that a fault holds back
+	due    atomic.Pointer[restart]
+
+	// Guarded by the venue's lock.
+	users []*topic
+	open  [channels]int // topics with subscribers
+	subs  [channels]int // subscriptions
+
+	mu      sync.Mutex // taken after the venue's lock
+	closed  bool
+	conns   map[*streamConn]struct{}
+	serving sync.WaitGroup
+}
+
+// restart is one that is to come: with a code that closes all streams, or 0 for a new hello on each.
+type restart struct{ code int }
+
+// serveStream answers a request for a stream, and returns when the stream has ended.
+func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
+	a := newAnswer()
+	defer a.release()
+	c, err := newCall(r)
+	if err != nil {
+		a.fail(err)
+		a.send(w, r, false)
+		return
+	}
+	if fault := v.faults.take(StreamPath, c); fault != nil {
+		if fault.Kind != FaultDelay {
+			v.serveFault(w, r, a, fault)
+			return
+		}
+		if !pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond) {
+			return
+		}
+	}
+	s := &streamConn{
+		v: v, wake: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
+		subs: make(map[topicKey]*subscription),
+	}
+	if !v.stream.admit(s) {
+		a.header.Set("Retry-After", retryConnect)
+		a.fail(&apiError{http.StatusServiceUnavailable, unavailable, "the stream takes no more connections"})
+		a.send(w, r, false)
+		return
+	}
+	defer v.stream.dismiss(s)
+	hijacked := &hijacker{ResponseWriter: w}
+	ws, failure := websocket.Accept(hijacked, r, nil)
+	if failure != nil {
+		return // answered by Accept
+	}
+	s.ws, s.raw = ws, hijacked.conn
+	s.serve()
+}
+
+// admit makes room for a connection.
+func (st *streams) admit(c *streamConn) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.closed || len(st.conns) >= st.limits.connections {
+		return false
+	}
+	if st.conns == nil {
+		st.conns = make(map[*streamConn]struct{})
+	}
+	st.conns[c] = struct{}{}
+	st.serving.Add(1)
+	return true
+}
+
+// dismiss ends what admit began.
+func (st *streams) dismiss(c *streamConn) {
+	st.mu.Lock()
+	delete(st.conns, c)
+	st.mu.Unlock()
+	st.serving.Done()
+}
+
+// all returns the connections there are.
+func (st *streams) all() []*streamConn {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	conns := make([]*streamConn, 0, len(st.conns))
+	for c := range st.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// Close ends all streams with code 1001 and returns when they have ended, a client that does not answer within two seconds
+// being cut off. From then on no stream is opened; the REST API is served as before. It may be called more than once.
+func (v *Venue) Close() {
+	v.stream.mu.Lock()
+	v.stream.closed = true
+	v.stream.mu.Unlock()
+	for _, c := range v.stream.all() {
+		c.end(int(websocket.StatusGoingAway), "the venue closes", true)
+	}
+	v.stream.serving.Wait()
+}
+
+// Restart lets the venue begin a new epoch, as after a crash: all sequence numbers start again, the market stays as it is.
+// Streams are closed with the code. With code 0 they stay open and get a new hello, with the present state of each topic.
+func (v *Venue) Restart(code int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.restart(code)
+}
+
+// restartIfDue does what a fault asked for.
+func (v *Venue) restartIfDue() {
+	if v.stream.due.Load() == nil {
+		return
+	}
+	if due := v.stream.due.Swap(nil); due != nil {
+		v.restart(due.code)
+	}
+}
+
+// settleRestart is restartIfDue for those who don't hold the lock.
+func (v *Venue) settleRestart() {
+	if v.stream.due.Load() == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.restartIfDue()
+}
+
+func (v *Venue) restart(code int) {
+	v.epoch = newEpoch()
+	for _, in := range v.listing.instruments {
+		in.bookSeq, in.priceSeq = 1, 1
+	}
+	for _, t := range v.listing.tokens {
+		t.tape.seq = 1
+	}
+	for _, m := range v.listing.markets {
+		m.seq = 1
+	}
+	for _, w := range v.accounts {
+		w.seq = 0
+	}
+	v.derived.each(func(w *wallet) { w.seq = 0 })
+	for _, t := range v.stream.users {
+		t.wallet.seq = 1
+	}
+	for _, c := range v.stream.all() {
+		if code != 0 {
+			c.end(code, "the venue restarts", true)
+		} else if c.greeted.Load() {
+			c.forgetAll()
+			c.greet()
+			for _, s := range c.subs {
+				s.group.snapshot(c)
+			}
+		}
+	}
+}
+
+// hijacker remembers the connection that a handler took over, since deadlines and resets need it.
+type hijacker struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack hands the connection out.
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = conn
+	return conn, rw, err
+}

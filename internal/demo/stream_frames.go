@@ -1,0 +1,288 @@
+package demo
+
+import (
+	"strconv"
+	"strings"
+)
+
+// frameKind is the type of a frame.
+type frameKind uint8
+
+const (
+	frameHello frameKind = iota
+	frameSubscribed
+	frameUnsubscribed
+	frameAuthenticated
+	framePong
+	frameError
+	frameHeartbeat
+	framePriceUpdate
+	frameBookSnapshot
+	frameBookUpdate
+	frameTradesSnapshot
+	frameTrade
+	frameMarketUpdate
+	frameMarketResolved
+	frameUserSnapshot
+	frameOrderUpdate
+	frameFill
+	framePositionUpdate
+	frameBalanceUpdate
+	frameKinds
+)
+
+var frameNames = [frameKinds]string{
+	"hello", "subscribed", "unsubscribed", "authenticated", "pong", "error", "heartbeat", "price_update", "orderbook_snapshot",
+	"orderbook_update", "trades_snapshot", "trade", "market_update", "market_resolved", "user_snapshot", "order_update", "fill",
+	"position_update", "balance_update",
+}
+
+// What a market_update says has changed; the last one is a market_resolved.
+const (
+	changeStatus   = "STATUS"
+	changeMetadata = "METADATA"
+	changeResolved = "RESOLVED"
+)
+
+// begin starts a frame of a kind.
+func begin(kind frameKind, size int) []byte {
+	b := append(make([]byte, 0, size), `{"type":"`...)
+	return append(append(b, frameNames[kind]...), '"')
+}
+
+// beginToken starts a frame about a token.
+func beginToken(kind frameKind, t *token, seq uint64, size int) []byte {
+	b := addText(begin(kind, size), "tokenId", t.id)
+	b = addText(b, "marketId", t.market.id)
+	return addNumber(b, "seq", seq)
+}
+
+func addNumber(b []byte, name string, n uint64) []byte {
+	return strconv.AppendUint(addName(b, name), n, 10)
+}
+
+func finished(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
+
+// greet says hello. The venue's lock is held.
+func (c *streamConn) greet() {
+	limits := &c.v.stream.limits
+	b := addText(begin(frameHello, 192), "epoch", c.v.epoch)
+	b = addNumber(b, "heartbeatMs", uint64(c.v.config.Heartbeat.Milliseconds()))
+	b = append(b, `,"limits":{"topics":`...)
+	b = strconv.AppendInt(b, int64(limits.topics), 10)
+	b = addNumber(b, "depth", maxDepth)
+	b = addNumber(b, "framesPerSecond", uint64(limits.framesPerSecond))
+	b = addNumber(b, "frameBytes", uint64(limits.frameBytes))
+	c.reply(finished(frameHello, append(b, '}')))
+}
+
+// heartbeat states the time and the numbers of some topics of each channel in turn. The venue's lock is held.
+func (c *streamConn) heartbeat() frame {
+	b := addNumber(begin(frameHeartbeat, 128), "ts", uint64(c.v.now()))
+	b = append(b, `,"seqs":`...)
+	open := byte('{')
+	for ch, turns := range c.turns {
+		if len(turns) == 0 {
+			continue
+		}
+		b = appendText(append(b, open), channelNames[ch])
+		b = append(b, ':')
+		inner := byte('{')
+		for range min(len(turns), maxBeatIDs) {
+			c.beaten[ch] = (c.beaten[ch] + 1) % len(turns)
+			t := turns[c.beaten[ch]].group.topic
+			b = appendText(append(b, inner), t.id)
+			b = strconv.AppendUint(append(b, ':'), t.seq(), 10)
+			inner = ','
+		}
+		b = append(b, '}')
+		open = ','
+	}
+	if open == '{' {
+		b = append(b, open)
+	}
+	return finished(frameHeartbeat, append(b, '}'))
+}
+
+// answerFrame starts the answer to a request.
+func answerFrame(kind frameKind, rid string, size int) []byte {
+	b := begin(kind, size)
+	if rid != "" {
+		b = addText(b, "rid", rid)
+	}
+	return b
+}
+
+// ackFrame answers a subscribe or unsubscribe.
+func ackFrame(kind frameKind, rid string, ch channel, ids []string) frame {
+	b := addText(answerFrame(kind, rid, 96+40*len(ids)), "channel", channelNames[ch])
+	return finished(kind, addIDs(b, ch, ids))
+}
+
+// addIDs adds what a request about a channel is addressed to.
+func addIDs(b []byte, ch channel, ids []string) []byte {
+	if ch == channelUser {
+		return addText(b, "address", ids[0])
+	}
+	b = addName(b, idName(ch)+"s")
+	open := byte('[')
+	for _, id := range ids {
+		b = appendText(append(b, open), id)
+		open = ','
+	}
+	return append(b, ']')
+}
+
+// idName is how an identifier of a channel is called.
+func idName(ch channel) string {
+	switch ch {
+	case channelMarket:
+		return "marketId"
+	case channelUser:
+		return "address"
+	default:
+		return "tokenId"
+	}
+}
+
+// errorFrame starts an error; the caller may add what it is about.
+func errorFrame(rid, code, text string) []byte {
+	b := addText(answerFrame(frameError, rid, 128), "code", code)
+	return addText(b, "error", text)
+}
+
+func priceFrame(t *token) frame {
+	b := beginToken(framePriceUpdate, t, t.priceSeq, 256)
+	b = addPrice(b, "price", t.price())
+	b = addPriceOrNull(b, "bestBid", t.bestBid)
+	b = addPriceOrNull(b, "bestAsk", t.bestAsk)
+	return finished(framePriceUpdate, addTime(b, "timestamp", t.priceAt))
+}
+
+func bookFrame(t *token, g *group) frame {
+	b := beginToken(frameBookSnapshot, t, t.bookSeq, 256+32*(len(g.bids)+len(g.asks)))
+	b = appendLevels(addName(b, "bids"), t.eachBid, g.depth)
+	b = appendLevels(addName(b, "asks"), t.eachAsk, g.depth)
+	return finished(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
+}
+
+// bookUpdateFrame states the difference between the book that the group had and the one that it has now.
+func bookUpdateFrame(t *token, g *group) frame {
+	b := addNumber(beginToken(frameBookUpdate, t, t.bookSeq, 512), "prevSeq", t.bookSeq-1)
+	b = append(addName(b, "changes"), '[')
+	start := len(b)
+	b = appendDifference(b, Buy, g.oldBids, g.bids, start)
+	b = appendDifference(b, Sell, g.oldAsks, g.asks, start)
+	return finished(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
+}
+
+// appendDifference appends the changes that turn one side of a book into another. Both run from the best price; a list of
+// changes that begins at start is gone on with.
+func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
+	add := func(price Price, size Size) {
+		if len(b) > start {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, `{"side":"`...), side...), '"')
+		b = addPrice(b, "price", price)
+		b = append(addSize(b, "size", size), '}')
+	}
+	better := func(a, b Price) bool { return a > b == (side == Buy) }
+	for len(old) > 0 || len(now) > 0 {
+		switch {
+		case len(now) == 0 || len(old) > 0 && old[0].Price != now[0].Price && better(old[0].Price, now[0].Price):
+			add(old[0].Price, 0)
+			old = old[1:]
+		case len(old) == 0 || old[0].Price != now[0].Price:
+			add(now[0].Price, now[0].Size)
+			now = now[1:]
+		default:
+			if old[0].Size != now[0].Size {
+				add(now[0].Price, now[0].Size)
+			}
+			old, now = old[1:], now[1:]
+		}
+	}
+	return b
+}
+
+func tapeFrame(t *token, opened millis) frame {
+	trades := t.recent(opened)
+	b := beginToken(frameTradesSnapshot, t, t.tape.seq, 192+160*len(trades))
+	b = append(addName(b, "trades"), '[')
+	for i, trade := range trades {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		b = append(trade.append(b, t), '}')
+	}
+	return finished(frameTradesSnapshot, append(b, ']'))
+}
+
+func tradeFrame(t *token, trade tapeTrade) frame {
+	b := addNumber(beginToken(frameTrade, t, t.tape.seq, 384), "prevSeq", t.tape.seq-1)
+	return finished(frameTrade, trade.append(append(b, ','), t))
+}
+
+// append appends the trade's members.
+func (trade *tapeTrade) append(b []byte, t *token) []byte {
+	b = appendText(append(b, `"tradeId":`...), trade.id)
+	b = addPrice(b, "price", trade.price)
+	b = addSize(b, "size", trade.size)
+	b = addText(b, "side", string(trade.side))
+	b = addText(b, "outcome", t.label)
+	return addTime(b, "timestamp", trade.at)
+}
+
+func marketFrame(m *market, change string) frame {
+	kind := frameMarketUpdate
+	if change == changeResolved {
+		kind = frameMarketResolved
+	}
+	b := addNumber(addText(begin(kind, 192), "marketId", m.id), "seq", m.seq)
+	if change == changeResolved {
+		b = addText(b, "outcome", m.tokens[m.winner].label)
+		return finished(kind, addText(b, "winningTokenId", m.tokens[m.winner].id))
+	}
+	b = addText(b, "change", change)
+	return finished(kind, addText(b, "status", m.status))
+}
+
+// beginUser starts a frame about a wallet.
+func beginUser(kind frameKind, w *wallet, size int) []byte {
+	return addNumber(addText(begin(kind, size), "address", w.address), "seq", w.seq)
+}
+
+func userFrame(w *wallet) frame {
+	b := beginUser(frameUserSnapshot, w, 512+256*(len(w.orders)+len(w.positions)))
+	b = append(addName(b, "orders"), '[')
+	for i, o := range w.orders {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = o.appendStreamed(b, w)
+	}
+	b = append(addName(append(b, ']'), "positions"), '[')
+	for i, p := range w.positions {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = p.append(b)
+	}
+	return finished(frameUserSnapshot, w.appendBalance(addName(append(b, ']'), "balance")))
+}
+
+// appendStreamed appends the order as the stream shows it: with its token.
+func (o *order) appendStreamed(b []byte, w *wallet) []byte {
+	b = o.append(b, w)
+	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')
+}
+
+// some names a few identifiers in a text.
+func some(ids []string) string {
+	if len(ids) > 3 {
+		return strings.Join(ids[:3], ", ") + " and " + strconv.Itoa(len(ids)-3) + " more"
+	}
+	return strings.Join(ids, ", ")
+}

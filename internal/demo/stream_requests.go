@@ -1,0 +1,282 @@
+package demo
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The codes of error frames, beside UNAVAILABLE.
+const (
+	codeBadRequest      = "BAD_REQUEST"
+	codeUnknownType     = "UNKNOWN_TYPE"
+	codeUnknownChannel  = "UNKNOWN_CHANNEL"
+	codeUnknownToken    = "UNKNOWN_TOKEN"
+	codeUnknownMarket   = "UNKNOWN_MARKET"
+	codeNotSubscribed   = "NOT_SUBSCRIBED"
+	codeTooManyTopics   = "TOO_MANY_TOPICS"
+	codeRateLimited     = "RATE_LIMITED"
+	codeUnauthenticated = "UNAUTHENTICATED"
+	codeForbidden       = "FORBIDDEN"
+)
+
+// maxAddresses bounds the wallets that one connection may listen to.
+const maxAddresses = 100
+
+// request is a client's frame.
+type request struct {
+	Type        string          `json:"type"`
+	Rid         string          `json:"rid"`
+	Channel     string          `json:"channel"`
+	TokenID     string          `json:"tokenId"`
+	TokenIDs    []string        `json:"tokenIds"`
+	MarketID    string          `json:"marketId"`
+	MarketIDs   []string        `json:"marketIds"`
+	Address     string          `json:"address"`
+	Depth       *int            `json:"depth"`
+	Credentials json.RawMessage `json:"credentials"`
+}
+
+// reply queues a frame that is about no topic.
+func (c *streamConn) reply(f frame) { c.v.deliver(c, nil, f) }
+
+// refuse queues an error about a request.
+func (c *streamConn) refuse(rid, code, text string) {
+	c.reply(finished(frameError, errorFrame(rid, code, text)))
+}
+
+// refuseID queues an error about one identifier of a request.
+func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
+	c.reply(finished(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
+}
+
+// receive takes a frame of the client.
+func (c *streamConn) receive(message []byte, text bool) {
+	c.mu.Lock()
+	deaf := c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
+	c.mu.Unlock()
+	if deaf {
+		return
+	}
+	var r request
+	bad := !text || json.Unmarshal(message, &r) != nil || len(r.Rid) > maxID
+	if bad {
+		r = request{}
+	}
+	now := time.Now()
+	if c.heard.take(now) > 0 {
+		c.refuse(r.Rid, codeRateLimited, "twice as many frames a second as are allowed")
+		c.end(CloseAbuse, "too many frames", false)
+		return
+	}
+	if wait := c.passed.take(now); wait > 0 {
+		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.limits.framesPerSecond)+" frames a second")
+		c.reply(finished(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
+		return
+	}
+	switch {
+	case bad:
+		c.refuse("", codeBadRequest, "the frame is no JSON object that fits")
+	case r.Type == "ping":
+		c.reply(finished(framePong, answerFrame(framePong, r.Rid, 64)))
+	case r.Type == "auth":
+		c.authenticate(&r)
+	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
+		c.address(&r)
+	default:
+		c.refuse(r.Rid, codeUnknownType, "type is subscribe, unsubscribe, resync, auth or ping")
+	}
+	c.v.settleRestart()
+}
+
+// authenticate opens the user channel for an address. The rules are those of the REST API.
+func (c *streamConn) authenticate(r *request) {
+	address, ok := parseAddress(r.Address)
+	account := accountFor(r.Credentials)
+	switch {
+	case account == nil:
+		c.refuse(r.Rid, codeUnauthenticated, errKey.text)
+		c.end(CloseCredentials, "the credentials are not valid", false)
+	case !ok:
+		c.refuse(r.Rid, codeBadRequest, "address is 0x and 40 hexadecimal digits")
+	case account.address != "" && account.address != address:
+		c.refuse(r.Rid, codeForbidden, errOwner.text)
+	case len(c.addresses) >= maxAddresses && !c.addresses[address]:
+		c.refuse(r.Rid, codeTooManyTopics, "at most "+strconv.Itoa(maxAddresses)+" addresses")
+	default:
+		c.addresses[address] = true
+		b := answerFrame(frameAuthenticated, r.Rid, 128)
+		c.reply(finished(frameAuthenticated, addText(b, "address", address)))
+	}
+}
+
+// address finds out what a request about a channel is about and does it. Markets may stand for all of their tokens.
+func (c *streamConn) address(r *request) {
+	i := slices.Index(channelNames[:], r.Channel)
+	if i < 0 {
+		c.refuse(r.Rid, codeUnknownChannel, "channel is prices, orderbook, trades, market or user")
+		return
+	}
+	ch := channel(i)
+	if ch == channelUser {
+		c.addressUser(r)
+		return
+	}
+	tokens, markets := r.TokenIDs, r.MarketIDs
+	if r.TokenID != "" {
+		tokens = append(tokens, r.TokenID)
+	}
+	if r.MarketID != "" {
+		markets = append(markets, r.MarketID)
+	}
+	if ch == channelMarket {
+		tokens = nil
+	}
+	if len(tokens)+len(markets) == 0 {
+		c.refuse(r.Rid, codeBadRequest, idName(ch)+"s is missing")
+		return
+	}
+	known := make([]string, 0, len(tokens)+len(markets))
+	seen := make(map[string]bool, cap(known))
+	know := func(id string) {
+		if !seen[id] {
+			seen[id] = true
+			known = append(known, id)
+		}
+	}
+	var unknownTokens, unknownMarkets []string
+	for _, id := range tokens {
+		if c.v.listing.tokenByID[id] != nil {
+			know(id)
+		} else {
+			unknownTokens = append(unknownTokens, id)
+		}
+	}
+	for _, id := range markets {
+		m := c.v.listing.marketByID[id]
+		switch {
+		case m == nil:
+			unknownMarkets = append(unknownMarkets, id)
+		case ch == channelMarket:
+			know(id)
+		default:
+			for _, t := range m.tokens {
+				know(t.id)
+			}
+		}
+	}
+	depth := 0
+	if ch == channelOrderbook {
+		depth = maxDepth
+		if r.Depth != nil && *r.Depth != 0 {
+			depth = min(*r.Depth, maxDepth)
+		}
+		if depth < 0 {
+			c.refuse(r.Rid, codeBadRequest, "depth is a number from 1 to "+strconv.Itoa(maxDepth))
+			return
+		}
+	}
+	c.act(r, ch, known, depth, func() {
+		for _, id := range unknownTokens {
+			c.refuseID(r.Rid, codeUnknownToken, "unknown token", channelPrices, clip(id))
+		}
+		for _, id := range unknownMarkets {
+			c.refuseID(r.Rid, codeUnknownMarket, "unknown market", channelMarket, clip(id))
+		}
+	})
+}
+
+// clip keeps an identifier of a client from making an answer long.
+func clip(id string) string { return id[:min(len(id), maxID)] }
+
+// addressUser is address for the user channel.
+func (c *streamConn) addressUser(r *request) {
+	address, ok := parseAddress(r.Address)
+	switch {
+	case len(c.addresses) == 0:
+		c.refuse(r.Rid, codeUnauthenticated, errKey.text)
+	case !ok:
+		c.refuse(r.Rid, codeBadRequest, "address is 0x and 40 hexadecimal digits")
+	case !c.addresses[address]:
+		c.refuseID(r.Rid, codeForbidden, errOwner.text, channelUser, address)
+	default:
+		c.act(r, channelUser, []string{address}, 0, func() {})
+	}
+}
+
+// act does what a request says with the identifiers that are known: the answer, then errors about the others, then what the
+// request brought about.
+func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
+	switch r.Type {
+	case "subscribe":
+		ids, refused := c.admit(ch, ids)
+		if len(ids) > 0 {
+			c.reply(ackFrame(frameSubscribed, r.Rid, ch, ids))
+		}
+		others()
+		if len(refused) > 0 {
+			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+some(refused))
+			c.reply(finished(frameError, addIDs(b, ch, refused)))
+		}
+		for _, id := range ids {
+			c.subscribe(topicKey{ch, id}, depth)
+		}
+	case "unsubscribe":
+		c.v.mu.Lock()
+		for _, id := range ids {
+			c.v.leave(c, topicKey{ch, id})
+		}
+		c.v.mu.Unlock()
+		if len(ids) > 0 {
+			c.reply(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
+		}
+		others()
+	default:
+		others()
+		for _, id := range ids {
+			s := c.subs[topicKey{ch, id}]
+			if s == nil {
+				c.refuseID(r.Rid, codeNotSubscribed, "there is no such subscription", ch, id)
+				continue
+			}
+			c.v.stream.counts.resyncs[ch].Add(1)
+			c.v.mu.RLock()
+			s.group.snapshot(c)
+			c.v.mu.RUnlock()
+		}
+	}
+}
+
+// admit splits identifiers into those for which there is room and the others.
+func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
+	room := c.v.stream.limits.topics - len(c.subs)
+	for _, id := range ids {
+		if c.subs[topicKey{ch, id}] == nil {
+			if room == 0 {
+				refused = append(refused, id)
+				continue
+			}
+			room--
+		}
+		taken = append(taken, id)
+	}
+	return taken, refused
+}
+
+// subscribe joins one topic.
+func (c *streamConn) subscribe(key topicKey, depth int) {
+	v := c.v
+	var about subject
+	switch key.channel {
+	case channelMarket:
+		about.market = v.listing.marketByID[key.id]
+	case channelUser:
+		about.wallet = v.walletAt(key.id, c.subs[key] == nil)
+	default:
+		about.token = v.listing.tokenByID[key.id]
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.join(c, key, about, depth)
+}

@@ -1,0 +1,556 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// stage is a venue on a port.
+type stage struct {
+	*Venue
+	url    string
+	client *http.Client
+}
+
+// open serves a venue until the test ends. Clients may send as many frames as they like.
+func open(t testing.TB, config Config, change ...func(*streamLimits)) *stage {
+	t.Helper()
+	if config.Markets == 0 {
+		config.Markets = 120
+	}
+	if config.Clock == nil {
+		config.Clock = newClock()
+	}
+	v := New(config)
+	v.stream.limits.framesPerSecond = 100_000
+	for _, f := range change {
+		f(&v.stream.limits)
+	}
+	server := httptest.NewServer(v)
+	t.Cleanup(func() {
+		v.Close()
+		server.Close()
+	})
+	return &stage{v, server.URL, server.Client()}
+}
+
+// listener is a client of the stream.
+type listener struct {
+	t     testing.TB
+	ws    *websocket.Conn
+	rid   int
+	epoch string
+	hello object
+}
+
+// dial opens a stream and takes the hello.
+func (s *stage) dial(t testing.TB) *listener {
+	t.Helper()
+	l := s.connect(t)
+	l.greeted(l.take("hello"))
+	return l
+}
+
+// connect opens a stream.
+func (s *stage) connect(t testing.TB) *listener {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ws, response, err := websocket.Dial(ctx, s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
+	if err != nil {
+		t.Fatalf("%v, %v", err, response)
+	}
+	ws.SetReadLimit(-1)
+	t.Cleanup(func() { _ = ws.CloseNow() })
+	return &listener{t: t, ws: ws}
+}
+
+func (l *listener) greeted(hello object) { l.hello, l.epoch = hello, hello["epoch"].(string) }
+
+// send sends a request of a type with members, and returns its rid.
+func (l *listener) send(kind, members string) string {
+	l.t.Helper()
+	l.rid++
+	rid := strconv.Itoa(l.rid)
+	if members != "" {
+		members = "," + members
+	}
+	l.raw(`{"type":"` + kind + `","rid":"` + rid + `"` + members + `}`)
+	return rid
+}
+
+func (l *listener) raw(text string) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := l.ws.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// bytes reads a frame, or the error that ended the stream.
+func (l *listener) bytes() ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, data, err := l.ws.Read(ctx)
+	return data, err
+}
+
+// next reads a frame.
+func (l *listener) next() object {
+	l.t.Helper()
+	data, err := l.bytes()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var f object
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.UseNumber()
+	if err := d.Decode(&f); err != nil {
+		l.t.Fatalf("%v in %s", err, data)
+	}
+	return f
+}
+
+// take reads a frame, which must be of a type.
+func (l *listener) take(kind string) object {
+	l.t.Helper()
+	f := l.next()
+	if f["type"] != kind {
+		l.t.Fatalf("got %v, want a %s", f, kind)
+	}
+	return f
+}
+
+// until reads frames up to one of a type.
+func (l *listener) until(kind string) object {
+	l.t.Helper()
+	for {
+		if f := l.next(); f["type"] == kind {
+			return f
+		}
+	}
+}
+
+// settle returns the frames that the venue has sent so far.
+func (l *listener) settle() []object {
+	l.t.Helper()
+	rid := l.send("ping", "")
+	var frames []object
+	for {
+		f := l.next()
+		if f["type"] == "pong" && f["rid"] == rid {
+			return frames
+		}
+		if f["type"] != "heartbeat" {
+			frames = append(frames, f)
+		}
+	}
+}
+
+// closed reads up to the end of the stream and returns the code.
+func (l *listener) closed() int {
+	l.t.Helper()
+	for {
+		if _, err := l.bytes(); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				l.t.Fatal("the stream is not closed")
+			}
+			return int(websocket.CloseStatus(err))
+		}
+	}
+}
+
+// subscribe subscribes to tokens, or to markets on that channel, and takes the answer.
+func (l *listener) subscribe(channel string, depth int, ids ...string) {
+	l.t.Helper()
+	list, _ := json.Marshal(ids)
+	name, extra := "tokenIds", ""
+	if channel == "market" {
+		name = "marketIds"
+	}
+	if depth > 0 {
+		extra = `,"depth":` + strconv.Itoa(depth)
+	}
+	rid := l.send("subscribe", `"channel":"`+channel+`","`+name+`":`+string(list)+extra)
+	ack := l.take("subscribed")
+	if ack["rid"] != rid || ack["channel"] != channel || fmt.Sprint(ack[name]) != fmt.Sprint(ids) {
+		l.t.Fatalf("subscribed to %v: %v", ids, ack)
+	}
+}
+
+// authorize opens the user channel for an address.
+func (l *listener) authorize(address, key string) {
+	l.t.Helper()
+	rid := l.send("auth", `"address":"`+address+`","credentials":{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
+	if f := l.take("authenticated"); f["rid"] != rid || f["address"] != strings.ToLower(address) {
+		l.t.Fatalf("authenticated: %v", f)
+	}
+}
+
+// subscribeUser subscribes to a wallet and returns its snapshot.
+func (l *listener) subscribeUser(address, key string) object {
+	l.t.Helper()
+	l.authorize(address, key)
+	rid := l.send("subscribe", `"channel":"user","address":"`+address+`"`)
+	if f := l.take("subscribed"); f["rid"] != rid || f["channel"] != "user" || f["address"] != strings.ToLower(address) {
+		l.t.Fatalf("subscribed: %v", f)
+	}
+	return l.take("user_snapshot")
+}
+
+// number reads a member that is a whole number.
+func number(t testing.TB, f object, name string) uint64 {
+	t.Helper()
+	n, ok := f[name].(json.Number)
+	if !ok {
+		t.Fatalf("%s of %v is no number", name, f)
+	}
+	u, err := strconv.ParseUint(n.String(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// copied is a book as a client holds it, with the numbers as they were sent.
+type copied struct {
+	seq        uint64
+	bids, asks map[string]string
+	at         string
+}
+
+// take applies a snapshot or an update; it reports a gap.
+func (b *copied) take(t testing.TB, f object) (ok bool) {
+	t.Helper()
+	switch f["type"] {
+	case "orderbook_snapshot":
+		b.bids, b.asks = map[string]string{}, map[string]string{}
+		for side, levels := range map[string]map[string]string{"bids": b.bids, "asks": b.asks} {
+			for _, l := range f[side].([]any) {
+				level := l.(object)
+				levels[level["price"].(json.Number).String()] = level["size"].(json.Number).String()
+			}
+		}
+		b.seq = number(t, f, "seq")
+	case "orderbook_update":
+		if number(t, f, "prevSeq") != b.seq || number(t, f, "seq") != b.seq+1 {
+			return false
+		}
+		b.seq++
+		for _, c := range f["changes"].([]any) {
+			change := c.(object)
+			side := b.bids
+			if change["side"] == "SELL" {
+				side = b.asks
+			}
+			price, size := change["price"].(json.Number).String(), change["size"].(json.Number).String()
+			if size != "0" {
+				side[price] = size
+			} else if _, ok := side[price]; ok {
+				delete(side, price)
+			} else {
+				t.Fatalf("%v removes a level that is not there", f)
+			}
+		}
+	default:
+		t.Fatalf("%v is about no book", f)
+	}
+	b.at = f["timestamp"].(string)
+	return true
+}
+
+// check compares the copy with the book over REST.
+func (b *copied) check(t testing.TB, s *stage, tokenID string, depth int, epoch string) {
+	t.Helper()
+	w := send(s, "/api/exchange/orderbook?depth="+strconv.Itoa(depth)+"&tokenId="+tokenID)
+	var rest struct {
+		bookAnswer
+		Timestamp string
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &rest); err != nil {
+		t.Fatal(err)
+	}
+	side := func(levels []levelAnswer) map[string]string {
+		m := map[string]string{}
+		for _, l := range levels {
+			m[l.Price.String()] = l.Size.String()
+		}
+		return m
+	}
+	if rest.Seq != b.seq || rest.Epoch != epoch || rest.Timestamp != b.at {
+		t.Fatalf("token %s: REST has state %d of %s at %s, the stream %d of %s at %s", tokenID, rest.Seq, rest.Epoch, rest.Timestamp, b.seq, epoch, b.at)
+	}
+	if !maps.Equal(side(rest.Bids), b.bids) || !maps.Equal(side(rest.Asks), b.asks) {
+		t.Fatalf("token %s at depth %d, state %d: REST has\n%v\n%v, the stream\n%v\n%v", tokenID, depth, b.seq, side(rest.Bids), side(rest.Asks), b.bids, b.asks)
+	}
+}
+
+// A streamed book is, after every step and at every depth, the book that REST answers with the same number: through moves,
+// prices that are set, and markets that close and open again.
+func TestStreamedBooks(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Clock: c, Seed: 3})
+	var deep, wide *token // the deepest book, and one with few levels
+	for _, tok := range s.listing.tradable {
+		if deep == nil || tok.reach > deep.reach {
+			deep = tok
+		}
+		if tok.market.binary() && tok.reach < 15 && tok != deep {
+			wide = tok
+		}
+	}
+	if deep.reach < 215 {
+		t.Fatalf("no book has more than 200 levels")
+	}
+	named := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && !tok.market.binary() })
+	tokens := []*token{deep, wide, wide.market.tokens[1], named, s.listing.tradable[5], s.listing.tradable[9]}
+	depths := []int{1, 2, 7, 50, 199, 200}
+	if deep.market.binary() {
+		tokens = append(tokens, deep.market.tokens[1])
+	}
+	type copyOf struct {
+		l     *listener
+		books map[string]*copied
+		depth int
+	}
+	var copies []copyOf
+	for _, depth := range depths {
+		l := s.dial(t)
+		if l.epoch != s.Epoch() {
+			t.Fatalf("hello says %s", l.epoch)
+		}
+		var ids []string
+		for _, tok := range tokens {
+			ids = append(ids, tok.id)
+		}
+		l.subscribe("orderbook", depth, ids...)
+		cp := copyOf{l, map[string]*copied{}, depth}
+		for _, id := range ids {
+			cp.books[id] = &copied{}
+		}
+		copies = append(copies, cp)
+	}
+	updates := 0
+	take := func() {
+		t.Helper()
+		for _, cp := range copies {
+			for _, f := range cp.l.settle() {
+				b := cp.books[f["tokenId"].(string)]
+				if !b.take(t, f) {
+					t.Fatalf("a gap after %d: %v", b.seq, f)
+				}
+				updates++
+			}
+			for id, b := range cp.books {
+				b.check(t, s, id, cp.depth, cp.l.epoch)
+			}
+		}
+	}
+	take()
+	r := rng(1)
+	for step := range 1100 {
+		c.advance(150 * time.Millisecond)
+		s.Step()
+		for _, tok := range tokens {
+			switch {
+			case tok.market.status == statusOpen && r.oneIn(3):
+				price := Price(r.between(1, tok.ticks-1)) * tok.tick
+				if r.oneIn(2) {
+					price = min(max(tok.stated()+Price(r.between(-3, 3))*tok.tick, tok.tick), payout-tok.tick)
+				}
+				if err := s.SetPrice(tok.id, price); err != nil {
+					t.Fatal(err)
+				}
+			case r.oneIn(200):
+				status := statusOpen
+				if tok.market.status == statusOpen {
+					status = statusClosed
+				}
+				if err := s.SetStatus(tok.market.id, status); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if step < 100 || step%20 == 0 {
+			take()
+		}
+	}
+	take()
+	if updates < 10_000 {
+		t.Errorf("only %d updates", updates)
+	}
+	// A subscriber who comes late holds the same.
+	l := s.dial(t)
+	l.subscribe("orderbook", 0, deep.id)
+	b := &copied{}
+	b.take(t, l.take("orderbook_snapshot"))
+	b.check(t, s, deep.id, 200, l.epoch)
+}
+
+// account is a wallet as a client holds it: objects by identifier, as they were sent.
+type streamedAccount struct {
+	seq               uint64
+	orders, positions map[string]object
+	balance           object
+	fills             []object
+	ended             []object
+}
+
+func newStreamedAccount(t testing.TB, snapshot object) *streamedAccount {
+	a := &streamedAccount{seq: number(t, snapshot, "seq"), orders: map[string]object{}, positions: map[string]object{}, balance: snapshot["balance"].(object)}
+	for _, o := range snapshot["orders"].([]any) {
+		a.orders[o.(object)["orderId"].(string)] = o.(object)
+	}
+	for _, p := range snapshot["positions"].([]any) {
+		a.positions[p.(object)["tokenId"].(string)] = p.(object)
+	}
+	return a
+}
+
+func (a *streamedAccount) take(t testing.TB, f object) {
+	t.Helper()
+	if number(t, f, "prevSeq") != a.seq || number(t, f, "seq") != a.seq+1 {
+		t.Fatalf("a gap after %d: %v", a.seq, f)
+	}
+	a.seq++
+	switch f["type"] {
+	case "order_update":
+		o := f["order"].(object)
+		id := o["orderId"].(string)
+		switch o["status"] {
+		case "OPEN", "PARTIALLY_FILLED":
+			a.orders[id] = o
+		case "FILLED", "CANCELLED":
+			delete(a.orders, id)
+			a.ended = append(a.ended, o)
+		default:
+			t.Fatalf("%v", f)
+		}
+	case "fill":
+		a.fills = append(a.fills, f["trade"].(object))
+	case "position_update":
+		p := f["position"].(object)
+		if p["size"] == json.Number("0") {
+			delete(a.positions, p["tokenId"].(string))
+		} else {
+			a.positions[p["tokenId"].(string)] = p
+		}
+	case "balance_update":
+		a.balance = f["balance"].(object)
+	default:
+		t.Fatalf("%v is about no account", f)
+	}
+}
+
+// check compares the copy with what REST says, to the digit.
+func (a *streamedAccount) check(t testing.TB, s *stage, address string) {
+	t.Helper()
+	user := "?address=" + address + credentials("demo")
+	if rest := get[object](t, s, "/api/user/balance"+user); fmt.Sprint(rest) != fmt.Sprint(a.balance) {
+		t.Fatalf("balance over REST %v, streamed %v", rest, a.balance)
+	}
+	positions := get[struct{ Positions []object }](t, s, "/api/user/positions"+user).Positions
+	if len(positions) != len(a.positions) {
+		t.Fatalf("%d positions over REST, %d streamed", len(positions), len(a.positions))
+	}
+	for _, p := range positions {
+		if streamed := a.positions[p["tokenId"].(string)]; fmt.Sprint(p) != fmt.Sprint(streamed) {
+			t.Fatalf("position over REST %v, streamed %v", p, streamed)
+		}
+	}
+	orders := get[struct{ Orders []object }](t, s, "/api/user/orders"+user).Orders
+	if len(orders) != len(a.orders) {
+		t.Fatalf("%d orders over REST, %d streamed", len(orders), len(a.orders))
+	}
+	for _, o := range orders {
+		streamed := maps.Clone(a.orders[o["orderId"].(string)])
+		delete(streamed, "tokenId")
+		if fmt.Sprint(o) != fmt.Sprint(streamed) {
+			t.Fatalf("order over REST %v, streamed %v", o, streamed)
+		}
+	}
+	if len(a.fills) > 0 {
+		trades := get[struct{ Trades []object }](t, s, "/api/user/trades"+user+"&limit="+strconv.Itoa(min(len(a.fills), maxTrades))).Trades
+		for i, trade := range trades {
+			if streamed := a.fills[len(a.fills)-1-i]; fmt.Sprint(trade) != fmt.Sprint(streamed) {
+				t.Fatalf("trade over REST %v, streamed %v", trade, streamed)
+			}
+		}
+	}
+}
+
+// What an account's stream says adds up to what REST says after every step, with one count.
+func TestStreamedAccounts(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})
+	type copyOf struct {
+		l       *listener
+		address string
+		account *streamedAccount
+	}
+	var copies []copyOf
+	for _, address := range []string{small, medium, large, strings.ToLower(other)} {
+		l := s.dial(t)
+		copies = append(copies, copyOf{l, address, newStreamedAccount(t, l.subscribeUser(address, "demo"))})
+	}
+	take := func() {
+		t.Helper()
+		for _, cp := range copies {
+			for _, f := range cp.l.settle() {
+				cp.account.take(t, f)
+			}
+			cp.account.check(t, s, cp.address)
+		}
+	}
+	take()
+	for range 300 {
+		c.advance(150 * time.Millisecond)
+		s.Step()
+		take()
+	}
+	for _, cp := range copies {
+		a := cp.account
+		ended := map[any]int{}
+		for _, o := range a.ended {
+			ended[o["status"]]++
+		}
+		if derived := cp.address == strings.ToLower(other); len(a.fills) < 15 && !derived || len(a.fills) == 0 || ended["CANCELLED"] < 3 && !derived {
+			t.Errorf("%s: %d fills, %v ended", cp.address, len(a.fills), ended)
+		}
+	}
+	// A position that is closed goes, and one that is opened comes.
+	for _, cp := range copies[1:2] {
+		p := slices.DeleteFunc(s.Positions(cp.address), func(p Position) bool { return !isOpen(s.listing.tokenByID[p.TokenID]) })[0]
+		if err := s.Trade(cp.address, p.TokenID, Sell, p.Size); err != nil {
+			t.Fatal(err)
+		}
+		take()
+		if err := s.Trade(cp.address, p.TokenID, Buy, 5*share); err != nil {
+			t.Fatal(err)
+		}
+		take()
+	}
+	for _, cp := range copies {
+		w := s.walletOf(cp.address)
+		if want := map[string]int{small: 3, medium: 50, large: 2000, strings.ToLower(other): 50}[cp.address]; len(w.positions) != want {
+			t.Errorf("%s holds %d positions", cp.address, len(w.positions))
+		}
+		checkWallet(t, s.Venue, cp.address)
+	}
+}

@@ -1,0 +1,270 @@
+package demo
+
+import "slices"
+
+// channel is what a topic is about.
+type channel uint8
+
+// Those of tokens come first.
+const (
+	channelPrices channel = iota
+	channelOrderbook
+	channelTrades
+	tokenChannels
+	channelMarket = tokenChannels
+	channelUser   = channelMarket + 1
+	channels      = channelUser + 1
+)
+
+var channelNames = [channels]string{"prices", "orderbook", "trades", "market", "user"}
+
+// topicKey names a topic.
+type topicKey struct {
+	channel channel
+	id      string
+}
+
+// topic is something that somebody listens to: a token, a market or a wallet on a channel. The venue's lock guards it.
+type topic struct {
+	topicKey
+	token  *token
+	market *market
+	wallet *wallet
+	// groups are the subscribers by the depth of the book that they asked for; elsewhere there is one group.
+	groups []*group
+}
+
+// group is the subscribers to a topic who get the same frames.
+type group struct {
+	topic *topic
+	depth int
+	subs  []*subscription
+	// bids and asks are the book as the subscribers hold it; oldBids and oldAsks only save memory.
+	bids, asks, oldBids, oldAsks []Level
+}
+
+// subscription is a client's to a topic.
+type subscription struct {
+	conn  *streamConn
+	group *group
+	at    int // index in group.subs
+	turn  int // index in conn.turns of the channel
+}
+
+// seq returns the number of the topic's present state.
+func (t *topic) seq() uint64 {
+	switch t.channel {
+	case channelPrices:
+		return t.token.priceSeq
+	case channelOrderbook:
+		return t.token.bookSeq
+	case channelTrades:
+		return t.token.tape.seq
+	case channelMarket:
+		return t.market.seq
+	default:
+		return t.wallet.seq
+	}
+}
+
+// slot returns where the topic of a key is kept while there is one.
+func (k topicKey) slot(t *token, m *market, w *wallet) **topic {
+	switch k.channel {
+	case channelMarket:
+		return &m.topic
+	case channelUser:
+		return &w.topic
+	default:
+		return &t.topics[k.channel]
+	}
+}
+
+// subject is what a topic is about: one of the three.
+type subject struct {
+	token  *token
+	market *market
+	wallet *wallet
+}
+
+// join subscribes a client and sends it the present state, where the channel has one. A client that is subscribed already
+// stays so; when it asks for another depth it gets another book.
+func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
+	v.stream.counts.subscribes[key.channel].Add(1)
+	if s := c.subs[key]; s != nil {
+		if s.group.depth != depth {
+			t := s.group.topic
+			s.leaveGroup()
+			s.joinGroup(t, depth)
+			s.group.snapshot(c)
+		}
+		return
+	}
+	slot := key.slot(about.token, about.market, about.wallet)
+	if *slot == nil {
+		t := &topic{topicKey: key, token: about.token, market: about.market, wallet: about.wallet}
+		*slot = t
+		v.stream.open[key.channel]++
+		if key.channel == channelUser {
+			v.stream.users = append(v.stream.users, t)
+			t.wallet.watch()
+		}
+	}
+	s := &subscription{conn: c, turn: len(c.turns[key.channel])}
+	c.subs[key] = s
+	c.turns[key.channel] = append(c.turns[key.channel], s)
+	v.stream.subs[key.channel]++
+	s.joinGroup(*slot, depth)
+	if key.channel != channelMarket { // its state is read over REST
+		s.group.snapshot(c)
+	}
+}
+
+// joinGroup adds the subscription to the group of a depth.
+func (s *subscription) joinGroup(t *topic, depth int) {
+	var g *group
+	if i := slices.IndexFunc(t.groups, func(g *group) bool { return g.depth == depth }); i >= 0 {
+		g = t.groups[i]
+	} else {
+		g = &group{topic: t, depth: depth}
+		if t.channel == channelOrderbook {
+			g.bids, g.asks = t.token.cut(depth, nil, nil)
+		}
+		t.groups = append(t.groups, g)
+	}
+	s.group, s.at = g, len(g.subs)
+	g.subs = append(g.subs, s)
+}
+
+// leaveGroup takes the subscription out of its group, and the group away when it was the last.
+func (s *subscription) leaveGroup() {
+	g := s.group
+	last := len(g.subs) - 1
+	g.subs[s.at] = g.subs[last]
+	g.subs[s.at].at = s.at
+	g.subs[last] = nil
+	g.subs = g.subs[:last]
+	if last == 0 {
+		t := g.topic
+		t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
+	}
+}
+
+// leave ends a subscription, and the topic with the last one.
+func (v *Venue) leave(c *streamConn, key topicKey) {
+	s := c.subs[key]
+	if s == nil {
+		return
+	}
+	delete(c.subs, key)
+	turns := c.turns[key.channel]
+	last := len(turns) - 1
+	turns[s.turn] = turns[last]
+	turns[s.turn].turn = s.turn
+	turns[last] = nil
+	c.turns[key.channel] = turns[:last]
+	v.stream.subs[key.channel]--
+
+	t := s.group.topic
+	c.forget(t)
+	s.leaveGroup()
+	if w := t.wallet; w != nil && v.accounts[w.address] != w {
+		v.derived.unpin(w)
+	}
+	if len(t.groups) > 0 {
+		return
+	}
+	*key.slot(t.token, t.market, t.wallet) = nil
+	v.stream.open[key.channel]--
+	if key.channel == channelUser {
+		v.stream.users = slices.DeleteFunc(v.stream.users, func(o *topic) bool { return o == t })
+		t.wallet.stream = walletStream{}
+	}
+}
+
+// leaveAll ends all subscriptions of a client that has gone.
+func (v *Venue) leaveAll(c *streamConn) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for key := range c.subs {
+		v.leave(c, key)
+	}
+}
+
+// publish hands a frame to all subscribers of the group.
+func (g *group) publish(v *Venue, f frame) {
+	if v.faults.streaming.Load() || v.stream.held.Load() > 0 {
+		for _, s := range g.subs {
+			v.deliver(s.conn, g.topic, f)
+		}
+		return
+	}
+	for _, s := range g.subs {
+		s.conn.push(f)
+	}
+}
+
+// snapshot sends a subscriber the present state.
+func (g *group) snapshot(c *streamConn) {
+	t := g.topic
+	var f frame
+	switch t.channel {
+	case channelPrices:
+		f = priceFrame(t.token)
+	case channelOrderbook:
+		f = bookFrame(t.token, g)
+	case channelTrades:
+		f = tapeFrame(t.token, c.v.opened)
+	case channelMarket:
+		f = marketFrame(t.market, changeStatus)
+		if t.market.status == statusResolved {
+			f = marketFrame(t.market, changeResolved)
+		}
+	case channelUser:
+		f = userFrame(t.wallet)
+	}
+	f.whole = true
+	c.v.deliver(c, t, f)
+}
+
+// publishPrice streams the price of a token.
+func (v *Venue) publishPrice(t *token) {
+	if topic := t.topics[channelPrices]; topic != nil {
+		topic.groups[0].publish(v, priceFrame(t))
+	}
+}
+
+// publishBook streams what changed in the book of a token. Each group gets the difference between two books cut at its
+// depth, so that its copy is the venue's book at that depth; the difference may be empty, the number goes on.
+func (v *Venue) publishBook(t *token) {
+	topic := t.topics[channelOrderbook]
+	if topic == nil {
+		return
+	}
+	for _, g := range topic.groups {
+		g.oldBids, g.oldAsks, g.bids, g.asks = g.bids, g.asks, g.oldBids[:0], g.oldAsks[:0]
+		g.bids, g.asks = t.cut(g.depth, g.bids, g.asks)
+		g.publish(v, bookUpdateFrame(t, g))
+	}
+}
+
+// cut appends the best levels of the token's book.
+func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
+	bids, asks = slices.Grow(bids, 1), slices.Grow(asks, 1)
+	t.eachBid(func(l Level) bool { bids = append(bids, l); return len(bids) < depth })
+	t.eachAsk(func(l Level) bool { asks = append(asks, l); return len(asks) < depth })
+	return bids, asks
+}
+
+// publishTrade streams the last trade of a token.
+func (v *Venue) publishTrade(t *token, trade tapeTrade) {
+	if topic := t.topics[channelTrades]; topic != nil {
+		topic.groups[0].publish(v, tradeFrame(t, trade))
+	}
+}
+
+// publishMarket streams a change of a market.
+func (v *Venue) publishMarket(m *market, change string) {
+	if m.topic != nil {
+		m.topic.groups[0].publish(v, marketFrame(m, change))
+	}
+}

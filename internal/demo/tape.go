@@ -1,0 +1,89 @@
+package demo
+
+import "slices"
+
+// tapeLength is how many trades a snapshot of a tape holds.
+const tapeLength = 50
+
+// tapeTrade is one public trade. side is that of whoever took liquidity.
+type tapeTrade struct {
+	id    string
+	price Price
+	size  Size
+	side  Side
+	at    millis
+}
+
+// tape is what was traded of a token since the venue opened.
+type tape struct {
+	seq    uint64 // states, counted from 1
+	count  uint64 // trades ever; names them
+	trades []tapeTrade
+}
+
+// printTrade adds a trade to a token's tape and streams it.
+func (v *Venue) printTrade(t *token, trade tapeTrade) {
+	tp := &t.tape
+	tp.count++
+	tp.seq += 1 + v.skipped(t, channelTrades)
+	if len(tp.trades) == 2*tapeLength {
+		tp.trades = append(tp.trades[:0], tp.trades[tapeLength:]...)
+	}
+	tp.trades = append(tp.trades, trade)
+	v.publishTrade(t, trade)
+}
+
+// printMoves lets about a third of the instruments that moved trade, at the best price of one side.
+func (v *Venue) printMoves(now millis) {
+	r := &v.dice.tape
+	for i := range v.moves {
+		if !r.oneIn(3) {
+			continue
+		}
+		t := v.moves[i].token
+		if t.market.binary() {
+			t = t.market.tokens[r.intn(2)]
+		}
+		trade := tapeTrade{side: Buy, size: Size(r.between(1, 60)*5) * share, at: now}
+		if r.oneIn(2) {
+			trade.side = Sell
+		}
+		if r.oneIn(4) {
+			trade.size += Size(r.intn(int(share)))
+		}
+		trade.price = t.taker(trade.side)
+		trade.id = t.tradeID(0, t.tape.count)
+		v.printTrade(t, trade)
+	}
+}
+
+// tradeID names a public trade that belongs to no wallet. The past has names of its own.
+func (t *token) tradeID(past, number uint64) string {
+	return string(appendHex([]byte("tr-"), hash(t.market.seed, 6, past, uint64(t.outcome), number)))
+}
+
+// recent returns the last trades of the token, oldest first. What happened before the venue opened is, like all of the past,
+// a function of the seed.
+func (t *token) recent(opened millis) []tapeTrade {
+	trades := t.tape.trades[max(len(t.tape.trades)-tapeLength, 0):]
+	m := t.market
+	last := opened
+	if m.born.closedAt > 0 {
+		last = min(last, m.born.closedAt)
+	}
+	var past []tapeTrade
+	for k := range uint64(tapeLength - len(trades)) {
+		r := rng(hash(m.seed, 7, uint64(t.outcome), k))
+		at := last - millis(k)*90*second - millis(r.intn(80_000))
+		if at < m.startAt || m.born.status == statusUpcoming {
+			break
+		}
+		trade := tapeTrade{id: t.tradeID(1, k), price: m.priceAt(t.outcome, at), size: Size(r.between(1, 60)*5) * share, side: Buy, at: at}
+		if r.oneIn(2) {
+			trade.side = Sell
+		}
+		past = append(past, trade)
+	}
+	slices.Reverse(past)
+	return append(past, trades...)
+}
