@@ -2,6 +2,9 @@ package loaders
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -69,7 +72,8 @@ func (l *Loader[K, T]) Prefetch(keys []K) {
 	}
 }
 
-// enter finds the slots of keys: those that this response knows, then the cache's, then new ones in the batch.
+// enter finds the slots of keys: those that this response knows, then the cache's, then new ones in the batch, which
+// leaves at once where that is wanted.
 func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,31 +86,35 @@ func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
 		s, known := l.slots[key]
 		if !known {
 			s = &slots[len(fresh)]
+			s.result.Err = errNoAnswer
 			fresh = append(fresh, key)
 			l.slots[key] = s
 		}
 		found[i] = s
 	}
-	if len(fresh) == 0 {
-		return
+	if len(fresh) > 0 {
+		l.lookUp(fresh, slots)
 	}
-	out := make([]market.Result[market.Read[*T]], len(fresh))
-	missing := l.source.Lookup(l.ctx, fresh, out, nil)
-	for i := range fresh {
+	if leave && l.batch != nil {
+		l.batch.Flush()
+	}
+}
+
+// lookUp fills the slots of keys that are new to this response.
+func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) {
+	out := make([]market.Result[market.Read[*T]], len(keys))
+	missing := l.source.Lookup(l.ctx, keys, out, nil)
+	for i := range keys {
 		slots[i].result = out[i]
 	}
-	if len(missing) == 0 {
-		return
-	}
-	if l.batch == nil {
+	if len(missing) > 0 && l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithWait[K, market.Read[*T]](stragglers), dataloader.WithInputCapacity[K, market.Read[*T]](64))
+			dataloader.WithWait[K, market.Read[*T]](stragglers),
+			dataloader.WithInputCapacity[K, market.Read[*T]](64),
+			dataloader.WithCache(&dataloader.NoCache[K, market.Read[*T]]{})) // the slots remember
 	}
 	for _, i := range missing {
-		slots[i].thunk = l.batch.Load(l.ctx, fresh[i])
-	}
-	if leave {
-		l.batch.Flush()
+		slots[i].thunk = l.batch.Load(l.ctx, keys[i])
 	}
 }
 
@@ -120,12 +128,32 @@ func (l *Loader[K, T]) await(s *slot[T]) (market.Read[*T], error) {
 	return read, err
 }
 
-// fetch is the dataloader's batch function. It ends with the response, since sources wait under its context.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[market.Read[*T]] {
+// errNoAnswer is what a key has whose source did not return.
+var errNoAnswer = errors.New("the source gave no answer")
+
+// fetch is the dataloader's batch function. It ends with the response, since sources wait under its context. It recovers
+// panics itself, because the dataloader prints them past our log.
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) (out []*dataloader.Result[market.Read[*T]]) {
+	values := make([]dataloader.Result[market.Read[*T]], len(keys))
+	out = make([]*dataloader.Result[market.Read[*T]], len(keys))
+	for i := range values {
+		values[i].Error = errNoAnswer
+		out[i] = &values[i]
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := fmt.Errorf("reading %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
+			for i := range values {
+				values[i].Error = err
+			}
+		}
+	}()
 	results := l.source.Fetch(ctx, keys)
-	out := make([]*dataloader.Result[market.Read[*T]], len(keys))
-	for i := range results {
-		out[i] = &dataloader.Result[market.Read[*T]]{Data: results[i].Value, Error: results[i].Err}
+	if len(results) != len(keys) {
+		return out // nobody knows whose is which
+	}
+	for i, r := range results {
+		values[i].Data, values[i].Error = r.Value, r.Err
 	}
 	return out
 }

@@ -2,6 +2,9 @@ package loaders
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"oddsgraph/internal/market"
@@ -44,9 +47,14 @@ type Set struct {
 	ctx   context.Context
 	ahead sync.WaitGroup
 
-	// mu protects depths, the greatest depth asked for of each token's book.
-	mu     sync.Mutex
+	// mu protects all below.
+	mu sync.Mutex
+	// depths are the greatest depths asked for of each token's book.
 	depths map[string]int
+	// turned are the pages that were read, by kind and query, each a function that returns it.
+	turned map[string]any
+	// failed are the panics of what Ahead started.
+	failed error
 }
 
 // New returns the set of a response. Reads wait under ctx, are made with its credentials and recorded by its recorder.
@@ -66,12 +74,28 @@ func New(ctx context.Context, s Sources) *Set {
 	}
 }
 
-// Close waits for what Ahead started.
-func (s *Set) Close() { s.ahead.Wait() }
+// Close waits for what Ahead started. Its error tells of panics there, which have cost the response nothing but time.
+func (s *Set) Close() error {
+	s.ahead.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
 
 // Ahead runs f beside the response, to send for what becomes known only when something else has arrived. It must be
 // called before the response is complete.
-func (s *Set) Ahead(f func()) { s.ahead.Go(f) }
+func (s *Set) Ahead(f func()) {
+	s.ahead.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.failed = errors.Join(s.failed, fmt.Errorf("reading ahead: panic: %v\n%s", p, debug.Stack()))
+			}
+		}()
+		f()
+	})
+}
 
 // Book reads a token's book, which has depth levels a side or more, where it holds so many.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
@@ -102,23 +126,35 @@ func (s *Set) deepest(tokenID string, depth int) market.BookQuery {
 
 // Search reads one page of a market search.
 func (s *Set) Search(q market.Search) (market.Read[*market.SearchPage], error) {
-	read, err := s.pages.Search(s.ctx, q)
-	market.RecorderFrom(s.ctx).Record(read.Handle)
-	return read, err
+	return page(s, func() (market.Read[*market.SearchPage], error) { return s.pages.Search(s.ctx, q) }, q)
 }
 
 // Trades reads one page of an account's trades.
 func (s *Set) Trades(a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error) {
-	read, err := s.pages.Trades(s.ctx, a, q)
-	market.RecorderFrom(s.ctx).Record(read.Handle)
-	return read, err
+	return page(s, func() (market.Read[*market.TradePage], error) { return s.pages.Trades(s.ctx, a, q) }, a, q)
 }
 
 // History reads one page of an account's history.
 func (s *Set) History(a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error) {
-	read, err := s.pages.History(s.ctx, a, q)
-	market.RecorderFrom(s.ctx).Record(read.Handle)
-	return read, err
+	return page(s, func() (market.Read[*market.HistoryPage], error) { return s.pages.History(s.ctx, a, q) }, a, q)
+}
+
+// page reads a page once for the response, whoever asks for it and however often.
+func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (market.Read[*T], error) {
+	key := fmt.Sprintf("%T%+q", (*T)(nil), query)
+	s.mu.Lock()
+	if s.turned == nil {
+		s.turned = make(map[string]any)
+	}
+	once, known := s.turned[key].(func() (market.Read[*T], error))
+	if !known {
+		once = sync.OnceValues(read)
+		s.turned[key] = once
+	}
+	s.mu.Unlock()
+	r, err := once()
+	market.RecorderFrom(s.ctx).Record(r.Handle)
+	return r, err
 }
 
 type setKey struct{}
