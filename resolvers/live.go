@@ -179,7 +179,35 @@ func addProblem(ctx context.Context, err error) {
 	}
 }
 
-// unknownID is what is reported, once, of an id that the venue does not know.
-func unknownID(kind, id string) error {
-	return badInput("the venue does not know the %s %s", kind, id)
+// unknowns keeps count of the ids of a subscription that the venue does not know: each is reported once, and when there is
+// none left that it knows, the subscription ends.
+type unknowns struct {
+	ctx  context.Context
+	kind string
+	left int
+	gone map[string]bool
+}
+
+func newUnknowns(ctx context.Context, kind string, ids []string) *unknowns {
+	return &unknowns{ctx: ctx, kind: kind, left: len(ids), gone: make(map[string]bool)}
+}
+
+// add reports an id. The error ends the subscription.
+func (u *unknowns) add(id string) error {
+	if u.gone[id] {
+		return nil
+	}
+	u.gone[id] = true
+	err := badInput("the venue does not know the %s %s", u.kind, id)
+	if u.left--; u.left == 0 {
+		return err
+	}
+	addProblem(u.ctx, err)
+	return nil
+}
+
+// unknownTo reports whether an error says that the venue does not know what was asked for.
+func unknownTo(err error) bool {
+	code := market.CodeOf(err)
+	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }

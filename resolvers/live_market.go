@@ -75,14 +75,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			tokens[w] = all[i]
 			reader.Accompany(market.Topic{Channel: market.ChannelOrderbook, ID: id})
 		}
-		good := len(ids)
-		lost := func(id string) error {
-			if good--; good == 0 {
-				return unknownID("token", id)
-			}
-			addProblem(ctx, unknownID("token", id))
-			return nil
-		}
+		unknown := newUnknowns(ctx, "token", ids)
 		send := func(t *livePrice, reason model.UpdateReason, p *market.Price, s *market.Spread, meta market.Meta) bool {
 			update := model.PriceUpdate{Reason: reason, Price: model.TokenPrice{Quote: p, Meta: meta}}
 			if s != nil {
@@ -106,8 +99,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 				switch {
 				case results[i].Err != nil: // the next poll tries again
 				case p == nil && !t.sent:
-					t.sent = true
-					if err := lost(t.token); err != nil {
+					if err := unknown.add(t.token); err != nil {
 						return false, err
 					}
 				case p == nil, t.price != nil && t.price.Price.Cmp(p.Price) == 0:
@@ -132,9 +124,9 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			}
 			s, err := w.State()
 			if err != nil {
-				if market.CodeOf(err) == market.CodeNotFound || market.CodeOf(err) == market.CodeBadUserInput {
+				if unknownTo(err) {
 					delete(tokens, w)
-					return true, lost(t.token)
+					return true, unknown.add(t.token)
 				}
 				return false, err
 			}
@@ -151,7 +143,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 		f.settle = func() (bool, error) {
 			var missing []*livePrice
 			for _, t := range all {
-				if !t.sent {
+				if !t.sent && !unknown.gone[t.token] {
 					missing = append(missing, t)
 				}
 			}
@@ -160,7 +152,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 		f.poll = func() (bool, error) {
 			wanted := slices.Clone(polled)
 			for w, t := range tokens {
-				if s, err := w.State(); err == nil && !s.Live && !t.streamed {
+				if s, err := w.State(); err == nil && !s.Live && !t.streamed && !unknown.gone[t.token] {
 					wanted = append(wanted, t)
 				}
 			}
@@ -212,8 +204,8 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 				return true, nil
 			}
 			s, err := w.State()
-			if market.CodeOf(err) == market.CodeNotFound {
-				return false, unknownID("token", tokenID)
+			if unknownTo(err) {
+				return false, newUnknowns(ctx, "token", []string{tokenID}).add(tokenID)
 			}
 			if err != nil || !s.Known {
 				return true, err
@@ -235,7 +227,7 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 				return true, nil // the stream, or the next poll
 			}
 			if read.Value == nil {
-				return false, unknownID("token", tokenID)
+				return false, newUnknowns(ctx, "token", []string{tokenID}).add(tokenID)
 			}
 			cut, reason := read.Value.Cut(d), model.UpdateReasonChange
 			if !last.sent {
@@ -290,14 +282,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 				watched[w] = all[i]
 			}
 		}
-		good := len(ids)
-		lost := func(id string) error {
-			if good--; good == 0 {
-				return unknownID("market", id)
-			}
-			addProblem(ctx, unknownID("market", id))
-			return nil
-		}
+		unknown := newUnknowns(ctx, "market", ids)
 		// read sends what has changed of markets that are read over REST.
 		read := func(wanted []*liveMarket, reason model.UpdateReason) (bool, error) {
 			refs := make([]market.MarketRef, len(wanted))
@@ -311,8 +296,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 				switch {
 				case results[i].Err != nil: // the next poll tries again
 				case now == nil && !m.sent:
-					m.sent = true
-					if err := lost(m.id); err != nil {
+					if err := unknown.add(m.id); err != nil {
 						return false, err
 					}
 				case now == nil, reason == model.UpdateReasonChange && reflect.DeepEqual(now, m.market):
@@ -335,10 +319,12 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 		f.changed = func(w *feed.Watch) (bool, error) {
 			m := watched[w]
 			s, items, err := w.Take()
-			switch code := market.CodeOf(err); {
-			case code == market.CodeNotFound, code == market.CodeBadUserInput:
+			switch {
+			case m == nil:
+				return true, nil
+			case unknownTo(err):
 				delete(watched, w)
-				return true, lost(m.id)
+				return true, unknown.add(m.id)
 			case err != nil:
 				return false, err
 			}
@@ -375,7 +361,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 		f.settle = func() (bool, error) {
 			var missing []*liveMarket
 			for _, m := range all {
-				if !m.sent {
+				if !m.sent && !unknown.gone[m.id] {
 					missing = append(missing, m)
 				}
 			}
@@ -389,7 +375,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 			}
 			var wanted []*liveMarket
 			for _, m := range all {
-				if !live[m] && (m.market != nil || !m.sent) {
+				if !live[m] && !unknown.gone[m.id] {
 					wanted = append(wanted, m)
 				}
 			}
@@ -435,6 +421,7 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 	return subscribe(ctx, func(emit func(model.TradesUpdate) bool) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
+		unknown := newUnknowns(ctx, "token", ids)
 		watches := make(map[*feed.Watch]*shown, len(ids))
 		for _, id := range ids {
 			w, err := reader.Watch(market.Topic{Channel: market.ChannelTrades, ID: id}, nil)
@@ -469,20 +456,22 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 			}
 			if !sent {
 				for w := range watches {
-					if s, err := w.State(); err == nil && !s.Known {
-						return true, nil // the others are on their way
+					switch s, err := w.State(); {
+					case unknownTo(err):
+						delete(watches, w)
+						if err := unknown.add(w.Topic().ID); err != nil {
+							return false, err
+						}
+					case err == nil && !s.Known:
+						return true, nil // it is on its way
 					}
 				}
 				return initial()
 			}
 			s, items, err := w.Take()
-			if code := market.CodeOf(err); code == market.CodeNotFound || code == market.CodeBadUserInput {
+			if unknownTo(err) {
 				delete(watches, w)
-				if len(watches) == 0 {
-					return false, unknownID("token", w.Topic().ID)
-				}
-				addProblem(ctx, unknownID("token", w.Topic().ID))
-				return true, nil
+				return true, unknown.add(w.Topic().ID)
 			}
 			if err != nil || !s.Known {
 				return err == nil, err
