@@ -33,8 +33,7 @@ type Conn interface {
 const (
 	// maxHeaderBytes bounds the header of the answer to a handshake.
 	maxHeaderBytes = 64 << 10
-	// farewell is how long the venue may take to answer that we close.
-	farewell = time.Second
+	farewell       = time.Second
 	// closeNormal is the code of a close that is nobody's fault.
 	closeNormal = 1000
 )
@@ -67,7 +66,7 @@ func (d *dialer) Dial(ctx context.Context, address string) (Conn, error) {
 		return nil, dialError(response, err)
 	}
 	ws.SetReadLimit(d.frameBytes)
-	return &conn{ws: ws, raw: *raw.Load()}, nil
+	return &conn{ws: ws, raw: *raw.Load(), farewell: farewell}, nil
 }
 
 // dialError keeps the URL, which *url.Error quotes, out of the error.
@@ -94,6 +93,8 @@ func dialError(response *http.Response, err error) error {
 type conn struct {
 	ws  *websocket.Conn
 	raw net.Conn
+	// farewell is how long the venue may take to answer that we close.
+	farewell time.Duration
 }
 
 func (c *conn) Read(context.Context) ([]byte, error) {
@@ -114,7 +115,7 @@ func (c *conn) Close(code int, reason string) error {
 		return c.ws.CloseNow()
 	}
 	// The library waits for the peer's farewell for up to ten seconds, whatever is called meanwhile.
-	stop := time.AfterFunc(farewell, func() { _ = c.raw.Close() })
+	stop := time.AfterFunc(c.farewell, func() { _ = c.raw.Close() })
 	defer stop.Stop()
 	return c.ws.Close(websocket.StatusCode(code), reason)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -184,51 +185,56 @@ func TestFrameLimit(t *testing.T) {
 	}
 }
 
-// TestDeadPeer: a peer that neither reads nor answers holds up neither a write for ever nor the end.
+// TestCloseCode: the venue's code is handed on, its text is not.
+func TestCloseCode(t *testing.T) {
+	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
+		_ = ws.Close(closeRestart, "canary")
+	})
+	c, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(0, "") }()
+	if _, err := c.Read(t.Context()); codeOf(err) != closeRestart || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDeadPeer: a peer that neither reads nor answers holds up no Read, Write or Close of a connection that is closed.
 func TestDeadPeer(t *testing.T) {
-	for name, code := range map[string]int{"lost": 0, "retired": closeNormal} {
-		t.Run(name, func(t *testing.T) {
-			release := make(chan struct{})
-			address := serve(t, func(context.Context, *websocket.Conn) { <-release })
-			defer close(release)
-			c, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			read, written := make(chan error, 1), make(chan error, 1)
-			go func() {
-				_, err := c.Read(t.Context())
-				read <- err
-			}()
-			if code == 0 {
-				go func() {
-					var err error
-					for err == nil {
-						err = c.Write(t.Context(), make([]byte, 1<<20))
-					}
-					written <- err
-				}()
-			} else {
-				written <- nil
-			}
-			closed := make(chan struct{})
-			go func() {
-				_ = c.Close(code, "")
-				close(closed)
-			}()
-			for range 3 {
-				select {
-				case <-closed:
-					closed = nil
-				case err := <-read:
-					if err == nil {
-						t.Error("Read returned a frame")
-					}
-				case <-written:
-				case <-time.After(patience):
-					t.Fatal("the connection is not closed")
-				}
+	for _, code := range []int{0, closeNormal} {
+		release := make(chan struct{})
+		address := serve(t, func(context.Context, *websocket.Conn) { <-release })
+		opened, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := opened.(*conn)
+		c.farewell = time.Millisecond
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			if _, err := c.Read(t.Context()); err == nil {
+				t.Error("Read returned a frame")
 			}
 		})
+		if code == 0 { // the protocol's farewell would wait for a write under way
+			started := make(chan struct{})
+			ended.Go(func() {
+				var err error
+				for first := true; err == nil; first = false {
+					if err = c.Write(t.Context(), make([]byte, 1<<20)); first {
+						close(started)
+					}
+				}
+			})
+			<-started
+		}
+		begun := time.Now()
+		_ = c.Close(code, "")
+		ended.Wait()
+		if took := time.Since(begun); took > 4*time.Second { // the library alone takes 5 s
+			t.Errorf("closing with %d took %s", code, took)
+		}
+		close(release)
 	}
 }

@@ -153,6 +153,16 @@ func TestReconnectAsked(t *testing.T) {
 		b.calls.expect(t, "down orderbook:T1", "up e1 orderbook:T1", "message orderbook:T1 e1/1")
 		b.equal("reasons", b.reasons(), []string{"asked"})
 	})
+	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
+		b.watch(book("T1"))
+		b.pass(time.Second)
+		b.Reconnect(book("T1"))
+		b.Resync(book("T1"))
+		b.pass(time.Minute)
+		b.equal("reasons", b.reasons(), []string(nil))
+		b.equal("resyncs", len(b.venue.sent("resync")), 0)
+		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 /1")
+	})
 }
 
 // TestOutage: topics that are watched and unwatched while there is no connection are what is subscribed afterwards.
@@ -495,6 +505,69 @@ func TestUserLeavesEarly(t *testing.T) {
 		b.equal("auths", len(b.venue.sent("auth")), 0)
 		b.calls.expect(t)
 	})
+}
+
+// TestUserLeavesInOutage: nobody dials for a user topic that is unwatched.
+func TestUserLeavesInOutage(t *testing.T) {
+	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("away") }, func(b *bench) {
+		b.watch(user("s1"))
+		b.pass(time.Minute)
+		b.Unwatch(user("s1"))
+		b.settle()
+		b.mu.Lock()
+		b.equal("left", []int{len(b.pool.users), len(b.pool.topics)}, []int{0, 0})
+		b.mu.Unlock()
+		n := len(b.venue.dialled())
+		b.pass(time.Minute)
+		b.equal("dials", len(b.venue.dialled())-n, 4)
+	})
+}
+
+// TestLateVerdicts: what was decided about a connection or a topic does not hold when it was watched meanwhile.
+func TestLateVerdicts(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.watch(book("T1"), user("s1"))
+		b.settle()
+		b.mu.Lock()
+		e, u := b.pool.topics[book("T1")], b.pool.topics[user("s1")]
+		turn, k := e.turn, e.conn
+		b.mu.Unlock()
+		b.watch(book("T1"))
+		b.settle()
+		b.calls.take()
+		b.refuse(k, book("T1"), turn, errUnsupported)
+		b.refuse(k, book("T2"), turn, errUnsupported)
+		b.calls.expect(t)
+		b.equal("retired", []bool{b.retire(k), b.retire(u.conn)}, []bool{false, false})
+		b.equal("topics", b.Stats().Topics, 2)
+	})
+}
+
+// TestWorst: the order of states is that of the connections' trouble, not that of the connections.
+func TestWorst(t *testing.T) {
+	c, err := New(Config{URL: "ws://venue.example"}, &record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, connecting, lost := StateLive, StateConnecting, StateDisconnected
+	for _, test := range []struct {
+		states []State
+		want   State
+	}{
+		{nil, lost}, {[]State{live}, live}, {[]State{live, connecting}, connecting}, {[]State{connecting, live}, connecting},
+		{[]State{connecting, lost, live}, lost}, {[]State{lost, connecting}, lost},
+	} {
+		c.mu.Lock()
+		c.pool.public = nil
+		for _, s := range test.states {
+			c.pool.public = append(c.pool.public, &connection{state: s})
+		}
+		c.judge()
+		c.mu.Unlock()
+		if got := c.Stats().State; got != test.want {
+			t.Errorf("%v: %s, want %s", test.states, got, test.want)
+		}
+	}
 }
 
 // TestAuthUnanswered: a venue that says nothing to auth gets the subscription all the same.

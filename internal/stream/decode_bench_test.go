@@ -1,0 +1,23 @@
+package stream
+
+import (
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+func BenchmarkDecode(b *testing.B) {
+	d, _ := newDecoder(b, market.Topic{})
+	d.client.cfg.Observer = ignore{}
+	for _, name := range []string{"price-update", "orderbook-update", "trade"} {
+		frame := golden(b, "frames/"+name)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if d.decode(frame, received)[0].kind != eventMessage {
+					b.Fatal("no message")
+				}
+			}
+		})
+	}
+}
