@@ -51,7 +51,7 @@ type Set struct {
 	mu sync.Mutex
 	// depths are the greatest depths asked for of each token's book.
 	depths map[string]int
-	// turned are the pages that were read, by kind and query, each a function that returns it.
+	// turned are the pages that were read, by query, each a function that returns it.
 	turned map[string]any
 	// failed are the panics of what Ahead started.
 	failed error
@@ -141,7 +141,7 @@ func (s *Set) History(a market.Address, q market.HistoryQuery) (market.Read[*mar
 
 // page reads a page once for the response, whoever asks for it and however often.
 func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (market.Read[*T], error) {
-	key := fmt.Sprintf("%T%+q", (*T)(nil), query)
+	key := fmt.Sprintf("%+q", query)
 	s.mu.Lock()
 	if s.turned == nil {
 		s.turned = make(map[string]any)

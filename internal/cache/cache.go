@@ -35,7 +35,8 @@ type Kind struct {
 	Size int
 }
 
-// Config is how the cache behaves. The zero value of a field takes the default of DefaultConfig, except in Kinds.
+// Config is how the cache behaves. The zero value of a field takes the default of DefaultConfig, except in Kinds and
+// NotFound: a time of 0 means that nothing is believed.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is how long an absence is believed.

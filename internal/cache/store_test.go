@@ -369,6 +369,20 @@ func TestHitKeepsAnEntry(t *testing.T) {
 	})
 }
 
+// What is found in memory costs nothing: a list of hits does not allocate.
+func TestHitsDoNotAllocate(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Price.Fresh = time.Hour // of the wall clock
+	c := New(&venue{}, cfg)
+	defer c.Close()
+	keys := ids("t", 0, 50)
+	readAll(t.Context(), c.Prices(), keys...)
+	out, missing := make([]market.Result[market.Read[*market.Price]], len(keys)), make([]int, 0, len(keys))
+	if n := testing.AllocsPerRun(100, func() { missing = c.Prices().Lookup(t.Context(), keys, out, missing[:0]) }); n != 0 || len(missing) != 0 {
+		t.Errorf("%v allocations, %d missing", n, len(missing))
+	}
+}
+
 func statsOf(c *Cache, kind string) Stats {
 	for _, s := range c.Stats() {
 		if s.Kind == kind {
@@ -417,6 +431,9 @@ func TestCounters(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	c := New(&venue{}, Config{})
 	defer c.Close()
+	if c.prices.notFound != 0 {
+		t.Errorf("absence is believed for %s", c.prices.notFound)
+	}
 	if l := c.prices.lanes[0]; l.batch != 40 || l.width != 4 || c.books.lanes[0].batch != 1 || c.books.lanes[0].width != 16 || c.balances.lanes[0].width != 64 {
 		t.Errorf("batches of %d, %d in flight", l.batch, l.width)
 	}
