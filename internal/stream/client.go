@@ -22,7 +22,8 @@ type Handler interface {
 	// one in a Message is what its numbers count in. A topic may be up again without having been down: what is known of
 	// it is to be replaced by the next snapshot.
 	Up(epoch string, topics []market.Topic)
-	// Down tells that topics are no longer live until they are Up again. err is why, for the log.
+	// Down tells that topics are no longer live until they are Up again. err is why, for the log. A topic that was unwatched
+	// and watched again just before may be among them.
 	Down(topics []market.Topic, err error)
 	// Message brings one update of a topic that is up. The handler may keep it, but not change it.
 	Message(m *market.Message)

@@ -93,7 +93,7 @@ func (c *Client) Watch(t market.Topic, creds *market.Credentials) error {
 	return nil
 }
 
-// Unwatch ends a topic. A call of the Handler that is under way may still end after it; none begins.
+// Unwatch ends a topic. What was received before it may still reach the Handler for a moment afterwards.
 func (c *Client) Unwatch(t market.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

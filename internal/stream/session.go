@@ -12,7 +12,7 @@ import (
 const (
 	// garbageInRow is how many frames in a row that are not JSON end a socket.
 	garbageInRow = 10
-	// heartbeats is how many intervals without a frame, in halves, end a socket.
+	// halfHeartbeats is how many halves of the venue's interval without a frame end a socket.
 	halfHeartbeats = 5
 	// authWithin is how long an answer to auth is waited for. A venue that takes its time gets the subscription behind it.
 	authWithin = 500 * time.Millisecond
