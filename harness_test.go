@@ -20,7 +20,6 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -374,25 +373,4 @@ func (s *service) openMarkets(n int) []string {
 		}
 	}
 	return ids
-}
-
-// globalID returns the id of a node.
-func (s *service) globalID(t testing.TB, query, path string, variables vars, credentials string) string {
-	t.Helper()
-	id := text(s.ask(t, query, variables, credentials), path)
-	if id == "" {
-		t.Fatalf("%s has no id at %s", query, path)
-	}
-	return id
-}
-
-// decimal returns the exact number in a text of the graph.
-func decimal(t testing.TB, v any) market.Decimal {
-	t.Helper()
-	s, ok := v.(string)
-	d, err := market.ParseDecimal(s)
-	if !ok || err != nil {
-		t.Fatalf("%v is no decimal: %v", v, err)
-	}
-	return d
 }

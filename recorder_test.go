@@ -20,9 +20,7 @@ func record(t *testing.T, s *service, ctx context.Context, query string, variabl
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Status: s.status, Clock: s.clock}}))
 	var recorder *market.Recorder
 	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		var set *loaders.Set
-		ctx, set, recorder = loaders.With(ctx, sources(s.cache))
-		defer set.Close()
+		ctx, _, recorder = loaders.With(ctx, sources(s.cache))
 		resolvers.Ahead(ctx)
 		return next(ctx)
 	})

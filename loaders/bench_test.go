@@ -45,7 +45,7 @@ func BenchmarkGetMany(b *testing.B) {
 			for b.Loop() {
 				_, set, _ := With(b.Context(), sources)
 				set.Prices.GetMany(keys, out)
-				if err := set.Close(); err != nil {
+				if err := set.Failed(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,8 +13,12 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// stragglers is how long a key that was asked for alone waits for others. An idle process can't sleep for less.
-const stragglers = time.Millisecond
+const (
+	// stragglers is how long a key that was asked for alone waits for others. An idle process can't sleep for less.
+	stragglers = time.Millisecond
+	// never is longer than any batch waits.
+	never = time.Hour
+)
 
 // Source is where a loader reads: a look-up in memory and a fetch from upstream.
 type Source[K comparable, T any] interface {
@@ -37,12 +41,31 @@ type Loader[K comparable, T any] struct {
 	mu    sync.Mutex
 	slots map[K]*slot[T]
 	batch *dataloader.Loader[K, market.Read[*T]]
+	// waiting tells that stragglers are in the batch and that a timer will send it.
+	waiting bool
 }
 
 // slot is what a response knows of a key: its result, or the thunk that waits for it.
 type slot[T any] struct {
 	result market.Result[market.Read[*T]]
 	thunk  dataloader.Thunk[market.Read[*T]]
+	// fetched is what the thunk will give, as soon as it is there, and followers are those who want it before the thunk
+	// gives it. The loader's lock protects both.
+	fetched   *market.Result[market.Read[*T]]
+	followers []wish[T]
+}
+
+// follower waits for several keys, left of which are still to come.
+type follower[T any] struct {
+	results []market.Result[market.Read[*T]]
+	left    int
+	then    func([]market.Result[market.Read[*T]])
+}
+
+// wish is the place of one key's result among those that a follower waits for.
+type wish[T any] struct {
+	of    *follower[T]
+	index int
 }
 
 func newLoader[K comparable, T any](ctx context.Context, source Source[K, T], gathers bool) *Loader[K, T] {
@@ -72,6 +95,52 @@ func (l *Loader[K, T]) Prefetch(keys []K) {
 	}
 }
 
+// follow sends for keys like Prefetch and calls then with their results, aligned with the keys, when all of them are there:
+// at once, or before anybody who waits for the last of them goes on. then must neither wait nor panic.
+func (l *Loader[K, T]) follow(keys []K, then func([]market.Result[market.Read[*T]])) {
+	found := make([]*slot[T], len(keys))
+	l.enter(keys, found, true)
+	f := &follower[T]{results: make([]market.Result[market.Read[*T]], len(keys)), then: then}
+	l.mu.Lock()
+	for i, s := range found {
+		switch {
+		case s.thunk == nil:
+			f.results[i] = s.result
+		case s.fetched != nil:
+			f.results[i] = *s.fetched
+		default:
+			s.followers = append(s.followers, wish[T]{f, i})
+			f.left++
+		}
+	}
+	complete := f.left == 0
+	l.mu.Unlock()
+	if complete {
+		then(f.results)
+	}
+}
+
+// arrive hands the results of a batch to those who follow its keys.
+func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]) {
+	var complete []*follower[T]
+	l.mu.Lock()
+	for i, key := range keys {
+		s := l.slots[key]
+		s.fetched = &results[i]
+		for _, w := range s.followers {
+			w.of.results[w.index] = results[i]
+			if w.of.left--; w.of.left == 0 {
+				complete = append(complete, w.of)
+			}
+		}
+		s.followers = nil
+	}
+	l.mu.Unlock()
+	for _, f := range complete {
+		f.then(f.results)
+	}
+}
+
 // enter finds the slots of keys: those that this response knows, then the cache's, then new ones in the batch, which
 // leaves at once where that is wanted.
 func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
@@ -92,16 +161,31 @@ func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
 		}
 		found[i] = s
 	}
-	if len(fresh) > 0 {
-		l.lookUp(fresh, slots)
-	}
-	if leave && l.batch != nil {
-		l.batch.Flush()
+	entered := len(fresh) > 0 && l.lookUp(fresh, slots)
+	switch {
+	case l.batch == nil:
+	case leave:
+		l.send()
+	case entered && !l.waiting:
+		l.waiting = true
+		time.AfterFunc(stragglers, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.waiting {
+				l.send()
+			}
+		})
 	}
 }
 
-// lookUp fills the slots of keys that are new to this response.
-func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) {
+// send lets the batch leave. The caller holds the lock.
+func (l *Loader[K, T]) send() {
+	l.waiting = false
+	l.batch.Flush()
+}
+
+// lookUp fills the slots of keys that are new to this response and reports whether some of them entered the batch.
+func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := l.source.Lookup(l.ctx, keys, out, nil)
 	for i := range keys {
@@ -109,13 +193,14 @@ func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) {
 	}
 	if len(missing) > 0 && l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithWait[K, market.Read[*T]](stragglers),
+			dataloader.WithWait[K, market.Read[*T]](never), // its timer would cut a list in two where entering it takes longer
 			dataloader.WithInputCapacity[K, market.Read[*T]](64),
 			dataloader.WithCache(&dataloader.NoCache[K, market.Read[*T]]{})) // the slots remember
 	}
 	for _, i := range missing {
 		slots[i].thunk = l.batch.Load(l.ctx, keys[i])
 	}
+	return len(missing) > 0
 }
 
 // await returns a slot's result and records what it was read from.
@@ -131,29 +216,33 @@ func (l *Loader[K, T]) await(s *slot[T]) (market.Read[*T], error) {
 // errNoAnswer is what a key has whose source did not return.
 var errNoAnswer = errors.New("the source gave no answer")
 
-// fetch is the dataloader's batch function. It ends with the response, since sources wait under its context. It recovers
-// panics itself, because the dataloader prints them past our log.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) (out []*dataloader.Result[market.Read[*T]]) {
+// fetch is the dataloader's batch function. It ends with the response, since sources wait under its context.
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[market.Read[*T]] {
+	results := l.ask(ctx, keys)
+	l.arrive(keys, results)
 	values := make([]dataloader.Result[market.Read[*T]], len(keys))
-	out = make([]*dataloader.Result[market.Read[*T]], len(keys))
-	for i := range values {
-		values[i].Error = errNoAnswer
-		out[i] = &values[i]
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err := fmt.Errorf("reading %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
-			for i := range values {
-				values[i].Error = err
-			}
-		}
-	}()
-	results := l.source.Fetch(ctx, keys)
-	if len(results) != len(keys) {
-		return out // nobody knows whose is which
-	}
+	out := make([]*dataloader.Result[market.Read[*T]], len(keys))
 	for i, r := range results {
 		values[i].Data, values[i].Error = r.Value, r.Err
+		out[i] = &values[i]
 	}
 	return out
+}
+
+// ask asks the source. It recovers panics itself, because the dataloader prints them past our log.
+func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
+	failed := errNoAnswer
+	defer func() {
+		if p := recover(); p != nil {
+			failed = fmt.Errorf("reading %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
+		}
+		if len(results) == len(keys) {
+			return
+		}
+		results = make([]market.Result[market.Read[*T]], len(keys)) // nobody knows whose is which
+		for i := range results {
+			results[i].Err = failed
+		}
+	}()
+	return l.source.Fetch(ctx, keys)
 }

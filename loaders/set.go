@@ -31,7 +31,7 @@ type Pages interface {
 	History(ctx context.Context, a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error)
 }
 
-// Set is what one response reads with. It is safe for concurrent use; Close it when the response is complete.
+// Set is what one response reads with. It is safe for concurrent use.
 type Set struct {
 	Prices    *Loader[string, market.Price]
 	Spreads   *Loader[string, market.Spread]
@@ -45,7 +45,6 @@ type Set struct {
 	books *Loader[market.BookQuery, market.Book]
 	pages Pages
 	ctx   context.Context
-	ahead sync.WaitGroup
 
 	// mu protects all below.
 	mu sync.Mutex
@@ -53,7 +52,7 @@ type Set struct {
 	depths map[string]int
 	// turned are the pages that were read, by query, each a function that returns it.
 	turned map[string]any
-	// failed are the panics of what Ahead started.
+	// failed are the panics of what followed.
 	failed error
 }
 
@@ -74,18 +73,18 @@ func New(ctx context.Context, s Sources) *Set {
 	}
 }
 
-// Close waits for what Ahead started. Its error tells of panics there, which have cost the response nothing but time.
-func (s *Set) Close() error {
-	s.ahead.Wait()
+// Failed tells of panics of what followed; they have cost the response nothing but time.
+func (s *Set) Failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
 }
 
-// Ahead runs f beside the response, to send for what becomes known only when something else has arrived. It must be
-// called before the response is complete.
-func (s *Set) Ahead(f func()) {
-	s.ahead.Go(func() {
+// FollowMarkets sends for markets and calls then with their results, aligned with the refs, when all of them are there: at
+// once, or before anybody who waits for the last of them goes on. So what then sends for leaves in one batch, before others
+// find out one by one that they need it. then must not wait.
+func (s *Set) FollowMarkets(refs []market.MarketRef, then func([]market.Result[market.Read[*market.Market]])) {
+	s.Markets.follow(refs, func(results []market.Result[market.Read[*market.Market]]) {
 		defer func() {
 			if p := recover(); p != nil {
 				s.mu.Lock()
@@ -93,7 +92,7 @@ func (s *Set) Ahead(f func()) {
 				s.failed = errors.Join(s.failed, fmt.Errorf("reading ahead: panic: %v\n%s", p, debug.Stack()))
 			}
 		}()
-		f()
+		then(results)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -173,49 +172,6 @@ func TestErrorOfAPageEndsWithTheSet(t *testing.T) {
 	p.fail = nil
 	if _, err := New(t.Context(), Sources{Pages: p}).Search(market.Search{}); err != nil || len(p.asked) != 2 {
 		t.Errorf("%v, asked %v", err, p.asked)
-	}
-}
-
-func TestCloseWaitsForAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		set := New(t.Context(), Sources{})
-		leave := make(chan struct{})
-		var order []string
-		set.Ahead(func() {
-			<-leave
-			set.Ahead(func() {
-				time.Sleep(time.Second)
-				order = append(order, "ahead")
-			})
-		})
-		done := make(chan error, 1)
-		go func() {
-			err := set.Close()
-			order = append(order, "closed")
-			done <- err
-		}()
-		synctest.Wait()
-		if len(done) > 0 {
-			t.Fatal("Close did not wait")
-		}
-		close(leave)
-		if err := <-done; err != nil || !slices.Equal(order, []string{"ahead", "closed"}) {
-			t.Errorf("%v, %v", order, err)
-		}
-	})
-}
-
-// A panic in what runs beside the response does not end the process, and is not lost.
-func TestPanicAhead(t *testing.T) {
-	set := New(t.Context(), Sources{})
-	for _, what := range []string{"boom", "bang"} {
-		set.Ahead(func() { panic(what) })
-	}
-	err := set.Close()
-	for _, want := range []string{"boom", "bang", "set_test.go"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v", err)
-		}
 	}
 }
 

@@ -74,28 +74,28 @@ func (l *look) send() {
 		l.set.PrefetchBooks(tokens, depth)
 	}
 	if len(l.chains) > 0 {
-		l.set.Ahead(l.follow)
+		l.follow()
 	}
 }
 
-// follow waits for the markets that chains hang on, all of them at once, so that what follows travels together too.
+// follow sends for what hangs on markets when they have arrived, all of them together, so that it travels together too.
 func (l *look) follow() {
 	var refs []market.MarketRef
 	for _, c := range l.chains {
 		refs = append(refs, c.refs...)
 	}
-	results := make([]market.Result[market.Read[*market.Market]], len(refs))
-	l.set.Markets.GetMany(refs, results)
-	next := &look{set: l.set, op: l.op}
-	for _, c := range l.chains {
-		markets := make([]*market.Market, len(c.refs))
-		for i := range markets {
-			markets[i] = results[i].Value.Value
+	l.set.FollowMarkets(refs, func(results []market.Result[market.Read[*market.Market]]) {
+		next := &look{set: l.set, op: l.op}
+		for _, c := range l.chains {
+			markets := make([]*market.Market, len(c.refs))
+			for i := range markets {
+				markets[i] = results[i].Value.Value
+			}
+			results = results[len(c.refs):]
+			c.then(next, markets)
 		}
-		results = results[len(c.refs):]
-		c.then(next, markets)
-	}
-	next.send()
+		next.send()
+	})
 }
 
 func (l *look) collect(selection ast.SelectionSet, types ...string) []graphql.CollectedField {
@@ -416,8 +416,10 @@ func (l *look) addRoot(f graphql.CollectedField) {
 		l.spreads = append(l.spreads, ids...)
 		l.addRootTokens(ids, l.child(f, "token"))
 	case "market":
-		refs := refsOf(market.ByMarketID, l.ids(f, "marketId"))
-		l.addRootMarkets(append(refs, refsOf(market.BySlug, l.ids(f, "slug"))...), f.Selections)
+		refs := append(refsOf(market.ByMarketID, l.ids(f, "marketId")), refsOf(market.BySlug, l.ids(f, "slug"))...)
+		if len(refs) == 1 { // else it is refused
+			l.addRootMarkets(refs, f.Selections)
+		}
 	case "markets":
 		l.addRootMarkets(refsOf(market.ByMarketID, l.ids(f, "marketIds")), f.Selections)
 	case "node":

@@ -73,8 +73,17 @@ func refsOfPositions(positions []*market.Position) []market.MarketRef {
 func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
 	refs := refsOfPositions(positions)
 	out := make([]market.Result[market.Read[*market.Market]], len(refs))
-	set.Markets.GetMany(refs, out)
+	readAll(set.Markets, refs, out)
 	return out
+}
+
+// readAll reads keys into out: a list at once, and one alone, which may be that of one position of many, with others.
+func readAll[K comparable, T any](from *loaders.Loader[K, T], keys []K, out []market.Result[market.Read[*T]]) {
+	if len(keys) == 1 {
+		out[0].Value, out[0].Err = from.Get(keys[0])
+		return
+	}
+	from.GetMany(keys, out)
 }
 
 // outcomeIn returns the outcome of a market that a position holds, nil where it can't be matched.
@@ -281,7 +290,7 @@ func fill[T any](set *loaders.Loader[string, T], positions []*market.Position, q
 		return
 	}
 	results := make([]market.Result[market.Read[*T]], len(tokens))
-	set.GetMany(tokens, results)
+	readAll(set, tokens, results)
 	for j, result := range results {
 		put(&quotes[at[j]], result.Value)
 		errs[at[j]] = result.Err

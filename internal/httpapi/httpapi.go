@@ -97,7 +97,7 @@ func newGraphQL(cfg Config) http.Handler {
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](documents))
 	srv.SetParserTokenLimit(maxTokens)
-	srv.SetValidationRulesFn(validationRules)
+	srv.SetValidationRulesFn(validationRules(cfg.Introspection))
 	srv.Use(&exactEnums{})
 	if cfg.Introspection {
 		srv.Use(extension.Introspection{})
@@ -129,18 +129,22 @@ func addProblems(ctx context.Context, resp *graphql.Response, present graphql.Er
 // respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
 func respond(ctx context.Context, next graphql.ResponseHandler, cfg Config) *graphql.Response {
 	start, kind := time.Now(), "unknown"
+	var set *loaders.Set
 	if graphql.HasOperationContext(ctx) {
 		if op := graphql.GetOperationContext(ctx); op.Operation != nil {
 			kind = string(op.Operation.Operation)
 		}
 		if len(graphql.GetErrors(ctx)) == 0 { // else it was refused, and nothing must be read for it
-			var set *loaders.Set
 			ctx, set, _ = loaders.With(ctx, cfg.Sources)
-			defer set.Close()
 			resolvers.Ahead(ctx)
 		}
 	}
 	resp := next(ctx)
+	if set != nil {
+		if err := set.Failed(); err != nil {
+			cfg.Log.ErrorContext(ctx, "reading ahead failed", "error", err)
+		}
+	}
 	if resp == nil {
 		return nil
 	}

@@ -11,11 +11,26 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules returns the specification's rules and what the library leaves out: literals of the graph's own scalars.
-func validationRules() *rules.Rules {
-	r := rules.NewDefaultRules()
-	r.AddRule("OwnScalars", ownScalars)
-	return r
+// validationRules returns what makes the specification's rules and those that the library leaves out: for literals of the
+// graph's own scalars, and against introspection where it is switched off.
+func validationRules(introspection bool) func() *rules.Rules {
+	return func() *rules.Rules {
+		r := rules.NewDefaultRules()
+		r.AddRule("OwnScalars", ownScalars)
+		if !introspection {
+			r.AddRule("NoIntrospection", noIntrospection)
+		}
+		return r
+	}
+}
+
+// noIntrospection refuses to show the schema; __typename stays.
+func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
+	observers.OnField(func(_ *core.Walker, f *ast.Field) {
+		if f.Name == "__schema" || f.Name == "__type" {
+			addError(core.Message("introspection is switched off"), core.At(f.Position))
+		}
+	})
 }
 
 // ownScalars keeps the text of numbers that are literals of the graph's own scalars, since the library would read them as
