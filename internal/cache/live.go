@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -98,7 +99,22 @@ func keyOfTopic(t market.Topic) (userKey, bool) {
 	return key, err == nil
 }
 
-// stream stores a streamed value unless a newer one is known; at the same age the stream wins.
+// trailing is how far the venue's REST answers are thought to lag behind its stream at most. For so long after its
+// session a streamed value holds against older answers; were it longer, one wrong time of the venue's could keep a value
+// for ever.
+const trailing = time.Minute
+
+// holds returns until when a value that is no longer live, but was, holds against older ones.
+func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
+	if e.session == nil {
+		return e.held
+	}
+	end, _ := e.times(now, ttl)
+	return end.Add(trailing)
+}
+
+// stream stores a streamed value unless REST has told a newer one; at the same age the stream wins. What was streamed
+// before is never newer, since it comes in order.
 func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
 	e := &entry[T]{session: session}
 	e.read.Value = value
@@ -106,7 +122,7 @@ func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market
 	e.read.Handle = market.NewStreamHandle(session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.entries.Peek(slot); ok && s.older != nil && s.older(value, old.read.Value) {
+	if old, ok := s.entries.Peek(slot); ok && old.session == nil && s.older != nil && s.older(value, old.read.Value) {
 		return
 	}
 	s.absent.Remove(slot)
@@ -142,7 +158,20 @@ func olderBook(a, b *market.Book) bool {
 	if a.Seq != 0 && b.Seq != 0 && a.Epoch == b.Epoch {
 		return a.Seq < b.Seq
 	}
-	return before(a.Timestamp, b.Timestamp)
+	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
+}
+
+// sameSide reports whether a side of two books is the same as far as both reach.
+func sameSide(a, b *market.Book, as, bs []market.Level) bool {
+	if len(as) > len(bs) {
+		a, b, as, bs = b, a, bs, as
+	}
+	if len(as) < len(bs) && len(as) < a.Depth {
+		return false // a has all levels, and fewer
+	}
+	return slices.EqualFunc(as, bs[:len(as)], func(x, y market.Level) bool {
+		return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0
+	})
 }
 
 func before(a, b time.Time) bool { return !a.IsZero() && !b.IsZero() && a.Before(b) }

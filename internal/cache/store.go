@@ -42,6 +42,8 @@ type entry[T any] struct {
 	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
 	session *market.Session
 	cut     atomic.Int64
+	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
+	held time.Time
 }
 
 // times returns until when the entry is fresh and may be served stale. A streamed entry is fresh while it is live.
@@ -323,9 +325,13 @@ func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
 			return old.read
 		}
-		if old.session != nil && s.older != nil && s.older(value, old.read.Value) {
+		if until := old.holds(now, s.ttl); now.Before(until) && s.older != nil && s.older(value, old.read.Value) {
+			if !s.answers(old, key) {
+				e.read.Handle.Bump()
+				return e.read
+			}
 			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
-			e.read.Value, e.read.AsOf = old.read.Value, old.read.AsOf
+			e.read.Value, e.read.AsOf, e.held = old.read.Value, old.read.AsOf, until
 		}
 	}
 	s.replace(s.entries, slot, e)

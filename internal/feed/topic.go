@@ -254,6 +254,10 @@ func (t *topic) snapshot(m *market.Message) {
 	}
 	next := t.state
 	items := t.whole(&next, m)
+	if t.crossed(&next) {
+		t.failed(nil)
+		return
+	}
 	for i, later := range t.buffered {
 		if seen(&next, later) || later.Seq == 0 && !later.Time.After(m.Time) {
 			continue
@@ -263,10 +267,10 @@ func (t *topic) snapshot(m *market.Message) {
 			return
 		}
 		items.add(apply(&next, later))
-	}
-	if t.crossed(&next) {
-		t.failed(nil)
-		return
+		if t.crossed(&next) {
+			t.failed(nil)
+			return
+		}
 	}
 	if t.phase == following && skips(&t.state, m) {
 		t.feed.counts.gaps.Add(1)

@@ -1,0 +1,227 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func TestTokensThatAreAskedForAreWatched(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// asks are the times, in seconds, at which the token is asked for.
+		asks []float64
+		// opens and closes are when the token is watched and let go, -1 for never. It is let go upstream a linger later.
+		opens, closes float64
+	}{
+		{"twice", []float64{0, 1}, -1, -1},
+		{"three times", []float64{0, 1, 2}, 2, 32},
+		{"three times at once", []float64{0, 0, 0}, 0, 30},
+		{"three times in just ten seconds", []float64{0, 5, 10}, 10, 40},
+		{"three times in more", []float64{0, 5, 10.1}, -1, -1},
+		{"the window slides", []float64{0, 9, 12, 18}, 18, 48},
+		{"far apart", []float64{0, 11, 22, 33, 44}, -1, -1},
+		{"as long as it is asked for", []float64{0, 1, 2, 30, 55, 84}, 2, 114},
+		{"and again", []float64{0, 1, 2, 60, 61}, 2, 32},
+		{"and again, and again", []float64{0, 1, 2, 60, 61, 62}, 62, 92},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				start := time.Now()
+				at := func(seconds float64) {
+					time.Sleep(time.Until(start.Add(time.Duration(seconds * float64(time.Second)))))
+					synctest.Wait()
+				}
+				watched := func() bool { return len(r.up.open()) > 0 }
+				for i, s := range c.asks {
+					at(s)
+					r.Asked([]string{"T"})
+					if c.opens >= 0 && s == c.opens && i+1 < len(c.asks) && c.asks[i+1] > s && !watched() {
+						t.Errorf("after %v s the token is not watched", s)
+					}
+				}
+				if c.opens < 0 {
+					at(c.asks[len(c.asks)-1] + 1)
+					if watched() {
+						t.Fatal("the token is watched")
+					}
+					return
+				}
+				if c.opens <= c.asks[len(c.asks)-1] && c.closes > c.asks[len(c.asks)-1] {
+					if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
+						t.Errorf("%q are watched", open)
+					}
+					at(c.closes + 4.9)
+					if !watched() {
+						t.Error("the token was let go early")
+					}
+					at(c.closes + 5.1)
+				}
+				if watched() {
+					t.Error("the token is still watched")
+				}
+				if n := r.Stats().Topics; n != 0 {
+					t.Errorf("%d topics are open", n)
+				}
+			})
+		})
+	}
+}
+
+func asked(r *rig, ids ...string) {
+	for _, id := range ids {
+		r.Asked([]string{id, id, id})
+	}
+}
+
+func TestWarmTokensAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.WarmTokens = 3 })
+		for i := range 50 {
+			asked(r, fmt.Sprint(i))
+		}
+		if open := r.up.open(); len(open) != 6 {
+			t.Errorf("%q are watched", open)
+		}
+		if n := r.demand.asks.Len(); n > 30 {
+			t.Errorf("%d tokens are remembered", n)
+		}
+		time.Sleep(time.Minute)
+		asked(r, "late")
+		if open := r.up.open(); !slices.Equal(open, []string{"orderbook late", "prices late"}) {
+			t.Errorf("%q are watched", open)
+		}
+	})
+}
+
+func TestWarmTokensTakeAtMostHalfOfTheRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics = 8 })
+		asked(r, "1", "2", "3")
+		if open := r.up.open(); len(open) != 4 {
+			t.Errorf("%q are watched", open)
+		}
+		// What is open already takes no more room.
+		for _, id := range []string{"a", "b"} {
+			reader, _ := r.watch(t, bookOf(id))
+			defer reader.Close()
+		}
+		asked(r, "a")
+		if readers, keepers := r.find(bookOf("a")).watchers(); readers != 1 || keepers != 1 {
+			t.Errorf("%d readers, %d keepers", readers, keepers)
+		}
+	})
+}
+
+func TestSubscribersComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics = 100 })
+		r.up.room = 8
+		// Room is taken by a topic that lingers, three warm tokens (one of which somebody reads) and one that accompanies.
+		lingering, _ := r.watch(t, tradesOf("gone"))
+		lingering.Close()
+		for _, id := range []string{"w1", "w2", "w3"} {
+			asked(r, id)
+			time.Sleep(time.Second)
+		}
+		reader := r.NewReader()
+		defer reader.Close()
+		for _, key := range []market.Topic{bookOf("w1"), priceOf("w1")} {
+			if _, err := reader.Watch(key, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reader.Accompany(tradesOf("beside"))
+		if open := r.up.open(); len(open) != 8 {
+			t.Fatalf("%q are open", open)
+		}
+		asked(r, "w2") // w3 was asked for longer ago
+
+		// The upstream refuses for another reason: nothing makes room for that.
+		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
+		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
+			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
+		}
+		r.up.refuse = nil
+
+		want := []struct{ id, stays string }{
+			{"n1", "orderbook w1,orderbook w2,orderbook w3,prices w1,prices w2,prices w3,trades beside"},
+			{"n2", "orderbook w1,orderbook w2,prices w1,prices w2,trades beside"},
+			{"n3", "orderbook w1,orderbook w2,prices w1,prices w2,trades beside"},
+			{"n4", "orderbook w1,prices w1,trades beside"},
+			{"n5", "orderbook w1,prices w1,trades beside"},
+			{"n6", "orderbook w1,prices w1"},
+		}
+		for _, x := range want {
+			if _, err := reader.Watch(bookOf(x.id), nil); err != nil {
+				t.Fatalf("%s: %v", x.id, err)
+			}
+			open := slices.DeleteFunc(r.up.open(), func(s string) bool { return strings.HasPrefix(s, "orderbook n") })
+			if got := strings.Join(open, ","); got != x.stays {
+				t.Fatalf("with %s, of the others %s are open; want %s", x.id, got, x.stays)
+			}
+		}
+		if _, err := reader.Watch(bookOf("n7"), nil); market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("watching what there is no room for ends with %v", err)
+		}
+		if n := r.Stats().Topics; n != 8 {
+			t.Errorf("%d topics", n)
+		}
+		// A warm token makes no room for itself.
+		asked(r, "late")
+		reader.Accompany(tradesOf("late"))
+		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
+			t.Errorf("%q are open", open)
+		}
+	})
+}
+
+func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.up.accounts = 1
+		asked(r, "w")
+		one := market.Topic{Channel: market.ChannelUser, ID: "0x1", Scope: "s"}
+		two := market.Topic{Channel: market.ChannelUser, ID: "0x2", Scope: "s"}
+		first, _ := r.watch(t, one)
+		second := r.NewReader()
+		if _, err := second.Watch(two, nil); market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("a second account: %v", err)
+		}
+		first.Close()
+		if _, err := second.Watch(two, nil); err != nil {
+			t.Errorf("a second account after the first: %v", err)
+		}
+		second.Close()
+		if open := r.up.open(); !slices.Equal(open, []string{"orderbook w", "prices w", "user 0x2"}) {
+			t.Errorf("%q are open", open)
+		}
+	})
+}
+
+func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		asked(r, "T")
+		r.Refused(bookOf("T"), market.Errorf(market.CodeRateLimited, "later"))
+		opened := 0
+		for range 90 { // asked for all the time
+			time.Sleep(time.Second)
+			r.Asked([]string{"T"})
+			opened += r.up.count("watch")
+			r.up.take()
+		}
+		if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
+			t.Errorf("%q are open", open)
+		}
+		if opened > 4 { // both at first, and the book once more
+			t.Errorf("topics were opened %d times", opened)
+		}
+	})
+}

@@ -1,0 +1,557 @@
+package feed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func TestReadersShareATopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		readers := make([]*Reader, 1000)
+		for i := range readers {
+			readers[i], _ = r.watch(t, bookOf("T"))
+		}
+		if asked := r.up.take(); !slices.Equal(asked, []string{"watch orderbook T"}) {
+			t.Fatalf("the upstream was asked %q", asked)
+		}
+		r.upNow(bookOf("T"))
+		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
+		for i, reader := range readers {
+			if w := reader.Take(); len(w) != 1 {
+				t.Fatalf("reader %d was told of %d watches", i, len(w))
+			}
+		}
+		for _, reader := range readers[1:] {
+			reader.Close()
+		}
+		time.Sleep(time.Hour)
+		if asked := r.up.take(); len(asked) > 0 {
+			t.Fatalf("with a reader left the upstream was asked %q", asked)
+		}
+		readers[0].Close()
+		readers[0].Close()
+		time.Sleep(5*time.Second - 1)
+		synctest.Wait()
+		if asked := r.up.take(); len(asked) > 0 || r.Stats().Topics != 1 {
+			t.Fatalf("within the linger the upstream was asked %q", asked)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook T"}) || r.Stats().Topics != 0 {
+			t.Fatalf("after the linger the upstream was asked %q, %+v", asked, r.Stats())
+		}
+		if r.sink.of(bookOf("T")).fresh() {
+			t.Error("queries read as fresh what nobody follows any more")
+		}
+	})
+}
+
+func TestJoiningDuringTheLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		first, _ := r.watch(t, bookOf("T"))
+		r.upNow(bookOf("T"))
+		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
+		r.up.take()
+		for range 3 {
+			first.Close()
+			time.Sleep(4 * time.Second)
+			second, w := r.watch(t, bookOf("T"))
+			select {
+			case <-second.Changed():
+			default:
+				t.Fatal("who joins is not told at once of what is known")
+			}
+			if s, err := w.State(); err != nil || !s.Live || s.Seq != 1 {
+				t.Fatalf("who joins finds %+v, %v", s, err)
+			}
+			time.Sleep(time.Minute)
+			first = second
+		}
+		if asked := r.up.take(); len(asked) > 0 {
+			t.Errorf("the upstream was asked %q", asked)
+		}
+		first.Close()
+	})
+}
+
+// TestAStuckReaderCostsTheOthersNothing has readers that read at their own pace, with and without one that never does.
+func TestAStuckReaderCostsTheOthersNothing(t *testing.T) {
+	play := func(t *testing.T, stuck bool) (got [5][]string) {
+		synctest.Test(t, func(t *testing.T) {
+			const queue = 100
+			r := newRig(t, func(c *Config) { c.Queue = queue })
+			var lazy *Watch
+			var lazyReader *Reader
+			if stuck {
+				lazyReader, lazy = r.watch(t, tradesOf("T"))
+				for i := range 10 {
+					if _, err := lazyReader.Watch(priceOf(fmt.Sprint(i)), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			var watches [5]*Watch
+			for i := range watches {
+				_, watches[i] = r.watch(t, tradesOf("T"))
+			}
+			r.upNow(tradesOf("T"), priceOf("0"), priceOf("1"))
+			r.Message(tradesMessage("T", "A", 1, market.MessageTradesSnapshot))
+			for n := range 3000 {
+				r.Message(tradesMessage("T", "A", uint64(n+2), market.MessageTrade, fmt.Sprintf("t%d", n)))
+				r.Message(priceMessage(fmt.Sprint(n%2), "A", uint64(n+1), ".5"))
+				for i, w := range watches {
+					if n%(1+10*i) == 0 {
+						_, items, err := w.Take()
+						if err != nil {
+							t.Fatalf("a reader that reads was ended: %v", err)
+						}
+						for _, x := range items.Trades {
+							got[i] = append(got[i], x.TradeID)
+						}
+					}
+				}
+				if stuck {
+					if n := len(lazy.items.Trades); n > queue {
+						t.Fatalf("%d trades wait for one that does not read", n)
+					}
+				}
+			}
+			if !stuck {
+				return
+			}
+			if waiting := len(lazyReader.changed); waiting != 3 {
+				t.Errorf("%d changes wait for one that does not read, of 3 topics that change", waiting)
+			}
+			_, items, err := lazy.Take()
+			if market.CodeOf(err) != market.CodeRateLimited || !items.empty() || !strings.Contains(err.Error(), "too slowly") {
+				t.Errorf("who does not read ends with %v", err)
+			}
+			if s := r.Stats(); s.Dropped != queue+1 || s.Conflated == 0 {
+				t.Errorf("the counters are %+v", s)
+			}
+		})
+		return got
+	}
+	with, without := play(t, true), play(t, false)
+	for i := range with {
+		if !slices.Equal(with[i], without[i]) {
+			t.Errorf("reader %d got %d trades beside a stuck reader, %d without", i, len(with[i]), len(without[i]))
+		}
+		for n, id := range with[i] {
+			if id != fmt.Sprintf("t%d", n) {
+				t.Fatalf("reader %d got %s in the place of t%d", i, id, n)
+			}
+		}
+		if len(with[i]) < 2950 {
+			t.Errorf("reader %d got %d trades", i, len(with[i]))
+		}
+	}
+}
+
+func TestTakeConflates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		reader := r.NewReader()
+		defer reader.Close()
+		var watches []*Watch
+		topics := []market.Topic{priceOf("0"), priceOf("1"), priceOf("2"), priceOf("3")}
+		for _, key := range topics {
+			w, err := reader.Watch(key, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			watches = append(watches, w)
+		}
+		r.upNow(topics...)
+		reader.Take()
+		for len(reader.Changed()) > 0 {
+			<-reader.Changed()
+		}
+		seq := uint64(0)
+		change := func(order ...int) {
+			for _, i := range order {
+				seq++
+				r.Message(priceMessage(topics[i].ID, "A", seq, ".5"))
+			}
+		}
+		change(2, 0, 2, 2, 1, 0)
+		if n := len(reader.Changed()); n != 1 {
+			t.Errorf("%d signals wait", n)
+		}
+		if got := reader.Take(); !slices.Equal(got, []*Watch{watches[2], watches[0], watches[1]}) {
+			t.Errorf("took %d watches", len(got))
+		}
+		if got := reader.Take(); len(got) != 0 {
+			t.Errorf("took %d watches again", len(got))
+		}
+		if s := r.Stats(); s.Conflated < 3 {
+			t.Errorf("%+v", s)
+		}
+		change(3, 1)
+		watches[3].Close()
+		watches[3].Close()
+		change(3, 0)
+		if got := reader.Take(); !slices.Equal(got, []*Watch{watches[1], watches[0]}) {
+			t.Errorf("took %d watches, one of them closed", len(got))
+		}
+		if len(reader.watches) != 3 {
+			t.Errorf("the reader remembers %d watches", len(reader.watches))
+		}
+	})
+}
+
+func TestDownEndsASessionByOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		reader := r.NewReader()
+		defer reader.Close()
+		var topics []market.Topic
+		for i := range 100 {
+			topics = append(topics, bookOf(fmt.Sprint(i)))
+			if _, err := reader.Watch(topics[i], nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		live := func(of []market.Topic) (n int) {
+			for _, key := range of {
+				if r.sink.of(key).fresh() {
+					n++
+				}
+			}
+			return n
+		}
+		seq := uint64(0)
+		feed := func(of []market.Topic) {
+			seq++
+			for _, key := range of {
+				r.Message(bookMessage(key.ID, "A", seq, ".50x1 | .60x1"))
+			}
+		}
+		// The venue puts some off: the others of their session stay live.
+		r.upNow(topics...)
+		feed(topics)
+		r.downNow(topics[:40]...)
+		if n := live(topics); n != 60 || live(topics[:40]) != 0 {
+			t.Fatalf("%d books are fresh after 40 of 100 were put off", n)
+		}
+		feed(topics)
+		if n := live(topics); n != 60 {
+			t.Fatalf("%d books are fresh", n)
+		}
+		// The rest goes down too, which ends the session.
+		cuts := r.sink.cuts
+		r.downNow(topics[40:]...)
+		if n := live(topics); n != 0 || r.sink.cuts != cuts {
+			t.Fatalf("%d books are fresh when all are down, after %d writes", n, r.sink.cuts-cuts)
+		}
+		// Subscribed anew in another frame, some belong to another session.
+		r.upNow(topics...)
+		r.upNow(topics[:10]...)
+		feed(topics)
+		r.downNow(topics[10:]...)
+		if n := live(topics[:10]); n != 10 || live(topics[10:]) != 0 {
+			t.Errorf("%d books of the later session are fresh", n)
+		}
+		cuts = r.sink.cuts
+		r.downNow(topics...)
+		if n := live(topics); n != 0 || r.sink.cuts != cuts {
+			t.Errorf("%d books are fresh when all are down", n)
+		}
+	})
+}
+
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		reader, w := r.watch(t, bookOf("T"))
+		_, other := r.watch(t, bookOf("U"))
+		r.upNow(bookOf("T"), bookOf("U"))
+		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
+		r.Message(bookMessage("U", "A", 1, ".50x1 | .60x1"))
+		reader.Take()
+		gone := market.Errorf(market.CodeNotFound, "unknown")
+		r.Refused(bookOf("T"), gone)
+		r.Refused(bookOf("T"), gone)
+		r.Refused(bookOf("nobody's"), gone)
+		if got := reader.Take(); !slices.Equal(got, []*Watch{w}) {
+			t.Fatal("the reader was not told")
+		}
+		if _, err := w.State(); err != error(gone) {
+			t.Errorf("the watch ended with %v", err)
+		}
+		if s, err := other.State(); err != nil || !s.Live {
+			t.Errorf("the other topic is %+v, %v", s, err)
+		}
+		if r.sink.of(bookOf("T")).fresh() || !r.sink.of(bookOf("U")).fresh() {
+			t.Error("queries read what was refused, or do not read the other")
+		}
+		if open := r.up.open(); !slices.Equal(open, []string{"orderbook U"}) {
+			t.Errorf("upstream, %q are open", open)
+		}
+		// Watched again it is another topic, which the first watch does not touch.
+		_, again := r.watch(t, bookOf("T"))
+		reader.Close()
+		time.Sleep(time.Minute)
+		r.upNow(bookOf("T"))
+		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
+		if s, err := again.State(); err != nil || !s.Live {
+			t.Errorf("watched again: %+v, %v", s, err)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		reader, w := r.watch(t, bookOf("T"))
+		r.upNow(bookOf("T"))
+		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
+		r.Asked([]string{"W", "W", "W"})
+		r.Close()
+		r.Close()
+		if _, err := w.State(); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("the watch ended with %v", err)
+		}
+		if _, err := reader.Watch(bookOf("U"), nil); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("watching ends with %v", err)
+		}
+		reader.Accompany(bookOf("U"))
+		r.up.take()
+		r.Message(bookMessage("T", "A", 2, ".50x1 | .60x1"))
+		r.upNow(bookOf("T"))
+		r.Asked([]string{"V", "V", "V"})
+		reader.Close()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if asked := r.up.take(); len(asked) > 0 {
+			t.Errorf("a closed feed asked %q", asked)
+		}
+	})
+}
+
+func TestWithoutUpstream(t *testing.T) {
+	f := New(Config{Sink: newSink()})
+	defer f.Close()
+	r := f.NewReader()
+	defer r.Close()
+	if _, err := r.Watch(bookOf("T"), nil); market.CodeOf(err) != market.CodeUnsupported {
+		t.Errorf("watching ends with %v", err)
+	}
+	r.Accompany(bookOf("T"))
+	f.Asked([]string{"T", "T", "T"})
+}
+
+// TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.
+func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
+	count := func(key market.Topic, readers int, next func(seq uint64) *market.Message) float64 {
+		r := newRig(t)
+		all := make([]*Reader, readers)
+		watches := make([]*Watch, readers)
+		for i := range all {
+			all[i], watches[i] = r.watch(t, key)
+			defer all[i].Close()
+		}
+		r.upNow(key)
+		seq := uint64(1)
+		if key.Channel == market.ChannelTrades {
+			r.Message(tradesMessage("T", "A", seq, market.MessageTradesSnapshot))
+		}
+		return testing.AllocsPerRun(100, func() {
+			seq++
+			r.Message(next(seq))
+			for i := range all {
+				<-all[i].Changed()
+				if got := all[i].Take(); len(got) != 1 || got[0] != watches[i] {
+					t.Fatal("a reader was not told")
+				}
+				if s, _, err := watches[i].Take(); err != nil || s.Seq != seq {
+					t.Fatal("a reader has another state")
+				}
+			}
+		})
+	}
+	for _, c := range []struct {
+		name string
+		key  market.Topic
+		next func(seq uint64) *market.Message
+	}{
+		{"price", priceOf("T"), func(seq uint64) *market.Message { return priceMessage("T", "A", seq, ".5") }},
+		{"book", bookOf("T"), func(seq uint64) *market.Message { return bookMessage("T", "A", seq, ".50x1 | .60x1") }},
+		{"trade", tradesOf("T"), func(seq uint64) *market.Message {
+			return tradesMessage("T", "A", seq, market.MessageTrade, fmt.Sprint(seq))
+		}},
+	} {
+		one, many := count(c.key, 1, c.next), count(c.key, 1000, c.next)
+		t.Logf("%s: %.0f allocations for 1 reader, %.0f for 1,000", c.name, one, many)
+		if many > one+10 {
+			t.Errorf("%s: %.0f allocations for 1 reader, %.0f for 1,000", c.name, one, many)
+		}
+	}
+}
+
+func BenchmarkDeliver(b *testing.B) {
+	for _, readers := range []int{1, 1000, 10_000} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			r := newRig(b)
+			all := make([]*Reader, readers)
+			for i := range all {
+				all[i], _ = r.watch(b, priceOf("T"))
+				defer all[i].Close()
+			}
+			r.upNow(priceOf("T"))
+			m := priceMessage("T", "A", 0, ".5")
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Message(m)
+				for _, reader := range all {
+					reader.Take()
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkBookDelta(b *testing.B) {
+	r := newRig(b)
+	reader, _ := r.watch(b, bookOf("T"))
+	defer reader.Close()
+	var bids, asks []string
+	for i := range market.MaxBookDepth {
+		bids = append(bids, fmt.Sprintf(".%03dx10", 499-i))
+		asks = append(asks, fmt.Sprintf(".%03dx10", 501+i))
+	}
+	r.upNow(bookOf("T"))
+	r.Message(bookMessage("T", "A", 0, strings.Join(bids, " ")+" | "+strings.Join(asks, " ")))
+	m := deltaMessage("T", "A", 0, "b.480x7 s.520x9")
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Message(m)
+	}
+}
+
+// TestRaces has everything happen at once: readers come and go, connections rise and fall, tokens are asked for. In the
+// end nothing is open.
+func TestRaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tokens, connections, turns = 12, 3, 1500
+		r := newRig(t, func(c *Config) { c.Linger, c.Queue, c.Topics = time.Millisecond, 50, 30 })
+		r.up.room = 30
+		topics := func(connection int) (all []market.Topic) {
+			for i := connection; i < tokens; i += connections {
+				id := fmt.Sprint(i)
+				all = append(all, priceOf(id), bookOf(id), tradesOf(id), market.Topic{Channel: market.ChannelMarket, ID: id})
+			}
+			return all
+		}
+		var wg sync.WaitGroup
+		for c := range connections {
+			wg.Go(func() { // all calls about a topic come from one goroutine
+				random := rand.New(rand.NewPCG(1, uint64(c)))
+				mine, seq := topics(c), uint64(0)
+				for n := range turns {
+					key := mine[random.IntN(len(mine))]
+					seq++
+					switch random.IntN(12) {
+					case 0:
+						r.Up("A", mine)
+					case 1:
+						r.Down(mine[:random.IntN(len(mine)+1)], nil)
+					case 2:
+						r.Heartbeat("A", map[market.Topic]uint64{key: seq})
+					case 3:
+						r.Refused(key, market.Errorf(market.CodeNotFound, "gone"))
+					case 4:
+						time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+					case 5:
+						r.Stats()
+					default:
+						epoch := string(rune('A' + n/700))
+						switch key.Channel {
+						case market.ChannelPrices:
+							r.Message(priceMessage(key.ID, epoch, seq, ".5"))
+						case market.ChannelOrderbook:
+							r.Message(bookMessage(key.ID, epoch, seq, ".50x1 | .60x1"))
+							r.Message(deltaMessage(key.ID, epoch, seq+1, "b.40x1"))
+						case market.ChannelTrades:
+							r.Message(tradesMessage(key.ID, epoch, seq, market.MessageTradesSnapshot, fmt.Sprint(seq)))
+						default:
+							m := message(key, market.MessageMarket, epoch, seq)
+							m.Market = &market.MarketChange{Kind: "STATUS"}
+							r.Message(m)
+						}
+					}
+				}
+			})
+		}
+		for n := range 6 {
+			wg.Go(func() {
+				random := rand.New(rand.NewPCG(2, uint64(n)))
+				for range turns / 10 {
+					reader := r.NewReader()
+					for range 10 {
+						key := topics(random.IntN(connections))[random.IntN(8)]
+						switch random.IntN(4) {
+						case 0:
+							reader.Accompany(key)
+						case 1:
+							r.Asked([]string{key.ID, key.ID, fmt.Sprint(random.IntN(tokens))})
+						default:
+							if w, err := reader.Watch(key, nil); err == nil && random.IntN(3) == 0 {
+								defer w.Close()
+							} else if err != nil && market.CodeOf(err) != market.CodeRateLimited {
+								t.Errorf("watching: %v", err)
+							}
+						}
+						for _, w := range reader.Take() {
+							if s, _, err := w.Take(); err == nil && s.Live && w.Topic().Channel == market.ChannelOrderbook && s.Book == nil {
+								t.Error("a live book that is not known")
+							}
+						}
+					}
+					time.Sleep(time.Duration(random.IntN(2)) * time.Millisecond)
+					reader.Close()
+				}
+			})
+		}
+		wg.Wait()
+		time.Sleep(time.Hour) // all has cooled down
+		synctest.Wait()
+		if open := r.up.open(); len(open) > 0 || r.Stats().Topics != 0 {
+			t.Errorf("%q are open upstream, %+v", open, r.Stats())
+		}
+
+		// And closed in the midst of it.
+		for range 4 {
+			wg.Go(func() {
+				for range 200 {
+					reader := r.NewReader()
+					for _, key := range topics(0) {
+						_, _ = reader.Watch(key, nil)
+					}
+					reader.Close()
+				}
+			})
+		}
+		wg.Go(func() {
+			for n := range 400 {
+				r.Up("A", topics(0))
+				r.Message(bookMessage("0", "A", uint64(n+1), ".50x1 | .60x1"))
+			}
+		})
+		wg.Go(r.Close)
+		wg.Wait()
+		if _, err := r.NewReader().Watch(bookOf("0"), nil); err == nil {
+			t.Error("a closed feed is watched")
+		}
+	})
+}
