@@ -106,6 +106,12 @@ type service struct {
 // that stands still.
 func start(t testing.TB, args ...string) *service {
 	t.Helper()
+	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
+}
+
+// startAt is start with the clock at another instant.
+func startAt(t testing.TB, now time.Time, args ...string) *service {
+	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
 	}, args...)
@@ -114,7 +120,7 @@ func start(t testing.TB, args ...string) *service {
 		t.Fatal(err)
 	}
 	s := &service{
-		clock:  &heldClock{now: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)},
+		clock:  &heldClock{now: now},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 		log:    &logBuffer{},
 	}
