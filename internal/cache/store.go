@@ -250,6 +250,11 @@ func (s *store[K, T]) get(key K) (*entry[T], bool) {
 	if e, ok := s.entries.Get(slot); ok && s.answers(e, key) {
 		return e, true
 	}
+	if slot != key {
+		if e, ok := s.entries.Get(key); ok { // it stands beside a streamed one that does not reach as far
+			return e, true
+		}
+	}
 	return s.absent.Get(slot)
 }
 
@@ -318,8 +323,11 @@ func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
 		return e.read
 	}
 	if ok {
-		if old.live() {
-			e.read.Handle.Bump() // it never becomes an entry, so nobody may build on it
+		if old.live() { // and does not reach as far
+			if s.canonical != nil {
+				key = s.canonical(key)
+			}
+			s.replace(s.entries, key, e)
 			return e.read
 		}
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
