@@ -5,13 +5,19 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 )
 
 // A cursor into a list that is read whole names an element and some of those before it. When the element has gone, the
 // list goes on behind the nearest of its predecessors that still stands, so paging skips nothing when positions close.
 
-// anchors is the number of elements that a cursor names.
-const anchors = 8
+const (
+	// near is the number of neighbouring elements that a cursor names. While one of them stands, nothing is shown twice.
+	// Farther ones are named at distances that double, so that something stands even when much has gone.
+	near = 8
+	// maxNamed is greater than the number of elements that are named in any list that is read.
+	maxNamed = 32
+)
 
 func keyHash(key string) uint64 {
 	h := fnv.New64a()
@@ -21,57 +27,48 @@ func keyHash(key string) uint64 {
 
 // listCursor returns the cursor of element i of a list with the given key hashes.
 func listCursor(hashes []uint64, i int) string {
-	b := make([]byte, 0, 8*anchors+binary.MaxVarintLen64)
-	b = binary.AppendUvarint(b, uint64(i))
-	for j := i; j >= 0 && j > i-anchors; j-- {
-		b = binary.BigEndian.AppendUint64(b, hashes[j])
+	b := make([]byte, 0, 128)
+	for back := 0; back <= i; {
+		b = binary.BigEndian.AppendUint64(b, hashes[i-back])
+		if back++; back >= near {
+			back *= 2
+		}
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// place is a cursor that was read: the index where its element stood, and the hashes of that and of those before it. Its
-// zero value is the beginning of the list.
-type place struct {
-	index int
-	named []uint64
-}
+// place is a cursor that was read: the hashes of the elements that it names, the nearest first. Without any it is the
+// beginning of the list.
+type place []uint64
 
 // parsePlace reads a cursor into a list.
 func parsePlace(after *string) (place, error) {
 	if after == nil || *after == "" {
-		return place{}, nil
+		return nil, nil
 	}
 	b, err := decodeCursor(*after)
 	if err != nil {
-		return place{}, err
+		return nil, err
 	}
-	index, n := binary.Uvarint(b)
-	if b = b[max(n, 0):]; n <= 0 || len(b) == 0 || len(b)%8 != 0 || len(b) > 8*anchors || index > 1<<31 {
-		return place{}, badCursor()
+	if len(b) == 0 || len(b)%8 != 0 || len(b) > 8*maxNamed {
+		return nil, badCursor()
 	}
-	p := place{index: int(index)}
+	p := make(place, 0, len(b)/8)
 	for ; len(b) > 0; b = b[8:] {
-		p.named = append(p.named, binary.BigEndian.Uint64(b))
+		p = append(p, binary.BigEndian.Uint64(b))
 	}
 	return p, nil
 }
 
-// start returns the index of the element behind the place in a list with the given key hashes.
+// start returns the index of the element behind the place in a list with the given key hashes: the beginning when nothing
+// that the cursor names stands any more.
 func (p place) start(hashes []uint64) int {
-	if len(p.named) == 0 {
-		return 0
-	}
-	at := make(map[uint64]int, len(hashes))
-	for i, h := range hashes {
-		at[h] = i
-	}
-	for _, h := range p.named {
-		if i, ok := at[h]; ok {
+	for _, named := range p {
+		if i := slices.Index(hashes, named); i >= 0 {
 			return i + 1
 		}
 	}
-	// All of them have gone: at least so many elements moved up, besides those that went before them.
-	return min(max(p.index+1-len(p.named), 0), len(hashes))
+	return 0
 }
 
 // pageCursor names an element of a list that the venue pages: the venue's page and the element on it. Without an element

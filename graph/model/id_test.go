@@ -1,0 +1,71 @@
+package model
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+func TestIDsRoundTrip(t *testing.T) {
+	for _, test := range []struct {
+		kind  string
+		parts []string
+	}{
+		{KindUser, []string{"0x1111111111111111111111111111111111111111"}},
+		{KindToken, []string{"2851044534032346972"}},
+		{KindMarket, []string{"0x30224ec4f8bfb84ba6be701ed14f4729"}},
+		{KindEvent, []string{"ä event: 1"}},
+		{KindOrder, []string{"0x1", "ord-1"}},
+		{KindPosition, []string{"0x1", "m", "YES"}},
+		{KindPosition, []string{"0x1", "m", ""}},
+		{KindPosition, []string{"0x1", "m", "two\nlines\n"}},
+	} {
+		id := EncodeID(test.kind, test.parts...)
+		kind, parts, ok := DecodeID(id)
+		if !ok || kind != test.kind || !slices.Equal(parts, test.parts) {
+			t.Errorf("%s %q became %s %q, %v", test.kind, test.parts, kind, parts, ok)
+		}
+		if strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			t.Errorf("%s does not go into a URL as it is", id)
+		}
+	}
+	// Ids are promised to be stable: these must never change.
+	for id, want := range map[string]string{
+		"VG9rZW4KMQ": EncodeID(KindToken, "1"), "VXNlcgoweDE": EncodeID(KindUser, "0x1"),
+		"UG9zaXRpb24KMHgxCm0KWUVT": PositionID(market.Address("0x1"), &market.Position{MarketID: "m", TokenID: "t", Outcome: "YES"}),
+	} {
+		if id != want {
+			t.Errorf("%s has become %s", id, want)
+		}
+	}
+}
+
+func TestBadIDs(t *testing.T) {
+	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	for name, id := range map[string]string{
+		"empty": "", "not base64": "?", "padded": "VG9rZW4KMQ==", "no parts": encode("Token"), "an empty part": encode("Token\n"), "no such type": encode("Balance\n0x1"),
+		"too few parts": encode("Order\n0x1"), "no type": encode("\nx"), "too long": strings.Repeat("A", 2049),
+	} {
+		if kind, parts, ok := DecodeID(id); ok {
+			t.Errorf("%s: %s %q", name, kind, parts)
+		}
+	}
+}
+
+func FuzzDecodeID(f *testing.F) {
+	f.Add("VG9rZW4KMQ")
+	f.Add("UG9zaXRpb24KMHgxCm0KWUVT")
+	f.Fuzz(func(t *testing.T, id string) {
+		kind, parts, ok := DecodeID(id)
+		if !ok {
+			return
+		}
+		again, same, ok := DecodeID(EncodeID(kind, parts...))
+		if !ok || again != kind || !slices.Equal(same, parts) {
+			t.Errorf("%q: %s %q became %s %q", id, kind, parts, again, same)
+		}
+	})
+}

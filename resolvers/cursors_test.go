@@ -1,0 +1,224 @@
+package resolvers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+func hashesOf(keys []string) []uint64 {
+	out := make([]uint64, len(keys))
+	for i, k := range keys {
+		out[i] = keyHash(k)
+	}
+	return out
+}
+
+func numbered(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key ", i)
+	}
+	return keys
+}
+
+func behind(t *testing.T, keys []string, cursor string) int {
+	t.Helper()
+	p, err := parsePlace(&cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.start(hashesOf(keys))
+}
+
+// TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, as lists of a venue change. Nothing
+// that stood behind the cursor may be skipped; while one of its nearest elements still stands, nothing that stood before it
+// may come again.
+func TestACursorFindsItsPlaceAgain(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		keys := numbered(1 + r.IntN(40))
+		at := r.IntN(len(keys))
+		cursor := listCursor(hashesOf(keys), at)
+		gone := map[string]bool{}
+		for range r.IntN(len(keys)) {
+			gone[keys[r.IntN(len(keys))]] = true
+		}
+		var left []string
+		for _, k := range keys {
+			if !gone[k] {
+				left = append(left, k)
+			}
+		}
+		left = append(left, numbered(60)[50:50+r.IntN(10)]...)
+		from := behind(t, left, cursor)
+		shown := left[from:]
+		for _, k := range keys[at+1:] {
+			if !gone[k] && !slices.Contains(shown, k) {
+				t.Fatalf("%d elements, cursor at %d, gone %v: %q is skipped", len(keys), at, gone, k)
+			}
+		}
+		anchored := slices.ContainsFunc(keys[max(0, at-near+1):at+1], func(k string) bool { return !gone[k] })
+		for _, k := range keys[:at+1] {
+			if anchored && !gone[k] && slices.Contains(shown, k) {
+				t.Fatalf("%d elements, cursor at %d, gone %v: %q is repeated", len(keys), at, gone, k)
+			}
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	keys := numbered(20)
+	for i := range keys {
+		if got := behind(t, keys, listCursor(hashesOf(keys), i)); got != i+1 {
+			t.Errorf("behind element %d is %d", i, got)
+		}
+	}
+	many := numbered(10_000)
+	if cursor := listCursor(hashesOf(many), len(many)-1); len(cursor) > 250 || behind(t, many, cursor) != len(many) || behind(t, many[:7000], cursor) < 1800 {
+		t.Errorf("a cursor of %d characters goes on at %d, at %d when the last 3000 have gone", len(cursor), behind(t, many, cursor), behind(t, many[:7000], cursor))
+	}
+	if got := behind(t, nil, listCursor(hashesOf(keys), 19)); got != 0 {
+		t.Errorf("in an empty list: %d", got)
+	}
+	for _, none := range []*string{nil, new(string)} {
+		if p, err := parsePlace(none); err != nil || p.start(hashesOf(keys)) != 0 {
+			t.Errorf("no cursor: %v, %v", p, err)
+		}
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	for name, bad := range map[string]string{
+		"not base64": "*", "half a hash": encode([]byte{1, 2, 3, 4}), "too many": encode(make([]byte, 8*(maxNamed+1))), "a page's": pageCursor{Limit: 5}.String(),
+	} {
+		if _, err := parsePlace(&bad); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// paged is a venue that pages a list of rows, newest first, by the key of the last row, or by offset.
+type paged struct {
+	rows     []string
+	byOffset bool
+	// drop leaves rows out of its pages, as a filter does.
+	drop  func(string) bool
+	calls int
+}
+
+func (p *paged) read(page string, limit int) (venuePage[string], error) {
+	p.calls++
+	from := 0
+	if page != "" && p.byOffset {
+		_, _ = fmt.Sscan(page, &from)
+	} else if page != "" {
+		from = slices.Index(p.rows, page) + 1
+	}
+	to := min(from+limit, len(p.rows))
+	var out venuePage[string]
+	for _, row := range p.rows[min(from, to):to] {
+		if p.drop == nil || !p.drop(row) {
+			out.rows = append(out.rows, row)
+		}
+	}
+	if to < len(p.rows) {
+		if out.next = p.rows[to-1]; p.byOffset {
+			out.next = fmt.Sprint(to)
+		}
+	}
+	return out, nil
+}
+
+func (p *paged) page(t *testing.T, first int, after *string) page[string] {
+	t.Helper()
+	out, err := readPages(p.read, func(s *string) string { return *s }, first, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestVenuePages follows a paged list from every element of it, with pages of several sizes.
+func TestVenuePages(t *testing.T) {
+	for _, byOffset := range []bool{false, true} {
+		for _, n := range []int{0, 1, 9, 10, 11, 30} {
+			for _, first := range []int{1, 4, 10} {
+				p := &paged{rows: numbered(n), byOffset: byOffset}
+				var got []string
+				var after *string
+				for pages := 1; ; pages++ {
+					p.calls = 0
+					out := p.page(t, first, after)
+					if p.calls != 1 {
+						t.Errorf("%d rows by %d: page %d took %d calls", n, first, pages, p.calls)
+					}
+					for i, c := range out.cursors { // going on from within the page
+						if from := len(got) + i + 1; from < n {
+							if next := p.page(t, first, &c); len(next.items) == 0 || next.items[0] != p.rows[from] {
+								t.Fatalf("%d rows by %d: behind row %d comes %v", n, first, from-1, next.items)
+							}
+						}
+					}
+					got = append(got, out.items...)
+					if !out.info.HasNextPage {
+						break
+					}
+					after = out.info.EndCursor
+				}
+				if !slices.Equal(got, p.rows) {
+					t.Errorf("%d rows by %d: %v", n, first, got)
+				}
+			}
+		}
+	}
+}
+
+// TestVenuePagesOfFewMatches reads a venue most of whose rows are dropped: up to five pages for one answer, which may then
+// be short or empty and still has a cursor to go on from.
+func TestVenuePagesOfFewMatches(t *testing.T) {
+	all := numbered(300)
+	keep := []string{all[3], all[77], all[78], all[150], all[299]}
+	p := &paged{rows: all, drop: func(s string) bool { return !slices.Contains(keep, s) }}
+	var got []string
+	var after *string
+	for pages := 1; ; pages++ {
+		p.calls = 0
+		out := p.page(t, 10, after)
+		if p.calls > maxPages || pages > 10 {
+			t.Fatalf("page %d took %d calls", pages, p.calls)
+		}
+		got = append(got, out.items...)
+		if !out.info.HasNextPage {
+			break
+		}
+		if after = out.info.EndCursor; after == nil {
+			t.Fatal("a next page without a cursor to it")
+		}
+	}
+	if !slices.Equal(got, keep) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestARowThatCursorsNameMayGo goes on where it stood.
+func TestARowThatCursorsNameMayGo(t *testing.T) {
+	p := &paged{rows: numbered(30), byOffset: true}
+	out := p.page(t, 10, nil)
+	cursor := out.cursors[4]
+	p.rows = slices.Delete(slices.Clone(p.rows), 4, 5)
+	if next := p.page(t, 3, &cursor); !slices.Equal(next.items, []string{"key 5", "key 6", "key 7"}) {
+		t.Errorf("behind the row that has gone come %v", next.items)
+	}
+}
+
+func TestBadPageCursors(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	for _, bad := range []string{"*", encode([]byte("{")), encode([]byte("[]")), encode([]byte(`{"l":0}`)), encode([]byte(`{"l":101}`)), encode([]byte(`{"l":5,"i":-1}`)), encode([]byte(`{"l":"5"}`))} {
+		if _, err := parsePageCursor(&bad, 10, 100); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

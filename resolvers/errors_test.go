@@ -1,0 +1,116 @@
+package resolvers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
+)
+
+// field returns the context of the field tokens.3.price.
+func field(ctx context.Context) context.Context {
+	at := func(name string) graphql.CollectedField {
+		return graphql.CollectedField{Field: &ast.Field{Name: name, Alias: name, Position: &ast.Position{Line: 2, Column: 5}}}
+	}
+	index := 3
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Query"})
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: at("tokens")})
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Index: &index})
+	return graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: at("price")})
+}
+
+func TestPresenter(t *testing.T) {
+	const secret = "dial tcp 10.0.0.1: hush"
+	limited := market.Errorf(market.CodeRateLimited, "slow down").Because(errors.New(secret))
+	limited.RetryAfter = 1500 * time.Millisecond
+	library := func(message string, path ast.Path, code string) *gqlerror.Error {
+		e := &gqlerror.Error{Message: message, Path: path}
+		if code != "" {
+			e.Extensions = map[string]any{"code": code}
+		}
+		return e
+	}
+	path := ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("price")}
+	inList := append(path[:3:3], ast.PathIndex(7))
+	for _, test := range []struct {
+		name   string
+		ctx    context.Context
+		err    error
+		want   string
+		logged string
+	}{
+		{"declared safe", field(t.Context()), market.Errorf(market.CodeForbidden, "not yours"), `tokens[3].price not yours FORBIDDEN <nil>`, ""},
+		{"with a cause", field(t.Context()), fmt.Errorf("reading: %w", limited), `tokens[3].price slow down RATE_LIMITED 1500`, "level=DEBUG"},
+		{"of an element", field(t.Context()), &gqlerror.Error{Err: market.Errorf(market.CodeBadUserInput, "bad id"), Message: "x", Path: inList}, `tokens[3].price[7] bad id BAD_USER_INPUT <nil>`, ""},
+		{"of an argument", field(t.Context()), gqlerror.WrapPath(append(path[:3:3], ast.PathName("filter"), ast.PathName("status"), ast.PathIndex(1)), market.Errorf(market.CodeBadUserInput, "no number")),
+			`tokens[3].price filter.status[1]: no number BAD_USER_INPUT <nil>`, ""},
+		{"internal", field(t.Context()), market.Errorf(market.CodeInternal, secret), `tokens[3].price ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"unknown", field(t.Context()), errors.New(secret), `tokens[3].price ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"unknown, located", field(t.Context()), gqlerror.WrapPath(path, errors.New(secret)), `tokens[3].price ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"cancelled", field(t.Context()), fmt.Errorf("%s: %w", secret, context.Canceled), `tokens[3].price the request was cancelled INTERNAL_SERVER_ERROR <nil>`, ""},
+		{"late", field(t.Context()), fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), `tokens[3].price the request took too long UPSTREAM_TIMEOUT <nil>`, ""},
+		{"parser", t.Context(), library("Expected Name", nil, "GRAPHQL_PARSE_FAILED"), ` Expected Name GRAPHQL_PARSE_FAILED <nil>`, ""},
+		{"validator", t.Context(), library("Cannot query", nil, "GRAPHQL_VALIDATION_FAILED"), ` Cannot query GRAPHQL_VALIDATION_FAILED <nil>`, ""},
+		{"variable", t.Context(), library("cannot use value 0 as Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
+			` variable $a[1]: the value is no Int GRAPHQL_VALIDATION_FAILED <nil>`, ""},
+		{"body", t.Context(), library("json request body could not be decoded: EOF body:"+secret, nil, ""), ` the body is not a JSON object with a query BAD_USER_INPUT <nil>`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(test.ctx, test.err)
+			got := fmt.Sprint(out.Path.String(), " ", out.Message, " ", out.Extensions["code"], " ", out.Extensions["retryAfterMs"])
+			if got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if !strings.Contains(log.String(), test.logged) || test.logged == "" && log.Len() > 0 || test.logged != "" && !strings.Contains(log.String(), secret) {
+				t.Errorf("logged %q", log.String())
+			}
+			if located := len(out.Locations) > 0; located != (test.ctx != t.Context() && out.Path != nil) {
+				t.Errorf("locations: %v", out.Locations)
+			}
+		})
+	}
+}
+
+func TestSortErrors(t *testing.T) {
+	list := gqlerror.List{}
+	paths := []ast.Path{
+		{ast.PathName("b")}, {ast.PathName("a"), ast.PathIndex(10)}, nil, {ast.PathName("a"), ast.PathIndex(9), ast.PathName("z")}, {ast.PathName("a")},
+		{ast.PathName("a"), ast.PathIndex(9), ast.PathName("c")}, {ast.PathName("a"), ast.PathName("x")}, {ast.PathName("a"), ast.PathIndex(9)},
+	}
+	for _, p := range paths {
+		list = append(list, &gqlerror.Error{Path: p})
+	}
+	SortErrors(list)
+	var got []string
+	for _, e := range list {
+		got = append(got, e.Path.String())
+	}
+	const want = ",a,a[9],a[9].c,a[9].z,a[10],a.x,b"
+	if strings.Join(got, ",") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestRecover(t *testing.T) {
+	var log bytes.Buffer
+	err := Recover(slog.New(slog.NewTextHandler(&log, nil)))(t.Context(), "boom")
+	if !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "TestRecover") {
+		t.Errorf("logged %q", log.String())
+	}
+	out := Presenter(slog.New(slog.NewTextHandler(io.Discard, nil)))(field(t.Context()), err)
+	if out.Message != internalMessage || out.Extensions["code"] != "INTERNAL_SERVER_ERROR" {
+		t.Errorf("%+v", out)
+	}
+}
