@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"oddsgraph/graph/model"
 )
@@ -276,4 +277,28 @@ func TestCrowd(t *testing.T) {
 	if n := got["prices"]; n[0] >= 40 || n[1] != 300 {
 		t.Errorf("1000 queries for 300 tokens became %v", got)
 	}
+}
+
+// What is known to be settled is worth 1 or 0 a share, so nobody asks for its price.
+func TestSettledPositionsAreNotPriced(t *testing.T) {
+	s := start(t)
+	portfolio := func() any {
+		return s.ask(t, `query ($address: Address!) { user(address: $address) { portfolio { positionsValue }
+			positions(first: 50) { nodes { valuation { basis } } } } }`, vars{"address": addressOf50}, keyOf50)
+	}
+	data := portfolio()
+	var open, settled int64
+	for _, p := range list(data, "user.positions.nodes") {
+		if text(p, "valuation.basis") == "SETTLEMENT" {
+			settled++
+		} else {
+			open++
+		}
+	}
+	if settled == 0 || open == 0 {
+		t.Fatalf("%d settled and %d open positions", settled, open)
+	}
+	s.clock.advance(40 * time.Second) // prices have gone, markets are fresh
+	got := s.counted(func() { portfolio() })
+	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {got["prices"][0], open}})
 }

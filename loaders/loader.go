@@ -95,6 +95,17 @@ func (l *Loader[K, T]) Prefetch(keys []K) {
 	}
 }
 
+// Peek returns a key's value where this response has it at hand, without a look-up. It does not count as a read.
+func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.slots[key]
+	if s == nil || s.thunk != nil || s.result.Err != nil {
+		return read, false
+	}
+	return s.result.Value, true
+}
+
 // follow sends for keys like Prefetch and calls then with their results, aligned with the keys, when all of them are there:
 // at once, or before anybody who waits for the last of them goes on. then must neither wait nor panic.
 func (l *Loader[K, T]) follow(keys []K, then func([]market.Result[market.Read[*T]])) {

@@ -448,3 +448,26 @@ func TestConcurrentReaders(t *testing.T) {
 		}
 	}), make(results, len(asked))) // what was only sent for has arrived when the test ends
 }
+
+func TestPeekTellsWhatIsAtHandOnly(t *testing.T) {
+	s := (&source{}).cache("hit")
+	l, recorder := open(t.Context(), s)
+	if _, ok := l.Peek("hit"); ok || len(s.lookups) != 0 {
+		t.Errorf("peeking at what nobody asked for: %t, looked up %v", ok, s.lookups)
+	}
+	l.Prefetch([]string{"hit", "miss"})
+	read, ok := l.Peek("hit")
+	if !ok || *read.Value != values(t, getMany(l, "hit"))[0] {
+		t.Errorf("the value at hand is %v, %t", read, ok)
+	}
+	getMany(l, "miss")
+	if _, ok := l.Peek("miss"); ok {
+		t.Error("what has to be fetched is not at hand")
+	}
+	other, recorder2 := open(t.Context(), s)
+	other.Prefetch([]string{"hit"})
+	other.Peek("hit")
+	if n := len(recorder2.Handles()); n != 0 || len(recorder.Handles()) != 2 {
+		t.Errorf("a peek is recorded: %d", n)
+	}
+}

@@ -36,8 +36,10 @@ type (
 	// holdingDemand is what is read of the rows of an account.
 	holdingDemand struct {
 		details bool
-		market  *marketDemand
-		token   *tokenDemand
+		// valued tells that the best price known is read, which is none of the venue's where a market is settled.
+		valued bool
+		market *marketDemand
+		token  *tokenDemand
 	}
 )
 
@@ -204,7 +206,7 @@ func (l *look) demandValuation(d *holdingDemand, f graphql.CollectedField) {
 	basis, _ := l.arguments(f)["basis"].(string)
 	switch market.PriceBasis(basis) {
 	case "":
-		d.details, d.token.price = true, true
+		d.details, d.valued = true, true
 	case market.BasisVenue, market.BasisLast:
 		d.token.price = true
 	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
@@ -298,12 +300,20 @@ func (l *look) addHoldings(rows []holding, d *holdingDemand) {
 		}
 		if h.tokenID != "" {
 			tokens = append(tokens, model.Token{TokenID: h.tokenID, MarketID: h.marketID})
-		} else if d.token != nil {
+		} else if d.token != nil || d.valued {
 			matched.refs, labels = append(matched.refs, ref), append(labels, h.outcome)
 		}
 	}
 	l.addRefs(refs, d.market)
 	l.addTokens(tokens, d.token)
+	if d.valued {
+		l.set.Markets.Prefetch(refs)
+		for i := range tokens {
+			if m, ok := l.set.Markets.Peek(refOf(&tokens[i])); !ok || !settled(m.Value, tokens[i].TokenID) {
+				l.prices = append(l.prices, tokens[i].TokenID)
+			}
+		}
+	}
 	if len(matched.refs) > 0 {
 		l.markets = append(l.markets, matched.refs...)
 		matched.then = func(next *look, markets []*market.Market) {
@@ -314,12 +324,20 @@ func (l *look) addHoldings(rows []holding, d *holdingDemand) {
 				}
 				if o := m.OutcomeByLabel(labels[i]); o != nil {
 					tokens = append(tokens, model.Market{Market: m}.Token(o))
+					if d.valued && !settled(m, o.TokenID) {
+						next.prices = append(next.prices, o.TokenID)
+					}
 				}
 			}
 			next.addTokens(tokens, d.token)
 		}
 		l.chains = append(l.chains, matched)
 	}
+}
+
+// settled reports whether a token is known to be worth 1 or 0.
+func settled(m *market.Market, tokenID string) bool {
+	return m != nil && m.SettlementPrice(m.OutcomeByToken(tokenID)) != nil
 }
 
 // aheadOf looks ahead of a connection's rows of an account.

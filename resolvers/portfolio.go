@@ -206,19 +206,19 @@ func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta,
 	if basis != market.BasisPosition {
 		matchMarkets(set, positions, quotes, errs, basis)
 	}
-	settled := func(i int) bool {
+	done := func(i int) bool {
 		m := quotes[i].Market.Value
 		return errs[i] != nil || basis == "" && m != nil && m.SettlementPrice(quotes[i].Outcome) != nil
 	}
 	if pricesWanted {
-		fill(set.Prices, positions, quotes, errs, settled, func(q *market.Quotes, read market.Read[*market.Price]) { q.Price = read })
+		fill(set.Prices, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Price]) { q.Price = read })
 	}
 	switch basis {
 	case "":
-		unpriced := func(i int) bool { return settled(i) || quotes[i].Price.Value != nil }
+		unpriced := func(i int) bool { return done(i) || quotes[i].Price.Value != nil }
 		fill(set.Spreads, positions, quotes, errs, unpriced, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
 	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
-		fill(set.Spreads, positions, quotes, errs, settled, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
+		fill(set.Spreads, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
 	}
 	valuations = make([]*market.Valuation, n)
 	for i, p := range positions {
@@ -234,25 +234,26 @@ func pricedByVenue(basis market.PriceBasis) bool {
 	return basis == "" || basis == market.BasisVenue || basis == market.BasisLast
 }
 
-// prefetchQuotes sends for the prices and markets that all positions will need, so that they travel together.
+// prefetchQuotes sends for the prices and markets that all positions will need, so that they travel together. Positions
+// that are known to be settled need no price.
 func prefetchQuotes(set *loaders.Set, positions []*market.Position, basis market.PriceBasis) {
-	if pricedByVenue(basis) {
-		set.Prices.Prefetch(statedTokens(positions))
-	}
 	if basis == "" || basis == market.BasisSettlement {
 		set.Markets.Prefetch(refsOfPositions(positions))
 	}
-}
-
-// statedTokens returns the tokens that the venue names with the positions.
-func statedTokens(positions []*market.Position) []string {
+	if !pricedByVenue(basis) {
+		return
+	}
 	tokens := make([]string, 0, len(positions))
 	for _, p := range positions {
-		if p.TokenID != "" {
-			tokens = append(tokens, p.TokenID)
+		if p.TokenID == "" {
+			continue
 		}
+		if m, ok := set.Markets.Peek(byID(p.MarketID)); ok && basis == "" && settled(m.Value, p.TokenID) {
+			continue
+		}
+		tokens = append(tokens, p.TokenID)
 	}
-	return tokens
+	set.Prices.Prefetch(tokens)
 }
 
 // matchMarkets fills in markets and outcomes: of all positions where the settlement counts, else of those whose token is
