@@ -91,7 +91,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s := &streamConn{
-		v: v, wake: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
+		v: v, wake: make(chan struct{}, 1), drained: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
 		subs: make(map[topicKey]*subscription),
 	}
 	if !v.stream.admit(s) {

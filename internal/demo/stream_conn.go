@@ -26,14 +26,16 @@ type streamConn struct {
 	raw net.Conn
 
 	wake    chan struct{} // holds one: there is something for the writer
+	drained chan struct{} // holds one: the queue is no more than half full
 	gone    chan struct{} // closed when nothing more can be read
 	written chan struct{} // closed when the writer has ended
 	greeted atomic.Bool   // hello was said
 
 	mu      sync.Mutex // guards what follows; taken last
 	queue   []frame
-	head    int // of the first frame in queue that waits
-	bytes   int // of the frames that wait
+	head    int  // of the first frame in queue that waits
+	bytes   int  // of the frames that wait
+	crowded bool // the reader waits for drained
 	ending  bool
 	code    int // with which to close when the queue is empty
 	reason  string
@@ -98,7 +100,7 @@ func (c *streamConn) add(f frame) {
 	limits := &c.v.stream.limits
 	waiting := len(c.queue) - c.head
 	switch {
-	case c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled):
+	case c.deaf():
 	case waiting >= limits.queue || waiting > 0 && c.bytes+len(f.data) > limits.queueBytes:
 		c.finish(CloseSlow, "frames are read too slowly", true)
 	default:
@@ -109,6 +111,11 @@ func (c *streamConn) add(f frame) {
 		c.queue = append(c.queue, f)
 		c.bytes += len(f.data)
 	}
+}
+
+// deaf reports whether nothing is sent or taken any more, or for the time being.
+func (c *streamConn) deaf() bool {
+	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
 }
 
 // end closes the connection, after what waits unless now is set.
@@ -126,6 +133,36 @@ func (c *streamConn) finish(code int, reason string, now bool) {
 	}
 	c.ending, c.code, c.reason = true, code, reason
 	c.drop(now)
+	c.relieve()
+}
+
+// room waits until the queue is no more than half full. What a client asks for itself must not make it too slow: its requests
+// wait instead.
+func (c *streamConn) room() {
+	c.mu.Lock()
+	c.crowded = !c.ending && c.half()
+	wait := c.crowded
+	c.mu.Unlock()
+	if wait {
+		select {
+		case <-c.drained:
+		case <-c.written:
+		}
+	}
+}
+
+// half reports whether the queue is more than half full.
+func (c *streamConn) half() bool {
+	limits := &c.v.stream.limits
+	return len(c.queue)-c.head > limits.queue/2 || c.bytes > limits.queueBytes/2
+}
+
+// relieve lets the reader go on if it waits for that.
+func (c *streamConn) relieve() {
+	if c.crowded && (c.ending || !c.half()) {
+		c.crowded = false
+		c.drained <- struct{}{} // has room: nobody else sends, and only when the reader waits
+	}
 }
 
 // drop forgets what is held back and, when all is set, what waits.
@@ -162,6 +199,7 @@ func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	if c.head == len(c.queue) {
 		c.queue, c.head = c.queue[:0], 0
 	}
+	c.relieve()
 	return f, true, false, at
 }
 

@@ -103,10 +103,16 @@ func (v *Venue) skipped(t *token, ch channel) uint64 {
 }
 
 // unknownFrame is of a type that nobody knows.
-var unknownFrame = frame{data: []byte(`{"type":"weather_update","seq":1,"temperature":21.5}`), kind: frameError}
+var unknownFrame = frame{data: []byte(`{"type":"weather_update","seq":1,"temperature":21.5}`), kind: frameUnknown}
 
 // deliver hands a frame of a topic, or of none, to a client, as the faults in force will have it.
 func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
+	c.mu.Lock()
+	defer c.signal()
+	defer c.mu.Unlock()
+	if c.deaf() {
+		return // and nothing is left to spoil
+	}
 	var fault *Fault
 	if v.faults.streaming.Load() {
 		fault = v.faults.takeFrame(t, f)
@@ -115,9 +121,6 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 	if fault != nil {
 		kind = fault.Kind
 	}
-	c.mu.Lock()
-	defer c.signal()
-	defer c.mu.Unlock()
 	switch kind {
 	case "":
 		c.add(f)
@@ -132,7 +135,7 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 		c.add(f)
 		c.add(f)
 	case FaultReorder:
-		if _, ok := c.held[t]; t != nil && !ok && !c.ending {
+		if _, ok := c.held[t]; t != nil && !ok {
 			if c.held == nil {
 				c.held = make(map[*topic]frame)
 			}
@@ -148,9 +151,7 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 		c.add(unknownFrame)
 		c.add(f)
 	case FaultSlowSnapshot:
-		if !c.ending {
-			c.delayed = append(c.delayed, delayedFrame{time.Now().Add(time.Duration(fault.DelayMs) * time.Millisecond), f})
-		}
+		c.delayed = append(c.delayed, delayedFrame{time.Now().Add(time.Duration(fault.DelayMs) * time.Millisecond), f})
 	case FaultStall:
 		c.stalled = time.Now().AddDate(100, 0, 0)
 		if fault.DelayMs > 0 {

@@ -28,13 +28,14 @@ const (
 	frameFill
 	framePositionUpdate
 	frameBalanceUpdate
+	frameUnknown
 	frameKinds
 )
 
 var frameNames = [frameKinds]string{
 	"hello", "subscribed", "unsubscribed", "authenticated", "pong", "error", "heartbeat", "price_update", "orderbook_snapshot",
 	"orderbook_update", "trades_snapshot", "trade", "market_update", "market_resolved", "user_snapshot", "order_update", "fill",
-	"position_update", "balance_update",
+	"position_update", "balance_update", "unknown",
 }
 
 // What a market_update says has changed; the last one is a market_resolved.

@@ -54,7 +54,7 @@ func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
 // receive takes a frame of the client.
 func (c *streamConn) receive(message []byte, text bool) {
 	c.mu.Lock()
-	deaf := c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
+	deaf := c.deaf()
 	c.mu.Unlock()
 	if deaf {
 		return
@@ -241,6 +241,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others
 				continue
 			}
 			c.v.stream.counts.resyncs[ch].Add(1)
+			c.room()
 			c.v.mu.RLock()
 			s.group.snapshot(c)
 			c.v.mu.RUnlock()
@@ -276,6 +277,7 @@ func (c *streamConn) subscribe(key topicKey, depth int) {
 	default:
 		about.token = v.listing.tokenByID[key.id]
 	}
+	c.room()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.join(c, key, about, depth)

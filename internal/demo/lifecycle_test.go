@@ -1,0 +1,357 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// details reads a market over REST.
+func details(t testing.TB, v *Venue, m *market) marketAnswer {
+	t.Helper()
+	return get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
+}
+
+// A market that closes loses its book and the orders on it; one that opens gets a book; one that resolves settles its
+// prices. REST and the stream say the same, and positions stay.
+func TestMarketChanges(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 400, Clock: c, Control: true})
+	w := s.accounts[medium]
+	o := w.orders[0]
+	m := o.token.market
+	upcoming := first(t, s.Venue, func(tok *token) bool { return tok.market.status == statusUpcoming }).market
+	closed := first(t, s.Venue, func(tok *token) bool { return tok.market.status == statusClosed && !tok.market.binary() }).market
+	settled := first(t, s.Venue, func(tok *token) bool { return tok.market.status == statusResolved }).market
+	derived, _ := parseAddress(other)
+	var guest *order
+	for _, guest = range s.walletOf(derived).orders {
+		if guest.token.market != m && s.accounts[small].held(guest.token) == nil {
+			break
+		}
+	}
+	positions := len(s.Positions(derived))
+
+	l := s.dial(t)
+	l.subscribe("market", 0, m.id, upcoming.id, closed.id, guest.token.market.id)
+	l.subscribe("prices", 0, o.token.id)
+	l.take("price_update")
+	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
+	seqs := map[string]uint64{}
+	// event takes the frames of a change and checks the one of the market.
+	event := func(m *market, want string) (frames []object) {
+		t.Helper()
+		found := ""
+		for _, f := range l.settle() {
+			switch f["type"] {
+			case "market_update", "market_resolved":
+				id := f["marketId"].(string)
+				if seqs[id] == 0 {
+					seqs[id] = 1
+				}
+				if seqs[id]++; number(t, f, "seq") != seqs[id] {
+					t.Fatalf("%v, want number %d", f, seqs[id])
+				}
+				found += fmt.Sprint(f["type"], " ", f["change"], " ", f["status"], " ", f["outcome"])
+			case "price_update":
+				frames = append(frames, f)
+			default:
+				account.take(t, f)
+			}
+		}
+		if found != want {
+			t.Fatalf("streamed %s, want %s", found, want)
+		}
+		account.check(t, s, medium)
+		if d := details(t, s.Venue, m); d.Status != m.status || d.AcceptingOrders != (m.status == statusOpen) || !d.UpdatedAt.Equal(c.Now()) {
+			t.Fatalf("details %+v", d)
+		}
+		for _, tok := range m.tokens {
+			checkBook(t, tok)
+		}
+		return frames
+	}
+	change := func(body string) {
+		t.Helper()
+		c.advance(time.Second)
+		if w := post(s.Venue, "market", body); w.Code != 200 {
+			t.Fatalf("%s: %s", body, w.Body)
+		}
+	}
+
+	price := o.token.price()
+	change(`{"marketId":"` + m.id + `","status":"CLOSED"}`)
+	frames := event(m, "market_update STATUS CLOSED <nil>")
+	if len(frames) != 1 || frames[0]["bestBid"] != nil || frames[0]["bestAsk"] != nil || frames[0]["price"].(json.Number).String() != price.String() {
+		t.Errorf("prices after the close: %v", frames)
+	}
+	if slices.Contains(w.orders, o) || o.ended != orderCancelled {
+		t.Errorf("the order %+v is still there", *o)
+	}
+	if err := s.SetPrice(o.token.id, 5000); err != ErrNotTrading {
+		t.Errorf("SetPrice: %v", err)
+	}
+	change(`{"marketId":"` + m.id + `","status":"OPEN"}`)
+	frames = event(m, "market_update STATUS OPEN <nil>")
+	if len(frames) != 1 || frames[0]["bestBid"] == nil && frames[0]["bestAsk"] == nil || o.token.price() != price {
+		t.Errorf("prices after the opening: %v", frames)
+	}
+	change(`{"marketId":"` + m.id + `","description":"Anew."}`)
+	event(m, "market_update METADATA OPEN <nil>")
+	if d := details(t, s.Venue, m); *d.Description != "Anew." {
+		t.Errorf("details %+v", d)
+	}
+	change(`{"marketId":"` + m.id + `","winningTokenId":"` + o.token.id + `"}`)
+	frames = event(m, "market_resolved <nil> <nil> "+o.token.label)
+	if len(frames) != 1 || frames[0]["price"] != json.Number("1") {
+		t.Errorf("prices after the end: %v", frames)
+	}
+	for i, outcome := range details(t, s.Venue, m).Outcomes {
+		won := m.tokens[i] == o.token
+		if *outcome.Winner != won || (outcome.Price == "1") != won || (outcome.Price == "0") == won {
+			t.Errorf("outcome %+v", outcome)
+		}
+	}
+	if d := details(t, s.Venue, m); d.Resolution == nil || d.Resolution.Outcome != o.token.label || len(w.positions) != 50 {
+		t.Errorf("details %+v, %d positions", d, len(w.positions))
+	}
+
+	change(`{"marketId":"` + upcoming.id + `","status":"OPEN"}`)
+	event(upcoming, "market_update STATUS OPEN <nil>")
+	if d := details(t, s.Venue, upcoming); !d.StartDate.Equal(c.Now()) {
+		t.Errorf("details %+v", d)
+	}
+	for range 2000 { // it trades like the others
+		s.Step()
+	}
+	if upcoming.tokens[0].bookSeq < 3 {
+		t.Error("a market that opened does not move")
+	}
+	l.settle()
+	account = newStreamedAccount(t, func() object {
+		l.send("resync", `"channel":"user","address":"`+medium+`"`)
+		return l.take("user_snapshot")
+	}())
+	change(`{"marketId":"` + closed.id + `","status":"DISPUTED"}`)
+	event(closed, "market_update STATUS DISPUTED <nil>")
+	change(`{"marketId":"` + closed.id + `","winningTokenId":"` + closed.tokens[2].id + `"}`)
+	event(closed, "market_resolved <nil> <nil> "+closed.tokens[2].label)
+
+	// The orders of a wallet that nobody listens to end as well, and stay ended when it is made anew.
+	change(`{"marketId":"` + guest.token.market.id + `","status":"CLOSED"}`)
+	event(guest.token.market, "market_update STATUS CLOSED <nil>")
+	change(`{"marketId":"` + guest.token.market.id + `","status":"OPEN"}`)
+	event(guest.token.market, "market_update STATUS OPEN <nil>")
+	ask := func() string {
+		return send(s, "/api/user/orders?address="+derived+credentials("demo")).Body.String() +
+			send(s, "/api/user/positions?address="+derived+credentials("demo")).Body.String() +
+			send(s, "/api/user/history?limit=500&address="+derived+credentials("demo")).Body.String()
+	}
+	before, kept := ask(), s.walletOf(derived)
+	if slices.Contains(kept.orders, guest) || len(kept.orders) == 0 || len(s.Positions(derived)) != positions {
+		t.Errorf("%d orders", len(kept.orders))
+	}
+	for i := range maxDerived + 5 {
+		s.walletOf(fmt.Sprintf("0x%040x", i))
+	}
+	if s.walletOf(derived) == kept || ask() != before {
+		t.Error("the wallet did not come back as it was")
+	}
+
+	for _, body := range []string{
+		`{"marketId":"` + m.id + `","status":"OPEN"}`, `{"marketId":"` + m.id + `","winningTokenId":"` + o.token.id + `"}`,
+		`{"marketId":"` + settled.id + `","status":"CLOSED"}`, `{"marketId":"none","status":"CLOSED"}`, `{"marketId":"none","description":"x"}`,
+		`{"marketId":"none","winningTokenId":"x"}`, `{"marketId":"` + upcoming.id + `","winningTokenId":"` + o.token.id + `"}`,
+		`{"marketId":"` + upcoming.id + `","status":"OPEN"}`, `{"marketId":"` + upcoming.id + `","status":"RESOLVED"}`,
+		`{"marketId":"` + upcoming.id + `","status":"UPCOMING"}`, `{"marketId":"` + upcoming.id + `","status":"ODD"}`,
+		`{"marketId":"` + upcoming.id + `"}`, `{"marketId":"` + upcoming.id + `","status":"CLOSED","description":"x"}`, ``,
+	} {
+		if w := post(s.Venue, "market", body); w.Code != 400 {
+			t.Errorf("%s: %d", body, w.Code)
+		}
+	}
+	l.send("resync", `"channel":"market","marketId":"`+m.id+`"`)
+	if f := l.take("market_resolved"); number(t, f, "seq") != seqs[m.id] {
+		t.Errorf("%v", f)
+	}
+	l.send("resync", `"channel":"market","marketId":"`+upcoming.id+`"`)
+	if f := l.take("market_update"); f["status"] != "OPEN" {
+		t.Errorf("%v", f)
+	}
+}
+
+// Markets that change by themselves do so for ever: most stay open, the accounts stay sound and keep their numbers of
+// positions, and the seed decides it all. What is told of the past stays the same.
+func TestMarketsLive(t *testing.T) {
+	c := newClock()
+	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}
+	v, twin := New(config), New(config)
+	count := func(v *Venue) map[string]int {
+		n := map[string]int{}
+		for _, m := range v.listing.markets {
+			n[m.status]++
+		}
+		return n
+	}
+	before := count(v)
+	past := func() string {
+		var b strings.Builder
+		for _, tok := range v.listing.tokens {
+			b.Write(send(v, "/api/exchange/price-history?startDate=2026-03-01&endDate=2026-03-10&tokenId="+tok.id).Body.Bytes())
+		}
+		return b.String()
+	}
+	history := past()
+	changes := map[string]int{}
+	status := map[*market]string{}
+	for range 30 {
+		for range 150 {
+			v.Step()
+			twin.Step()
+			for _, m := range v.listing.markets {
+				if old := status[m]; old != m.status {
+					if old != "" {
+						changes[old+" "+m.status]++
+					}
+					status[m] = m.status
+				}
+			}
+		}
+		for _, tok := range v.listing.tokens {
+			checkBook(t, tok)
+		}
+		for address := range v.accounts {
+			checkWallet(t, v, address)
+		}
+	}
+	after := count(v)
+	for _, change := range []string{"OPEN CLOSED", "CLOSED OPEN", "CLOSED RESOLVED", "UPCOMING OPEN"} {
+		if changes[change] < 3 {
+			t.Errorf("changes %v", changes)
+		}
+	}
+	if after[statusOpen]*10 < before[statusOpen]*8 {
+		t.Errorf("%v, before %v", after, before)
+	}
+	reworded := 0
+	for i, m := range v.listing.markets {
+		if m.description != m.rules() {
+			reworded++
+		}
+		other := twin.listing.markets[i]
+		if m.status != other.status || m.description != other.description || m.seq != other.seq {
+			t.Fatalf("market %s: %s and %s", m.slug, m.status, other.status)
+		}
+	}
+	if reworded == 0 {
+		t.Error("nothing was reworded")
+	}
+	for i, want := range []int{3, 50} {
+		w := v.accounts[accounts[i].address]
+		if len(w.positions) != want || w.usual-len(w.orders) > 2 {
+			t.Errorf("%s: %d positions, %d of %d orders", w.address, len(w.positions), len(w.orders), w.usual)
+		}
+	}
+	for _, p := range v.accounts[small].positions {
+		if p.token.market.status != statusOpen {
+			t.Errorf("the market of the smallest account is %s", p.token.market.status)
+		}
+	}
+	if past() != history {
+		t.Error("the past has changed")
+	}
+}
+
+// By default no market changes.
+func TestMarketsStand(t *testing.T) {
+	v := New(Config{Markets: 120, Clock: newClock()})
+	for range 2000 {
+		v.Step()
+	}
+	for _, m := range v.listing.markets {
+		if m.status != m.born.status || m.seq != 1 || m.halted {
+			t.Errorf("market %s changed", m.slug)
+		}
+	}
+}
+
+// A derived wallet that is streamed trades, and stays as its stream left it, however many others are asked for.
+func TestStreamedWalletsStay(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Clock: c})
+	derived, _ := parseAddress(other)
+	l := s.dial(t)
+	account := newStreamedAccount(t, l.subscribeUser(derived, "demo"))
+	idle := "0x" + strings.Repeat("7", 40)
+	quiet := s.dial(t)
+	unmoved := newStreamedAccount(t, quiet.subscribeUser(idle, "demo"))
+	w, still := s.walletOf(derived), s.walletOf(idle)
+	for len(account.fills) < 3 {
+		c.advance(pace)
+		s.Step()
+		for _, f := range l.settle() {
+			account.take(t, f)
+		}
+		for _, f := range quiet.settle() {
+			unmoved.take(t, f)
+		}
+	}
+	crowd := func() {
+		for i := range maxDerived + 5 {
+			s.walletOf(fmt.Sprintf("0x%040x", i))
+		}
+	}
+	crowd()
+	if s.walletOf(derived) != w || s.walletOf(idle) != still {
+		t.Fatal("a wallet was dropped that is streamed")
+	}
+	account.check(t, s, derived)
+	unmoved.check(t, s, idle)
+	checkWallet(t, s.Venue, derived)
+	l.send("unsubscribe", `"channel":"user","address":"`+derived+`"`)
+	l.settle()
+	crowd()
+	if s.walletOf(derived) != w {
+		t.Error("a wallet was dropped that has traded")
+	}
+	if w.pins != 0 || still.pins != 1 {
+		t.Errorf("%d and %d pins", w.pins, still.pins)
+	}
+	state := account.seq
+	if again := newStreamedAccount(t, l.subscribeUser(derived, "demo")); again.seq <= state {
+		t.Errorf("state %d after %d", again.seq, state)
+	}
+	if n := s.derived.recent.Len(); n > maxDerived+2 {
+		t.Errorf("%d wallets are kept", n)
+	}
+}
+
+// The demo accounts have something to tell every few seconds.
+func TestAccountsAreLively(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 1200, Clock: c, Seed: 1})
+	for _, address := range []string{small, medium, large} {
+		l := s.dial(t)
+		l.subscribeUser(address, "demo")
+		seconds := map[any]int{}
+		for range 60 { // seconds
+			for range 7 {
+				c.advance(pace)
+				s.Step()
+			}
+			seen := map[any]bool{}
+			for _, f := range l.settle() {
+				if !seen[f["type"]] {
+					seen[f["type"]] = true
+					seconds[f["type"]]++
+				}
+			}
+		}
+		if seconds["fill"] < 15 || seconds["order_update"] < 8 || seconds["position_update"] < 20 || seconds["balance_update"] < 20 {
+			t.Errorf("%s: of 60 seconds %v had events", address, seconds)
+		}
+	}
+}

@@ -1,0 +1,556 @@
+package demo
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+)
+
+// spoil sets the rules over the control endpoint.
+func (s *stage) spoil(t testing.TB, faults ...Fault) {
+	t.Helper()
+	for i := range faults {
+		faults[i].Path = StreamPath
+	}
+	document, err := json.Marshal(struct {
+		Faults []Fault `json:"faults"`
+	}{faults})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := post(s.Venue, "faults", string(document)); w.Code != 200 {
+		t.Fatalf("%s: %s", document, w.Body)
+	}
+}
+
+// seqsOf returns the numbers of frames of a topic.
+func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
+	t.Helper()
+	for _, f := range frames {
+		if f["type"] == kind && f["tokenId"] == id {
+			seqs = append(seqs, number(t, f, "seq"))
+		}
+	}
+	return seqs
+}
+
+// Faults that lose, repeat or disturb frames do so to those that fit, and to no others.
+func TestFrameFaults(t *testing.T) {
+	const update = "orderbook_update"
+	for name, c := range map[string]struct {
+		fault Fault
+		want  []uint64 // numbers of the updates of a after four moves from state 1
+	}{
+		"drop":           {Fault{Kind: FaultDrop, Count: 1}, []uint64{3, 4, 5}},
+		"drop two":       {Fault{Kind: FaultDrop, Count: 2}, []uint64{4, 5}},
+		"duplicate":      {Fault{Kind: FaultDuplicate, Count: 1}, []uint64{2, 2, 3, 4, 5}},
+		"reorder":        {Fault{Kind: FaultReorder, Count: 1}, []uint64{3, 2, 4, 5}},
+		"reorder two":    {Fault{Kind: FaultReorder, Count: 2}, []uint64{3, 2, 4, 5}},
+		"unknown":        {Fault{Kind: FaultUnknownType, Count: 1}, []uint64{2, 3, 4, 5}},
+		"skip":           {Fault{Kind: FaultSkip, Count: 1}, []uint64{3, 4, 5, 6}},
+		"stall":          {Fault{Kind: FaultStall, Count: 1}, nil},
+		"by type":        {Fault{Kind: FaultDrop, Frame: update}, nil},
+		"another type":   {Fault{Kind: FaultDrop, Frame: "price_update"}, []uint64{2, 3, 4, 5}},
+		"another topic":  {Fault{Kind: FaultDrop, TokenID: "b"}, []uint64{2, 3, 4, 5}},
+		"other channel":  {Fault{Kind: FaultDrop, Channel: "trades"}, []uint64{2, 3, 4, 5}},
+		"quiet on it":    {Fault{Kind: FaultSlowSnapshot, DelayMs: 1}, []uint64{2, 3, 4, 5}},
+		"improbable":     {Fault{Kind: FaultDrop, Probability: 1e-12}, []uint64{2, 3, 4, 5}},
+		"certain":        {Fault{Kind: FaultDrop, Probability: 1}, nil},
+		"lost tail":      {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // SetPrice moves it all the same
+		"drop heartbeat": {Fault{Kind: FaultDrop, Frame: "heartbeat"}, []uint64{2, 3, 4, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Config{Markets: 40, Control: true})
+			tokens := openTokens(t, s.Venue, 2)
+			a, b := tokens[0], tokens[1]
+			spoiled, whole := s.dial(t), s.dial(t)
+			spoiled.subscribe("orderbook", 0, a.id, b.id)
+			spoiled.settle()
+			switch c.fault.TokenID {
+			case "b":
+				c.fault.TokenID = b.id
+			default:
+				c.fault.TokenID = a.id
+				if c.fault.Frame == "heartbeat" {
+					c.fault.TokenID = ""
+				}
+			}
+			s.spoil(t, c.fault)
+			for range 4 {
+				s.nudge(t, a)
+				s.nudge(t, b)
+			}
+			if c.fault.Kind == FaultStall {
+				s.spoil(t)
+				s.nudge(t, a)
+				spoiled.send("ping", "")
+				go s.Close()
+				if data, err := spoiled.bytes(); err == nil || websocket.CloseStatus(err) != websocket.StatusGoingAway {
+					t.Errorf("after a stall: %s, %v", data, err)
+				}
+				return
+			}
+			frames := spoiled.settle()
+			if got := seqsOf(t, frames, update, a.id); !slices.Equal(got, c.want) {
+				t.Errorf("updates %v, want %v", got, c.want)
+			}
+			want := []uint64{2, 3, 4, 5}
+			if c.fault.TokenID == b.id {
+				want = nil
+			}
+			if got := seqsOf(t, frames, update, b.id); !slices.Equal(got, want) {
+				t.Errorf("updates of the other token %v", got)
+			}
+			strange := slices.IndexFunc(frames, func(f object) bool { return f["type"] == "weather_update" })
+			if (strange >= 0) != (c.fault.Kind == FaultUnknownType) {
+				t.Errorf("frames of an unknown type: %d", strange)
+			}
+			// When the faults are gone, all is whole again, and what others see always was.
+			s.spoil(t)
+			whole.subscribe("orderbook", 0, a.id)
+			bk := &copied{}
+			bk.take(t, whole.take("orderbook_snapshot"))
+			bk.check(t, s, a.id, 200, whole.epoch)
+			s.nudge(t, a)
+			if got := seqsOf(t, spoiled.settle(), update, a.id); len(got) != 1 || got[0] != bk.seq+1 {
+				t.Errorf("after the fault: %v, state %d", got, bk.seq+1)
+			}
+		})
+	}
+}
+
+// A number that is left out is left out for all who count: the state is the same over REST.
+func TestSkippedNumbers(t *testing.T) {
+	s := open(t, Config{Markets: 1200, Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	l := s.dial(t)
+	for _, channel := range []string{"orderbook", "prices", "trades", "market"} {
+		id := tok.id
+		if channel == "market" {
+			id = tok.market.id
+		}
+		l.subscribe(channel, 0, id)
+		l.settle()
+	}
+	l.subscribeLate(t)
+	account := l.settle()
+	state := number(t, account[len(account)-1], "seq")
+	s.spoil(t, Fault{Kind: FaultSkip})
+	s.nudge(t, tok)
+	if err := s.Reword(tok.market.id, "Anew."); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Trade(small, s.accounts[small].positions[0].token.id, Buy, share); err != nil {
+		t.Fatal(err)
+	}
+	s.spoil(t)
+	want := map[any]uint64{"orderbook_update": 3, "price_update": 3, "market_update": 3}
+	previous := state
+	for _, f := range l.settle() {
+		if n, ok := want[f["type"]]; ok && number(t, f, "seq") != n {
+			t.Errorf("%v, want number %d", f, n)
+		}
+		if f["address"] != nil {
+			if number(t, f, "seq") != previous+2 || number(t, f, "prevSeq") != previous+1 {
+				t.Errorf("%v after %d", f, previous)
+			}
+			previous += 2
+		}
+	}
+	if previous == state {
+		t.Error("nothing came of the trade")
+	}
+	if b, _ := s.Book(tok.id); b.Seq != 3 {
+		t.Errorf("REST has state %d", b.Seq)
+	}
+}
+
+// subscribeLate subscribes to the smallest account without taking the answers one by one.
+func (l *listener) subscribeLate(t testing.TB) {
+	t.Helper()
+	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
+	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
+}
+
+// A garbled frame is no JSON.
+func TestGarbage(t *testing.T) {
+	s := open(t, Config{Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	l := s.dial(t)
+	l.subscribe("prices", 0, tok.id)
+	l.take("price_update")
+	s.spoil(t, Fault{Kind: FaultGarbage, Count: 1}, Fault{Kind: FaultGarbage, Frame: "pong", Count: 1})
+	s.nudge(t, tok)
+	l.send("ping", "")
+	for _, kind := range []string{"price_update", "pong"} {
+		if data, err := l.bytes(); err != nil || json.Valid(data) || !strings.HasPrefix(string(data), `{"type":"`+kind[:3]) {
+			t.Errorf("%s, %v", data, err)
+		}
+	}
+	if frames := l.settle(); len(frames) > 0 {
+		t.Errorf("then %v", frames)
+	}
+}
+
+// A token that lost its last frame stays quiet, so that only a heartbeat tells; until the faults are set anew.
+func TestLostTail(t *testing.T) {
+	s := open(t, Config{Markets: 1, Control: true})
+	tok := s.listing.tradable[0]
+	l := s.dial(t)
+	l.subscribe("orderbook", 0, tok.id)
+	l.take("orderbook_snapshot")
+	s.spoil(t, Fault{Kind: FaultLostTail, Count: 1})
+	for tok.bookSeq == 1 {
+		s.Step()
+	}
+	for range 500 {
+		s.Step()
+	}
+	if frames := l.settle(); len(frames) > 0 || tok.bookSeq != 2 {
+		t.Errorf("state %d, streamed %v", tok.bookSeq, frames)
+	}
+	beat := s.stream.all()[0].heartbeat()
+	if !strings.Contains(string(beat.data), `"`+tok.id+`":2`) {
+		t.Errorf("heartbeat %s", beat.data)
+	}
+	l.send("resync", `"channel":"orderbook","tokenId":"`+tok.id+`"`)
+	b := &copied{}
+	b.take(t, l.take("orderbook_snapshot"))
+	b.check(t, s, tok.id, 200, l.epoch)
+	s.spoil(t)
+	for tok.bookSeq == 2 {
+		s.Step()
+	}
+	if f := l.take("orderbook_update"); !b.take(t, f) {
+		t.Errorf("a gap: %v", f)
+	}
+}
+
+// A slow snapshot is overtaken by what comes after it was made.
+func TestSlowSnapshot(t *testing.T) {
+	s := open(t, Config{Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	l := s.dial(t)
+	s.spoil(t, Fault{Kind: FaultSlowSnapshot, DelayMs: 100, Channel: "orderbook"})
+	l.subscribe("prices", 0, tok.id)
+	l.take("price_update")
+	l.subscribe("orderbook", 0, tok.id)
+	s.nudge(t, tok)
+	s.nudge(t, tok)
+	var updates []object
+	for f := range l.all("orderbook_snapshot") {
+		updates = append(updates, f)
+	}
+	b := &copied{}
+	b.take(t, updates[len(updates)-1])
+	if got := seqsOf(t, updates, "orderbook_update", tok.id); b.seq != 1 || !slices.Equal(got, []uint64{2, 3}) {
+		t.Fatalf("state %d after %v", b.seq, got)
+	}
+	for _, f := range updates {
+		if f["type"] == "orderbook_update" {
+			b.take(t, f)
+		}
+	}
+	b.check(t, s, tok.id, 200, l.epoch)
+}
+
+// A stall ends when its time is over; what was to be sent meanwhile is lost.
+func TestStallForATime(t *testing.T) {
+	s := open(t, Config{Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	l := s.dial(t)
+	l.subscribe("orderbook", 0, tok.id)
+	b := &copied{}
+	b.take(t, l.take("orderbook_snapshot"))
+	s.spoil(t, Fault{Kind: FaultStall, DelayMs: 50, Count: 1})
+	s.nudge(t, tok)
+	c := s.stream.all()[0]
+	s.eventually(t, "the stall is over", func() bool {
+		s.nudge(t, tok)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.queue) > c.head || s.stream.counts.frames[frameBookUpdate].Load() > 0
+	})
+	if f := l.take("orderbook_update"); number(t, f, "seq") <= 2 || b.take(t, f) {
+		t.Errorf("after the stall: %v", f)
+	}
+}
+
+func TestCloseFaults(t *testing.T) {
+	s := open(t, Config{Markets: 40, Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	for _, code := range []int{0, CloseCredentials, CloseSlow, CloseShed, CloseAbuse, 1000, 1012, 3000, 4999} {
+		l := s.dial(t)
+		l.subscribe("prices", 0, tok.id)
+		l.take("price_update")
+		s.spoil(t, Fault{Kind: FaultClose, Code: code, Count: 1})
+		s.nudge(t, tok)
+		if code == 0 {
+			code = CloseShed
+		}
+		if got := l.closed(); got != code {
+			t.Errorf("closed with %d, want %d", got, code)
+		}
+	}
+	// Of two clients the rule with a count meets one.
+	a, b := s.dial(t), s.dial(t)
+	for _, l := range []*listener{a, b} {
+		l.subscribe("prices", 0, tok.id)
+		l.take("price_update")
+	}
+	s.spoil(t, Fault{Kind: FaultClose, Code: CloseSlow, Count: 1})
+	s.nudge(t, tok)
+	s.eventually(t, "one is closed", func() bool { return s.Stats().Stream.Closes["4002"] == 2 })
+	s.nudge(t, tok)
+	codes, updates := 0, 0
+	for _, l := range []*listener{a, b} {
+		if _, err := l.bytes(); websocket.CloseStatus(err) == CloseSlow {
+			codes++
+		} else if err == nil {
+			updates++
+		}
+	}
+	if codes != 1 || updates != 1 {
+		t.Errorf("%d closed, %d updated", codes, updates)
+	}
+	// Closed at once: instead of the hello.
+	s.spoil(t, Fault{Kind: FaultClose, Code: CloseAbuse, Frame: "hello", Count: 1})
+	if l := s.connect(t); l.closed() != CloseAbuse {
+		t.Error("not closed at once")
+	}
+	s.dial(t)
+}
+
+// A fault restarts the venue, with the connections or behind them.
+func TestRestartFaults(t *testing.T) {
+	s := open(t, Config{Markets: 40, Control: true})
+	tok := openTokens(t, s.Venue, 1)[0]
+	l := s.dial(t)
+	l.subscribe("orderbook", 0, tok.id)
+	b := &copied{}
+	b.take(t, l.take("orderbook_snapshot"))
+	s.nudge(t, tok)
+	b.take(t, l.take("orderbook_update"))
+	s.spoil(t, Fault{Kind: FaultNewEpoch, Count: 1})
+	before := l.epoch
+	s.nudge(t, tok)
+	l.greeted(l.take("hello"))
+	b.take(t, l.take("orderbook_snapshot"))
+	if l.epoch == before || l.epoch != s.Epoch() || b.seq != 1 {
+		t.Errorf("epoch %s after %s, state %d", l.epoch, before, b.seq)
+	}
+	b.check(t, s, tok.id, 200, l.epoch)
+	s.nudge(t, tok)
+	b.take(t, l.take("orderbook_update"))
+	b.check(t, s, tok.id, 200, l.epoch)
+
+	bystander := s.dial(t)
+	s.spoil(t, Fault{Kind: FaultRestart, Frame: "pong", Count: 1})
+	l.send("ping", "")
+	for _, l := range []*listener{l, bystander} {
+		if code := l.closed(); code != CloseShed {
+			t.Errorf("closed with %d", code)
+		}
+	}
+	if again := s.dial(t); again.epoch == l.epoch || again.epoch != s.Epoch() {
+		t.Errorf("epoch %s after %s", again.epoch, l.epoch)
+	}
+	s.spoil(t, Fault{Kind: FaultRestart, Code: 1012, Count: 1, Frame: "hello"})
+	if l := s.connect(t); l.closed() != 1012 {
+		t.Error("not closed at once")
+	}
+}
+
+// The opening of a stream can be refused like any request.
+func TestOpeningFaults(t *testing.T) {
+	s := open(t, Config{Control: true})
+	for _, c := range []struct {
+		fault  Fault
+		status int
+		header string
+	}{
+		{Fault{Kind: FaultStatus, Status: 503, RetryAfter: "7"}, 503, "7"}, {Fault{Kind: FaultStatus, Status: 429, Body: "html"}, 429, ""},
+		{Fault{Kind: FaultHTML}, 200, ""}, {Fault{Kind: FaultRedirect, Status: 307}, 307, ""},
+		{Fault{Kind: FaultReset}, 200, ""},
+	} {
+		c.fault.Count = 2
+		s.spoil(t, c.fault)
+		if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
+			t.Errorf("%+v spoils the REST API", c.fault)
+		}
+		for range 2 {
+			client := *s.client
+			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: &client})
+			if err == nil || response == nil || response.StatusCode != c.status || response.Header.Get("Retry-After") != c.header {
+				t.Errorf("%+v: %v, %v", c.fault, response, err)
+			}
+		}
+		s.dial(t)
+	}
+	s.spoil(t, Fault{Kind: FaultDelay, DelayMs: 20, Count: 1})
+	s.dial(t)
+	// The rules for all endpoints are not for the stream.
+	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus}}); err != nil {
+		t.Fatal(err)
+	}
+	s.dial(t)
+}
+
+// With a seed, chance repeats itself.
+func TestFaultProbability(t *testing.T) {
+	s := open(t, Config{Markets: 40})
+	tok := openTokens(t, s.Venue, 1)[0]
+	run := func(seed uint64) (kept []int) {
+		l := s.dial(t)
+		l.subscribe("prices", 0, tok.id)
+		first := number(t, l.take("price_update"), "seq")
+		if err := s.SetFaults([]Fault{{Path: StreamPath, Kind: FaultDrop, Probability: 0.3, Seed: seed}}); err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			s.nudge(t, tok)
+		}
+		for _, f := range l.settle() {
+			kept = append(kept, int(number(t, f, "seq")-first))
+		}
+		_ = l.ws.CloseNow()
+		s.eventually(t, "it has gone", func() bool { return s.Stats().Stream.Connections == 0 })
+		return kept
+	}
+	a := run(1)
+	if len(a) < 110 || len(a) > 170 {
+		t.Errorf("%d of 200 were kept", len(a))
+	}
+	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
+		t.Error("the seed does not decide")
+	}
+	// So it does for answers.
+	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
+		t.Fatal(err)
+	}
+	codes := map[int]int{}
+	for range 100 {
+		codes[send(s, "/api/exchange/prices?tokenId="+tok.id).Code]++
+	}
+	if codes[200] < 30 || codes[500] < 30 {
+		t.Errorf("answers %v", codes)
+	}
+}
+
+func TestStreamFaultRules(t *testing.T) {
+	v := New(Config{Markets: 1})
+	for name, f := range map[string]Fault{
+		"kind of answers":     {Path: StreamPath, Kind: FaultTruncated},
+		"kind of frames":      {Path: "*", Kind: FaultDrop},
+		"channel":             {Path: StreamPath, Kind: FaultDrop, Channel: "weather"},
+		"frame":               {Path: StreamPath, Kind: FaultDrop, Frame: "weather"},
+		"code":                {Path: StreamPath, Kind: FaultClose, Code: 1006},
+		"low code":            {Path: StreamPath, Kind: FaultClose, Code: 999},
+		"high code":           {Path: StreamPath, Kind: FaultClose, Code: 5000},
+		"probability":         {Path: StreamPath, Kind: FaultDrop, Probability: 1.1},
+		"negative":            {Path: StreamPath, Kind: FaultDrop, Probability: -0.1},
+		"channel of answers":  {Path: "*", Kind: FaultStatus, Channel: "prices"},
+		"frame of an opening": {Path: StreamPath, Kind: FaultStatus, Frame: "hello"},
+	} {
+		if v.SetFaults([]Fault{f}) == nil {
+			t.Errorf("%s: %+v is taken", name, f)
+		}
+	}
+	for _, kind := range slices.Concat(streamFaults, openingFaults) {
+		if err := v.SetFaults([]Fault{{Path: StreamPath, Kind: kind}}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	v.Reset()
+	if v.faults.streaming.Load() || v.faults.any.Load() {
+		t.Error("rules are left after a reset")
+	}
+}
+
+// Under many faults at once, a client that follows the rules ends up with the venue's book.
+func TestRecovery(t *testing.T) {
+	s := open(t, Config{Markets: 40, Control: true, Seed: 4})
+	tokens := openTokens(t, s.Venue, 5)
+	s.spoil(t,
+		Fault{Kind: FaultDrop, Probability: 0.05, Seed: 1}, Fault{Kind: FaultDuplicate, Probability: 0.05, Seed: 2},
+		Fault{Kind: FaultReorder, Probability: 0.05, Seed: 3}, Fault{Kind: FaultSkip, Probability: 0.05, Seed: 4},
+		Fault{Kind: FaultUnknownType, Probability: 0.05, Seed: 5}, Fault{Kind: FaultNewEpoch, Probability: 0.01, Seed: 6},
+		Fault{Kind: FaultClose, Probability: 0.01, Seed: 7},
+	)
+	var l *listener
+	books := map[string]*copied{}
+	connect := func() {
+		l = s.dial(t)
+		clear(books)
+		l.subscribe("orderbook", 50, idsOf(tokens)...)
+	}
+	connect()
+	resync := func(id string) { l.send("resync", `"channel":"orderbook","tokenId":"`+id+`"`) }
+	closes, resyncs, epochs := 0, 0, 0
+	take := func() (closed bool) {
+		rid := l.send("ping", "")
+		for {
+			data, err := l.bytes()
+			if err != nil {
+				return true
+			}
+			f := decode[object](t, string(data))
+			id, _ := f["tokenId"].(string)
+			b := books[id]
+			switch f["type"] {
+			case "pong":
+				if f["rid"] == rid {
+					return false
+				}
+			case "hello":
+				l.greeted(f)
+				clear(books)
+				epochs++
+			case "orderbook_snapshot":
+				if b == nil || number(t, f, "seq") >= b.seq {
+					b = &copied{}
+					b.take(t, f)
+					books[id] = b
+				}
+			case "orderbook_update":
+				if b == nil || number(t, f, "seq") <= b.seq {
+					continue
+				}
+				if !b.take(t, f) {
+					delete(books, id)
+					resyncs++
+					resync(id)
+				}
+			}
+		}
+	}
+	r := rng(9)
+	for range 800 {
+		s.nudge(t, tokens[r.intn(len(tokens))])
+		if take() {
+			closes++
+			connect()
+		}
+	}
+	s.spoil(t)
+	for _, tok := range tokens {
+		resync(tok.id)
+	}
+	if take() {
+		t.Fatal("closed without a fault")
+	}
+	for _, tok := range tokens {
+		books[tok.id].check(t, s, tok.id, 50, l.epoch)
+	}
+	if closes == 0 || resyncs < 10 || epochs == 0 {
+		t.Errorf("%d closes, %d resyncs, %d epochs", closes, resyncs, epochs)
+	}
+	if n := s.Stats().Stream.Closes["4003"]; n != int64(closes) {
+		t.Errorf("%d closes are counted", n)
+	}
+}
