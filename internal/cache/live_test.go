@@ -529,6 +529,26 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 	})
 }
 
+// A value is past from the gap on, not only from the later end of its session.
+func TestGapBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, &venue{gate: make(chan struct{})})
+		session := &market.Session{}
+		c.StreamPrice(session, priced(".5", 1), streamed(at(1)))
+		c.StreamStale(market.Topic{Channel: market.ChannelPrices, ID: "t"})
+		time.Sleep(20 * time.Second)
+		session.End(time.Now())
+		out := make([]market.Result[market.Read[*market.Price]], 1)
+		if missing := c.Prices().Lookup(t.Context(), []string{"t"}, out, nil); len(missing) != 0 {
+			t.Error("20 s after the gap the value is gone")
+		}
+		time.Sleep(10 * time.Second)
+		if missing := c.Prices().Lookup(t.Context(), []string{"t"}, out, nil); len(missing) != 1 {
+			t.Error("30 s after the gap the value is served")
+		}
+	})
+}
+
 func TestChangedMarketIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -142,6 +142,7 @@ func (d *demand) close() {
 	d.closed = true
 	if d.sweep != nil {
 		d.sweep.Stop()
+		d.sweep = nil
 	}
 	for _, w := range d.warm {
 		closeAll(w.watches)

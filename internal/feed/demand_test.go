@@ -170,8 +170,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if _, err := reader.Watch(bookOf("n7"), nil); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("watching what there is no room for ends with %v", err)
 		}
-		if n := r.Stats().Topics; n != 8 {
-			t.Errorf("%d topics", n)
+		if n := r.Stats().Topics; n != 8 || r.demand.warm["w1"] == nil {
+			t.Errorf("%d topics; a token that makes no room was given up: %t", n, r.demand.warm["w1"] == nil)
 		}
 		// A warm token makes no room for itself.
 		asked(r, "late")

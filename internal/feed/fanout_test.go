@@ -267,6 +267,30 @@ func TestDownEndsASessionByOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.cuts != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
+		// One that was put off and is back belongs to another session, and leaves the first one once.
+		r.upNow(topics...)
+		r.downNow(topics[0])
+		r.upNow(topics[0])
+		feed(topics)
+		r.downNow(topics[:99]...)
+		if n := live(topics); n != 1 || live(topics[99:]) != 1 {
+			t.Errorf("%d books are fresh when one is not down", n)
+		}
+		// Those that nobody watches any more are not waited for.
+		r.upNow(topics...)
+		feed(topics)
+		for w := range reader.watches {
+			if w.Topic() == topics[7] {
+				w.Close()
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		cuts = r.sink.cuts
+		r.downNow(topics...)
+		if n := live(topics); n != 0 || r.sink.cuts != cuts {
+			t.Errorf("%d books are fresh when all are down, after %d writes", n, r.sink.cuts-cuts)
+		}
 	})
 }
 
@@ -301,6 +325,7 @@ func TestRefused(t *testing.T) {
 		// Watched again it is another topic, which the first watch does not touch.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
+		r.release(w.topic) // by a linger that had just ended
 		time.Sleep(time.Minute)
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -331,10 +356,31 @@ func TestClose(t *testing.T) {
 		r.upNow(bookOf("T"))
 		r.Asked([]string{"V", "V", "V"})
 		reader.Close()
-		time.Sleep(time.Hour)
 		synctest.Wait()
-		if asked := r.up.take(); len(asked) > 0 {
+		if asked := r.up.take(); len(asked) > 0 || len(r.demand.warm) > 0 || r.demand.sweep != nil {
 			t.Errorf("a closed feed asked %q", asked)
+		}
+	})
+}
+
+func TestNothingQueuesForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Queue = 10 })
+		reader := r.NewReader()
+		defer reader.Close()
+		reader.Accompany(tradesOf("T"))
+		r.upNow(tradesOf("T"))
+		r.Message(tradesMessage("T", "A", 1, market.MessageTradesSnapshot))
+		for n := range 100 {
+			r.Message(tradesMessage("T", "A", uint64(n+2), market.MessageTrade, fmt.Sprint(n)))
+		}
+		for w := range reader.watches {
+			if s, items, err := w.Take(); err != nil || !items.empty() || len(s.Trades) != maxTape {
+				t.Errorf("%d trades wait, %v", len(items.Trades), err)
+			}
+		}
+		if s := r.Stats(); s.Dropped != 0 || len(reader.Take()) != 0 {
+			t.Errorf("%+v", s)
 		}
 	})
 }

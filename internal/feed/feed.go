@@ -57,10 +57,9 @@ type Config struct {
 const (
 	// snapshotWithin is how long a snapshot may take before it is asked for again.
 	snapshotWithin = 2 * time.Second
-	// failedResyncs in failedWithin make the feed drop the connection. Both double each time that this did not help, at
-	// most maxPatience times.
+	// failedResyncs in a row make the feed drop the connection; the number doubles each time that this did not help, at most
+	// maxPatience times.
 	failedResyncs = 3
-	failedWithin  = 30 * time.Second
 	maxPatience   = 6
 	// maxBuffered bounds the messages that wait for a snapshot.
 	maxBuffered = 1000

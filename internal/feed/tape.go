@@ -38,7 +38,7 @@ func added(before, more []market.Trade) (after, fresh []market.Trade) {
 			fresh = append(fresh, more[i])
 		}
 	}
-	return lastOf(slices.Concat(before, fresh)), slices.Clip(fresh)
+	return lastOf(slices.Concat(before, fresh)), fresh
 }
 
 func lastOf(trades []market.Trade) []market.Trade {

@@ -47,10 +47,9 @@ type topic struct {
 	buffered []*market.Message
 	// broken tells that the next snapshot replaces a state that may have missed something.
 	broken bool
-	// failures counts the resyncs since failing that brought nothing, reconnects how often that was too much since a
-	// snapshot came last.
+	// failures counts the resyncs in a row that brought nothing, reconnects how often that was too much since a snapshot
+	// came last.
 	failures, reconnects int
-	failing              time.Time
 	// waiter ends the wait for a snapshot; waits tells one wait from another.
 	waiter *time.Timer
 	waits  int
@@ -80,10 +79,6 @@ func (t *topic) join(r *Reader) *Watch {
 func (t *topic) leave(w *Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w.closed {
-		return
-	}
-	w.closed = true
 	delete(t.watches, w)
 	if len(t.watches) == 0 && !t.ended && t.linger == nil {
 		t.linger = time.AfterFunc(t.feed.cfg.Linger, func() { t.feed.release(t) })
@@ -411,11 +406,7 @@ func (t *topic) overdue(wait int) {
 // true. What then does not come either is given twice as many resyncs before the next time, since all other topics of
 // the connection pay for it. The lock is held.
 func (t *topic) fruitless() bool {
-	now, patience := t.feed.cfg.Clock.Now(), min(t.reconnects, maxPatience)
-	if t.failures == 0 || now.Sub(t.failing) >= failedWithin<<patience {
-		t.failures, t.failing = 0, now
-	}
-	if t.failures++; t.failures < failedResyncs<<patience {
+	if t.failures++; t.failures < failedResyncs<<min(t.reconnects, maxPatience) {
 		return false
 	}
 	t.failures = 0
@@ -432,15 +423,11 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	if t.ended || t.phase != following || epoch != "" && epoch == t.past || t.feed.without.tail {
 		return
 	}
-	known := t.state.Seq != 0
-	if !known && t.key.Channel != market.ChannelMarket {
-		return // the venue numbers nothing that we know of
-	}
-	restarted := epoch != "" && t.state.Epoch != "" && epoch != t.state.Epoch
-	if known && !restarted && seq <= t.state.Seq {
-		return
-	}
-	if known {
+	if t.state.Seq != 0 { // else the venue numbers nothing that we know of
+		restarted := epoch != "" && t.state.Epoch != "" && epoch != t.state.Epoch
+		if seq <= t.state.Seq && !restarted {
+			return
+		}
 		t.gap()
 	}
 	if t.key.Channel == market.ChannelMarket {

@@ -185,7 +185,7 @@ func messageOf(verb, value string) *market.Message {
 	m := &market.Message{}
 	switch verb {
 	case "snap":
-		m.Kind, m.Book = market.MessageBookSnapshot, parseBook("T", value)
+		m.Kind, m.Book = market.MessageBookSnapshot, parseBook("", value)
 	case "delta":
 		m = deltaMessage("T", "", 0, value)
 	case "price":
@@ -430,6 +430,22 @@ var scripts = []script{
 		delta A42 b.50x11
 		snap A41 .50x10 | .60x10
 		live A42 r1 .50x11 | .60x10`},
+	{"what waited for a snapshot is forgotten by the next session", "orderbook", `
+		up
+		delta A50 b.50x50
+		up
+		snap B1 .50x10 | .60x10
+		live B1 r0 .50x10 | .60x10`},
+	{"an epoch may return in another session", "orderbook", `
+		up
+		snap A41 .50x10 | .60x10
+		snap B1 .50x20 | .60x10
+		snap A42 .50x99 | .60x10
+		live B1 r1 .50x20 | .60x10
+		down
+		up
+		snap A43 .50x30 | .60x10
+		live A43 r2 .50x30 | .60x10`},
 	{"down twice", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
@@ -808,6 +824,16 @@ var scripts = []script{
 		live A90 r1 t1 t2 t80 t81
 		trade A91 t82
 		took t82`},
+	{"a gap is told until it is taken", "trades", `
+		up
+		tape A1 t1
+		down
+		up
+		tape A90 t80
+		trade A91 t81
+		took gap t80 t81
+		trade A92 t82
+		took t82`},
 	{"a snapshot in another order", "trades", `
 		up
 		tape A3 t1 t2 t3
@@ -1017,6 +1043,27 @@ func TestSides(t *testing.T) {
 	two := applyChanges(b, deltaMessage("T", "", 0, "b.30x1").Changes)
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
 		t.Errorf("two books of one origin run into each other: %s and %s", got, showBook(two))
+	}
+}
+
+func TestStatesAreNotWrittenTo(t *testing.T) {
+	a := accountOf(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"))
+	before := showAccount(a)
+	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"bal", "90"}} {
+		if a.with(messageOf(change[0], change[1])); showAccount(a) != before {
+			t.Fatalf("%s made %q of the account before it", change, showAccount(a))
+		}
+	}
+	if a.Orders[1].Status != market.OrderOpen || a.Positions[1].Size.Cmp(dec("5")) != 0 {
+		t.Error("a change was made in the account before it")
+	}
+	// What a message brings is its own.
+	room := append(make([]market.Trade, 0, 9), tradeOf("t1"))
+	var items Items
+	items.add(Items{Trades: room})
+	items.add(Items{Trades: []market.Trade{tradeOf("t2")}})
+	if room[:2][1].TradeID != "" || showTrades(items.Trades) != "t1 t2" {
+		t.Error("a message's trades were written to")
 	}
 }
 

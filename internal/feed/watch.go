@@ -140,9 +140,8 @@ type Watch struct {
 	marked bool    // the reader's lock protects it
 
 	// The topic's lock protects the rest.
-	items  Items
-	err    error
-	closed bool
+	items Items
+	err   error
 }
 
 // Topic returns the topic that is watched.
