@@ -227,3 +227,17 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 		}
 	}
 }
+
+// TestAVenueThatIsNotThere asks a port that nobody listens on.
+func TestAVenueThatIsNotThere(t *testing.T) {
+	v := newStub(t, nil)
+	v.Close()
+	s := start(t, "--venue-url="+v.URL)
+	data, errors := s.query(t, `{ market(marketId: "m") { slug } }`, nil, anonymous)
+	wantErrors(t, errors, "market UPSTREAM_UNAVAILABLE")
+	wantJSON(t, "data", data, `{"market":null}`)
+	wantJSON(t, "status", s.ask(t, `{ serviceStatus { upstreamReachable demo } }`, nil, anonymous), `{"serviceStatus":{"upstreamReachable":false,"demo":false}}`)
+	if strings.Contains(errors[0].Message, "127.0.0.1") {
+		t.Errorf("the client learns where the venue is: %s", errors[0].Message)
+	}
+}

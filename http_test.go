@@ -252,6 +252,7 @@ func TestRequestsThatAreNone(t *testing.T) {
 		{"GET with bad variables", other(http.MethodGet, endpoint+"?query={__typename}&variables=canary"), http.StatusBadRequest, "BAD_USER_INPUT", "the parameter variables is not a JSON object"},
 		{"GET with bad extensions", other(http.MethodGet, endpoint+"?query={__typename}&extensions=[1]"), http.StatusBadRequest, "BAD_USER_INPUT", "the parameter extensions is not a JSON object"},
 		{"GET with a bad query string", other(http.MethodGet, endpoint+"?query=%zz"), http.StatusBadRequest, "BAD_USER_INPUT", "the query string of the URL is malformed"},
+		{"one of several operations", post(isJSON, `{"query":"query A { __typename } query B { __typename }"}`), http.StatusUnprocessableEntity, "GRAPHQL_VALIDATION_FAILED", "say which one in operationName"},
 		{"an operation that is not there", post(isJSON, `{"query":"query A { __typename } query B { __typename }","operationName":"C"}`), http.StatusUnprocessableEntity, "GRAPHQL_VALIDATION_FAILED", "operation C not found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -119,6 +121,17 @@ func TestAnonymousReadsPublicData(t *testing.T) {
 	wantErrors(t, errors, "user.balance UNAUTHENTICATED", "user.portfolio UNAUTHENTICATED", "user.positions UNAUTHENTICATED")
 	if text(data, "tokens.0.price.price") == "" || text(data, "tokens.1.market.question") == "" || text(data, "user.address") != addressOf50 || at(data, "viewer") != nil {
 		t.Errorf("%s", asJSON(data))
+	}
+}
+
+// TestAnonymousStaysOutWhateverTheVenueAllows asks a venue that wants no credentials.
+func TestAnonymousStaysOutWhateverTheVenueAllows(t *testing.T) {
+	v := newStub(t, map[string]func(q url.Values) (int, any){"balance": func(url.Values) (int, any) { return http.StatusOK, object{"cashBalance": 1} }})
+	s := start(t, "--venue-url="+v.URL, "--venue-credentials=none")
+	data, errors := s.query(t, branchesQuery, nil, anonymous)
+	wantRefused(t, data, errors, "UNAUTHENTICATED")
+	if got := v.asked(); len(got) > 0 {
+		t.Errorf("calls: %v", got)
 	}
 }
 

@@ -14,13 +14,15 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// record executes a query over the service's cache and returns what its recorder holds.
-func record(t *testing.T, s *service, ctx context.Context, query string, variables vars) (data any, handles map[*market.Handle]bool) {
+// execute executes a query over sources, as the front door does; recorders are told of the response's recorder.
+func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**market.Recorder) *graphql.Response {
 	t.Helper()
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Status: s.status, Clock: s.clock}}))
-	var recorder *market.Recorder
 	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		ctx, _, recorder = loaders.With(ctx, sources(s.cache))
+		ctx, _, recorder := loaders.With(ctx, of)
+		for _, r := range recorders {
+			*r = recorder
+		}
 		resolvers.Ahead(ctx)
 		return next(ctx)
 	})
@@ -30,7 +32,14 @@ func record(t *testing.T, s *service, ctx context.Context, query string, variabl
 		t.Fatal(errs)
 	}
 	respond, ctx := exec.DispatchOperation(ctx, op)
-	resp := respond(ctx)
+	return respond(ctx)
+}
+
+// record executes a query that must not fail and returns its data and what its recorder holds.
+func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars) (data any, handles map[*market.Handle]bool) {
+	t.Helper()
+	var recorder *market.Recorder
+	resp := execute(t, s, ctx, of, query, variables, &recorder)
 	if len(resp.Errors) > 0 {
 		t.Fatal(resp.Errors)
 	}
@@ -80,7 +89,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 
 	for _, state := range []string{"cold", "cached"} {
 		t.Run(state, func(t *testing.T) {
-			data, recorded := record(t, s, ctx, portfolioQuery, vars{"address": addressOf50})
+			data, recorded := record(t, s, ctx, sources(s.cache), portfolioQuery, vars{"address": addressOf50})
 			if n := len(list(data, "user.positions.nodes")); n != 50 {
 				t.Fatalf("%d positions", n)
 			}
@@ -106,7 +115,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	}
 	t.Run("absence and lists", func(t *testing.T) {
 		open := s.openTokens(1)[0]
-		_, recorded := record(t, s, ctx, `query ($open: String!) {
+		_, recorded := record(t, s, ctx, sources(s.cache), `query ($open: String!) {
 		  markets(marketIds: ["none"]) { slug }
 		  tokens(tokenIds: [$open, "none"]) { price { price } spread { spread } orderbook(depth: 3) { spread } fillEstimate(side: BUY, size: 1) { cost } history { from } candles { open } market { slug } }
 		  event(eventId: "10001") { title }

@@ -57,6 +57,9 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 			if strings.HasPrefix(out.Message, "json request body could not be decoded") {
 				out.Message = "the body is not a JSON object with a query" // the library would echo the body
 			}
+			if out.Message == "operation  not found" {
+				out.Message = "the document holds several operations; say which one in operationName"
+			}
 			out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
 			out.Extensions = map[string]any{"code": string(documentCode(located))}
 		case errors.Is(err, context.Canceled):

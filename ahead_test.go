@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+// watched is a source that notes which keys are looked up together.
+type watched[K comparable, T any] struct {
+	loaders.Source[K, T]
+	mu    sync.Mutex
+	lists [][]K
+}
+
+func (w *watched[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	w.mu.Lock()
+	w.lists = append(w.lists, slices.Clone(keys))
+	w.mu.Unlock()
+	return w.Source.Lookup(ctx, keys, out, missing)
+}
+
+// TestPricesAreLookedUpAhead looks at the loaders below a query: all prices must be asked for in one go, before any field
+// asks for its own. Counting the venue's calls does not show that, since fields that are quick enough meet by chance.
+func TestPricesAreLookedUpAhead(t *testing.T) {
+	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
+	for _, m := range []string{"a", "b", "c"} {
+		markets[m] = object{"marketId": m, "slug": "slug-" + m, "eventId": "e", "status": "OPEN", "outcomes": []object{{"tokenId": m + "y", "outcome": "Yes"}, {"tokenId": m + "n", "outcome": "No"}}}
+		positions = append(positions, object{"marketId": m, "outcome": "yes", "size": 1})
+		for _, token := range []string{m + "y", m + "n"} {
+			prices[token] = object{"tokenId": token, "price": 0.5}
+		}
+	}
+	all := slices.Sorted(maps.Keys(prices))
+	yes := []string{"ay", "by", "cy"}
+	v := newStub(t, map[string]func(q url.Values) (int, any){
+		"positions":      func(url.Values) (int, any) { return http.StatusOK, object{"positions": positions} },
+		"market-details": pick("markets", "ids", "id", markets), "prices": pick("prices", "tokenIds", "tokenId", prices),
+		"market-search": func(url.Values) (int, any) {
+			return http.StatusOK, object{"markets": []object{markets["a"], markets["b"], markets["c"]}, "nextCursor": nil}
+		},
+	})
+	c, err := market.ParseCredentials([]byte(`{"apiKey":"k"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const account = `{ user(address: "` + addressOfAny + `") `
+	for _, test := range []struct {
+		name, query string
+		want        []string
+	}{
+		{"tokens", `{ tokens(tokenIds: ["ay", "by", "cy"]) { price { price } } }`, yes},
+		{"aliases", `{ a: token(tokenId: "ay") { price { price } } b: tokens(tokenIds: ["by"]) { price { price } } c: node(id: "VG9rZW4KY3k") { ... on Token { price { price } } } }`, yes},
+		{"markets", `{ markets(marketIds: ["a", "b", "c"]) { tokens { price { price } } } }`, all},
+		{"aliases of market", `{ a: market(marketId: "a") { tokens { price { price } } } b: market(marketId: "b") { tokens { price { price } } } c: market(marketId: "c") { tokens { price { price } } } }`, all},
+		{"search", `{ searchMarkets { nodes { tokens { price { price } } } } }`, all},
+		{"event", `{ event(eventId: "e") { markets { edges { node { tokens { price { price } } } } } } }`, all},
+		{"positions", account + `{ positions { nodes { token { price { price } } } } } }`, yes},
+		{"valuations", account + `{ positions { nodes { valuation(basis: VENUE) { price } } } } }`, yes},
+		{"markets of positions", account + `{ positions { nodes { market { tokens { price { price } } } } } } }`, all},
+		{"portfolio", account + `{ portfolio { positionsValue } } }`, yes},
+		{"nodes", `{ nodes(ids: [` + positionIDs("a", "b", "c") + `]) { ... on Position { token { price { price } } } } }`, yes},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, "--venue-url="+v.URL)
+			of := sources(s.cache)
+			w := &watched[string, market.Price]{Source: of.Prices}
+			of.Prices = w
+			record(t, s, market.WithCredentials(t.Context(), c), of, test.query, nil)
+			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
+				t.Errorf("prices were looked up as %v, want %v at once", w.lists, test.want)
+			}
+		})
+	}
+}
+
+// TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing may be sent ahead for it.
+func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
+	s := start(t)
+	of := sources(s.cache)
+	markets, books := &watched[market.MarketRef, market.Market]{Source: of.Markets}, &watched[market.BookQuery, market.Book]{Source: of.Books}
+	positions := &watched[market.Address, []market.Position]{Source: of.Positions}
+	of.Markets, of.Books, of.Positions = markets, books, positions
+	for _, query := range []string{
+		`{ market(marketId: "a", slug: "b") { slug } }`, `{ market { slug } }`, `{ market(marketId: "a/b") { slug } }`,
+		`{ token(tokenId: "a") { orderbook(depth: 0) { spread } } }`, `{ token(tokenId: "a") { orderbook(depth: 201) { spread } } }`,
+		`{ token(tokenId: "a") { fillEstimate(side: BUY) { cost } } }`, `{ token(tokenId: "a") { fillEstimate(side: BUY, size: "0") { cost } } }`,
+		`{ token(tokenId: "a") { fillEstimate(side: BUY, size: "x") { cost } } }`, `{ token(tokenId: "a") { fillEstimate(side: UNKNOWN, amount: "1") { cost } } }`,
+		`{ user(address: "` + addressOfAny + `") { positions(after: "x") { totalCount } } }`, `{ user(address: "` + addressOfAny + `") { positions { totalCount } } }`,
+	} {
+		if errs := execute(t, s, t.Context(), of, query, nil).Errors; len(errs) != 1 {
+			t.Errorf("%s: %v", query, errs)
+		}
+		if n := len(markets.lists) + len(books.lists) + len(positions.lists); n > 0 {
+			t.Fatalf("%s looks up %d lists", query, n)
+		}
+	}
+}
+
+// positionIDs lists the global ids of holdings in markets, for a query.
+func positionIDs(markets ...string) string {
+	var ids []string
+	for _, m := range markets {
+		ids = append(ids, strconv.Quote(model.EncodeID(model.KindPosition, addressOfAny, m, "yes")))
+	}
+	return strings.Join(ids, ", ")
+}
