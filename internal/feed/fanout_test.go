@@ -44,7 +44,7 @@ func TestReadersShareATopic(t *testing.T) {
 		if asked := r.up.take(); len(asked) > 0 || r.Stats().Topics != 1 {
 			t.Fatalf("within the linger the upstream was asked %q", asked)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook T"}) || r.Stats().Topics != 0 {
 			t.Fatalf("after the linger the upstream was asked %q, %+v", asked, r.Stats())
