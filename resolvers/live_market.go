@@ -78,7 +78,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 		unknown := newUnknowns(ctx, "token", ids)
 		send := func(t *livePrice, reason model.UpdateReason, p *market.Price, s *market.Spread, meta market.Meta) bool {
 			update := model.PriceUpdate{Reason: reason, Price: model.TokenPrice{Quote: p, Meta: meta}}
-			if s != nil {
+			if s != nil && (s.BestBid != nil || s.BestAsk != nil || s.Spread != nil) {
 				update.Spread = &model.Spread{Top: s, Meta: meta}
 			}
 			if t.price != nil {
