@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -352,4 +353,19 @@ func eventually(t testing.TB, what string, so func() bool) {
 func (s *service) streaming(t testing.TB) {
 	t.Helper()
 	eventually(t, "the stream is live", func() bool { return s.server.live.status().State == "LIVE" })
+}
+
+// goroutines counts those that run, once they have come to rest.
+func goroutines(t testing.TB) int {
+	t.Helper()
+	last, same := 0, 0
+	eventually(t, "the number of goroutines settles", func() bool {
+		n := runtime.NumGoroutine()
+		if n != last {
+			last, same = n, 0
+		}
+		same++
+		return same == 10
+	})
+	return last
 }
