@@ -56,7 +56,7 @@ func (v *Venue) Step() {
 			}
 			v.move(t, price, now)
 		}
-		v.printMoves(now)
+		v.printTrades(now)
 		v.tradeAccounts(now)
 		v.tradeGuests(now)
 		v.live(now)

@@ -289,6 +289,19 @@ func TestStreamedWalletsStay(t *testing.T) {
 	quiet := s.dial(t)
 	unmoved := newStreamedAccount(t, quiet.subscribeUser(idle, "demo"))
 	w, still := s.walletOf(derived), s.walletOf(idle)
+	crowd := func() {
+		t.Helper()
+		for i := range maxDerived + 5 {
+			s.walletOf(fmt.Sprintf("0x%040x", i))
+		}
+		if s.walletOf(idle) != still {
+			t.Fatal("a wallet was dropped that is streamed")
+		}
+	}
+	crowd() // before any of them has traded
+	if s.walletOf(derived) != w || still.kept {
+		t.Fatal("a wallet was dropped that is streamed")
+	}
 	for len(account.fills) < 3 {
 		c.advance(pace)
 		s.Step()
@@ -299,15 +312,7 @@ func TestStreamedWalletsStay(t *testing.T) {
 			unmoved.take(t, f)
 		}
 	}
-	crowd := func() {
-		for i := range maxDerived + 5 {
-			s.walletOf(fmt.Sprintf("0x%040x", i))
-		}
-	}
 	crowd()
-	if s.walletOf(derived) != w || s.walletOf(idle) != still {
-		t.Fatal("a wallet was dropped that is streamed")
-	}
 	account.check(t, s, derived)
 	unmoved.check(t, s, idle)
 	checkWallet(t, s.Venue, derived)

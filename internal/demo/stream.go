@@ -46,7 +46,6 @@ var standardLimits = streamLimits{
 const (
 	heartbeat    = 15 * time.Second
 	maxBeatIDs   = 100 // of each channel in one heartbeat
-	unavailable  = "UNAVAILABLE"
 	retryConnect = "5" // seconds
 )
 
@@ -73,41 +72,51 @@ type restart struct{ code int }
 
 // serveStream answers a request for a stream, and returns when the stream has ended.
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
+	if !v.opens(w, r) {
+		return
+	}
+	c := &streamConn{
+		v: v, wake: make(chan struct{}, 1), drained: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
+		subs: make(map[topicKey]*subscription),
+	}
+	if !v.stream.admit(c) {
+		a := newAnswer()
+		defer a.release()
+		a.header.Set("Retry-After", retryConnect)
+		a.fail(&apiError{http.StatusServiceUnavailable, codeUnavailable, "the stream takes no more connections"})
+		a.send(w, r, false)
+		return
+	}
+	defer v.stream.dismiss(c)
+	hijacked := &hijacker{ResponseWriter: w}
+	ws, err := websocket.Accept(hijacked, r, nil)
+	if err != nil {
+		return // Accept has answered
+	}
+	c.ws, c.raw = ws, hijacked.conn
+	c.serve()
+}
+
+// opens serves the fault that befalls the opening of a stream, if there is one. It reports whether the stream is to
+// be opened all the same.
+func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	a := newAnswer()
 	defer a.release()
 	c, err := newCall(r)
 	if err != nil {
 		a.fail(err)
 		a.send(w, r, false)
-		return
+		return false
 	}
-	if fault := v.faults.take(StreamPath, c); fault != nil {
-		if fault.Kind != FaultDelay {
-			v.serveFault(w, r, a, fault)
-			return
-		}
-		if !pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond) {
-			return
-		}
+	fault := v.faults.take(StreamPath, c)
+	switch {
+	case fault == nil:
+		return true
+	case fault.Kind == FaultDelay:
+		return pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond)
 	}
-	s := &streamConn{
-		v: v, wake: make(chan struct{}, 1), drained: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
-		subs: make(map[topicKey]*subscription),
-	}
-	if !v.stream.admit(s) {
-		a.header.Set("Retry-After", retryConnect)
-		a.fail(&apiError{http.StatusServiceUnavailable, unavailable, "the stream takes no more connections"})
-		a.send(w, r, false)
-		return
-	}
-	defer v.stream.dismiss(s)
-	hijacked := &hijacker{ResponseWriter: w}
-	ws, failure := websocket.Accept(hijacked, r, nil)
-	if failure != nil {
-		return // answered by Accept
-	}
-	s.ws, s.raw = ws, hijacked.conn
-	s.serve()
+	v.serveFault(w, r, a, fault)
+	return false
 }
 
 // admit makes room for a connection.

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The codes of error frames, beside UNAVAILABLE.
+// The codes of error frames; the first one is of an answer to a request for a stream.
 const (
+	codeUnavailable     = "UNAVAILABLE"
 	codeBadRequest      = "BAD_REQUEST"
 	codeUnknownType     = "UNKNOWN_TYPE"
 	codeUnknownChannel  = "UNKNOWN_CHANNEL"

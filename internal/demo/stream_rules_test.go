@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -505,14 +506,19 @@ func TestAuthentication(t *testing.T) {
 // Prices are numbered one by one, state the best prices and agree with REST in price and time.
 func TestStreamedPrices(t *testing.T) {
 	c := newClock()
-	s := open(t, Config{Clock: c, Seed: 5})
+	s := open(t, Config{Markets: 600, Clock: c, Seed: 5})
 	l := s.dial(t)
 	seqs := map[string]uint64{}
 	ids := idsOf(s.listing.tokens[:250])
 	l.subscribe("prices", 0, ids...)
 	take := func() {
+		step := map[string]bool{} // in which no price changes twice
 		for _, f := range l.settle() {
 			id := f["tokenId"].(string)
+			if step[id] {
+				t.Fatalf("twice in a step: %v", f)
+			}
+			step[id] = true
 			if seq := number(t, f, "seq"); seqs[id] != 0 && seq != seqs[id]+1 {
 				t.Fatalf("after %d: %v", seqs[id], f)
 			}
@@ -525,7 +531,7 @@ func TestStreamedPrices(t *testing.T) {
 		}
 	}
 	take()
-	for range 200 {
+	for range 300 {
 		c.advance(pace)
 		s.Step()
 		take()
@@ -595,7 +601,7 @@ func TestTape(t *testing.T) {
 		_ = v.change(func(now millis) error {
 			v.moves = v.moves[:0]
 			v.move(tokens[v.random.intn(len(tokens))].market.tokens[0], 1+v.random.intn(90), now)
-			v.printMoves(now)
+			v.printTrades(now)
 			return nil
 		})
 		for _, f := range take() {
@@ -763,6 +769,124 @@ func (s *stage) ending() bool {
 		defer c.mu.Unlock()
 		return c.ending
 	})
+}
+
+// A client that takes nothing at all is cut off when a single frame can't be written in time.
+func TestDeadReader(t *testing.T) {
+	s := open(t, Config{}, func(l *streamLimits) {
+		l.write, l.queue, l.queueBytes = 20*time.Millisecond, 1<<30, 1<<40
+	})
+	tokens := openTokens(t, s.Venue, 30)
+	l := s.dial(t)
+	for n := 0; s.Stats().Stream.Connections > 0; n++ {
+		if n == 10_000 {
+			t.Fatal("the client is never cut off")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := l.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","channel":"orderbook","depth":`+strconv.Itoa(1+n%2)+
+			`,"tokenIds":["`+strings.Join(idsOf(tokens), `","`)+`"]}`))
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	s.eventually(t, "the client is cut off", func() bool { return s.Stats().Stream.Connections == 0 })
+	if n := s.Stats().Stream; len(n.Closes)+len(n.Topics) > 0 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// Clients come, ask and go while the market moves, faults change and the venue restarts; in the end a book is what it is.
+func TestStreamUnderLoad(t *testing.T) {
+	s := open(t, Config{Markets: 200, MarketEvery: 10 * pace, Heartbeat: time.Millisecond})
+	tokens := openTokens(t, s.Venue, 40)
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for n := range 6 {
+		clients.Go(func() {
+			r := rng(n)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				l := s.load(t, &clients)
+				for range 60 {
+					tok := tokens[r.intn(len(tokens))]
+					channel := channelNames[r.intn(int(tokenChannels))]
+					verb := []string{"subscribe", "subscribe", "resync", "unsubscribe"}[r.intn(4)]
+					message := `{"type":"` + verb + `","channel":"` + channel + `","tokenIds":["` + tok.id + `"],"depth":` + strconv.Itoa(r.between(1, 300)) + `}`
+					switch r.intn(8) {
+					case 0:
+						message = `{"type":"auth","address":"` + medium + `","credentials":{"apiKey":"demo","secret":"demo","passphrase":"demo"}}`
+					case 1:
+						message = `{"type":"` + verb + `","channel":"user","address":"` + medium + `"}`
+					case 2:
+						message = `{"type":"` + verb + `","channel":"market","marketIds":["` + tok.market.id + `"]}`
+					}
+					if l.Write(t.Context(), websocket.MessageText, []byte(message)) != nil {
+						break
+					}
+				}
+				_ = l.CloseNow()
+			}
+		})
+	}
+	for n := range 600 {
+		s.Step()
+		switch n % 100 {
+		case 20:
+			if err := s.SetFaults([]Fault{
+				{Path: StreamPath, Kind: FaultDrop, Probability: 0.1}, {Path: StreamPath, Kind: FaultReorder, Probability: 0.1},
+				{Path: StreamPath, Kind: FaultSlowSnapshot, DelayMs: 2, Probability: 0.3}, {Path: StreamPath, Kind: FaultStall, Probability: 0.001, DelayMs: 5},
+				{Path: StreamPath, Kind: FaultNewEpoch, Probability: 0.001}, {Path: StreamPath, Kind: FaultLostTail, Probability: 0.01},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		case 70:
+			s.Reset()
+		case 90:
+			s.Restart([]int{0, CloseShed}[n/100%2])
+		}
+		s.Stats()
+	}
+	s.Reset()
+	close(stop)
+	clients.Wait()
+	l := s.dial(t)
+	l.subscribe("orderbook", 0, idsOf(tokens)...)
+	for _, f := range l.settle() {
+		b := &copied{}
+		b.take(t, f)
+		b.check(t, s, f["tokenId"].(string), 200, l.epoch)
+	}
+	_ = l.ws.Close(websocket.StatusNormalClosure, "")
+	s.eventually(t, "all have gone", func() bool {
+		n := s.Stats().Stream
+		return n.Connections == 0 && len(n.Topics)+len(n.Subscriptions) == 0
+	})
+	if held := s.stream.held.Load(); held != 0 || len(s.stream.users) > 0 {
+		t.Errorf("%d frames are held, %d wallets watched", held, len(s.stream.users))
+	}
+}
+
+// load opens a stream of which all is read, and thrown away.
+func (s *stage) load(t testing.TB, readers *sync.WaitGroup) *websocket.Conn {
+	ws, _, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
+	if err != nil {
+		t.Error(err)
+		panic(err)
+	}
+	ws.SetReadLimit(-1)
+	readers.Go(func() {
+		for {
+			if _, _, err := ws.Read(context.Background()); err != nil {
+				return
+			}
+		}
+	})
+	return ws
 }
 
 // Connections are bounded, and Close ends them all.

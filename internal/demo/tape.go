@@ -33,28 +33,38 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	v.publishTrade(t, trade)
 }
 
-// printMoves lets about a third of the instruments that moved trade, at the best price of one side.
-func (v *Venue) printMoves(now millis) {
+// printTrades lets half of the instruments that moved trade, and about as many others.
+func (v *Venue) printTrades(now millis) {
 	r := &v.dice.tape
 	for i := range v.moves {
-		if !r.oneIn(3) {
-			continue
-		}
-		t := v.moves[i].token
-		if t.market.binary() {
-			t = t.market.tokens[r.intn(2)]
-		}
-		trade := tapeTrade{side: Buy, size: Size(r.between(1, 60)*5) * share, at: now}
 		if r.oneIn(2) {
-			trade.side = Sell
+			v.printOne(v.moves[i].token, now)
 		}
-		if r.oneIn(4) {
-			trade.size += Size(r.intn(int(share)))
-		}
-		trade.price = t.taker(trade.side)
-		trade.id = t.tradeID(0, t.tape.count)
-		v.printTrade(t, trade)
 	}
+	for range len(v.listing.tradable) / 60 {
+		t := v.listing.tradable[r.intn(len(v.listing.tradable))]
+		if t.market.status == statusOpen && !t.frozen {
+			v.printOne(t, now)
+		}
+	}
+}
+
+// printOne lets a token, or the other one of its market, trade at the best price of one side.
+func (v *Venue) printOne(t *token, now millis) {
+	r := &v.dice.tape
+	if t.market.binary() {
+		t = t.market.tokens[r.intn(2)]
+	}
+	trade := tapeTrade{side: Buy, size: Size(r.between(1, 60)*5) * share, at: now}
+	if r.oneIn(2) {
+		trade.side = Sell
+	}
+	if r.oneIn(4) {
+		trade.size += Size(r.intn(int(share)))
+	}
+	trade.price = t.taker(trade.side)
+	trade.id = t.tradeID(0, t.tape.count)
+	v.printTrade(t, trade)
 }
 
 // tradeID names a public trade that belongs to no wallet. The past has names of its own.
