@@ -412,6 +412,7 @@ func (t *topic) fruitless() bool {
 	t.failures = 0
 	t.reconnects++
 	t.feed.counts.reconnects.Add(1)
+	t.feed.cfg.Log.Warn("a topic gets no snapshot: its connection is dropped", "channel", t.key.Channel, "times", t.reconnects)
 	t.feed.upstream.Reconnect(t.key)
 	return true
 }
