@@ -82,22 +82,44 @@ type events struct {
 
 func newEvents(name string) *events { return &events{name: name, came: make(chan event, 4096)} }
 
+// wait waits for an event and reports whether one came.
+func (e *events) wait() (ev event, ok bool) {
+	select {
+	case ev = <-e.came:
+		return ev, true
+	case <-time.After(patience):
+		return ev, false
+	}
+}
+
 // next waits for an event.
 func (e *events) next(t testing.TB) event {
 	t.Helper()
-	select {
-	case ev := <-e.came:
-		return ev
-	case <-time.After(patience):
+	ev, ok := e.wait()
+	if !ok {
 		t.Fatalf("%s: no event came", e.name)
-		return event{}
 	}
+	return ev
 }
 
 // value waits for an event without errors and returns what its one field is.
 func (e *events) value(t testing.TB) any {
 	t.Helper()
-	ev := e.next(t)
+	return e.valueOf(t, e.next(t))
+}
+
+// try is value for those who can say more about an event that does not come.
+func (e *events) try(t testing.TB) (v any, ok bool) {
+	t.Helper()
+	ev, ok := e.wait()
+	if !ok {
+		return nil, false
+	}
+	return e.valueOf(t, ev), true
+}
+
+func (e *events) valueOf(t testing.TB, ev event) any {
+	t.Helper()
 	if ev.ended || len(ev.errors) > 0 {
 		t.Fatalf("%s: got %+v, want a value", e.name, ev)
 	}
