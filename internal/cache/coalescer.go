@@ -145,11 +145,14 @@ func abandoned[K comparable, T any](err error, joined []*flight[K, T], out []mar
 		if f == nil {
 			continue
 		}
+		out[i].Err = err
 		select {
 		case <-f.done:
-			out[i] = f.result
+			// A call that was cancelled because nobody waited any more ended for the caller's reason, not for its own.
+			if !errors.Is(f.result.Err, context.Canceled) {
+				out[i] = f.result
+			}
 		default:
-			out[i].Err = err
 		}
 	}
 	return out
