@@ -176,10 +176,13 @@ type demoVenue struct {
 	still bool
 }
 
+// marketEvery is how often a market of the demo venue opens, closes or is resolved.
+const marketEvery = 25 * time.Second
+
 func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
 	v := demo.New(demo.Config{
 		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
-		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, Log: log,
+		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, MarketEvery: marketEvery, Log: log,
 	})
 	l, err := listen(cfg.Listen, v, log, 0)
 	if err != nil {
@@ -192,10 +195,12 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if err := d.listener.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			return err
+		err := d.listener.serve(ctx)
+		d.venue.Close() // the streams, which the HTTP server does not know
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil // nobody is left to wait for
 		}
-		return nil // nobody is left to wait for
+		return err
 	})
 	if !d.still {
 		g.Go(func() error {
@@ -247,7 +252,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 	s.metrics.RegisterCache(s.cacheStats)
 	streamURL := cfg.StreamURL
 	if s.demo != nil && cfg.Demo.Stream {
-		streamURL = "ws://" + s.demo.Addr().String() + "/ws"
+		streamURL = "ws://" + s.demo.Addr().String() + demo.StreamPath
 	}
 	if s.live, err = openLive(streamURL, s.cache, log, clock); err != nil {
 		return nil, err
@@ -261,7 +266,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 		Log:     log, MaxBody: int64(cfg.MaxBody), Timeout: cfg.RequestTimeout, Introspection: cfg.Introspection,
 		Ready: s.ready, Operation: s.metrics.Operation,
 	})
-	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, h), log, cfg.ShutdownTimeout); err != nil {
+	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, s.live.serve(h)), log, cfg.ShutdownTimeout); err != nil {
 		s.cache.Close()
 		return nil, err
 	}
@@ -284,9 +289,10 @@ func (s *server) serve(ctx context.Context) error {
 	s.log.Info("oddsgraph is ready", "url", s.url(), "version", buildVersion())
 	g.Go(func() error {
 		// Subscriptions last as long as their clients like, so they are ended before requests are waited for.
-		defer context.AfterFunc(ctx, s.live.feed.Close)()
+		defer context.AfterFunc(ctx, s.live.close)()
 		err := s.listener.serve(ctx)
-		s.live.feed.Close()
+		s.live.close()
+		s.live.wait()
 		stopLive()
 		s.cache.Close()
 		s.client.Close()

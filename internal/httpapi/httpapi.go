@@ -92,7 +92,7 @@ func newGraphQL(cfg Config) http.Handler {
 	srv := handler.New(cfg.Schema)
 	srv.AddTransport(transport.Options{})
 	srv.AddTransport(newWebSocket(cfg))
-	srv.AddTransport(transport.SSE{KeepAlivePingInterval: keepAlive})
+	srv.AddTransport(transport.SSE{}) // its keep-alive may write to a connection that has gone, and panic
 	srv.AddTransport(transport.GET{})
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](documents))
@@ -165,7 +165,12 @@ func respond(ctx context.Context, next graphql.ResponseHandler, cfg Config) *gra
 // bounded limits a request's body and time, and refuses what the endpoint can't read.
 func bounded(next http.Handler, cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if streams(r) {
+		if Streams(r) {
+			if r.Header.Get("Upgrade") == "" {
+				p := &pen{ResponseWriter: w}
+				defer p.lay()
+				w = p
+			}
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else the server's would end the stream
 		} else {
 			ctx, cancel := context.WithTimeout(r.Context(), cfg.Timeout)

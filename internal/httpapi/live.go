@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql/handler/transport"
@@ -16,11 +17,88 @@ const (
 	keepAlive = 15 * time.Second
 	// initTimeout is how long a WebSocket may take to introduce itself.
 	initTimeout = 10 * time.Second
+	// writeTimeout is how long a WebSocket may take to take an event.
+	writeTimeout = 10 * time.Second
 )
 
-// streams reports whether a request asks for a stream of events, which lasts as long as the client likes.
-func streams(r *http.Request) bool {
+// Streams reports whether a request asks for a stream of events, which lasts as long as the client likes.
+func Streams(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+}
+
+// pen is a response that nothing is written to any more once its handler has returned, however late a sign of life comes:
+// the library's goroutine that sends them does not wait for the handler, and the server's response does not bear it.
+type pen struct {
+	http.ResponseWriter
+	mu   sync.Mutex
+	down bool
+}
+
+// Write implements io.Writer.
+func (p *pen) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
+		return 0, http.ErrHandlerTimeout
+	}
+	return p.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (p *pen) Flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.down {
+		_ = http.NewResponseController(p.ResponseWriter).Flush()
+	}
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (p *pen) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+func (p *pen) lay() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+}
+
+// webSocket is how WebSockets are accepted: with a bound on the time of a write, since a client that does not read would
+// hold its subscriptions for ever.
+type webSocket struct {
+	transport.CoderWebsocketImplementation
+}
+
+// Accept implements transport.WebsocketImplementation.
+func (a webSocket) Accept(w http.ResponseWriter, r *http.Request, o transport.WebsocketAcceptOptions) (transport.WebsocketConn, error) {
+	c, err := a.CoderWebsocketImplementation.Accept(w, r, o)
+	if err != nil {
+		return nil, err
+	}
+	return &webSocketConn{WebsocketConn: c}, nil
+}
+
+type webSocketConn struct{ transport.WebsocketConn }
+
+// WriteJSON implements transport.WebsocketConn.
+func (c *webSocketConn) WriteJSON(v any) error {
+	late := time.AfterFunc(writeTimeout, func() { _ = c.WebsocketConn.Close() })
+	defer late.Stop()
+	return c.WebsocketConn.WriteJSON(v)
+}
+
+// SetReadLimit implements transport.WebsocketReadLimiter.
+func (c *webSocketConn) SetReadLimit(limit int64) {
+	if l, ok := c.WebsocketConn.(transport.WebsocketReadLimiter); ok {
+		l.SetReadLimit(limit)
+	}
+}
+
+// SetReadDeadline implements transport.WebsocketReadDeadliner.
+func (c *webSocketConn) SetReadDeadline(t time.Time) error {
+	if d, ok := c.WebsocketConn.(transport.WebsocketReadDeadliner); ok {
+		return d.SetReadDeadline(t)
+	}
+	return nil
 }
 
 // newWebSocket returns the transport of subscriptions over graphql-transport-ws. Credentials come in connection_init,
@@ -28,6 +106,7 @@ func streams(r *http.Request) bool {
 func newWebSocket(cfg Config) transport.Websocket {
 	limit := cfg.MaxBody
 	return transport.Websocket{
+		Implementation:   webSocket{},
 		InitTimeout:      initTimeout,
 		PingPongInterval: keepAlive,
 		PayloadReadLimit: &limit,
