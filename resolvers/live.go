@@ -66,7 +66,9 @@ func (f *follower) run(ctx context.Context) error {
 		settle.Stop()
 	}
 	due := make(map[*feed.Watch]time.Time)
+	// waiting are the watches that have changed, each once however often that was.
 	var waiting []*feed.Watch
+	queued := make(map[*feed.Watch]bool)
 	for {
 		var wanted = true
 		var err error
@@ -74,7 +76,12 @@ func (f *follower) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-f.reader.Changed():
-			waiting = append(waiting, f.reader.Take()...)
+			for _, w := range f.reader.Take() {
+				if !queued[w] {
+					queued[w] = true
+					waiting = append(waiting, w)
+				}
+			}
 		case <-pace.C:
 		case <-settle.C:
 			wanted, err = f.settle()
@@ -93,6 +100,7 @@ func (f *follower) run(ctx context.Context) error {
 				}
 				continue
 			}
+			delete(queued, w)
 			if f.every > 0 {
 				due[w] = now.Add(f.every)
 			}
