@@ -92,7 +92,7 @@ func newGraphQL(cfg Config) http.Handler {
 	srv := handler.New(cfg.Schema)
 	srv.AddTransport(transport.Options{})
 	srv.AddTransport(newWebSocket(cfg))
-	srv.AddTransport(transport.SSE{}) // its keep-alive may write to a connection that has gone, and panic
+	srv.AddTransport(transport.SSE{KeepAlivePingInterval: keepAlive}) // which outlives the handler, see pen
 	srv.AddTransport(transport.GET{})
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](documents))
