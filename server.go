@@ -229,6 +229,9 @@ type server struct {
 // open wires the service and binds its ports.
 func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, err error) {
 	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now()}
+	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
+		return nil, errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
+	}
 	venueURL := cfg.Venue.URL
 	if venueURL == "" {
 		if s.demo, err = openDemo(cfg.Demo, log, clock); err != nil {

@@ -118,7 +118,7 @@ func New(venue Venue, cfg Config) *Cache {
 		panic("cache: " + err.Error()) // only for a size below 1
 	}
 	c.refs = refs
-	b := &builder{cfg: cfg, tasks: c.tasks}
+	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks}
 	c.build(b)
 	return c
 }

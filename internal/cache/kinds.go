@@ -9,8 +9,10 @@ import (
 
 // builder makes stores that share a configuration.
 type builder struct {
-	cfg   Config
-	tasks *tasks
+	cfg Config
+	// notFound is how long an absence is believed: in user data no longer than a value.
+	notFound time.Duration
+	tasks    *tasks
 }
 
 // lane is one way to fetch keys of a store.
@@ -24,7 +26,7 @@ type lane[K comparable, T any] struct {
 
 // newStore returns a store whose keys are fetched by the given lanes.
 func newStore[K comparable, T any](b *builder, kind Kind, asOf func(*T) time.Time, lanes ...lane[K, T]) *store[K, T] {
-	s := &store[K, T]{ttl: kind.TTL, notFound: b.cfg.NotFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf}
+	s := &store[K, T]{ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf}
 	s.entries = newLRU[K, T](kind.Size)
 	s.absent = newLRU[K, T](b.cfg.NotFoundSize)
 	for _, l := range lanes {
@@ -152,6 +154,7 @@ func (c *Cache) learn(markets ...*market.Market) {
 // buildUsers makes the stores of user data, whose keys hold a keyed hash of the caller's credentials.
 func (c *Cache) buildUsers(b *builder, width int) {
 	v, cfg := c.venue, b.cfg
+	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
 	c.balances = newStore(b, cfg.User, func(x *market.Balance) time.Time { return x.UpdatedAt },
 		lane[userKey, market.Balance]{market.EndpointBalance, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})

@@ -165,7 +165,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	want := []string{
 		`--lisen is no flag; did you mean --listen?`,
 		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 50`,
-		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "cookie" is not among the choices; want one of query, header, none`,
+		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "[not shown]" is not among the choices; want one of query, header, none`,
 		`--cache-price-fresh (ODDSGRAPH_CACHE_PRICE_FRESH): "-1s" is too small; want a duration with its unit (250ms, 1.5s, 2m) from 0s to 24h`,
 		`ODDSGRAPH_LISTEN (--listen): "localhost" is not host:port; want a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080`,
 		`ODDSGRAPH_MAX_BODY (--max-body): "1EiB" cannot be read; want a size (65536, 64KiB, 8MiB) from 1KiB to 64MiB`,
@@ -322,7 +322,7 @@ func TestHelp(t *testing.T) {
 
 func TestRedaction(t *testing.T) {
 	const secret = "hunter2"
-	c := parse(t, "--stream-url=wss://"+secret+"@venue.example/ws?key="+secret)
+	c := parse(t, "--venue-url=http://venue --stream-url=wss://"+secret+"@venue.example/ws?key="+secret)
 	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // Parse would refuse it
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
@@ -337,7 +337,7 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("%s hides the addresses too:\n%s", name, text)
 		}
 	}
-	for _, bad := range []string{"--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--stream-url=" + "%zz" + secret} {
+	for _, bad := range []string{"--venue-credentials=" + secret, "--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--stream-url=" + "%zz" + secret} {
 		if got := problems(t, bad); strings.Contains(got[0], secret) {
 			t.Errorf("the problem shows the secret: %s", got[0])
 		}

@@ -170,8 +170,11 @@ func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	if p.fromEnv[v] {
 		first, second = second, first
 	}
-	if isURL(v) {
+	switch {
+	case isURL(v):
 		s = redactURL(s)
+	case v.Name == "venue-credentials":
+		s = "[not shown]" // its name invites credentials themselves
 	}
 	p.problems = append(p.problems, fmt.Errorf("%s (%s): %q %w; want %s", first, second, s, wrong, want))
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"time"
 
@@ -79,12 +80,21 @@ func New(cfg Config) http.Handler {
 		}
 		_, _ = io.WriteString(w, "ready\n")
 	})
-	page := playground.Handler("oddsgraph", PathGraphQL)
+	page := graphiQL()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Referrer-Policy", "no-referrer")
-		page(w, r)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(page)
 	})
 	return mux
+}
+
+// graphiQL returns the page for exploring, whose scripts come from a public network. The library's own page keeps the
+// headers that are typed into it on disk, and credentials live in memory only.
+func graphiQL() []byte {
+	rendered := httptest.NewRecorder()
+	playground.Handler("oddsgraph", PathGraphQL)(rendered, httptest.NewRequest(http.MethodGet, "/", nil))
+	return bytes.ReplaceAll(rendered.Body.Bytes(), []byte("shouldPersistHeaders: true"), []byte("shouldPersistHeaders: false"))
 }
 
 // newGraphQL returns the GraphQL endpoint.

@@ -93,3 +93,10 @@ func TestBodiesThatBreakOff(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestGraphiQLKeepsNoHeaders(t *testing.T) {
+	page := string(graphiQL())
+	if !strings.Contains(page, "shouldPersistHeaders: false") || strings.Contains(page, "shouldPersistHeaders: true") {
+		t.Error("the page keeps headers, which hold credentials, on disk")
+	}
+}
