@@ -192,4 +192,5 @@ func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	if c := s.server.live.feed.Stats().Conflated; c == 0 {
 		t.Error("nothing was conflated for the deaf client: it is not held up")
 	}
+	eventually(t, "the deaf client is cut off", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 0 })
 }

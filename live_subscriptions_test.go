@@ -403,3 +403,39 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 	}
 	k.subscribe(t, subBook, vars{"id": "no-such-4"}).wantEnd(t, "BAD_USER_INPUT")
 }
+
+// TestThePaceOfASubscription asks for fewer events than there are changes, and gets the newest state in each.
+func TestThePaceOfASubscription(t *testing.T) {
+	s := startLive(t)
+	s.streaming(t)
+	id := s.openTokens(1)[0]
+	k := s.dial(t, anonymous)
+	prices := k.subscribe(t, `subscription($id: String!) { priceChanged(tokenIds: [$id], maxPerSecond: 2) { reason previousPrice price { price } } }`, vars{"id": id})
+	books := k.subscribe(t, `subscription($id: String!) { orderbookChanged(tokenId: $id, maxPerSecond: 2, deltas: true) {
+		reason kind sequence previousSequence bids { price size } asks { price size } book { bids { price size } asks { price size } } } }`, vars{"id": id})
+	begin := time.Now()
+	last := text(prices.reason(t, "INITIAL"), "price.price")
+	client := &replay{depth: 20}
+	client.take(t, books.value(t))
+	var to demo.Price
+	for range 200 {
+		to = s.move(t, id)
+		time.Sleep(5 * time.Millisecond)
+	}
+	events := 0
+	prices.until(t, "the newest price", func(v any) bool {
+		events++
+		wantText(t, v, "previousPrice", last)
+		last = text(v, "price.price")
+		return last == plain(to) && time.Since(begin) > time.Second
+	})
+	if most := int(time.Since(begin)/(500*time.Millisecond)) + 1; events > most {
+		t.Errorf("%d events in %v, want at most %d", events, time.Since(begin), most)
+	}
+	for want := s.bookOf(t, id, 20); !same(client.last.book, want); {
+		client.take(t, books.value(t))
+	}
+	if client.deltas > 6 {
+		t.Errorf("%d events of the book in about a second, want two a second", client.deltas)
+	}
+}
