@@ -455,6 +455,8 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 				return true, nil
 			}
 			if !sent {
+				// All are looked at, since those that have ended are heard of only once.
+				onTheirWay := false
 				for w := range watches {
 					switch s, err := w.State(); {
 					case unknownTo(err):
@@ -462,9 +464,14 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 						if err := unknown.add(w.Topic().ID); err != nil {
 							return false, err
 						}
-					case err == nil && !s.Known:
-						return true, nil // it is on its way
+					case err != nil:
+						return false, err
+					case !s.Known:
+						onTheirWay = true
 					}
+				}
+				if onTheirWay {
+					return true, nil
 				}
 				return initial()
 			}
