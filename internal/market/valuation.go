@@ -90,18 +90,6 @@ func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation
 	return v
 }
 
-// NeedsSpread reports whether Value may have to look at the spread of a token whose price is as given.
-func NeedsSpread(price *Price, basis PriceBasis) bool {
-	switch basis {
-	case "":
-		return price == nil
-	case BasisMidpoint, BasisBestBid, BasisBestAsk:
-		return price == nil || price.Basis != basis
-	default:
-		return false
-	}
-}
-
 // Portfolio sums valued positions. Its sums are exact.
 type Portfolio struct {
 	PositionsValue Decimal

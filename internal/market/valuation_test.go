@@ -112,34 +112,6 @@ func TestValueByHand(t *testing.T) {
 	}
 }
 
-func TestNeedsSpread(t *testing.T) {
-	venue, midpoint := &Price{Basis: BasisVenue}, &Price{Basis: BasisMidpoint}
-	for _, tt := range []struct {
-		price *Price
-		basis PriceBasis
-		want  bool
-	}{
-		{nil, "", true}, {venue, "", false}, {midpoint, "", false},
-		{nil, BasisMidpoint, true}, {venue, BasisMidpoint, true}, {midpoint, BasisMidpoint, false},
-		{midpoint, BasisBestBid, true}, {venue, BasisBestAsk, true},
-		{nil, BasisVenue, false}, {nil, BasisLast, false}, {nil, BasisPosition, false}, {nil, BasisSettlement, false},
-	} {
-		if got := NeedsSpread(tt.price, tt.basis); got != tt.want {
-			t.Errorf("%+v by %q: %v", tt.price, tt.basis, got)
-		}
-		// Where no spread is needed it must make no difference.
-		if p := (&Position{Size: MustDecimal("1")}); !tt.want {
-			q := Quotes{Price: Read[*Price]{Value: tt.price}}
-			without := Value(p, Meta{}, &q, tt.basis)
-			q.Spread = top("0.1", "0.3")
-			with := Value(p, Meta{}, &q, tt.basis)
-			if (without == nil) != (with == nil) || with != nil && with.Basis != without.Basis {
-				t.Errorf("%+v by %q: %v without a spread, %v with one", tt.price, tt.basis, without, with)
-			}
-		}
-	}
-}
-
 // Random portfolios against the same sums in big.Rat.
 func TestPortfolioAgreesWithBigRat(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
