@@ -40,6 +40,67 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 	return c, ok
 }
 
+// Permit is the admission of one read of the venue, which may take several HTTP calls. It is safe for concurrent use.
+type Permit interface {
+	// AdmitCall waits until one more HTTP call may be made. The calls that were foreseen are admitted with the read; each
+	// call beyond them waits for its turn in the venue's budget. It fails with CodeRateLimited, at once, where the turn
+	// would come after the deadline of everybody who waits for the read, and with ctx.
+	AdmitCall(ctx context.Context) error
+	// Observe tells what an answer said about the venue's limit. A negative number is one that it did not say, the zero
+	// time too.
+	Observe(limit, remaining int, reset time.Time)
+	// Throttled tells that the venue refused a call for its rate and wants none before the given time.
+	Throttled(until time.Time)
+}
+
+type permitKey struct{}
+
+// WithPermit returns a context whose HTTP calls p admits.
+func WithPermit(ctx context.Context, p Permit) context.Context {
+	return context.WithValue(ctx, permitKey{}, p)
+}
+
+// AdmitCall waits until one more HTTP call may be made under ctx. It is to be asked right before every HTTP call: the first
+// one, each further page, each single call in place of a list, and each retry. Calls that were foreseen when the read was
+// admitted pass at once, and what is never asked for is given back. It fails with CodeRateLimited where the call's turn
+// would come too late, and when ctx ends. Without a Permit in ctx it returns nil.
+func AdmitCall(ctx context.Context) error {
+	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
+		return p.AdmitCall(ctx)
+	}
+	return nil
+}
+
+// ObserveLimit tells the Permit of ctx, if there is one, what an answer said about the venue's limit: the calls allowed a
+// window, those left of it, and when all of them are back. A negative number is one that it did not say, the zero time too.
+func ObserveLimit(ctx context.Context, limit, remaining int, reset time.Time) {
+	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
+		p.Observe(limit, remaining, reset)
+	}
+}
+
+// ReportThrottled tells the Permit of ctx, if there is one, that the venue refused a call for its rate and wants none
+// before the given time.
+func ReportThrottled(ctx context.Context, until time.Time) {
+	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
+		p.Throttled(until)
+	}
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context that names who asks: a proven identity, else the client's address. It must be nothing that
+// a client can choose at will, since shares of the venue's budget are counted by it.
+func WithCaller(ctx context.Context, caller string) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+// CallerFrom returns who asks, or "" where nobody said.
+func CallerFrom(ctx context.Context) string {
+	caller, _ := ctx.Value(callerKey{}).(string)
+	return caller
+}
+
 type quietKey struct{}
 
 // WithoutDemand returns a context whose reads do not count as a client's demand for live values.
