@@ -266,7 +266,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 		Schema:  graph.NewExecutableSchema(graph.Config{Resolvers: root}),
 		SDL:     sdl,
 		Sources: sources(s.cache),
-		Log:     log, MaxBody: int64(cfg.MaxBody), Timeout: cfg.RequestTimeout, Introspection: cfg.Introspection,
+		Log:     log, MaxBody: int64(cfg.MaxBody), Timeout: cfg.RequestTimeout, Introspection: cfg.Introspection, Suggestions: cfg.Suggestions,
 		Ready: s.ready, Operation: s.metrics.Operation,
 	})
 	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, s.live.serve(h)), log, cfg.ShutdownTimeout); err != nil {

@@ -40,6 +40,7 @@ type Config struct {
 	MaxBody         Bytes         `default:"1MiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
+	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
 
 	Log   Log   `embed:"" prefix:"log-" group:"log"`
 	Venue Venue `embed:"" prefix:"venue-" group:"venue"`

@@ -15,16 +15,11 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/99designs/gqlgen/graphql/playground"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
-	"oddsgraph/resolvers"
 )
 
 // The paths that are served.
@@ -33,13 +28,6 @@ const (
 	PathSchema  = "/schema.graphql"
 	PathHealth  = "/healthz"
 	PathReady   = "/readyz"
-)
-
-const (
-	// documents is the number of parsed and validated documents that are kept.
-	documents = 1000
-	// maxTokens bounds a document before it is validated, which takes quadratic time.
-	maxTokens = 2000
 )
 
 // Config is what the front door needs of the rest.
@@ -52,8 +40,9 @@ type Config struct {
 	// MaxBody is the greatest size of a request's body in bytes.
 	MaxBody int64
 	// Timeout bounds a request from its headers to its answer.
-	Timeout       time.Duration
-	Introspection bool
+	Timeout time.Duration
+	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
+	Introspection, Suggestions bool
 	// Ready says why the service cannot answer now; nil when it can.
 	Ready func(ctx context.Context) error
 	// Operation is told of every operation's type, outcome ("ok" or the first error's code) and duration.
@@ -99,77 +88,19 @@ func graphiQL() []byte {
 
 // newGraphQL returns the GraphQL endpoint.
 func newGraphQL(cfg Config) http.Handler {
-	srv := handler.New(cfg.Schema)
-	srv.AddTransport(transport.Options{})
-	srv.AddTransport(newWebSocket(cfg))
-	srv.AddTransport(transport.SSE{KeepAlivePingInterval: keepAlive}) // which outlives the handler, see pen
-	srv.AddTransport(transport.GET{})
-	srv.AddTransport(transport.POST{})
-	srv.SetQueryCache(lru.New[*ast.QueryDocument](documents))
-	srv.SetParserTokenLimit(maxTokens)
-	srv.SetValidationRulesFn(validationRules(cfg.Introspection))
-	srv.Use(&exactEnums{})
-	if cfg.Introspection {
-		srv.Use(extension.Introspection{})
-	}
-	srv.SetErrorPresenter(resolvers.Presenter(cfg.Log))
-	srv.SetRecoverFunc(resolvers.Recover(cfg.Log))
-	srv.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
-		return next(resolvers.WithProblems(ctx))
+	e := newEngine(cfg)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		exec := graphExecutor{e}
+		r = r.WithContext(graphql.StartOperationTrace(r.Context()))
+		for _, t := range []graphql.Transport{
+			transport.Options{}, newWebSocket(cfg), transport.SSE{KeepAlivePingInterval: keepAlive}, transport.GET{}, transport.POST{},
+		} {
+			if t.Supports(r) {
+				t.Do(w, r, exec)
+				return
+			}
+		}
 	})
-	present := resolvers.Presenter(cfg.Log)
-	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return addProblems(ctx, respond(ctx, next, cfg), present)
-	})
-	return srv
-}
-
-// addProblems adds what a subscription reports beside its events to a response, or makes one of it when the subscription
-// has ended.
-func addProblems(ctx context.Context, resp *graphql.Response, present graphql.ErrorPresenterFunc) *graphql.Response {
-	for _, err := range resolvers.TakeProblems(ctx) {
-		if resp == nil {
-			resp = &graphql.Response{}
-		}
-		resp.Errors = append(resp.Errors, present(ctx, err))
-	}
-	return resp
-}
-
-// respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
-func respond(ctx context.Context, next graphql.ResponseHandler, cfg Config) *graphql.Response {
-	start, kind := time.Now(), "unknown"
-	var set *loaders.Set
-	if graphql.HasOperationContext(ctx) {
-		if op := graphql.GetOperationContext(ctx); op.Operation != nil {
-			kind = string(op.Operation.Operation)
-		}
-		if len(graphql.GetErrors(ctx)) == 0 { // else it was refused, and nothing must be read for it
-			ctx, set, _ = loaders.With(ctx, cfg.Sources)
-			resolvers.Ahead(ctx)
-		}
-	}
-	resp := next(ctx)
-	if set != nil {
-		if err := set.Failed(); err != nil {
-			cfg.Log.ErrorContext(ctx, "reading ahead failed", "error", err)
-		}
-	}
-	if resp == nil {
-		return nil
-	}
-	resolvers.SortErrors(resp.Errors)
-	outcome := "ok"
-	if len(resp.Errors) > 0 {
-		outcome = "error"
-		if code, ok := resp.Errors[0].Extensions["code"].(string); ok {
-			outcome = code
-		}
-	}
-	if kind != string(ast.Subscription) { // the time of an event is that of the world
-		cfg.Operation(kind, outcome, time.Since(start))
-	}
-	return resp
 }
 
 // bounded limits a request's body and time, and refuses what the endpoint can't read.

@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator/core"
+)
+
+const (
+	// maxDocuments and maxDocumentBytes bound the documents that are kept, in number and in bytes of their texts.
+	maxDocuments     = 1000
+	maxDocumentBytes = 8 << 20
+	// maxTokens bounds a document before it is validated, which takes quadratic time.
+	maxTokens = 2000
+	// maxErrors bounds what a client is told of one document.
+	maxErrors = 50
+)
+
+// document is the text of a client, parsed and validated once. It is shared and must not be changed.
+type document struct {
+	// hash is the SHA-256 of the text.
+	hash [sha256.Size]byte
+	// ast is nil where errs say why the document is refused.
+	ast  *ast.QueryDocument
+	errs []error
+	size int
+}
+
+// documents keeps what was parsed and validated last, refusals too.
+type documents struct {
+	schema *ast.Schema
+	rules  []core.Rule
+
+	mu    sync.Mutex
+	cache *simplelru.LRU[[sha256.Size]byte, *document]
+	bytes int
+}
+
+func newDocuments(schema *ast.Schema, rules []core.Rule) *documents {
+	d := &documents{schema: schema, rules: rules}
+	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) { d.bytes -= doc.size })
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the size is a constant
+	}
+	d.cache = cache
+	return d
+}
+
+// load returns the document with a text.
+func (d *documents) load(text string) *document {
+	hash := sha256.Sum256([]byte(text))
+	d.mu.Lock()
+	doc, ok := d.cache.Get(hash)
+	d.mu.Unlock()
+	if ok {
+		return doc
+	}
+	doc = &document{hash: hash, size: len(text)}
+	doc.ast, doc.errs = d.parse(text)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cache.Contains(hash) {
+		return doc
+	}
+	d.cache.Add(hash, doc)
+	d.bytes += doc.size
+	for d.bytes > maxDocumentBytes {
+		d.cache.RemoveOldest()
+	}
+	return doc
+}
+
+// parse parses and validates a text.
+func (d *documents) parse(text string) (*ast.QueryDocument, []error) {
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	if err != nil {
+		errcode.Set(err, errcode.ParseFailed)
+		return nil, []error{err}
+	}
+	if len(doc.Operations) == 0 {
+		return nil, validationErrors(gqlerror.Errorf("no operation provided"))
+	}
+	if errs := d.validate(doc); len(errs) > 0 {
+		return nil, errs
+	}
+	for _, op := range doc.Operations {
+		undefer(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		undefer(f.SelectionSet)
+	}
+	return doc, nil
+}
+
+func (d *documents) validate(doc *ast.QueryDocument) []error {
+	var errs []error
+	more := 0
+	events := &core.Events{}
+	for _, rule := range d.rules {
+		rule.RuleFunc(events, func(options ...core.ErrorOption) {
+			if len(errs) == maxErrors {
+				more++
+				return
+			}
+			err := &gqlerror.Error{Rule: rule.Name}
+			for _, option := range options {
+				option(err)
+			}
+			errs = append(errs, err)
+		})
+	}
+	core.Walk(d.schema, doc, events)
+	if more > 0 {
+		errs = append(errs, gqlerror.Errorf("and %d more errors", more))
+	}
+	return validationErrors(errs...)
+}
+
+// validationErrors marks errors of the GraphQL library as ones of the document.
+func validationErrors(errs ...error) []error {
+	for _, err := range errs {
+		var located *gqlerror.Error
+		if errors.As(err, &located) {
+			errcode.Set(located, errcode.ValidationFailed)
+		}
+	}
+	return errs
+}
+
+// undefer makes parts that may be deferred come at once, which the specification allows.
+func undefer(selection ast.SelectionSet) {
+	keep := func(list ast.DirectiveList) ast.DirectiveList {
+		kept := list[:0]
+		for _, d := range list {
+			if d.Name != "defer" {
+				kept = append(kept, d)
+			}
+		}
+		return kept
+	}
+	for _, s := range selection {
+		switch s := s.(type) {
+		case *ast.Field:
+			undefer(s.SelectionSet)
+		case *ast.InlineFragment:
+			s.Directives = keep(s.Directives)
+			undefer(s.SelectionSet)
+		case *ast.FragmentSpread:
+			s.Directives = keep(s.Directives)
+		}
+	}
+}

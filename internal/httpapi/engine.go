@@ -1,0 +1,285 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// engine makes operations of what clients ask and responses of operations, for every transport alike. It is safe for
+// concurrent use.
+type engine struct {
+	cfg       Config
+	exec      *executor.Executor
+	schema    *ast.Schema
+	documents *documents
+	present   graphql.ErrorPresenterFunc
+	recover   graphql.RecoverFunc
+}
+
+func newEngine(cfg Config) *engine {
+	e := &engine{
+		cfg:       cfg,
+		exec:      executor.New(cfg.Schema),
+		schema:    cfg.Schema.Schema(),
+		documents: newDocuments(cfg.Schema.Schema(), validationRules(cfg.Introspection, cfg.Suggestions)),
+		present:   resolvers.Presenter(cfg.Log),
+		recover:   resolvers.Recover(cfg.Log),
+	}
+	e.exec.SetErrorPresenter(e.present)
+	e.exec.SetRecoverFunc(e.recover)
+	e.exec.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+		return next(resolvers.WithProblems(ctx))
+	})
+	e.exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		return e.addProblems(ctx, e.respond(ctx, next))
+	})
+	return e
+}
+
+// operation is a request that was found good. It is executed once.
+type operation struct {
+	*graphql.OperationContext
+	// kind is query, mutation or subscription.
+	kind ast.Operation
+	// document is the SHA-256 of the document's text. Together with the operation's name and the canonical variables it
+	// says what is asked, though not by whom.
+	document [32]byte
+
+	canonical []byte
+}
+
+// canonicalVariables returns the variables, defaults filled in and those that are not declared left out, as JSON with sorted
+// keys: equal variables are equal bytes. The caller must not change them.
+func (o *operation) canonicalVariables() []byte {
+	if o.canonical == nil {
+		b, err := json.Marshal(o.Variables)
+		if err != nil {
+			panic("httpapi: variables that came as JSON: " + err.Error())
+		}
+		o.canonical = b
+	}
+	return o.canonical
+}
+
+// prepare makes an operation of what a client asks, or the response that refuses it, which has no data. It reads nothing of
+// the venue.
+func (e *engine) prepare(ctx context.Context, p *params) (op *operation, refusal *graphql.Response) {
+	start := time.Now()
+	op, errs := e.compile(ctx, p)
+	if len(errs) == 0 {
+		return op, nil
+	}
+	kind := kindUnknown
+	if op != nil {
+		kind = string(op.kind)
+	}
+	return nil, e.refused(ctx, kind, start, errs...)
+}
+
+// compile is prepare without presenting its errors. The operation is there beside errors where it is known.
+func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []error) {
+	defer func() {
+		if v := recover(); v != nil {
+			errs = []error{e.recover(ctx, v)}
+		}
+	}()
+	doc := e.documents.load(p.Query)
+	if len(doc.errs) > 0 {
+		return nil, doc.errs
+	}
+	definition := doc.ast.Operations.ForName(p.OperationName)
+	if definition == nil {
+		if p.OperationName == "" {
+			return nil, validationErrors(gqlerror.Errorf("the document holds several operations; say which one in operationName"))
+		}
+		return nil, validationErrors(gqlerror.Errorf("operation %s not found", p.OperationName))
+	}
+	op = &operation{
+		OperationContext: &graphql.OperationContext{
+			RawQuery:               p.Query,
+			OperationName:          p.OperationName,
+			Doc:                    doc.ast,
+			Operation:              definition,
+			DisableIntrospection:   !e.cfg.Introspection,
+			RecoverFunc:            e.recover,
+			ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
+			RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+		},
+		kind:     definition.Operation,
+		document: doc.hash,
+	}
+	var err error
+	if op.Variables, err = variables(e.schema, definition, p.Variables); err != nil {
+		return op, validationErrors(err)
+	}
+	return op, nil
+}
+
+// execute returns the response of a query.
+func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Response) {
+	start := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			resp = e.refused(ctx, string(op.kind), start, e.recover(ctx, v))
+		}
+	}()
+	responses, ctx := e.exec.DispatchOperation(ctx, op.OperationContext)
+	if resp = responses(ctx); resp == nil {
+		resp = e.refused(ctx, string(op.kind), start, context.Cause(ctx))
+	}
+	return resp
+}
+
+// subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, whatever context
+// it is called with, and gives nil after the last one; it must be called by one goroutine at a time. A response's data are
+// good until the next call. A first response without data says that the subscription could not begin.
+func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.ResponseHandler) {
+	start, ended := time.Now(), false
+	failed := func(v any) *graphql.Response {
+		ended = true
+		return e.refused(ctx, string(op.kind), start, e.recover(ctx, v))
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			next = graphql.OneShot(failed(v))
+		}
+	}()
+	responses, dispatched := e.exec.DispatchOperation(ctx, op.OperationContext)
+	return func(context.Context) (resp *graphql.Response) {
+		if ended {
+			return nil
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				resp = failed(v)
+			}
+		}()
+		return responses(dispatched)
+	}
+}
+
+// kindUnknown is the kind of what was refused before it was known to be an operation.
+const kindUnknown = "unknown"
+
+// refuse returns the response of a request that is not executed.
+func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
+	return e.refused(ctx, kindUnknown, time.Now(), errs...)
+}
+
+func (e *engine) refused(ctx context.Context, kind string, start time.Time, errs ...error) *graphql.Response {
+	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
+	for i, err := range errs {
+		resp.Errors[i] = e.present(ctx, err)
+	}
+	resolvers.SortErrors(resp.Errors)
+	e.cfg.Operation(kind, outcome(resp), time.Since(start))
+	return resp
+}
+
+// respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
+func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	start := time.Now()
+	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
+	resolvers.Ahead(ctx)
+	resp := next(ctx)
+	if err := set.Failed(); err != nil {
+		e.cfg.Log.ErrorContext(ctx, "reading ahead failed", "error", err)
+	}
+	if resp == nil {
+		return nil
+	}
+	resolvers.SortErrors(resp.Errors)
+	if kind := graphql.GetOperationContext(ctx).Operation.Operation; kind != ast.Subscription { // the time of an event is that of the world
+		e.cfg.Operation(string(kind), outcome(resp), time.Since(start))
+	}
+	return resp
+}
+
+// addProblems adds what a subscription reports beside its events to a response, or makes one of it when the subscription
+// has ended.
+func (e *engine) addProblems(ctx context.Context, resp *graphql.Response) *graphql.Response {
+	for _, err := range resolvers.TakeProblems(ctx) {
+		if resp == nil {
+			resp = &graphql.Response{}
+		}
+		resp.Errors = append(resp.Errors, e.present(ctx, err))
+	}
+	return resp
+}
+
+// outcome is "ok" or the code of the first error.
+func outcome(resp *graphql.Response) string {
+	if len(resp.Errors) == 0 {
+		return "ok"
+	}
+	return codeOf(resp.Errors[0])
+}
+
+func codeOf(err *gqlerror.Error) string {
+	code, _ := err.Extensions["code"].(string)
+	return code
+}
+
+// graphExecutor lets the library's transports of subscriptions use an engine.
+type graphExecutor struct{ e *engine }
+
+var _ graphql.GraphExecutor = graphExecutor{}
+
+// CreateOperationContext implements graphql.GraphExecutor.
+func (g graphExecutor) CreateOperationContext(ctx context.Context, raw *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
+	p := &params{Query: raw.Query, OperationName: raw.OperationName}
+	if raw.Variables != nil {
+		b, err := json.Marshal(raw.Variables)
+		if err != nil {
+			return nil, gqlerror.List{gqlerror.Wrap(err)}
+		}
+		p.Variables = b
+	}
+	op, errs := g.e.compile(ctx, p)
+	var list gqlerror.List
+	for _, err := range errs {
+		var located *gqlerror.Error
+		if !errors.As(err, &located) {
+			located = gqlerror.Wrap(err)
+		}
+		list = append(list, located)
+	}
+	if op == nil {
+		return nil, list
+	}
+	return op.OperationContext, list
+}
+
+// DispatchOperation implements graphql.GraphExecutor.
+func (g graphExecutor) DispatchOperation(ctx context.Context, op *graphql.OperationContext) (graphql.ResponseHandler, context.Context) {
+	return g.e.exec.DispatchOperation(ctx, op)
+}
+
+// DispatchError implements graphql.GraphExecutor.
+func (g graphExecutor) DispatchError(ctx context.Context, list gqlerror.List) *graphql.Response {
+	errs := make([]error, len(list))
+	for i := range list {
+		errs[i] = list[i]
+	}
+	kind := kindUnknown
+	if graphql.HasOperationContext(ctx) && graphql.GetOperationContext(ctx).Operation != nil {
+		kind = string(graphql.GetOperationContext(ctx).Operation.Operation)
+	}
+	return g.e.refused(ctx, kind, time.Now(), errs...)
+}
+
+// badInput is a refusal of what cannot be an operation.
+func badInput(format string, args ...any) error {
+	return market.Errorf(market.CodeBadUserInput, format, args...)
+}

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"encoding/json"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// appendResponse appends a response as JSON. Its data, which are JSON already, are copied as they are; a response that has
+// none at all, be it null, is one of a request that was refused, and gets no member data. Errors stand first, as the
+// specification of GraphQL advises.
+func appendResponse(buf []byte, r *graphql.Response) []byte {
+	buf = append(buf, '{')
+	member := func(name string) {
+		if buf[len(buf)-1] != '{' {
+			buf = append(buf, ',')
+		}
+		buf = append(buf, '"')
+		buf = append(buf, name...)
+		buf = append(buf, '"', ':')
+	}
+	if len(r.Errors) > 0 {
+		member("errors")
+		buf = appendJSON(buf, r.Errors)
+	}
+	if r.Data != nil {
+		member("data")
+		buf = append(buf, r.Data...)
+	}
+	if len(r.Extensions) > 0 {
+		member("extensions")
+		buf = appendJSON(buf, r.Extensions)
+	}
+	return append(buf, '}')
+}
+
+// appendJSON appends a value of our own making.
+func appendJSON(buf []byte, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // errors and extensions hold texts, numbers, lists and maps
+	}
+	return append(buf, b...)
+}
