@@ -2,12 +2,11 @@ package resolvers
 
 import (
 	"context"
-	"sync"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
-
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -22,35 +21,29 @@ const (
 	maxPace = 100
 )
 
-// subscribe runs a subscription until ctx ends or run returns; an error ends it for the client. emit hands over an event
-// and waits until the transport takes it; it returns false when nobody wants events any more.
-func subscribe[T any](ctx context.Context, run func(emit func(T) bool) error) <-chan T {
-	events := make(chan T)
+// subscribe runs a subscription until ctx ends or run returns; an error ends it for the client.
+func subscribe[T any](ctx context.Context, run func(out *outlet[T]) error) <-chan T {
+	out := &outlet[T]{stage: newStage(ctx), events: make(chan T)}
 	go func() { // owned by the transport: it ends ctx and drains the channel
-		defer close(events)
-		err := run(func(event T) bool {
-			select {
-			case events <- event:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		})
-		if err != nil && ctx.Err() == nil {
+		defer close(out.events)
+		if err := run(out); err != nil && ctx.Err() == nil {
 			addProblem(ctx, err)
 		}
 	}()
-	return events
+	return out.events
 }
 
 // follower is the loop of a subscription: it hears of changes, keeps to a pace for each topic, and reads over REST what
 // does not come. Its functions are called one at a time and stop the loop by an error.
 type follower struct {
 	reader *feed.Reader
+	stage  *stage
 	// every is the least time between two calls of changed for a watch; 0 is none.
 	every time.Duration
 	// changed is told that a watch has changed. It returns false when nobody wants events any more.
 	changed func(w *feed.Watch) (bool, error)
+	// present sends again what was sent last, as the present state, to an audience that has not seen it.
+	present func(reason model.UpdateReason) (bool, error)
 	// settle is called once, when the stream has had its time to bring the first states; nil for nothing.
 	settle func() (bool, error)
 	// poll is called every pollEvery; nil for nothing.
@@ -89,6 +82,8 @@ func (f *follower) run(ctx context.Context) error {
 			if f.poll != nil {
 				wanted, err = f.poll()
 			}
+		case <-f.stage.waiting():
+			wanted, err = f.stage.show(f.present)
 		}
 		now, next := time.Now(), time.Duration(-1)
 		later := waiting[:0]
@@ -152,41 +147,6 @@ func (r *Resolver) reads(ctx context.Context) *loaders.Set {
 	return loaders.New(market.WithoutDemand(ctx), r.Sources)
 }
 
-// problems are errors of a subscription that belong to no field of an event.
-type problems struct {
-	mu   sync.Mutex
-	list []error
-}
-
-type problemsKey struct{}
-
-// WithProblems returns a context for an operation whose subscription can report errors beside its events.
-func WithProblems(ctx context.Context) context.Context {
-	return context.WithValue(ctx, problemsKey{}, &problems{})
-}
-
-// TakeProblems returns the errors that were reported since it was last called; the transport's side adds them to the next
-// response, or makes one of them when the subscription has ended.
-func TakeProblems(ctx context.Context) []error {
-	p, ok := ctx.Value(problemsKey{}).(*problems)
-	if !ok {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	list := p.list
-	p.list = nil
-	return list
-}
-
-func addProblem(ctx context.Context, err error) {
-	if p, ok := ctx.Value(problemsKey{}).(*problems); ok {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.list = append(p.list, &gqlerror.Error{Err: err, Message: "subscription failed", Path: graphql.GetPath(ctx)})
-	}
-}
-
 // unknowns keeps count of the ids of a subscription that the venue does not know: each is reported once, and when there is
 // none left that it knows, the subscription ends.
 type unknowns struct {
@@ -212,6 +172,13 @@ func (u *unknowns) add(id string) error {
 	}
 	addProblem(u.ctx, err)
 	return nil
+}
+
+// repeat reports the ids again, to somebody who was not told yet.
+func (u *unknowns) repeat() {
+	for _, id := range slices.Sorted(maps.Keys(u.gone)) {
+		addProblem(u.ctx, badInput("the venue does not know the %s %s", u.kind, id))
+	}
 }
 
 // unknownTo reports whether an error says that the venue does not know what was asked for.

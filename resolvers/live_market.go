@@ -47,8 +47,10 @@ func (s *shown) noteREST() { s.sent, s.streamed, s.live = true, false, false }
 // livePrice is what a subscription has sent of a token.
 type livePrice struct {
 	shown
-	token string
-	price *market.Price
+	token  string
+	price  *market.Price
+	spread *market.Spread
+	meta   market.Meta
 }
 
 func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []string, maxPerSecond *int) (<-chan model.PriceUpdate, error) {
@@ -60,7 +62,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.PriceUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.PriceUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		tokens, polled := make(map[*feed.Watch]*livePrice, len(ids)), make([]*livePrice, 0)
@@ -76,16 +78,20 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			reader.Accompany(market.Topic{Channel: market.ChannelOrderbook, ID: id})
 		}
 		unknown := newUnknowns(ctx, "token", ids)
+		show := func(t *livePrice, reason model.UpdateReason, previous *market.Price) bool {
+			update := model.PriceUpdate{Reason: reason, Price: model.TokenPrice{Quote: t.price, Meta: t.meta}}
+			if s := t.spread; s != nil && (s.BestBid != nil || s.BestAsk != nil || s.Spread != nil) {
+				update.Spread = &model.Spread{Top: s, Meta: t.meta}
+			}
+			if previous != nil {
+				update.PreviousPrice = &previous.Price
+			}
+			return out.send(update, t.token, market.Replace, reason)
+		}
 		send := func(t *livePrice, reason model.UpdateReason, p *market.Price, s *market.Spread, meta market.Meta) bool {
-			update := model.PriceUpdate{Reason: reason, Price: model.TokenPrice{Quote: p, Meta: meta}}
-			if s != nil && (s.BestBid != nil || s.BestAsk != nil || s.Spread != nil) {
-				update.Spread = &model.Spread{Top: s, Meta: meta}
-			}
-			if t.price != nil {
-				update.PreviousPrice = &t.price.Price
-			}
-			t.price = p
-			return emit(update)
+			previous := t.price
+			t.price, t.spread, t.meta = p, s, meta
+			return show(t, reason, previous)
 		}
 		read := func(wanted []*livePrice) (bool, error) {
 			ids := make([]string, len(wanted))
@@ -116,7 +122,16 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			}
 			return true, nil
 		}
-		f := &follower{reader: reader, every: every}
+		f := &follower{reader: reader, stage: out.stage, every: every}
+		f.present = func(reason model.UpdateReason) (bool, error) {
+			unknown.repeat()
+			for _, t := range all {
+				if t.sent && !show(t, reason, nil) {
+					return false, nil
+				}
+			}
+			return true, nil
+		}
 		f.changed = func(w *feed.Watch) (bool, error) {
 			t := tokens[w]
 			if t == nil {
@@ -174,7 +189,11 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.OrderbookUpdate) bool) error {
+	mode := market.Replace
+	if or(deltas, false) {
+		mode = market.Delta
+	}
+	return subscribe(ctx, func(out *outlet[model.OrderbookUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		w, _ := reader.Watch(market.Topic{Channel: market.ChannelOrderbook, ID: tokenID}, nil) // without room it is read over REST
@@ -187,18 +206,25 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 			if book != nil {
 				u.PreviousSequence = book.Sequence()
 			}
-			if or(deltas, false) && book != nil && b.Seq != 0 && (reason == model.UpdateReasonChange || reason == model.UpdateReasonFreshness) {
+			if mode == market.Delta && book != nil && b.Seq != 0 && (reason == model.UpdateReasonChange || reason == model.UpdateReasonFreshness) {
 				u.Kind = model.BookUpdateKindDelta
 				u.Bids = market.BookSideDelta(book.Book.Bids, b.Bids, market.SideBuy)
 				u.Asks = market.BookSideDelta(book.Book.Asks, b.Asks, market.SideSell)
 			}
 			book = next
-			return emit(u)
+			return out.send(u, tokenID, mode, reason)
 		}
 		same := func(b *market.Book) bool {
 			return book != nil && sameLevels(book.Book.Bids, b.Bids) && sameLevels(book.Book.Asks, b.Asks)
 		}
-		f := &follower{reader: reader, every: every}
+		f := &follower{reader: reader, stage: out.stage, every: every}
+		f.present = func(reason model.UpdateReason) (bool, error) {
+			if book == nil {
+				return true, nil
+			}
+			u := model.OrderbookUpdate{Kind: model.BookUpdateKindSnapshot, Reason: reason, Book: *book, Bids: book.Book.Bids, Asks: book.Book.Asks}
+			return out.send(u, tokenID, mode, reason), nil
+		}
 		f.changed = func(changed *feed.Watch) (bool, error) {
 			if changed != w {
 				return true, nil
@@ -265,6 +291,7 @@ type liveMarket struct {
 	shown
 	id     string
 	market *market.Market
+	meta   market.Meta
 }
 
 func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []string) (<-chan model.MarketUpdate, error) {
@@ -272,7 +299,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.MarketUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.MarketUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		all, watched := make([]*liveMarket, len(ids)), make(map[*feed.Watch]*liveMarket, len(ids))
@@ -301,21 +328,31 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 					}
 				case now == nil, reason == model.UpdateReasonChange && reflect.DeepEqual(now, m.market):
 				default:
-					u := model.MarketUpdate{Reason: reason, Market: model.Market{Market: now, Meta: results[i].Value.Meta}}
+					reason := reason
+					var change *model.MarketChange
 					if !m.sent {
-						u.Reason = model.UpdateReasonInitial
+						reason = model.UpdateReasonInitial
 					} else if reason == model.UpdateReasonChange {
-						u.Change = changeOf(m.market, now)
+						change = changeOf(m.market, now)
 					}
-					m.sent, m.market = true, now
-					if !emit(u) {
+					m.sent, m.market, m.meta = true, now, results[i].Value.Meta
+					if !m.show(out, reason, change) {
 						return false, nil
 					}
 				}
 			}
 			return true, nil
 		}
-		f := &follower{reader: reader}
+		f := &follower{reader: reader, stage: out.stage}
+		f.present = func(reason model.UpdateReason) (bool, error) {
+			unknown.repeat()
+			for _, m := range all {
+				if m.sent && m.market != nil && !m.show(out, reason, nil) {
+					return false, nil
+				}
+			}
+			return true, nil
+		}
 		f.changed = func(w *feed.Watch) (bool, error) {
 			m := watched[w]
 			s, items, err := w.Take()
@@ -340,8 +377,8 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 				return true, nil
 			}
 			for _, change := range items.Changes {
-				if ok, err := r.sendChange(ctx, m, change, s.Meta, emit); !ok || err != nil {
-					return ok, err
+				if !r.sendChange(ctx, m, change, s.Meta, out) {
+					return false, nil
 				}
 			}
 			switch {
@@ -350,11 +387,11 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 				return read([]*liveMarket{m}, model.UpdateReasonResync)
 			case s.Live != m.live:
 				m.note(s)
-				meta := s.Meta
-				if meta.ReceivedAt.IsZero() {
-					meta.ReceivedAt = r.Clock.Now()
+				m.meta = s.Meta
+				if m.meta.ReceivedAt.IsZero() {
+					m.meta.ReceivedAt = r.Clock.Now()
 				}
-				return emit(model.MarketUpdate{Reason: model.UpdateReasonFreshness, Market: model.Market{Market: m.market, Meta: meta}}), nil
+				return m.show(out, model.UpdateReasonFreshness, nil), nil
 			}
 			return true, nil
 		}
@@ -385,15 +422,21 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 	}), nil
 }
 
+// show sends the market as it is known.
+func (m *liveMarket) show(out *outlet[model.MarketUpdate], reason model.UpdateReason, change *model.MarketChange) bool {
+	return out.send(model.MarketUpdate{Reason: reason, Change: change, Market: model.Market{Market: m.market, Meta: m.meta}}, m.id, market.Append, reason)
+}
+
 // sendChange sends a change that the stream has told of a market, with the market as it is after it.
-func (r *Resolver) sendChange(ctx context.Context, m *liveMarket, change market.MarketChange, meta market.Meta, emit func(model.MarketUpdate) bool) (bool, error) {
+func (r *Resolver) sendChange(ctx context.Context, m *liveMarket, change market.MarketChange, meta market.Meta, out *outlet[model.MarketUpdate]) bool {
+	m.meta = meta
 	read, err := r.reads(ctx).Markets.Get(byID(m.id))
 	if err == nil && read.Value != nil {
-		m.market, meta = read.Value, read.Meta
+		m.market, m.meta = read.Value, read.Meta
 	}
 	m.market = m.market.With(change)
 	kind := model.ParseMarketChange(change.Kind)
-	return emit(model.MarketUpdate{Reason: model.UpdateReasonChange, Change: &kind, Market: model.Market{Market: m.market, Meta: meta}}), nil
+	return m.show(out, model.UpdateReasonChange, &kind)
 }
 
 // changeOf says what has changed between two reads of a market.
@@ -418,37 +461,50 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.TradesUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.TradesUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		unknown := newUnknowns(ctx, "token", ids)
-		watches := make(map[*feed.Watch]*shown, len(ids))
+		watches := make(map[*feed.Watch]*liveTape, len(ids))
 		for _, id := range ids {
 			w, err := reader.Watch(market.Topic{Channel: market.ChannelTrades, ID: id}, nil)
 			if err != nil {
 				return err // the tape is on the stream only
 			}
-			watches[w] = &shown{}
+			watches[w] = &liveTape{}
+		}
+		send := func(reason model.UpdateReason, trades []market.Trade, gap bool) bool {
+			return out.send(model.TradesUpdate{Reason: reason, Trades: tradesOf(trades), Gap: gap}, "", market.Append, reason)
 		}
 		sent := false
+		// latest are the newest trades that were sent, oldest first.
+		latest := func() []market.Trade {
+			var trades []market.Trade
+			for _, last := range watches {
+				trades = append(trades, last.trades...)
+			}
+			slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
+			return trades[max(0, len(trades)-maxInitialTrades):]
+		}
 		initial := func() (bool, error) {
 			if sent {
 				return true, nil
 			}
 			sent = true
-			var trades []market.Trade
 			for w, last := range watches {
 				s, _, err := w.Take()
 				if err == nil && s.Known {
-					trades = append(trades, s.Trades...)
+					last.trades = s.Trades
 					last.note(s)
 				}
 			}
-			slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
-			trades = trades[max(0, len(trades)-maxInitialTrades):]
-			return emit(model.TradesUpdate{Reason: model.UpdateReasonInitial, Trades: tradesOf(trades)}), nil
+			return send(model.UpdateReasonInitial, latest(), false), nil
 		}
-		f := &follower{reader: reader, settle: initial}
+		f := &follower{reader: reader, stage: out.stage, settle: initial}
+		f.present = func(reason model.UpdateReason) (bool, error) {
+			unknown.repeat()
+			return send(reason, latest(), reason == model.UpdateReasonResync), nil
+		}
 		f.changed = func(w *feed.Watch) (bool, error) {
 			last := watches[w]
 			if last == nil {
@@ -491,13 +547,18 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 				reason = model.UpdateReasonResync
 			}
 			last.note(s)
-			if !wanted {
-				return true, nil
-			}
-			return emit(model.TradesUpdate{Reason: reason, Trades: tradesOf(items.Trades), Gap: items.Gap}), nil
+			last.trades = s.Trades
+			return !wanted || send(reason, items.Trades, items.Gap), nil
 		}
 		return f.run(ctx)
 	}), nil
+}
+
+// liveTape is what a subscription has sent of a token's tape.
+type liveTape struct {
+	shown
+	// trades are the latest ones, oldest first.
+	trades []market.Trade
 }
 
 func tradesOf(trades []market.Trade) []model.Trade {
@@ -509,22 +570,29 @@ func tradesOf(trades []market.Trade) []model.Trade {
 }
 
 func (r *Resolver) subscriptionStreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error) {
-	return subscribe(ctx, func(emit func(model.StreamStatus) bool) error {
+	return subscribe(ctx, func(out *outlet[model.StreamStatus]) error {
 		var last *model.StreamStatus
+		show := func(reason model.UpdateReason) (bool, error) {
+			return out.send(*last, "", market.Replace, reason), nil
+		}
 		tick := time.NewTicker(statusEvery)
 		defer tick.Stop()
 		for {
 			now := r.Status(ctx).Stream
 			if last == nil || changedStatus(last, &now) {
 				last = &now
-				if !emit(now) {
-					return nil
+				if wanted, err := show(model.UpdateReasonChange); !wanted || err != nil {
+					return err
 				}
 			}
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
+			case <-out.waiting():
+				if wanted, err := out.show(show); !wanted || err != nil {
+					return err
+				}
 			}
 		}
 	}), nil

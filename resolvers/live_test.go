@@ -46,7 +46,7 @@ func TestAPaceKeepsNoBacklog(t *testing.T) {
 		calls, last := 0, uint64(0)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		follow := &follower{reader: reader, every: time.Second, changed: func(*feed.Watch) (bool, error) {
+		follow := &follower{reader: reader, stage: newStage(ctx), every: time.Second, changed: func(*feed.Watch) (bool, error) {
 			s, err := w.State()
 			calls, last = calls+1, s.Seq
 			return true, err

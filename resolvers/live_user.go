@@ -27,9 +27,10 @@ func refused(err error) bool {
 }
 
 // accountFollower makes the follower of a subscription that shows one part of an account: changed is told of its streamed
-// states, read sends what REST says, at the start and while the stream does not bring it.
-func accountFollower(reader *feed.Reader, last *shown, changed func(s feed.State, items feed.Items) (bool, error), read func() (bool, error)) *follower {
-	f := &follower{reader: reader}
+// states, read sends what REST says, at the start and while the stream does not bring it, and present what was sent last.
+func accountFollower(reader *feed.Reader, stage *stage, last *shown, changed func(s feed.State, items feed.Items) (bool, error), read func() (bool, error), present func(reason model.UpdateReason) bool) *follower {
+	f := &follower{reader: reader, stage: stage}
+	f.present = func(reason model.UpdateReason) (bool, error) { return !last.sent || present(reason), nil }
 	live := false
 	f.changed = func(w *feed.Watch) (bool, error) {
 		s, items, err := w.Take()
@@ -68,17 +69,21 @@ func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Addr
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.BalanceUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.BalanceUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
 		var last shown
 		var balance *market.Balance
-		send := func(reason model.UpdateReason, b *market.Balance, meta market.Meta) bool {
-			balance = b
-			return emit(model.BalanceUpdate{Reason: reason, Balance: model.Balance{Balance: b, Address: a, Meta: meta}})
+		var held market.Meta
+		show := func(reason model.UpdateReason) bool {
+			return out.send(model.BalanceUpdate{Reason: reason, Balance: model.Balance{Balance: balance, Address: a, Meta: held}}, "", market.Replace, reason)
 		}
-		return accountFollower(reader, &last, func(s feed.State, _ feed.Items) (bool, error) {
+		send := func(reason model.UpdateReason, b *market.Balance, meta market.Meta) bool {
+			balance, held = b, meta
+			return show(reason)
+		}
+		return accountFollower(reader, out.stage, &last, func(s feed.State, _ feed.Items) (bool, error) {
 			b := s.Account.Balance
 			if b == nil {
 				return true, nil
@@ -103,7 +108,7 @@ func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Addr
 			}
 			last.noteREST()
 			return send(reason, read.Value, read.Meta), nil
-		}).run(ctx)
+		}, show).run(ctx)
 	}), nil
 }
 
@@ -120,7 +125,7 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.OrdersUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.OrdersUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
@@ -140,12 +145,13 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 				}
 			}
 			orders = now
-			return emit(u)
+			return out.send(u, "", market.Delta, reason)
 		}
+		show := func(reason model.UpdateReason) bool { return send(reason, orders) }
 		same := func(now []market.Order) bool {
 			return slices.EqualFunc(orders, now, func(x, y market.Order) bool { return x.OrderID == y.OrderID && sameOrder(&x, &y) })
 		}
-		return accountFollower(reader, &last, func(s feed.State, _ feed.Items) (bool, error) {
+		return accountFollower(reader, out.stage, &last, func(s feed.State, _ feed.Items) (bool, error) {
 			reason, wanted := last.reason(s, same(s.Account.Orders))
 			if !wanted {
 				return true, nil
@@ -165,7 +171,7 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 			}
 			last.noteREST()
 			return send(reason, *read.Value), nil
-		}).run(ctx)
+		}, show).run(ctx)
 	}), nil
 }
 
@@ -177,12 +183,22 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.TradesUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.TradesUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
 		var last shown
 		seen := newRecent(4 * maxInitialTrades)
+		// sent are the newest trades that were sent, oldest first.
+		var sent []market.Trade
+		send := func(reason model.UpdateReason, trades []market.Trade, gap bool) bool {
+			sent = append(sent, trades...)
+			sent = slices.Clone(sent[max(0, len(sent)-maxInitialTrades):])
+			return out.send(model.TradesUpdate{Reason: reason, Trades: tradesOf(trades), Gap: gap}, "", market.Append, reason)
+		}
+		show := func(reason model.UpdateReason) bool {
+			return out.send(model.TradesUpdate{Reason: reason, Trades: tradesOf(sent), Gap: reason == model.UpdateReasonResync}, "", market.Append, reason)
+		}
 		// latest reads the newest trades, oldest first, without those that were sent. gap tells that it does not reach back
 		// to the last one sent.
 		latest := func() (fresh []market.Trade, gap bool, err error) {
@@ -208,9 +224,9 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 			if reason == model.UpdateReasonChange && len(fresh) == 0 {
 				return true, nil
 			}
-			return emit(model.TradesUpdate{Reason: reason, Trades: tradesOf(fresh), Gap: gap}), nil
+			return send(reason, fresh, gap), nil
 		}
-		return accountFollower(reader, &last, func(s feed.State, items feed.Items) (bool, error) {
+		return accountFollower(reader, out.stage, &last, func(s feed.State, items feed.Items) (bool, error) {
 			var fresh []market.Trade
 			for _, t := range items.Trades {
 				if last.sent && seen.add(model.TradeKey(&t)) {
@@ -230,7 +246,7 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 				return ok, err
 			}
 			last.note(s)
-			return emit(model.TradesUpdate{Reason: reason, Trades: tradesOf(fresh), Gap: items.Gap}), nil
+			return send(reason, fresh, items.Gap), nil
 		}, func() (bool, error) {
 			reason := model.UpdateReasonChange
 			if !last.sent {
@@ -241,7 +257,7 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 				last.noteREST()
 			}
 			return ok, err
-		}).run(ctx)
+		}, show).run(ctx)
 	}), nil
 }
 
@@ -282,8 +298,11 @@ type livePortfolio struct {
 	prices map[string]*feed.Watch
 
 	positions  []market.Position
+	quotes     []market.Quotes
 	valuations map[string]*market.Valuation
 	summary    *market.Portfolio
+	held       market.Meta
+	out        *outlet[model.PortfolioUpdate]
 }
 
 func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
@@ -295,17 +314,17 @@ func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, func(emit func(model.PortfolioUpdate) bool) error {
+	return subscribe(ctx, func(out *outlet[model.PortfolioUpdate]) error {
 		reader := r.Feed.NewReader()
 		defer reader.Close()
-		p := &livePortfolio{resolver: r, address: a, basis: or(basis, ""), reader: reader, prices: make(map[string]*feed.Watch)}
+		p := &livePortfolio{resolver: r, address: a, basis: or(basis, ""), reader: reader, prices: make(map[string]*feed.Watch), out: out}
 		p.account, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
-		return p.run(ctx, every, emit)
+		return p.run(ctx, every)
 	}), nil
 }
 
 // run sends the present state and then what changes, at most once in every.
-func (p *livePortfolio) run(ctx context.Context, every time.Duration, emit func(model.PortfolioUpdate) bool) error {
+func (p *livePortfolio) run(ctx context.Context, every time.Duration) error {
 	settle, poll, pace := time.NewTimer(settleAfter), time.NewTicker(pollEvery), time.NewTimer(0)
 	defer settle.Stop()
 	defer poll.Stop()
@@ -324,6 +343,11 @@ func (p *livePortfolio) run(ctx context.Context, every time.Duration, emit func(
 		case <-poll.C:
 			settled = true
 		case <-pace.C:
+		case <-p.out.waiting():
+			if wanted, err := p.out.show(p.present); !wanted || err != nil {
+				return err
+			}
+			continue
 		}
 		if !p.last.sent && !settled && !p.accountKnown() {
 			continue // the first state is on its way
@@ -333,7 +357,7 @@ func (p *livePortfolio) run(ctx context.Context, every time.Duration, emit func(
 			continue
 		}
 		due = time.Now().Add(every)
-		wanted, err := p.update(ctx, emit)
+		wanted, err := p.update(ctx)
 		if err != nil || !wanted {
 			return err
 		}
@@ -355,7 +379,7 @@ func (p *livePortfolio) accountKnown() bool {
 }
 
 // update sends an event if there is something to tell. All its values come from one set of prices.
-func (p *livePortfolio) update(ctx context.Context, emit func(model.PortfolioUpdate) bool) (bool, error) {
+func (p *livePortfolio) update(ctx context.Context) (bool, error) {
 	s, streamed, err := p.accountState()
 	if err != nil {
 		return false, err
@@ -387,16 +411,33 @@ func (p *livePortfolio) update(ctx context.Context, emit func(model.PortfolioUpd
 		}
 	}
 	p.follow(each, quotes)
-	return p.send(s, streamed, positions, quotes, valuations, held, emit), nil
+	return p.send(s, streamed, positions, quotes, valuations, held), nil
 }
 
-func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Position, quotes []market.Quotes, valuations []*market.Valuation, held market.Meta, emit func(model.PortfolioUpdate) bool) bool {
+// present shows the portfolio as it was sent last.
+func (p *livePortfolio) present(reason model.UpdateReason) (bool, error) {
+	if !p.last.sent {
+		return true, nil
+	}
+	u := model.PortfolioUpdate{Reason: reason, Changed: make([]model.Position, len(p.positions)), ClosedPositionIds: []string{}, Summary: p.totals()}
+	for i := range p.positions {
+		x := &p.positions[i]
+		u.Changed[i] = p.position(x, &p.quotes[i], p.valuations[positionKey(x)], p.held)
+	}
+	return p.out.send(u, "", market.Delta, reason), nil
+}
+
+func (p *livePortfolio) totals() model.PortfolioSummary {
+	return model.PortfolioSummary{Portfolio: p.summary, Address: p.address, Basis: p.basis}
+}
+
+func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Position, quotes []market.Quotes, valuations []*market.Valuation, held market.Meta) bool {
 	sum := market.Sum(positions, valuations, held)
 	before := make(map[string]*market.Position, len(p.positions))
 	for i := range p.positions {
 		before[positionKey(&p.positions[i])] = &p.positions[i]
 	}
-	u := model.PortfolioUpdate{Changed: []model.Position{}, ClosedPositionIds: []string{}, Summary: model.PortfolioSummary{Portfolio: sum, Address: p.address, Basis: p.basis}}
+	u := model.PortfolioUpdate{Changed: []model.Position{}, ClosedPositionIds: []string{}}
 	now := make(map[string]*market.Valuation, len(positions))
 	var changed []int
 	for i := range positions {
@@ -433,13 +474,14 @@ func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Pos
 			u.Changed = append(u.Changed, p.position(&positions[i], &quotes[i], valuations[i], held))
 		}
 	}
-	p.positions, p.valuations, p.summary = positions, now, sum
+	p.positions, p.quotes, p.valuations, p.summary, p.held = positions, quotes, now, sum, held
+	u.Summary = p.totals()
 	if streamed {
 		p.last.note(state)
 	} else {
 		p.last.noteREST()
 	}
-	return emit(u)
+	return p.out.send(u, "", market.Delta, reason)
 }
 
 // position returns a position as an event shows it: with its valuation and the prices that it was made of.

@@ -1,0 +1,155 @@
+package fanout
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"oddsgraph/internal/market"
+)
+
+// Key tells which subscriptions are equal: those of the same document, operation, variables and rights.
+type Key [32]byte
+
+// Source is a subscription that is being executed. Next waits for an event and returns its response, which nobody changes
+// any more; ok is false when there is none left, and last may be a response that says why.
+type Source interface {
+	Next() (payload []byte, ok bool)
+	// Last is asked when Next has said that there is nothing left: the errors that ended the subscription as a JSON list,
+	// nil where it ended by itself.
+	Last() (errors []byte)
+}
+
+// Open starts to execute a subscription for a group, until ctx ends.
+type Open func(ctx context.Context, g *Group) Source
+
+// Limits bound what waits for one member. The zero value of a field takes its default.
+type Limits struct {
+	// Events is the greatest number of events that must all arrive which may wait for a member before it is ended: 1,000.
+	Events int
+	// Deltas is the greatest number of deltas that may wait for a member before it starts anew: 64.
+	Deltas int
+	// Bytes is the greatest size of all that waits for a member before it is ended: 4 MiB.
+	Bytes int
+}
+
+// Stats are counters since the start, and what there is now.
+type Stats struct {
+	// Groups and Members are open now.
+	Groups, Members int
+	// Executions counts the groups that were opened, Events their events and Deliveries the queues that those were laid in.
+	Executions, Events, Deliveries uint64
+	// Conflated counts events that took the place of others, Lost the members that started anew, Dropped those that were
+	// ended because too much waited for them.
+	Conflated, Lost, Dropped uint64
+}
+
+// Hub holds the groups. It is safe for concurrent use. Close it to end them.
+type Hub struct {
+	limits Limits
+	counts counts
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	// mu protects the rest. A group's lock may be taken inside it, a member's inside that, never the other way round.
+	mu     sync.Mutex
+	groups map[Key]*Group
+	closed bool
+}
+
+type counts struct {
+	members                                                  atomic.Int64
+	executions, events, deliveries, conflated, lost, dropped atomic.Uint64
+}
+
+// New returns a hub without groups.
+func New(l Limits) *Hub {
+	l.Events, l.Deltas, l.Bytes = or(l.Events, 1000), or(l.Deltas, 64), or(l.Bytes, 4<<20)
+	h := &Hub{limits: l, groups: make(map[Key]*Group)}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+func or(v, otherwise int) int {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Join makes m a member of the group of a key, which is opened where there is none: its context has the values of ctx and
+// lasts as long as the group has members. A member joins once.
+func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
+		return
+	}
+	g := h.groups[key]
+	if g == nil {
+		g = newGroup(h, key)
+		h.groups[key] = g
+		h.counts.executions.Add(1)
+		groupCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		stop := context.AfterFunc(h.ctx, cancel)
+		g.cancel = func() { stop(); cancel() }
+		h.done.Add(1)
+		g.enter(m)
+		go func() {
+			defer h.done.Done()
+			defer g.cancel()
+			g.run(groupCtx, open)
+		}()
+		return
+	}
+	g.enter(m)
+}
+
+// leave takes a member out of its group, which ends with its last one.
+func (h *Hub) leave(g *Group, m *Member) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if g.exit(m) {
+		h.forget(g)
+	}
+}
+
+// forget ends a group. The lock is held.
+func (h *Hub) forget(g *Group) {
+	if h.groups[g.key] == g {
+		delete(h.groups, g.key)
+	}
+	g.cancel()
+}
+
+// ended takes a group whose execution has come to its end out of the hub, so that nobody joins it any more.
+func (h *Hub) ended(g *Group) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forget(g)
+}
+
+// Close ends all groups and waits for their executions. Their members are told nothing: it is for whoever holds them to
+// say goodbye.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.cancel()
+	h.done.Wait()
+}
+
+// Stats returns the counters.
+func (h *Hub) Stats() Stats {
+	h.mu.Lock()
+	groups := len(h.groups)
+	h.mu.Unlock()
+	c := &h.counts
+	return Stats{
+		Groups: groups, Members: int(c.members.Load()), Executions: c.executions.Load(), Events: c.events.Load(), Deliveries: c.deliveries.Load(),
+		Conflated: c.conflated.Load(), Lost: c.lost.Load(), Dropped: c.dropped.Load(),
+	}
+}

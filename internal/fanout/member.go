@@ -1,0 +1,214 @@
+package fanout
+
+import (
+	"sync"
+
+	"oddsgraph/internal/market"
+)
+
+// Member is one reader: a subscription of a client. Whoever holds it takes what there is when it is woken, and leaves in
+// the end. Its methods are safe for concurrent use.
+type Member struct {
+	wake func(*Member)
+
+	// The group's lock protects these. place is the member's in the list of members, -1 outside of it; since is the number
+	// of the first event for all that it gets.
+	place int
+	since uint64
+
+	// mu protects the rest.
+	mu    sync.Mutex
+	group *Group
+	queue []item
+	bytes int
+	// deltas and appended count those in the queue. behind tells that a delta was lost; the group is told of it when the
+	// queue is empty.
+	deltas, appended int
+	behind           bool
+	// over tells that nothing more comes, end why.
+	over bool
+	end  End
+}
+
+// item is an event that waits.
+type item struct {
+	payload []byte
+	topic   string
+	mode    market.Mode
+	state   bool
+}
+
+// End is how a subscription ended for a member: both nil where it was over.
+type End struct {
+	// Errors is a JSON list of what ended the subscription.
+	Errors []byte
+	// Err is what ended it for this member alone.
+	Err error
+}
+
+// NewMember returns a member of no group. wake is called whenever there is something to take and must not wait; it may be
+// called while the group's lock is held, so it must not leave or take either.
+func NewMember(wake func(*Member)) *Member { return &Member{wake: wake, place: -1} }
+
+func (m *Member) join(g *Group) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.group = g
+}
+
+// Leave ends the membership. Leaving again does nothing.
+func (m *Member) Leave() {
+	m.mu.Lock()
+	g := m.group
+	m.over, m.queue = true, nil
+	m.mu.Unlock()
+	if g != nil {
+		g.hub.leave(g, m)
+	}
+}
+
+// Send lays a response into the queue of a member of no group, whose operation is executed for it alone.
+func (m *Member) Send(payload []byte) {
+	m.mu.Lock()
+	m.appended++
+	m.bytes += len(payload)
+	m.queue = append(m.queue, item{payload: payload, mode: market.Append})
+	m.mu.Unlock()
+	m.wake(m)
+}
+
+// Finish ends the operation of a member of no group behind what was sent.
+func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
+
+// Take returns the next response, which must not be changed. Where there is none, over tells that none will come any more,
+// and end why.
+func (m *Member) Take() (payload []byte, over bool, end End) {
+	m.mu.Lock()
+	if len(m.queue) > 0 {
+		first := &m.queue[0]
+		payload = first.payload
+		m.remove(0)
+		if len(m.queue) == 0 && cap(m.queue) > 16 {
+			m.queue = nil // a queue that was long once is rare
+		}
+		m.mu.Unlock()
+		return payload, false, End{}
+	}
+	over, end = m.over, m.end
+	behind, g := m.behind && !over, m.group
+	m.behind = false
+	m.mu.Unlock()
+	if behind {
+		g.resync(m)
+	}
+	return nil, over, end
+}
+
+// remove takes an item out of the queue. The lock is held.
+func (m *Member) remove(i int) {
+	it := &m.queue[i]
+	m.bytes -= len(it.payload)
+	switch {
+	case it.mode == market.Append:
+		m.appended--
+	case it.mode == market.Delta && !it.state:
+		m.deltas--
+	}
+	copy(m.queue[i:], m.queue[i+1:])
+	m.queue[len(m.queue)-1] = item{}
+	m.queue = m.queue[:len(m.queue)-1]
+}
+
+// lay puts an event into the queue as its envelope says. The group's lock is held.
+func (m *Member) lay(payload []byte, e market.Envelope) {
+	if m.add(payload, e) {
+		m.wake(m)
+	}
+}
+
+// add returns whether there is something new to take.
+func (m *Member) add(payload []byte, e market.Envelope) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over {
+		return false
+	}
+	limits, counts := &m.group.hub.limits, &m.group.hub.counts
+	switch {
+	case e.Mode == market.Append:
+		m.appended++
+	case e.State:
+		m.supersede(e.Topic)
+	case e.Mode == market.Replace:
+		if m.replace(payload, e.Topic) {
+			return false
+		}
+	default:
+		m.deltas++
+	}
+	m.queue = append(m.queue, item{payload: payload, topic: e.Topic, mode: e.Mode, state: e.State})
+	m.bytes += len(payload)
+	switch {
+	case m.appended > limits.Events || m.bytes > limits.Bytes:
+		counts.dropped.Add(1)
+		m.clear()
+		m.over = true
+		m.end = End{Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: more than %d events or %d bytes were waiting", limits.Events, limits.Bytes)}
+	case m.deltas > limits.Deltas:
+		counts.lost.Add(1)
+		m.clear()
+		m.behind, m.since = true, outside
+	}
+	return true
+}
+
+// replace puts an event into the place of the newest one of its topic, unless that is none that can be replaced.
+func (m *Member) replace(payload []byte, topic string) bool {
+	for i := len(m.queue) - 1; i >= 0; i-- {
+		q := &m.queue[i]
+		if q.topic != topic {
+			continue
+		}
+		if q.state || q.mode != market.Replace {
+			return false
+		}
+		m.group.hub.counts.conflated.Add(1)
+		m.bytes += len(payload) - len(q.payload)
+		q.payload = payload
+		return true
+	}
+	return false
+}
+
+// supersede takes what waits of a topic out of the queue, since the whole state of it follows. The first state stays, so
+// that a reader sees where it began.
+func (m *Member) supersede(topic string) {
+	first := true
+	for i := 0; i < len(m.queue); {
+		q := &m.queue[i]
+		if q.topic != topic || q.state && first {
+			first = first && q.topic != topic
+			i++
+			continue
+		}
+		m.group.hub.counts.conflated.Add(1)
+		m.remove(i)
+	}
+}
+
+func (m *Member) clear() {
+	clear(m.queue)
+	m.queue, m.bytes, m.deltas, m.appended = m.queue[:0], 0, 0, 0
+}
+
+// finish ends the queue.
+func (m *Member) finish(errors []byte, err error) {
+	m.mu.Lock()
+	if m.over {
+		m.mu.Unlock()
+		return
+	}
+	m.over, m.end = true, End{Errors: errors, Err: err}
+	m.mu.Unlock()
+	m.wake(m)
+}
