@@ -1,6 +1,10 @@
 package market
 
-import "time"
+import (
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Sort orders the results of a market search.
 type Sort string
@@ -131,14 +135,17 @@ func BookDepthStep(depth int) int {
 // MaxIDLength is the greatest length of an identifier in bytes.
 const MaxIDLength = 256
 
-// CheckID refuses an identifier that could change the request that it is sent in: an empty or overlong one, and one with
-// a comma, a slash or a control character.
+// CheckID refuses an identifier that could change the request that it is sent in: an empty or overlong one, one that is not
+// UTF-8, and one with a comma, a slash or a control character.
 func CheckID(id string) error {
 	if id == "" || len(id) > MaxIDLength {
 		return Errorf(CodeBadUserInput, "an id has 1 to %d bytes", MaxIDLength)
 	}
-	for i := 0; i < len(id); i++ {
-		if c := id[i]; c < 0x20 || c == 0x7f || c == ',' || c == '/' {
+	if !utf8.ValidString(id) {
+		return Errorf(CodeBadUserInput, "an id is UTF-8")
+	}
+	for _, r := range id {
+		if r == ',' || r == '/' || unicode.IsControl(r) {
 			return Errorf(CodeBadUserInput, "an id has no comma, slash or control character")
 		}
 	}

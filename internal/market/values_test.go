@@ -74,12 +74,12 @@ func TestParseAddress(t *testing.T) {
 }
 
 func TestCheckID(t *testing.T) {
-	for _, id := range []string{"1", "tok-1_ä", strings.Repeat("x", MaxIDLength), "a b", "<a>", "a&b=c", "..", "%2f"} {
+	for _, id := range []string{"1", "tok-1_ä", strings.Repeat("x", MaxIDLength), "a b", "<a>", "a&b=c", "..", "%2f", "\u00a0", "\ufffd"} {
 		if err := CheckID(id); err != nil {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	for _, id := range []string{"", strings.Repeat("x", MaxIDLength+1), "a,b", ",", "a/b", "/", "a\x00", "a\n", "\x1f", "a\x7f"} {
+	for _, id := range []string{"", strings.Repeat("x", MaxIDLength+1), "a,b", ",", "a/b", "/", "a\x00", "a\n", "\x1f", "a\x7f", "\u0080", "a\u0085", "\u009f", "\xff", "a\xc3"} {
 		if CodeOf(CheckID(id)) != CodeBadUserInput {
 			t.Errorf("%q is accepted", id)
 		}

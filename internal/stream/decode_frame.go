@@ -7,32 +7,29 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 var (
-	fieldType   = field{"type"}
-	fieldRid    = names("rid", "requestId")
-	fieldEpoch  = names("epoch")
-	fieldSeq    = names("seq", "sequence")
-	fieldPrev   = names("prevSeq", "previousSequence")
-	fieldTime   = names("timestamp", "time", "ts")
-	fieldLimits = names("limits")
+	fieldType   = wire.Field{"type"}
+	fieldRid    = wire.Names("rid", "requestId")
+	fieldPrev   = wire.Names("prevSeq", "previousSequence")
+	fieldTime   = wire.Names("timestamp", "time", "ts")
+	fieldLimits = wire.Names("limits")
 
-	fieldHeartbeatMs     = names("heartbeatMs")
-	fieldLimitTopics     = names("topics")
-	fieldLimitDepth      = names("depth")
-	fieldFramesPerSecond = names("framesPerSecond")
-	fieldFrameBytes      = names("frameBytes")
+	fieldHeartbeatMs     = wire.Names("heartbeatMs")
+	fieldLimitTopics     = wire.Names("topics")
+	fieldLimitDepth      = wire.Names("depth")
+	fieldFramesPerSecond = wire.Names("framesPerSecond")
+	fieldFrameBytes      = wire.Names("frameBytes")
 
-	fieldSeqs       = names("seqs")
-	fieldCode       = names("code")
-	fieldRetryAfter = names("retryAfterMs")
-	fieldTokenIDs   = names("tokenIds")
-	fieldMarketIDs  = names("marketIds")
+	fieldSeqs       = wire.Names("seqs")
+	fieldCode       = wire.Names("code")
+	fieldRetryAfter = wire.Names("retryAfterMs")
+	fieldTokenIDs   = wire.Names("tokenIds")
+	fieldMarketIDs  = wire.Names("marketIds")
 
-	fieldTokenID  = names("tokenId", "assetId", "clobTokenId")
-	fieldMarketID = names("marketId", "conditionId", "market")
-	fieldAddress  = names("address")
+	fieldAddress = wire.Names("address")
 )
 
 // native is the language of the contract, with what is known of venues that come close to it.
@@ -55,7 +52,7 @@ type nativeDecoder struct {
 }
 
 // frames are the types that are known, with what reads them.
-var frames = map[string]func(d *nativeDecoder, r *row, at time.Time) []event{
+var frames = map[string]func(d *nativeDecoder, r *wire.Row, at time.Time) []event{
 	"hello":     (*nativeDecoder).hello,
 	"pong":      acknowledged(eventPong),
 	"heartbeat": (*nativeDecoder).heartbeat,
@@ -83,8 +80,8 @@ var frames = map[string]func(d *nativeDecoder, r *row, at time.Time) []event{
 }
 
 func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
-	v, ok := parse(frame)
-	if !ok {
+	v, err := wire.Parse(frame)
+	if err != nil {
 		d.client.frame("garbage")
 		d.client.count.garbage.Add(1)
 		return []event{{kind: eventGarbage, at: at}}
@@ -103,15 +100,15 @@ func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
 // one reads one frame. What it cannot place still is a sign of life.
 func (d *nativeDecoder) one(v any, at time.Time) []event {
 	m, _ := v.(map[string]any)
-	kind, _ := fieldType.of(m).(string)
+	kind, _ := fieldType.Of(m).(string)
 	read := frames[kind]
 	if read == nil {
 		d.client.frame("unknown")
 		d.client.count.unknown.Add(1)
-		return acknowledged(eventAck)(d, &row{fields: m, note: d.client.drift}, at)
+		return acknowledged(eventAck)(d, &wire.Row{Fields: m, Note: d.client.drift}, at)
 	}
 	d.client.frame(kind)
-	events := read(d, &row{fields: m, note: d.client.drift}, at)
+	events := read(d, &wire.Row{Fields: m, Note: d.client.drift}, at)
 	if len(events) == 0 {
 		return []event{{kind: eventLife, at: at}}
 	}
@@ -122,15 +119,15 @@ func (d *nativeDecoder) one(v any, at time.Time) []event {
 }
 
 // acknowledged reads a frame of which only the request that it answers matters.
-func acknowledged(kind eventKind) func(*nativeDecoder, *row, time.Time) []event {
-	return func(_ *nativeDecoder, r *row, at time.Time) []event {
+func acknowledged(kind eventKind) func(*nativeDecoder, *wire.Row, time.Time) []event {
+	return func(_ *nativeDecoder, r *wire.Row, at time.Time) []event {
 		return []event{{kind: kind, at: at, rid: ridOf(r)}}
 	}
 }
 
 // ridOf returns the number that a request was sent with, or nothing.
-func ridOf(r *row) string {
-	switch v := fieldRid.of(r.fields).(type) {
+func ridOf(r *wire.Row) string {
+	switch v := fieldRid.Of(r.Fields).(type) {
 	case string:
 		return v
 	case json.Number:
@@ -144,19 +141,19 @@ const (
 	maxHeartbeat = 5 * time.Minute
 )
 
-func (d *nativeDecoder) hello(r *row, _ time.Time) []event {
-	d.epoch = r.label(fieldEpoch)
-	h := hello{heartbeat: time.Duration(r.count(fieldHeartbeatMs)) * time.Millisecond}
+func (d *nativeDecoder) hello(r *wire.Row, _ time.Time) []event {
+	d.epoch = r.Label(wire.FieldEpoch)
+	h := hello{heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
 	if h.heartbeat != 0 && (h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat) {
-		r.unreadable(fieldHeartbeatMs)
+		r.Unreadable(fieldHeartbeatMs)
 		h.heartbeat = 0
 	}
-	if limits, ok := fieldLimits.of(r.fields).(map[string]any); ok {
-		l := r.inner(limits)
-		h.topics = l.count(fieldLimitTopics)
-		h.depth = l.count(fieldLimitDepth)
-		h.framesPerSecond = l.count(fieldFramesPerSecond)
-		h.frameBytes = l.count(fieldFrameBytes)
+	if limits, ok := fieldLimits.Of(r.Fields).(map[string]any); ok {
+		l := r.Inner(limits)
+		h.topics = count(l, fieldLimitTopics)
+		h.depth = count(l, fieldLimitDepth)
+		h.framesPerSecond = count(l, fieldFramesPerSecond)
+		h.frameBytes = count(l, fieldFrameBytes)
 	}
 	d.depth = askedDepth(d.client.cfg.Depth, h.depth)
 	return []event{{kind: eventHello, epoch: d.epoch, hello: h}}
@@ -175,29 +172,49 @@ func askedDepth(ours, venues int) int {
 	return min(ours, venues)
 }
 
+// count reads an optional whole number of things; 0 where there is none or it makes no sense.
+func count(r *wire.Row, f wire.Field) int {
+	n, ok := wire.Uint(f.Of(r.Fields))
+	if !ok || n > 1<<30 || n == 0 && f.Of(r.Fields) != nil {
+		r.Unreadable(f)
+		return 0
+	}
+	return int(n)
+}
+
+// sequence reads an optional sequence number. One that is there and unreadable makes the frame bad, since the frame can't
+// be put in its place.
+func sequence(r *wire.Row, f wire.Field) uint64 {
+	n, ok := wire.Uint(f.Of(r.Fields))
+	if !ok {
+		r.Bad(f, "is not a sequence number")
+	}
+	return n
+}
+
 // maxSeqs bounds what one heartbeat may list.
 const maxSeqs = 10_000
 
-func (d *nativeDecoder) heartbeat(r *row, _ time.Time) []event {
-	epoch := r.label(fieldEpoch)
+func (d *nativeDecoder) heartbeat(r *wire.Row, _ time.Time) []event {
+	epoch := r.Label(wire.FieldEpoch)
 	if epoch == "" {
 		epoch = d.epoch
 	}
 	e := event{kind: eventHeartbeat, epoch: epoch}
-	channels, ok := fieldSeqs.of(r.fields).(map[string]any)
-	if !ok && fieldSeqs.of(r.fields) != nil {
-		r.unreadable(fieldSeqs)
+	channels, ok := fieldSeqs.Of(r.Fields).(map[string]any)
+	if !ok && fieldSeqs.Of(r.Fields) != nil {
+		r.Unreadable(fieldSeqs)
 	}
 	for name, v := range channels {
 		ids, ok := v.(map[string]any)
 		if !ok {
-			r.unreadable(fieldSeqs)
+			r.Unreadable(fieldSeqs)
 			continue
 		}
 		for id, v := range ids {
-			seq, ok := sequenceOf(v)
+			seq, ok := wire.Uint(v)
 			if !ok || v == nil || len(e.seqs) == maxSeqs {
-				r.unreadable(fieldSeqs)
+				r.Unreadable(fieldSeqs)
 				continue
 			}
 			if e.seqs == nil {
@@ -222,23 +239,23 @@ func (d *nativeDecoder) topic(c market.Channel, id string) market.Topic {
 // maxCode bounds the length of an error's code.
 const maxCode = 64
 
-func (d *nativeDecoder) failure(r *row, _ time.Time) []event {
-	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.label(fieldCode))}
+func (d *nativeDecoder) failure(r *wire.Row, _ time.Time) []event {
+	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.Label(fieldCode))}
 	if len(e.code) > maxCode {
 		e.code = ""
 	}
-	if ms, ok := sequenceOf(fieldRetryAfter.of(r.fields)); ok {
+	if ms, ok := wire.Uint(fieldRetryAfter.Of(r.Fields)); ok {
 		e.retryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, maxRetryAfter)
 	}
-	for _, f := range []field{fieldTokenID, fieldMarketID, fieldAddress} {
-		if id, ok := idOf(f.of(r.fields)); ok && id != "" {
+	for _, f := range []wire.Field{wire.FieldTokenID, wire.FieldMarketID, fieldAddress} {
+		if id, ok := wire.IDOf(f.Of(r.Fields)); ok && id != "" {
 			e.ids = append(e.ids, id)
 		}
 	}
-	for _, f := range []field{fieldTokenIDs, fieldMarketIDs} {
-		list, _ := listOf(f.of(r.fields))
+	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
+		list, _ := wire.ListOf(f.Of(r.Fields))
 		for _, v := range list {
-			if id, ok := idOf(v); ok && id != "" {
+			if id, ok := wire.IDOf(v); ok && id != "" {
 				e.ids = append(e.ids, id)
 			}
 		}
@@ -247,16 +264,16 @@ func (d *nativeDecoder) failure(r *row, _ time.Time) []event {
 }
 
 // message returns what all messages of a frame have in common. seq tells whether the frame's numbers are the topic's.
-func (d *nativeDecoder) message(r *row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
-	m := &market.Message{Topic: t, Kind: kind, Epoch: r.label(fieldEpoch), Time: r.time(fieldTime), ReceivedAt: at}
+func (d *nativeDecoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
+	m := &market.Message{Topic: t, Kind: kind, Epoch: r.Label(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
 		m.Epoch = d.epoch
 	}
 	if seq {
-		m.Seq, m.PrevSeq = r.sequence(fieldSeq), r.sequence(fieldPrev)
+		m.Seq, m.PrevSeq = sequence(r, wire.FieldSeq), sequence(r, fieldPrev)
 	}
 	if t.Channel != market.ChannelUser {
-		if id, ok := idOf(fieldMarketID.of(r.fields)); ok {
+		if id, ok := wire.IDOf(wire.FieldMarketID.Of(r.Fields)); ok {
 			m.MarketID = id
 		}
 	}
@@ -264,16 +281,16 @@ func (d *nativeDecoder) message(r *row, t market.Topic, kind market.MessageKind,
 }
 
 // deliver returns the event of a message, or that of a bad frame when something in its row is bad.
-func deliver(r *row, m *market.Message) []event {
-	if r.err != nil {
+func deliver(r *wire.Row, m *market.Message) []event {
+	if r.Err != nil {
 		return spoilt(r, m.Topic)
 	}
 	return []event{{kind: eventMessage, message: m}}
 }
 
 // spoilt returns the events of a frame that cannot be used for the topics that it is about.
-func spoilt(r *row, topics ...market.Topic) []event {
-	r.note("bad " + string(topics[0].Channel) + " frame")
+func spoilt(r *wire.Row, topics ...market.Topic) []event {
+	r.Note("bad " + string(topics[0].Channel) + " frame")
 	events := make([]event, len(topics))
 	for i, t := range topics {
 		events[i] = event{kind: eventBad, topic: t}
@@ -282,7 +299,7 @@ func spoilt(r *row, topics ...market.Topic) []event {
 }
 
 // astray returns nothing for a frame that does not say what it is about.
-func astray(r *row) []event {
-	r.note("frame without address")
+func astray(r *wire.Row) []event {
+	r.Note("frame without address")
 	return nil
 }

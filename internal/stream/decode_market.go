@@ -1,43 +1,27 @@
 package stream
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 var (
-	fieldPrice    = names("price", "p")
-	fieldBestBid  = names("bestBid", "bid")
-	fieldBestAsk  = names("bestAsk", "ask")
-	fieldSpread   = names("spread")
-	fieldYesPrice = names("yesPrice")
-	fieldNoPrice  = names("noPrice")
+	fieldYesPrice = wire.Names("yesPrice")
+	fieldNoPrice  = wire.Names("noPrice")
 
-	fieldBids    = names("bids")
-	fieldAsks    = names("asks")
-	fieldChanges = names("changes")
-	fieldSize    = names("size", "quantity", "amount")
-	fieldSide    = names("side")
-	fieldHash    = names("hash")
-	fieldBook    = names("orderbook", "book")
+	fieldChanges = wire.Names("changes")
+	fieldBook    = wire.Names("orderbook", "book")
 
-	fieldTrades  = names("trades")
-	fieldTradeID = append(names("tradeId", "id"), "tradeID")
-	fieldHeld    = names("size", "quantity", "currentSize", "shares")
-	fieldLabel   = names("outcome")
-	fieldFee     = names("fee")
-	fieldTxHash  = names("transactionHash", "txHash")
-	fieldTradeAt = names("timestamp", "time", "ts", "matchTime", "createdAt")
+	fieldTrades = wire.Names("trades")
 
-	fieldChange       = names("change", "kind", "event")
-	fieldStatus       = names("status", "state")
-	fieldWinningToken = names("winningTokenId", "winningAssetId")
-	fieldWinning      = names("outcome", "winningOutcome")
-	fieldMarkets      = names("markets")
+	fieldChange       = wire.Names("change", "kind", "event")
+	fieldWinningToken = wire.Names("winningTokenId", "winningAssetId")
+	fieldWinning      = wire.Names("outcome", "winningOutcome")
+	fieldMarkets      = wire.Names("markets")
 )
 
 // placing says how a frame names what it is about.
@@ -55,27 +39,27 @@ const (
 )
 
 // token returns the topic of the token that a frame is about. By market alone that is the YES token, and no is the other.
-func (d *nativeDecoder) token(r *row, c market.Channel) (t, no market.Topic, by placing) {
-	if v := fieldTokenID.of(r.fields); v != nil {
-		id, ok := idOf(v)
+func (d *nativeDecoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by placing) {
+	if v := wire.FieldTokenID.Of(r.Fields); v != nil {
+		id, ok := wire.IDOf(v)
 		if !ok || id == "" {
 			astray(r)
 			return t, no, nowhere
 		}
 		return market.Topic{Channel: c, ID: id}, no, byToken
 	}
-	id, ok := idOf(fieldMarketID.of(r.fields))
+	id, ok := wire.IDOf(wire.FieldMarketID.Of(r.Fields))
 	if !ok || id == "" {
 		astray(r)
 		return t, no, nowhere
 	}
 	yesToken, noToken, ok := d.client.cfg.Tokens(id)
 	if !ok {
-		r.note("market with unknown tokens")
+		r.Note("market with unknown tokens")
 		return t, no, nowhere
 	}
 	t, no = market.Topic{Channel: c, ID: yesToken}, market.Topic{Channel: c, ID: noToken}
-	label := fieldLabel.of(r.fields)
+	label := wire.FieldLabel.Of(r.Fields)
 	if label == nil {
 		return t, no, byMarket
 	}
@@ -91,7 +75,7 @@ func (d *nativeDecoder) token(r *row, c market.Channel) (t, no market.Topic, by 
 }
 
 // price reads price_update, addressed by token, or by market with the prices of YES and NO.
-func (d *nativeDecoder) price(r *row, at time.Time) []event {
+func (d *nativeDecoder) price(r *wire.Row, at time.Time) []event {
 	t, no, by := d.token(r, market.ChannelPrices)
 	switch by {
 	case nowhere:
@@ -100,22 +84,22 @@ func (d *nativeDecoder) price(r *row, at time.Time) []event {
 		return d.prices(r, t, no, at)
 	}
 	m := d.message(r, t, market.MessagePrice, at, by == byToken)
-	m.Spread = r.spread(t.ID, m.Time)
-	m.Price = r.priceOf(t.ID, m)
+	m.Spread = spread(r, t.ID, m.Time)
+	m.Price = priceOf(r, t.ID, m)
 	return deliver(r, m)
 }
 
 // priceOf reads the price, else works it out from the best prices.
-func (r *row) priceOf(tokenID string, m *market.Message) *market.Price {
+func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
-	if stated := r.unit(fieldPrice); stated != nil {
+	if stated := r.Unit(wire.FieldPrice); stated != nil {
 		p.Price = *stated
 		return p
 	}
 	s := m.Spread
 	switch {
 	case s == nil, s.BestBid == nil && s.BestAsk == nil:
-		r.bad(fieldPrice, "is missing")
+		r.Bad(wire.FieldPrice, "is missing")
 		return nil
 	case s.BestAsk == nil:
 		p.Price, p.Basis = *s.BestBid, market.BasisBestBid
@@ -124,23 +108,23 @@ func (r *row) priceOf(tokenID string, m *market.Message) *market.Price {
 	default:
 		p.Price, p.Basis = *s.Midpoint(), market.BasisMidpoint
 	}
-	r.note("price missing")
+	r.Note("price missing")
 	return p
 }
 
 // spread reads the best prices; nil where the frame has none of them, or has them crossed.
-func (r *row) spread(tokenID string, at time.Time) *market.Spread {
-	if !fieldBestBid.in(r.fields) && !fieldBestAsk.in(r.fields) {
+func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
+	if !wire.FieldBestBid.In(r.Fields) && !wire.FieldBestAsk.In(r.Fields) {
 		return nil
 	}
 	s := &market.Spread{
 		TokenID: tokenID,
-		BestBid: r.unit(fieldBestBid), BestAsk: r.unit(fieldBestAsk), Spread: r.unit(fieldSpread),
+		BestBid: r.Unit(wire.FieldBestBid), BestAsk: r.Unit(wire.FieldBestAsk), Spread: r.Unit(wire.FieldSpread),
 		Timestamp: at,
 	}
 	if s.BestBid != nil && s.BestAsk != nil {
 		if s.BestBid.Cmp(*s.BestAsk) > 0 {
-			r.note("crossed spread")
+			r.Note("crossed spread")
 			return nil
 		}
 		if s.Spread == nil {
@@ -152,28 +136,28 @@ func (r *row) spread(tokenID string, at time.Time) *market.Spread {
 }
 
 // prices reads the yesPrice and noPrice of a frame that is addressed by market.
-func (d *nativeDecoder) prices(r *row, yes, no market.Topic, at time.Time) []event {
+func (d *nativeDecoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []event {
 	var events []event
 	for _, side := range []struct {
 		topic market.Topic
-		field field
+		field wire.Field
 	}{{yes, fieldYesPrice}, {no, fieldNoPrice}} {
-		if stated := r.unit(side.field); stated != nil {
+		if stated := r.Unit(side.field); stated != nil {
 			m := d.message(r, side.topic, market.MessagePrice, at, false)
 			m.Price = &market.Price{TokenID: side.topic.ID, Price: *stated, Basis: market.BasisVenue, Timestamp: m.Time}
 			events = append(events, event{kind: eventMessage, message: m})
 		}
 	}
 	if len(events) == 0 {
-		r.bad(fieldYesPrice, "is missing, and noPrice is")
+		r.Bad(fieldYesPrice, "is missing, and noPrice is")
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return spoilt(r, yes, no)
 	}
 	return events
 }
 
-func (d *nativeDecoder) bookSnapshot(r *row, at time.Time) []event {
+func (d *nativeDecoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelOrderbook)
 	if by == nowhere {
 		return nil
@@ -185,68 +169,64 @@ func (d *nativeDecoder) bookSnapshot(r *row, at time.Time) []event {
 
 // bookUpdate reads the changes of a book, or a whole book, which is a snapshot. Lists of bids and asks that are said to
 // follow a state could be either, so they are bad.
-func (d *nativeDecoder) bookUpdate(r *row, at time.Time) []event {
+func (d *nativeDecoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelOrderbook)
 	if by == nowhere {
 		return nil
 	}
-	if !fieldChanges.in(r.fields) {
+	if !fieldChanges.In(r.Fields) {
 		m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
 		if m.PrevSeq != 0 {
-			r.bad(fieldChanges, "is missing")
+			r.Bad(fieldChanges, "is missing")
 		}
 		m.Book = d.levels(r, m)
 		return deliver(r, m)
 	}
 	m := d.message(r, t, market.MessageBookDelta, at, by == byToken)
-	list, ok := listOf(fieldChanges.of(r.fields))
+	list, ok := wire.ListOf(fieldChanges.Of(r.Fields))
 	if !ok {
-		r.bad(fieldChanges, "is not a list")
+		r.Bad(fieldChanges, "is not a list")
 	}
 	m.Changes = make([]market.LevelChange, 0, len(list))
 	for _, v := range list {
-		m.Changes = append(m.Changes, r.change(v))
+		m.Changes = append(m.Changes, change(r, v))
 	}
 	return deliver(r, m)
 }
 
 // change reads one element of changes; a bad one makes the frame bad, so that no half of it is applied.
-func (r *row) change(v any) market.LevelChange {
-	in := r.inner(v)
+func change(r *wire.Row, v any) market.LevelChange {
+	in := r.Inner(v)
 	var change market.LevelChange
-	raw := strings.ToUpper(in.text(fieldSide))
+	raw := strings.ToUpper(in.Text(wire.FieldSide))
 	switch raw {
 	case "BUY", "BID", "BIDS":
 		change.Side = market.SideBuy
 	case "SELL", "ASK", "ASKS":
 		change.Side = market.SideSell
 	default:
-		in.bad(fieldSide, "is none")
+		in.Bad(wire.FieldSide, "is none")
 	}
-	change.Level = market.Level{Price: in.price(fieldPrice), Size: in.size(fieldSize)}
-	if in.err != nil {
-		r.bad(fieldChanges, "has a bad element: "+in.err.Error())
+	change.Level = market.Level{Price: in.Price(wire.FieldPrice), Size: in.Size(wire.FieldSize)}
+	if in.Err != nil {
+		r.Bad(fieldChanges, "has a bad element: "+in.Err.Error())
 	}
 	return change
 }
 
 // levels reads a whole book. A crossed one is handed on as it is, without a spread.
-func (d *nativeDecoder) levels(r *row, m *market.Message) *market.Book {
+func (d *nativeDecoder) levels(r *wire.Row, m *market.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
-		Bids:      r.side(fieldBids, fieldAsks),
-		Asks:      r.side(fieldAsks, fieldBids),
 		Timestamp: m.Time,
 		Epoch:     m.Epoch,
 		Seq:       m.Seq,
-		Hash:      r.text(fieldHash),
+		Hash:      r.Text(wire.FieldHash),
 		Depth:     d.depth,
 	}
-	slices.SortFunc(b.Bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
-	slices.SortFunc(b.Asks, func(x, y market.Level) int { return x.Price.Cmp(y.Price) })
-	b.Bids, b.Asks = r.merge(b.Bids), r.merge(b.Asks)
+	b.Bids, b.Asks = r.Levels()
 	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) <= 0 {
-		if b.Spread = r.unit(fieldSpread); b.Spread == nil {
+		if b.Spread = r.Unit(wire.FieldSpread); b.Spread == nil {
 			d := b.Asks[0].Price.Sub(b.Bids[0].Price).Reduce()
 			b.Spread = &d
 		}
@@ -254,58 +234,7 @@ func (d *nativeDecoder) levels(r *row, m *market.Message) *market.Book {
 	return b
 }
 
-// side reads the levels of a side. A missing one makes the book bad; null is an empty side if the other one is a list.
-func (r *row) side(f, other field) []market.Level {
-	v := f.of(r.fields)
-	list, ok := listOf(v)
-	if !ok {
-		if _, vouched := other.of(r.fields).([]any); v != nil || !f.in(r.fields) || !vouched {
-			r.bad(f, "is not a list")
-		}
-		return nil
-	}
-	levels := make([]market.Level, 0, len(list))
-	for _, v := range list {
-		level, err := r.level(v)
-		if err != nil {
-			r.bad(f, "has a bad level: "+err.Error())
-			return nil
-		}
-		if !level.Size.IsZero() {
-			levels = append(levels, level)
-		}
-	}
-	return levels
-}
-
-// level reads {price,size} or [price,size].
-func (r *row) level(v any) (market.Level, error) {
-	if pair, ok := v.([]any); ok {
-		if len(pair) < 2 {
-			return market.Level{}, errors.New("a pair without size")
-		}
-		v = map[string]any{fieldPrice[0]: pair[0], fieldSize[0]: pair[1]}
-	}
-	in := r.inner(v)
-	level := market.Level{Price: in.price(fieldPrice), Size: in.size(fieldSize)}
-	return level, in.err
-}
-
-// merge sums neighbouring levels of the same price.
-func (r *row) merge(levels []market.Level) []market.Level {
-	out := levels[:0]
-	for _, level := range levels {
-		if last := len(out) - 1; last >= 0 && out[last].Price.Cmp(level.Price) == 0 {
-			out[last].Size = out[last].Size.Add(level.Size)
-			r.note("repeated level")
-			continue
-		}
-		out = append(out, level)
-	}
-	return out
-}
-
-func (d *nativeDecoder) tradesSnapshot(r *row, at time.Time) []event {
+func (d *nativeDecoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelTrades)
 	switch by {
 	case nowhere:
@@ -314,16 +243,16 @@ func (d *nativeDecoder) tradesSnapshot(r *row, at time.Time) []event {
 		return astray(r)
 	}
 	m := d.message(r, t, market.MessageTradesSnapshot, at, by == byToken)
-	list, ok := listOf(fieldTrades.of(r.fields))
+	list, ok := wire.ListOf(fieldTrades.Of(r.Fields))
 	if !ok {
-		r.bad(fieldTrades, "is not a list")
+		r.Bad(fieldTrades, "is not a list")
 	}
 	m.Trades = make([]market.Trade, 0, len(list))
 	for _, v := range list {
-		in := r.inner(v)
-		m.Trades = append(m.Trades, in.tapeTrade(m))
-		if in.err != nil {
-			r.bad(fieldTrades, "has a bad element: "+in.err.Error())
+		in := r.Inner(v)
+		m.Trades = append(m.Trades, tapeTrade(in, m))
+		if in.Err != nil {
+			r.Bad(fieldTrades, "has a bad element: "+in.Err.Error())
 		}
 	}
 	oldestFirst(m.Trades)
@@ -338,7 +267,7 @@ func oldestFirst(trades []market.Trade) {
 	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
 }
 
-func (d *nativeDecoder) trade(r *row, at time.Time) []event {
+func (d *nativeDecoder) trade(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelTrades)
 	switch by {
 	case nowhere:
@@ -347,19 +276,19 @@ func (d *nativeDecoder) trade(r *row, at time.Time) []event {
 		return astray(r)
 	}
 	m := d.message(r, t, market.MessageTrade, at, by == byToken)
-	m.Trades = []market.Trade{r.tapeTrade(m)}
+	m.Trades = []market.Trade{tapeTrade(r, m)}
 	return deliver(r, m)
 }
 
 // tapeTrade reads a trade of the public tape. Token and market are the message's where the row does not name them; a row
 // that names another token is bad.
-func (r *row) tapeTrade(m *market.Message) market.Trade {
-	t := r.trade()
+func tapeTrade(r *wire.Row, m *market.Message) market.Trade {
+	t := r.Trade()
 	if t.TokenID == "" {
 		t.TokenID = m.Topic.ID
 	}
 	if t.TokenID != m.Topic.ID {
-		r.bad(fieldTokenID, "is another one")
+		r.Bad(wire.FieldTokenID, "is another one")
 	}
 	if t.MarketID == "" {
 		t.MarketID = m.MarketID
@@ -367,10 +296,10 @@ func (r *row) tapeTrade(m *market.Message) market.Trade {
 	return t
 }
 
-func (d *nativeDecoder) marketUpdate(r *row, at time.Time) []event {
+func (d *nativeDecoder) marketUpdate(r *wire.Row, at time.Time) []event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
-		if m.Kind = strings.ToUpper(r.text(fieldChange)); len(m.Kind) > maxCode {
-			r.unreadable(fieldChange)
+		if m.Kind = strings.ToUpper(r.Text(fieldChange)); len(m.Kind) > maxCode {
+			r.Unreadable(fieldChange)
 			m.Kind = ""
 		}
 		switch {
@@ -381,28 +310,28 @@ func (d *nativeDecoder) marketUpdate(r *row, at time.Time) []event {
 			m.Kind = "METADATA"
 		}
 		if m.Kind == kindResolved {
-			r.resolve(m)
+			resolve(r, m)
 		}
 	})
 }
 
 const kindResolved = "RESOLVED"
 
-func (d *nativeDecoder) marketResolved(r *row, at time.Time) []event {
+func (d *nativeDecoder) marketResolved(r *wire.Row, at time.Time) []event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		m.Kind = kindResolved
-		r.resolve(m)
+		resolve(r, m)
 	})
 }
 
 // marketMessage reads what all frames of the market channel have in common.
-func (d *nativeDecoder) marketMessage(r *row, at time.Time, fill func(*market.MarketChange)) []event {
-	id, ok := idOf(fieldMarketID.of(r.fields))
+func (d *nativeDecoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
+	id, ok := wire.IDOf(wire.FieldMarketID.Of(r.Fields))
 	if !ok || id == "" {
 		return astray(r)
 	}
 	m := d.message(r, market.Topic{Channel: market.ChannelMarket, ID: id}, market.MessageMarket, at, true)
-	m.Market = &market.MarketChange{StatusRaw: r.text(fieldStatus)}
+	m.Market = &market.MarketChange{StatusRaw: r.Text(wire.FieldStatus)}
 	if m.Market.StatusRaw != "" {
 		m.Market.Status = market.ParseStatus(m.Market.StatusRaw)
 	}
@@ -411,47 +340,47 @@ func (d *nativeDecoder) marketMessage(r *row, at time.Time, fill func(*market.Ma
 }
 
 // resolve reads how a market ended. A frame that does not state the status means RESOLVED.
-func (r *row) resolve(m *market.MarketChange) {
+func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
 	}
-	m.Outcome = r.text(fieldWinning)
-	m.WinningTokenID = r.id(fieldWinningToken)
+	m.Outcome = r.Text(fieldWinning)
+	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
 // marketSnapshot reads the compatibility form in which one frame has a market's prices and perhaps its book, or a list of
 // markets has them.
-func (d *nativeDecoder) marketSnapshot(r *row, at time.Time) []event {
-	list, ok := listOf(fieldMarkets.of(r.fields))
+func (d *nativeDecoder) marketSnapshot(r *wire.Row, at time.Time) []event {
+	list, ok := wire.ListOf(fieldMarkets.Of(r.Fields))
 	if !ok {
-		list = []any{r.fields}
+		list = []any{r.Fields}
 	}
-	stamp := fieldTime.of(r.fields)
+	stamp := fieldTime.Of(r.Fields)
 	var events []event
 	for _, v := range list {
 		fields, ok := v.(map[string]any)
 		if !ok {
-			r.note("bad market in snapshot")
+			r.Note("bad market in snapshot")
 			continue
 		}
-		if fieldTime.of(fields) == nil && stamp != nil {
+		if fieldTime.Of(fields) == nil && stamp != nil {
 			fields[fieldTime[0]] = stamp
 		}
-		if fieldYesPrice.in(fields) || fieldNoPrice.in(fields) {
-			in := &row{fields: fields, note: r.note}
+		if fieldYesPrice.In(fields) || fieldNoPrice.In(fields) {
+			in := &wire.Row{Fields: fields, Note: r.Note}
 			if yes, no, by := d.token(in, market.ChannelPrices); by == byMarket {
 				events = append(events, d.prices(in, yes, no, at)...)
 			}
 		}
-		if book, ok := fieldBook.of(fields).(map[string]any); ok {
-			for _, f := range []field{fieldBids, fieldAsks} {
-				if f.in(book) {
-					fields[f[0]] = f.of(book)
+		if book, ok := fieldBook.Of(fields).(map[string]any); ok {
+			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
+				if f.In(book) {
+					fields[f[0]] = f.Of(book)
 				}
 			}
 		}
-		if fieldBids.in(fields) || fieldAsks.in(fields) {
-			events = append(events, d.bookSnapshot(&row{fields: fields, note: r.note}, at)...)
+		if wire.FieldBids.In(fields) || wire.FieldAsks.In(fields) {
+			events = append(events, d.bookSnapshot(&wire.Row{Fields: fields, Note: r.Note}, at)...)
 		}
 	}
 	return events

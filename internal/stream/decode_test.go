@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 const goldenDir = "../../testdata/venue/stream"
@@ -367,7 +368,7 @@ func TestBadFrames(t *testing.T) {
 		{`PONG`, "garbage"},
 		{"\xff\xfe", "garbage"},
 		{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), "garbage"},
-		{`[` + strings.Repeat("[],", maxValues) + `[]]`, "garbage"},
+		{`[` + strings.Repeat("[],", wire.MaxValues) + `[]]`, "garbage"},
 		{`null`, "ack "},
 		{`7`, "ack "},
 		{`"pong"`, "ack "},
@@ -444,7 +445,7 @@ func check(t *testing.T, m *market.Message) {
 	}
 	sorted := func(levels []market.Level, sign int) {
 		for i, l := range levels {
-			if !inUnit(l.Price) || l.Size.Sign() <= 0 {
+			if !wire.InUnit(l.Price) || l.Size.Sign() <= 0 {
 				t.Fatalf("level %s×%s", &l.Price, &l.Size)
 			}
 			if i > 0 && levels[i-1].Price.Cmp(l.Price)*sign >= 0 {
@@ -455,7 +456,7 @@ func check(t *testing.T, m *market.Message) {
 	ok := true
 	switch m.Kind {
 	case market.MessagePrice:
-		ok = m.Price != nil && inUnit(m.Price.Price) && m.Price.TokenID == m.Topic.ID
+		ok = m.Price != nil && wire.InUnit(m.Price.Price) && m.Price.TokenID == m.Topic.ID
 	case market.MessageBookSnapshot:
 		ok = m.Book != nil && m.Book.Seq == m.Seq && m.Book.TokenID == m.Topic.ID
 		sorted(m.Book.Bids, -1)
@@ -463,7 +464,7 @@ func check(t *testing.T, m *market.Message) {
 	case market.MessageBookDelta:
 		ok = m.Changes != nil
 		for _, c := range m.Changes {
-			ok = ok && inUnit(c.Price) && c.Size.Sign() >= 0 && (c.Side == market.SideBuy || c.Side == market.SideSell)
+			ok = ok && wire.InUnit(c.Price) && c.Size.Sign() >= 0 && (c.Side == market.SideBuy || c.Side == market.SideSell)
 		}
 	case market.MessageTradesSnapshot:
 		ok = m.Trades != nil && slices.IsSortedFunc(m.Trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })

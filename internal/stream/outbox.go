@@ -104,7 +104,7 @@ func (o *outbox) init(k *connection) {
 // limit takes over what the venue says of its limits.
 func (o *outbox) limit(h hello) {
 	h.framesPerSecond = min(or(h.framesPerSecond, assumedFrames), 1000)
-	h.frameBytes = max(or(h.frameBytes, assumedBytes), 2*maxID+frameOverhead)
+	h.frameBytes = max(or(h.frameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
 	h.depth = askedDepth(o.k.client.cfg.Depth, h.depth)
 	if h.framesPerSecond != o.limits.framesPerSecond {
 		o.window, o.resyncWindow = newWindow(h.framesPerSecond), newWindow(h.framesPerSecond/2)

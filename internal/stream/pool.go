@@ -129,9 +129,9 @@ func (c *Client) Reconnect(t market.Topic) {
 func validTopic(t market.Topic) bool {
 	switch t.Channel {
 	case market.ChannelPrices, market.ChannelOrderbook, market.ChannelTrades, market.ChannelMarket:
-		return validID(t.ID) && t.Scope == ""
+		return market.CheckID(t.ID) == nil && t.Scope == ""
 	case market.ChannelUser:
-		return validID(t.ID)
+		return market.CheckID(t.ID) == nil
 	}
 	return false
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // read is one of the client's methods; absent tells that it found nothing, without an error.
@@ -268,7 +269,7 @@ func TestBodies(t *testing.T) {
 	const limit = 4 << 20
 	price := form(t, "prices/object")
 	padded := func(n int) string { return price + strings.Repeat(" ", n-len(price)) }
-	tooMany := "[" + strings.Repeat("0,", maxValues) + "0]"
+	tooMany := "[" + strings.Repeat("0,", wire.MaxValues) + "0]"
 	for _, tt := range []struct {
 		name, encoding, body string
 		ok                   bool
@@ -284,7 +285,7 @@ func TestBodies(t *testing.T) {
 		{name: "gzip cut off", encoding: "gzip", body: zipped(t, []byte(price))[:20], cause: errEncoding.Error()},
 		{name: "not gzip", encoding: "gzip", body: price, cause: errEncoding.Error()},
 		{name: "unknown encoding", encoding: "br", body: price, cause: errEncoding.Error()},
-		{name: "JSON cut off", body: price[:len(price)-5], cause: "the body is not JSON"},
+		{name: "JSON cut off", body: price[:len(price)-5], cause: wire.ErrTruncated.Error()},
 		{name: "two values", body: price + price, cause: "the body is more than one JSON value"},
 		{name: "byte order mark", body: "\xef\xbb\xbf" + price, ok: true},
 		{name: "too many values", body: tooMany, cause: "the body has too many values"},
@@ -670,7 +671,7 @@ func TestRequestIsWhatTheVenueExpects(t *testing.T) {
 	same(t, v.last().URL.RawQuery, "address="+string(wallet)+"&type=TRADE,FEE&limit=100")
 }
 
-var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", maxID+1)}
+var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", market.MaxIDLength+1)}
 
 func TestBadIDsAreNotAskedFor(t *testing.T) {
 	v := newVenue(t, nil) // asked for anything it fails the test
@@ -718,7 +719,7 @@ func TestBadIDsAreNotAskedFor(t *testing.T) {
 	refused("depth", err)
 	_, err = c.PriceHistory(ctx, "101", 3, 2)
 	refused("days", err)
-	for _, q := range []market.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", maxID+1)}} {
+	for _, q := range []market.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
 		_, err = c.Search(ctx, q)
 		refused("search", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // wireFile is one answer of the demo venue, recorded by its own tests: the wire is pinned from both sides.
@@ -327,7 +328,7 @@ func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values
 		raw, err := json.Marshal(body)
 		must(t, err)
 		must(t, json.Unmarshal(raw, &pair))
-		payload, err := decode(raw)
+		payload, err := wire.Parse(raw)
 		must(t, err)
 		if yes, no, ok := tokenPair(payload); !ok || yes != pair.Yes.TokenID || no != pair.No.TokenID {
 			t.Errorf("%s: got %q, %q, %v", name, yes, no, ok)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // seed adds the golden files of endpoints to a fuzzer's corpus, so that a normal test run reads them all.
@@ -66,7 +67,7 @@ func checkResults[T any](t *testing.T, asked []string, got answers[T], err error
 func checkUnit(t *testing.T, ds ...*market.Decimal) {
 	t.Helper()
 	for _, d := range ds {
-		if d != nil && !inUnit(*d) {
+		if d != nil && !wire.InUnit(*d) {
 			t.Fatalf("%s is not from 0 to 1", d)
 		}
 	}
@@ -163,13 +164,13 @@ func FuzzPriceHistory(f *testing.F) {
 // checkMarket fails when a market has not what everything above relies on.
 func checkMarket(t *testing.T, m *market.Market) {
 	t.Helper()
-	if !validID(m.MarketID) || m.Status == "" || m.EventID != "" && !validID(m.EventID) {
+	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {
 		t.Fatalf("%+v", m)
 	}
 	seen := map[string]bool{}
 	for _, o := range m.Outcomes {
 		checkUnit(t, o.Price)
-		if !validID(o.TokenID) || o.Label == "" || seen[o.TokenID] {
+		if market.CheckID(o.TokenID) != nil || o.Label == "" || seen[o.TokenID] {
 			t.Fatalf("%+v", m.Outcomes)
 		}
 		seen[o.TokenID] = true
@@ -245,25 +246,25 @@ func FuzzUser(f *testing.F) {
 			return
 		}
 		n := &notes{}
-		positions, _ := readRows(list.rows, n, readPosition)
+		positions, _ := readRows(list.rows, n, (*wire.Row).Position)
 		for _, p := range positions {
-			if !validID(p.MarketID) || p.Outcome == "" {
+			if market.CheckID(p.MarketID) != nil || p.Outcome == "" {
 				t.Fatalf("%+v", p)
 			}
 		}
-		orders, _ := readRows(list.rows, n, readOrder)
+		orders, _ := readRows(list.rows, n, (*wire.Row).Order)
 		for _, o := range orders {
-			if !validID(o.OrderID) || !validID(o.MarketID) || o.Side == "" || o.Size.Sign() < 0 || o.FilledSize.Sign() < 0 {
+			if market.CheckID(o.OrderID) != nil || market.CheckID(o.MarketID) != nil || o.Side == "" || o.Size.Sign() < 0 || o.FilledSize.Sign() < 0 {
 				t.Fatalf("%+v", o)
 			}
 		}
-		trades, _ := readRows(list.rows, n, readTrade)
+		trades, _ := readRows(list.rows, n, (*wire.Row).UserTrade)
 		for _, trade := range trades {
 			if trade.Timestamp.IsZero() || trade.MarketID == "" && trade.TokenID == "" || trade.Size.Sign() < 0 {
 				t.Fatalf("%+v", trade)
 			}
 		}
-		records, _ := readRows(list.rows, n, func(r *row) market.HistoryRecord { return readRecord(r, true) })
+		records, _ := readRows(list.rows, n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, true) })
 		for _, h := range records {
 			if h.Timestamp.IsZero() || h.Kind == "" {
 				t.Fatalf("%+v", h)

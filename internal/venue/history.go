@@ -5,9 +5,10 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
-var fieldVolumeOfPoint = names("volume", "v")
+var fieldVolumeOfPoint = wire.Names("volume", "v")
 
 // PriceHistory returns a token's prices on the UTC days from to to, both included, oldest first; nil when the venue does
 // not know the token. Points that cannot be read or lie on other days are left out; an answer that has no other points
@@ -36,7 +37,7 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 	if !ok {
 		return nil, unknownForm(EndpointPriceHistory, "no list of points")
 	}
-	if id, ok := idOf(fieldTokenID.of(list.page)); ok && id != "" && id != tokenID {
+	if id, ok := wire.IDOf(wire.FieldTokenID.Of(list.page)); ok && id != "" && id != tokenID {
 		return nil, unknownForm(EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := readRows(list.rows, n, readPoint)
@@ -64,22 +65,22 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last}, nil
 }
 
-func readPoint(r *row) market.PricePoint {
-	return market.PricePoint{Timestamp: r.instant(fieldTimestamp), Price: r.price(fieldPrice), Volume: r.decimal(fieldVolumeOfPoint)}
+func readPoint(r *wire.Row) market.PricePoint {
+	return market.PricePoint{Timestamp: r.Instant(fieldTimestamp), Price: r.Price(wire.FieldPrice), Volume: r.Decimal(fieldVolumeOfPoint)}
 }
 
 // readRows reads a list whose bad rows cost only themselves; their errors are returned beside the good ones.
-func readRows[T any](list []any, n *notes, read func(*row) T) (good []T, bad []error) {
+func readRows[T any](list []any, n *notes, read func(*wire.Row) T) (good []T, bad []error) {
 	good = make([]T, 0, len(list))
 	for _, v := range list {
-		r := newRow(v, n)
+		r := wire.NewRow(v, n.add)
 		var value T
-		if r.err == nil {
+		if r.Err == nil {
 			value = read(r)
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			n.add("bad row")
-			bad = append(bad, r.err)
+			bad = append(bad, r.Err)
 			continue
 		}
 		good = append(good, value)

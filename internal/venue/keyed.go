@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
-
-var fieldTokenID = names("tokenId", "assetId", "clobTokenId")
 
 // keyed is how values that belong to tokens are read out of an answer. Venues write them as a list of rows, as one row,
 // or as an object from id to row or number.
@@ -17,9 +16,9 @@ type keyed[T any] struct {
 	// list is the key of the list of rows.
 	list string
 	// marks are the fields of which a row has at least one.
-	marks []field
+	marks []wire.Field
 	// row reads a row; the id is known already.
-	row func(r *row, id string) *T
+	row func(r *wire.Row, id string) *T
 	// scalar makes a value of a single number; nil where a number alone means nothing.
 	scalar func(d market.Decimal, id string) *T
 }
@@ -54,9 +53,9 @@ func (k *keyed[T]) decode(payload any, asked []string, n *notes) (answers[T], er
 }
 
 func (k *keyed[T]) isRow(m map[string]any) bool {
-	return fieldTokenID.in(m) || slices.ContainsFunc(k.marks, func(f field) bool {
-		_, isMap := f.of(m).(map[string]any)
-		return f.in(m) && !isMap
+	return wire.FieldTokenID.In(m) || slices.ContainsFunc(k.marks, func(f wire.Field) bool {
+		_, isMap := f.Of(m).(map[string]any)
+		return f.In(m) && !isMap
 	})
 }
 
@@ -70,7 +69,7 @@ func (k *keyed[T]) isMap(m map[string]any, asked []string, enveloped bool) bool 
 	}
 	for v := range maps.Values(m) {
 		row, isObject := v.(map[string]any)
-		_, isNumber := decimalOf(v)
+		_, isNumber := wire.DecimalOf(v)
 		if !(isObject && k.isRow(row)) && !(isNumber && k.scalar != nil) {
 			return false
 		}
@@ -82,9 +81,9 @@ func (k *keyed[T]) isMap(m map[string]any, asked []string, enveloped bool) bool 
 func (k *keyed[T]) rows(list []any, asked []string, n *notes) answers[T] {
 	out := newAnswers[T](len(asked))
 	for _, v := range list {
-		r := newRow(v, n)
-		id, ok := idOf(fieldTokenID.of(r.fields))
-		if r.err == nil && fieldTokenID.of(r.fields) == nil && len(asked) == 1 && len(list) == 1 {
+		r := wire.NewRow(v, n.add)
+		id, ok := wire.IDOf(wire.FieldTokenID.Of(r.Fields))
+		if r.Err == nil && wire.FieldTokenID.Of(r.Fields) == nil && len(asked) == 1 && len(list) == 1 {
 			id, ok = asked[0], true
 		}
 		switch {
@@ -106,7 +105,7 @@ func (k *keyed[T]) fromMap(m map[string]any, asked []string, n *notes) answers[T
 		switch v := m[id].(type) {
 		case nil:
 		case map[string]any:
-			out.of[id] = k.read(newRow(v, n), id)
+			out.of[id] = k.read(wire.NewRow(v, n.add), id)
 		default:
 			out.of[id] = k.number(v, id, n)
 		}
@@ -117,8 +116,8 @@ func (k *keyed[T]) fromMap(m map[string]any, asked []string, n *notes) answers[T
 
 // number reads a value that is a number alone.
 func (k *keyed[T]) number(v any, id string, n *notes) market.Result[*T] {
-	d, ok := decimalOf(v)
-	if !ok || k.scalar == nil || !inUnit(d) {
+	d, ok := wire.DecimalOf(v)
+	if !ok || k.scalar == nil || !wire.InUnit(d) {
 		n.add("bad element")
 		return market.Result[*T]{Err: badElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
 	}
@@ -126,11 +125,11 @@ func (k *keyed[T]) number(v any, id string, n *notes) market.Result[*T] {
 }
 
 // read reads a row whose id is known.
-func (k *keyed[T]) read(r *row, id string) market.Result[*T] {
+func (k *keyed[T]) read(r *wire.Row, id string) market.Result[*T] {
 	value := k.row(r, id)
-	if r.err != nil {
-		r.notes.add("bad element")
-		return market.Result[*T]{Err: badElement(k.endpoint, r.err)}
+	if r.Err != nil {
+		r.Note("bad element")
+		return market.Result[*T]{Err: badElement(k.endpoint, r.Err)}
 	}
 	return market.Result[*T]{Value: value}
 }

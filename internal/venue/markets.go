@@ -6,48 +6,52 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 var (
-	fieldMarketID        = names("marketId", "conditionId", "id")
-	fieldSlug            = names("slug", "marketSlug")
-	fieldQuestion        = names("question", "title")
-	fieldGroupItemTitle  = names("groupItemTitle")
-	fieldDescription     = names("description")
-	fieldImage           = names("image", "imageUrl", "icon")
-	fieldCategory        = names("category")
-	fieldTags            = names("tags")
-	fieldStatus          = names("status", "state")
-	fieldActive          = names("active")
-	fieldClosed          = names("closed")
-	fieldAcceptingOrders = names("acceptingOrders")
-	fieldStartDate       = names("startDate", "startsAt", "startDateIso")
-	fieldEndDate         = names("endDate", "endsAt", "endDateIso")
-	fieldVolume          = names("volume", "volumeNum")
-	fieldVolume24h       = field{"volume24h", "volume_24h", "volume24hr", "volume_24hr"}
-	fieldLiquidity       = names("liquidity", "liquidityNum")
-	fieldTickSize        = names("tickSize", "minimumTickSize", "orderPriceMinTickSize")
-	fieldMinOrderSize    = names("minOrderSize", "minimumOrderSize", "orderMinSize")
-	fieldEventID         = names("eventId")
-	fieldEventSlug       = names("eventSlug")
-	fieldEventTitle      = names("eventTitle")
-	fieldResolution      = names("resolution")
-	fieldUpdatedAt       = names("updatedAt", "lastUpdated")
+	fieldMarketID        = wire.Names("marketId", "conditionId", "id")
+	fieldSlug            = wire.Names("slug", "marketSlug")
+	fieldQuestion        = wire.Names("question", "title")
+	fieldGroupItemTitle  = wire.Names("groupItemTitle")
+	fieldDescription     = wire.Names("description")
+	fieldImage           = wire.Names("image", "imageUrl", "icon")
+	fieldCategory        = wire.Names("category")
+	fieldTags            = wire.Names("tags")
+	fieldActive          = wire.Names("active")
+	fieldClosed          = wire.Names("closed")
+	fieldAcceptingOrders = wire.Names("acceptingOrders")
+	fieldStartDate       = wire.Names("startDate", "startsAt", "startDateIso")
+	fieldEndDate         = wire.Names("endDate", "endsAt", "endDateIso")
+	fieldVolume          = wire.Names("volume", "volumeNum")
+	fieldVolume24h       = wire.Field{"volume24h", "volume_24h", "volume24hr", "volume_24hr"}
+	fieldLiquidity       = wire.Names("liquidity", "liquidityNum")
+	fieldTickSize        = wire.Names("tickSize", "minimumTickSize", "orderPriceMinTickSize")
+	fieldMinOrderSize    = wire.Names("minOrderSize", "minimumOrderSize", "orderMinSize")
+	fieldEventID         = wire.Names("eventId")
+	fieldEventSlug       = wire.Names("eventSlug")
+	fieldEventTitle      = wire.Names("eventTitle")
+	fieldResolution      = wire.Names("resolution")
 
-	fieldOutcomes      = names("outcomes")
-	fieldTokens        = names("tokens")
-	fieldOutcomePrices = names("outcomePrices")
-	fieldTokenIDs      = names("clobTokenIds", "tokenIds")
-	fieldOutcome       = names("outcome", "label", "name", "title")
-	fieldOutcomeToken  = names("tokenId", "clobTokenId", "assetId", "id")
-	fieldWinner        = names("winner", "isWinner")
+	fieldOutcomes      = wire.Names("outcomes")
+	fieldTokens        = wire.Names("tokens")
+	fieldOutcomePrices = wire.Names("outcomePrices")
+	fieldTokenIDs      = wire.Names("clobTokenIds", "tokenIds")
+	fieldOutcome       = wire.Names("outcome", "label", "name", "title")
+	fieldOutcomeToken  = wire.Names("tokenId", "clobTokenId", "assetId", "id")
+	fieldWinner        = wire.Names("winner", "isWinner")
 
-	fieldResolvedAt = names("resolvedAt", "timestamp")
-	fieldSource     = names("source")
+	fieldResolvedAt = wire.Names("resolvedAt", "timestamp")
+	fieldSource     = wire.Names("source")
 
-	fieldEvent    = names("event")
-	fieldEvents   = names("events")
-	fieldTagLabel = names("label", "name", "slug")
+	fieldEvent    = wire.Names("event")
+	fieldEvents   = wire.Names("events")
+	fieldTagLabel = wire.Names("label", "name", "slug")
+
+	// The fields by which an event names itself.
+	fieldOwnEventID    = wire.Names("eventId", "id")
+	fieldOwnEventSlug  = wire.Names("eventSlug", "slug")
+	fieldOwnEventTitle = wire.Names("eventTitle", "title", "name")
 )
 
 // MarketsByID returns markets with description and resolution, one result an id and in their order; the Value of an
@@ -93,14 +97,14 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 		return nil, unknownForm(e, "no market and no list of markets")
 	}
 	for _, v := range rows {
-		r := newRow(v, &n)
-		if fieldSlug.of(r.fields) != slug {
+		r := wire.NewRow(v, n.add)
+		if fieldSlug.Of(r.Fields) != slug {
 			continue
 		}
 		m := readMarket(r, nil)
-		if r.err != nil {
+		if r.Err != nil {
 			n.add("bad element")
-			return nil, badElement(e, r.err)
+			return nil, badElement(e, r.Err)
 		}
 		return m, nil
 	}
@@ -128,16 +132,16 @@ func marketRows(payload any) ([]any, bool) {
 }
 
 func isMarket(m map[string]any) bool {
-	_, nested := fieldMarketID.of(m).(map[string]any)
-	return !nested && fieldMarketID.in(m) && (fieldOutcomes.in(m) || fieldTokens.in(m) || fieldQuestion.in(m) || fieldSlug.in(m))
+	_, nested := fieldMarketID.Of(m).(map[string]any)
+	return !nested && fieldMarketID.In(m) && (fieldOutcomes.In(m) || fieldTokens.In(m) || fieldQuestion.In(m) || fieldSlug.In(m))
 }
 
 func decodeMarketsByID(payload any, asked []string, n *notes) (answers[market.Market], error) {
-	return decodeMarkets(EndpointMarketsByID, payload, asked, n, func(r *row, m *market.Market) []string {
+	return decodeMarkets(EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		var ids []string
 		for _, name := range fieldMarketID {
 			// A venue may know a market by more than one id; it is known here by the one that was asked for.
-			if id, ok := idOf(r.fields[name]); ok && slices.Contains(asked, id) {
+			if id, ok := wire.IDOf(r.Fields[name]); ok && slices.Contains(asked, id) {
 				if ids = append(ids, id); m != nil {
 					m.MarketID = id
 				}
@@ -149,14 +153,14 @@ func decodeMarketsByID(payload any, asked []string, n *notes) (answers[market.Ma
 }
 
 func decodeMarketsByToken(payload any, asked []string, n *notes) (answers[market.Market], error) {
-	return decodeMarkets(EndpointMarketsByToken, payload, asked, n, func(r *row, m *market.Market) []string {
+	return decodeMarkets(EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(tokensOf(r), func(id string) bool { return !slices.Contains(asked, id) })
 	})
 }
 
 // decodeMarkets reads a market-details answer. keysOf returns the asked ids that a row is about; its market is nil when
 // the row is bad.
-func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf func(*row, *market.Market) []string) (answers[market.Market], error) {
+func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return answers[market.Market]{}, unknownForm(e, "no market and no list of markets")
@@ -166,15 +170,15 @@ func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf fun
 	}
 	out := newAnswers[market.Market](len(asked))
 	for _, v := range rows {
-		r := newRow(v, n)
+		r := wire.NewRow(v, n.add)
 		var m *market.Market
-		if r.err == nil {
+		if r.Err == nil {
 			m = readMarket(r, nil)
 		}
 		var result market.Result[*market.Market]
-		if r.err != nil {
+		if r.Err != nil {
 			n.add("bad element")
-			result.Err, m = badElement(e, r.err), nil
+			result.Err, m = badElement(e, r.Err), nil
 		}
 		keys := keysOf(r, m)
 		for _, key := range keys {
@@ -183,7 +187,7 @@ func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf fun
 		}
 		switch {
 		case len(keys) > 0:
-		case r.err != nil && (e == EndpointMarketsByToken || !hasID(r)):
+		case r.Err != nil && (e == EndpointMarketsByToken || !hasID(r)):
 			out.lost = true
 		default:
 			out.foreign = true
@@ -192,8 +196,8 @@ func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf fun
 	return out, nil
 }
 
-func hasID(r *row) bool {
-	id, ok := idOf(fieldMarketID.of(r.fields))
+func hasID(r *wire.Row) bool {
+	id, ok := wire.IDOf(fieldMarketID.Of(r.Fields))
 	return ok && id != ""
 }
 
@@ -204,72 +208,71 @@ type eventOf struct {
 	fields                           map[string]any
 }
 
-func readEvent(m map[string]any, n *notes) *eventOf {
-	r := newRow(m, n)
+func readEvent(r *wire.Row) *eventOf {
 	return &eventOf{
-		id:       r.id(names("eventId", "id")),
-		slug:     r.text(names("eventSlug", "slug")),
-		title:    r.text(names("eventTitle", "title", "name")),
-		image:    r.text(fieldImage),
-		category: r.text(fieldCategory),
-		tags:     r.tags(),
-		fields:   m,
+		id:       r.ID(fieldOwnEventID),
+		slug:     r.Text(fieldOwnEventSlug),
+		title:    r.Text(fieldOwnEventTitle),
+		image:    r.Text(fieldImage),
+		category: r.Text(fieldCategory),
+		tags:     tags(r),
+		fields:   r.Fields,
 	}
 }
 
 // readMarket reads a market in any of its forms; event may be nil. The market is a summary when it has neither
 // description nor resolution.
-func readMarket(r *row, event *eventOf) *market.Market {
+func readMarket(r *wire.Row, event *eventOf) *market.Market {
 	m := &market.Market{
-		MarketID:        r.requireID(fieldMarketID),
-		Slug:            r.text(fieldSlug),
-		Question:        r.text(fieldQuestion),
-		GroupItemTitle:  r.text(fieldGroupItemTitle),
-		Description:     r.text(fieldDescription),
-		Image:           r.text(fieldImage),
-		Category:        r.text(fieldCategory),
-		Tags:            r.tags(),
-		AcceptingOrders: r.flag(fieldAcceptingOrders),
-		StartsAt:        r.time(fieldStartDate),
-		EndsAt:          r.time(fieldEndDate),
-		Volume:          r.decimal(fieldVolume),
-		Volume24h:       r.decimal(fieldVolume24h),
-		Liquidity:       r.decimal(fieldLiquidity),
-		TickSize:        r.decimal(fieldTickSize),
-		MinOrderSize:    r.decimal(fieldMinOrderSize),
-		EventID:         r.id(fieldEventID),
-		EventSlug:       r.text(fieldEventSlug),
-		EventTitle:      r.text(fieldEventTitle),
-		Outcomes:        r.outcomes(),
-		Resolution:      r.resolution(),
-		UpdatedAt:       r.time(fieldUpdatedAt),
+		MarketID:        r.RequireID(fieldMarketID),
+		Slug:            r.Text(fieldSlug),
+		Question:        r.Text(fieldQuestion),
+		GroupItemTitle:  r.Text(fieldGroupItemTitle),
+		Description:     r.Text(fieldDescription),
+		Image:           r.Text(fieldImage),
+		Category:        r.Text(fieldCategory),
+		Tags:            tags(r),
+		AcceptingOrders: r.Flag(fieldAcceptingOrders),
+		StartsAt:        r.Time(fieldStartDate),
+		EndsAt:          r.Time(fieldEndDate),
+		Volume:          r.Decimal(fieldVolume),
+		Volume24h:       r.Decimal(fieldVolume24h),
+		Liquidity:       r.Decimal(fieldLiquidity),
+		TickSize:        r.Decimal(fieldTickSize),
+		MinOrderSize:    r.Decimal(fieldMinOrderSize),
+		EventID:         r.ID(fieldEventID),
+		EventSlug:       r.Text(fieldEventSlug),
+		EventTitle:      r.Text(fieldEventTitle),
+		Outcomes:        outcomes(r),
+		Resolution:      resolution(r),
+		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
 	}
-	m.Status, m.StatusRaw = r.status(m)
+	m.Status, m.StatusRaw = status(r, m)
 	settle(m)
 	if event == nil {
-		event = r.ownEvent()
+		event = ownEvent(r)
 	}
 	if event != nil {
-		inherit(m, event, r.notes)
+		inherit(m, event, r)
 	}
 	return m
 }
 
 // ownEvent returns the event that a market names inside itself, as event:{…} or events:[{…}].
-func (r *row) ownEvent() *eventOf {
-	v := fieldEvent.of(r.fields)
-	if list, ok := fieldEvents.of(r.fields).([]any); ok && v == nil && len(list) > 0 {
+func ownEvent(r *wire.Row) *eventOf {
+	v := fieldEvent.Of(r.Fields)
+	if list, ok := fieldEvents.Of(r.Fields).([]any); ok && v == nil && len(list) > 0 {
 		v = list[0]
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
 		return nil
 	}
-	e := readEvent(m, r.notes)
+	e := readEvent(r.Inner(m))
 	return &eventOf{id: e.id, slug: e.slug, title: e.title}
 }
 
-func inherit(m *market.Market, e *eventOf, n *notes) {
+func inherit(m *market.Market, e *eventOf, in *wire.Row) {
 	set := func(s *string, value string) {
 		if *s == "" {
 			*s = value
@@ -283,34 +286,34 @@ func inherit(m *market.Market, e *eventOf, n *notes) {
 	if len(m.Tags) == 0 {
 		m.Tags = e.tags
 	}
-	r := newRow(e.fields, n)
+	r := in.Inner(e.fields)
 	if e.fields != nil && m.StartsAt.IsZero() {
-		m.StartsAt = r.time(fieldStartDate)
+		m.StartsAt = r.Time(fieldStartDate)
 	}
 	if e.fields != nil && m.EndsAt.IsZero() {
-		m.EndsAt = r.time(fieldEndDate)
+		m.EndsAt = r.Time(fieldEndDate)
 	}
 }
 
 // tags reads a list of texts, or of objects with a label.
-func (r *row) tags() []string {
-	v := fieldTags.of(r.fields)
+func tags(r *wire.Row) []string {
+	v := fieldTags.Of(r.Fields)
 	if v == nil || v == "" {
 		return nil
 	}
-	list, ok := listOf(v)
+	list, ok := wire.ListOf(v)
 	if !ok {
-		r.note(fieldTags)
+		r.Unreadable(fieldTags)
 		return nil
 	}
 	tags := make([]string, 0, len(list))
 	for _, v := range list {
 		s, ok := v.(string)
 		if m, isObject := v.(map[string]any); isObject {
-			s, ok = fieldTagLabel.of(m).(string)
+			s, ok = fieldTagLabel.Of(m).(string)
 		}
 		if !ok || s == "" {
-			r.note(fieldTags)
+			r.Unreadable(fieldTags)
 			continue
 		}
 		tags = append(tags, s)
@@ -319,16 +322,16 @@ func (r *row) tags() []string {
 }
 
 // status reads the status, or works it out of active and closed where the venue has only those.
-func (r *row) status(m *market.Market) (market.Status, string) {
-	switch raw := fieldStatus.of(r.fields).(type) {
+func status(r *wire.Row, m *market.Market) (market.Status, string) {
+	switch raw := wire.FieldStatus.Of(r.Fields).(type) {
 	case string:
 		return market.ParseStatus(raw), raw
 	case nil:
 	default:
-		r.note(fieldStatus)
+		r.Unreadable(wire.FieldStatus)
 		return market.StatusUnknown, ""
 	}
-	closed, active := r.flag(fieldClosed), r.flag(fieldActive)
+	closed, active := r.Flag(fieldClosed), r.Flag(fieldActive)
 	switch {
 	case closed != nil && *closed && (m.Winner() != nil || m.Resolution != nil):
 		return market.StatusResolved, ""
@@ -351,34 +354,34 @@ func settle(m *market.Market) {
 }
 
 // resolution reads {outcome,resolvedAt,source}, or the winning label alone.
-func (r *row) resolution() *market.Resolution {
-	switch v := fieldResolution.of(r.fields).(type) {
+func resolution(r *wire.Row) *market.Resolution {
+	switch v := fieldResolution.Of(r.Fields).(type) {
 	case nil:
 	case map[string]any:
-		in := newRow(v, r.notes)
-		return &market.Resolution{Outcome: in.text(fieldOutcome), ResolvedAt: in.time(fieldResolvedAt), Source: in.text(fieldSource)}
+		in := r.Inner(v)
+		return &market.Resolution{Outcome: in.Text(fieldOutcome), ResolvedAt: in.Time(fieldResolvedAt), Source: in.Text(fieldSource)}
 	case string:
 		if v != "" {
 			return &market.Resolution{Outcome: v}
 		}
 	default:
-		r.note(fieldResolution)
+		r.Unreadable(fieldResolution)
 	}
 	return nil
 }
 
 // outcomes reads the outcomes in whichever form is there. Every outcome needs a token and a label.
-func (r *row) outcomes() []market.Outcome {
+func outcomes(r *wire.Row) []market.Outcome {
 	var list []market.Outcome
-	if rows, ok := r.outcomeRows(); ok {
-		list = r.outcomesOfRows(rows)
+	if rows, ok := outcomeRows(r); ok {
+		list = outcomesOfRows(r, rows)
 	} else {
-		list = r.outcomesOfLists()
+		list = outcomesOfLists(r)
 	}
 	seen := make(map[string]bool, len(list))
 	for _, o := range list {
 		if seen[o.TokenID] {
-			r.bad(fieldOutcomes, "name a token twice")
+			r.Bad(fieldOutcomes, "name a token twice")
 		}
 		seen[o.TokenID] = true
 	}
@@ -386,13 +389,13 @@ func (r *row) outcomes() []market.Outcome {
 }
 
 // outcomeRows returns outcomes:[{…}] or tokens:[{…}].
-func (r *row) outcomeRows() ([]any, bool) {
-	for _, f := range []field{fieldOutcomes, fieldTokens} {
-		list, ok := listOf(f.of(r.fields))
+func outcomeRows(r *wire.Row) ([]any, bool) {
+	for _, f := range []wire.Field{fieldOutcomes, fieldTokens} {
+		list, ok := wire.ListOf(f.Of(r.Fields))
 		if !ok {
 			continue
 		}
-		if len(list) == 0 && f[0] == fieldOutcomes[0] && (fieldTokens.in(r.fields) || fieldTokenIDs.in(r.fields)) {
+		if len(list) == 0 && f[0] == fieldOutcomes[0] && (fieldTokens.In(r.Fields) || fieldTokenIDs.In(r.Fields)) {
 			continue
 		}
 		if len(list) == 0 {
@@ -405,16 +408,16 @@ func (r *row) outcomeRows() ([]any, bool) {
 	return nil, false
 }
 
-func (r *row) outcomesOfRows(list []any) []market.Outcome {
+func outcomesOfRows(r *wire.Row, list []any) []market.Outcome {
 	out := make([]market.Outcome, 0, len(list))
 	for _, v := range list {
-		in := newRow(v, r.notes)
-		o := market.Outcome{TokenID: in.requireID(fieldOutcomeToken), Label: in.text(fieldOutcome), Price: in.unit(fieldPrice), Winner: in.flag(fieldWinner)}
+		in := r.Inner(v)
+		o := market.Outcome{TokenID: in.RequireID(fieldOutcomeToken), Label: in.Text(fieldOutcome), Price: in.Unit(wire.FieldPrice), Winner: in.Flag(fieldWinner)}
 		if o.Label == "" {
-			in.bad(fieldOutcome, "is missing")
+			in.Bad(fieldOutcome, "is missing")
 		}
-		if in.err != nil {
-			r.bad(fieldOutcomes, "have a bad one: "+in.err.Error())
+		if in.Err != nil {
+			r.Bad(fieldOutcomes, "have a bad one: "+in.Err.Error())
 			return nil
 		}
 		out = append(out, o)
@@ -424,46 +427,46 @@ func (r *row) outcomesOfRows(list []any) []market.Outcome {
 
 // outcomesOfLists reads outcomes, clobTokenIds and outcomePrices as lists side by side, each of which may be JSON inside
 // a string.
-func (r *row) outcomesOfLists() []market.Outcome {
-	labels, ok := listOf(fieldOutcomes.of(r.fields))
-	tokens, ok2 := listOf(fieldTokenIDs.of(r.fields))
+func outcomesOfLists(r *wire.Row) []market.Outcome {
+	labels, ok := wire.ListOf(fieldOutcomes.Of(r.Fields))
+	tokens, ok2 := wire.ListOf(fieldTokenIDs.Of(r.Fields))
 	if !ok || !ok2 || len(labels) != len(tokens) {
-		r.bad(fieldOutcomes, "are missing or do not match their tokens")
+		r.Bad(fieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
-	prices, priced := listOf(fieldOutcomePrices.of(r.fields))
+	prices, priced := wire.ListOf(fieldOutcomePrices.Of(r.Fields))
 	if priced && len(prices) != len(labels) {
-		r.bad(fieldOutcomePrices, "do not match the outcomes")
+		r.Bad(fieldOutcomePrices, "do not match the outcomes")
 		return nil
 	}
 	rows := make([]any, len(labels))
 	for i := range labels {
 		in := map[string]any{fieldOutcome[0]: labels[i], fieldOutcomeToken[0]: tokens[i]}
 		if priced {
-			in[fieldPrice[0]] = prices[i]
+			in[wire.FieldPrice[0]] = prices[i]
 		}
 		rows[i] = in
 	}
-	return r.outcomesOfRows(rows)
+	return outcomesOfRows(r, rows)
 }
 
 // tokensOf returns the readable token ids of a market's row, be the row bad.
-func tokensOf(r *row) []string {
+func tokensOf(r *wire.Row) []string {
 	var ids []string
 	add := func(v any) {
-		if id, ok := idOf(v); ok && id != "" {
+		if id, ok := wire.IDOf(v); ok && id != "" {
 			ids = append(ids, id)
 		}
 	}
-	for _, f := range []field{fieldOutcomes, fieldTokens} {
-		list, _ := listOf(f.of(r.fields))
+	for _, f := range []wire.Field{fieldOutcomes, fieldTokens} {
+		list, _ := wire.ListOf(f.Of(r.Fields))
 		for _, v := range list {
 			if m, ok := v.(map[string]any); ok {
-				add(fieldOutcomeToken.of(m))
+				add(fieldOutcomeToken.Of(m))
 			}
 		}
 	}
-	list, _ := listOf(fieldTokenIDs.of(r.fields))
+	list, _ := wire.ListOf(fieldTokenIDs.Of(r.Fields))
 	for _, v := range list {
 		add(v)
 	}
@@ -475,11 +478,11 @@ func marketsOf(v any, n *notes) (good []*market.Market, bad []error) {
 	rows, event := []any{v}, (*eventOf)(nil)
 	m, _ := v.(map[string]any)
 	if inside, ok := m["markets"].([]any); ok {
-		rows, event = inside, readEvent(m, n)
+		rows, event = inside, readEvent(wire.NewRow(m, n.add))
 	}
-	return readRows(rows, n, func(r *row) *market.Market {
+	return readRows(rows, n, func(r *wire.Row) *market.Market {
 		one := readMarket(r, event)
-		one.Summary = !fieldDescription.in(r.fields) && !fieldResolution.in(r.fields)
+		one.Summary = !fieldDescription.In(r.Fields) && !fieldResolution.In(r.Fields)
 		return one
 	})
 }

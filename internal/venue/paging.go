@@ -7,22 +7,25 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 var (
-	fieldNextCursor = names("nextCursor", "next")
-	fieldHasMore    = names("hasMore", "hasNextPage")
-	fieldTotal      = names("totalCount", "total", "totalResults")
-	fieldCount      = names("count")
-	fieldOffset     = names("offset")
-	fieldPagination = names("pagination", "pageInfo", "meta")
+	fieldNextCursor = wire.Names("nextCursor", "next")
+	fieldHasMore    = wire.Names("hasMore", "hasNextPage")
+	fieldTotal      = wire.Names("totalCount", "total", "totalResults")
+	fieldCount      = wire.Names("count")
+	fieldOffset     = wire.Names("offset")
+	fieldPagination = wire.Names("pagination", "pageInfo", "meta")
 )
 
 // keepPaging copies what an outer object says about the page into the inner one that holds the rows.
 func keepPaging(inside, outside map[string]any) {
-	for _, f := range []field{fieldNextCursor, fieldHasMore, fieldTotal, fieldCount, fieldOffset, fieldPagination} {
+	for _, f := range []wire.Field{fieldNextCursor, fieldHasMore, fieldTotal, fieldCount, fieldOffset, fieldPagination} {
 		for _, name := range f {
-			if v, ok := outside[name]; ok && !f.in(inside) {
+			if v, ok := outside[name]; ok && !f.In(inside) {
 				inside[name] = v
 			}
 		}
@@ -53,7 +56,7 @@ func parsePlace(e Endpoint, token string) (place, error) {
 			return place{}, nil
 		}
 	case "c":
-		if validID(rest) {
+		if market.CheckID(rest) == nil {
 			return place{cursor: rest}, nil
 		}
 	case "b":
@@ -74,7 +77,7 @@ func parsePlace(e Endpoint, token string) (place, error) {
 // token is the opposite of parsePlace. A cursor that is no id, because it has a slash or is long, is written in base64.
 func (p place) token() string {
 	switch {
-	case p.cursor != "" && validID(p.cursor):
+	case p.cursor != "" && market.CheckID(p.cursor) == nil:
 		return "c:" + p.cursor
 	case p.cursor != "":
 		return "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
@@ -107,15 +110,15 @@ type turn struct {
 // turnOf reads the paging of an answer that was asked for at p with a limit.
 func turnOf(e Endpoint, list found, p place, limit int) (turn, error) {
 	page := list.page
-	if inside, ok := fieldPagination.of(page).(map[string]any); ok {
+	if inside, ok := fieldPagination.Of(page).(map[string]any); ok {
 		keepPaging(page, inside)
 	}
 	n := len(list.rows)
-	t := turn{total: count(fieldTotal.of(page))}
-	if rows := count(fieldCount.of(page)); t.total == nil && rows != nil && *rows > n {
+	t := turn{total: count(fieldTotal.Of(page))}
+	if rows := count(fieldCount.Of(page)); t.total == nil && rows != nil && *rows > n {
 		t.total = rows // count is the page's rows with some venues, all rows with others
 	}
-	cursor, ok := cursorOf(fieldNextCursor.of(page))
+	cursor, ok := cursorOf(fieldNextCursor.Of(page))
 	switch {
 	case !ok:
 		return turn{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
@@ -128,13 +131,13 @@ func turnOf(e Endpoint, list found, p place, limit int) (turn, error) {
 		return t, nil
 	}
 	after := place{offset: p.offset + n, before: fingerprint(list.rows)}
-	more, said := fieldHasMore.of(page).(bool)
+	more, said := fieldHasMore.Of(page).(bool)
 	switch {
 	case said && more, !said && t.total != nil && *t.total > after.offset:
 		t.next = after
-	case said, t.total != nil, fieldNextCursor.in(page):
+	case said, t.total != nil, fieldNextCursor.In(page):
 	case n >= limit:
-		t.next, t.guessed = after, !fieldOffset.in(page)
+		t.next, t.guessed = after, !fieldOffset.In(page)
 	}
 	return t, nil
 }
@@ -157,7 +160,7 @@ func (p place) repeats(rows []any) bool {
 }
 
 // identity is what tells rows apart while their figures move.
-var identity = append(names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash"), fieldTradeAt...)
+var identity = append(wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash"), wire.FieldTradeAt...)
 
 // fingerprint is a short text that differs between lists of different rows.
 func fingerprint(rows []any) string {

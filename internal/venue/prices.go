@@ -4,19 +4,19 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 var (
-	fieldPrice     = names("price", "p")
-	fieldBuy       = field{"BUY", "buy", "Buy"}
-	fieldSell      = field{"SELL", "sell", "Sell"}
-	fieldTimestamp = names("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
+	fieldBuy       = wire.Field{"BUY", "buy", "Buy"}
+	fieldSell      = wire.Field{"SELL", "sell", "Sell"}
+	fieldTimestamp = wire.Names("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
 )
 
 var prices = keyed[market.Price]{
 	endpoint: EndpointPrices,
 	list:     "prices",
-	marks:    []field{fieldPrice, fieldBuy, fieldSell},
+	marks:    []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
 	row:      readPrice,
 	scalar: func(d market.Decimal, id string) *market.Price {
 		return &market.Price{TokenID: id, Price: d, Basis: market.BasisVenue}
@@ -37,13 +37,13 @@ func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 }
 
 // readPrice reads {price,timestamp} or {BUY,SELL}: what one gets for a share is the best bid, what one pays the best ask.
-func readPrice(r *row, id string) *market.Price {
-	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.time(fieldTimestamp)}
-	if fieldPrice.of(r.fields) != nil {
-		p.Price = r.price(fieldPrice)
+func readPrice(r *wire.Row, id string) *market.Price {
+	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.Time(fieldTimestamp)}
+	if wire.FieldPrice.Of(r.Fields) != nil {
+		p.Price = r.Price(wire.FieldPrice)
 		return p
 	}
-	switch buy, sell := r.unit(fieldBuy), r.unit(fieldSell); {
+	switch buy, sell := r.Unit(fieldBuy), r.Unit(fieldSell); {
 	case buy != nil && sell != nil:
 		p.Price, p.Basis = *(&market.Spread{BestBid: sell, BestAsk: buy}).Midpoint(), market.BasisMidpoint
 	case buy != nil:
@@ -51,7 +51,7 @@ func readPrice(r *row, id string) *market.Price {
 	case sell != nil:
 		p.Price, p.Basis = *sell, market.BasisBestBid
 	default:
-		r.bad(fieldPrice, "is missing")
+		r.Bad(wire.FieldPrice, "is missing")
 	}
 	return p
 }

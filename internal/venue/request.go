@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // request is one call that is to be made.
@@ -153,7 +154,7 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	if len(bytes.TrimSpace(body)) == 0 {
 		return true, "no body"
 	}
-	v, err := decode(body)
+	v, err := wire.Parse(body)
 	if err != nil {
 		return false, "the body is not JSON"
 	}
@@ -166,7 +167,7 @@ func (c *Client) open(e Endpoint, resp *http.Response, body []byte, redact func(
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return nil, unreadable(e, resp, "the content type is not JSON")
 	}
-	v, err := decode(body)
+	v, err := wire.Parse(body)
 	if err != nil {
 		return nil, unreadable(e, resp, err.Error())
 	}

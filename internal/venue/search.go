@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 const (
@@ -76,7 +77,7 @@ func tokenPair(payload any) (yes, no string, ok bool) {
 	if inside, isObject := m["data"].(map[string]any); isObject {
 		m = inside
 	}
-	if fieldQuestion.in(m) {
+	if fieldQuestion.In(m) {
 		return "", "", false
 	}
 	var ids [2]string
@@ -85,9 +86,9 @@ func tokenPair(payload any) (yes, no string, ok bool) {
 			if isMarket(token) {
 				return "", "", false
 			}
-			v = fieldTokenID.of(token)
+			v = wire.FieldTokenID.Of(token)
 		}
-		if ids[i], ok = idOf(v); !ok || ids[i] == "" {
+		if ids[i], ok = wire.IDOf(v); !ok || ids[i] == "" {
 			return "", "", false
 		}
 	}
@@ -99,7 +100,7 @@ func checkSearch(q market.Search) (place, error) {
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return place{}, badInput(e, "a page has 1 to 100 markets")
 	}
-	if len(q.Text) > maxText || len(q.Category) > maxID || len(q.Tag) > maxID {
+	if len(q.Text) > maxText || len(q.Category) > market.MaxIDLength || len(q.Tag) > market.MaxIDLength {
 		return place{}, badInput(e, "a text to search for is too long")
 	}
 	for _, id := range []string{q.EventID, q.EventSlug} {
@@ -185,7 +186,7 @@ func pairRows(m map[string]any) []any {
 	y, ok1 := yes.(map[string]any)
 	o, ok2 := no.(map[string]any)
 	if ok1 && ok2 && isMarket(y) && isMarket(o) {
-		if id, _ := idOf(fieldMarketID.of(y)); fieldMarketID.of(o) == any(id) {
+		if id, _ := wire.IDOf(fieldMarketID.Of(y)); fieldMarketID.Of(o) == any(id) {
 			return []any{y}
 		}
 		return []any{y, o}
@@ -211,8 +212,8 @@ func side(v any, label string) map[string]any {
 	if !ok {
 		return map[string]any{fieldOutcomeToken[0]: v, fieldOutcome[0]: label}
 	}
-	out := map[string]any{fieldOutcomeToken[0]: fieldTokenID.of(m), fieldPrice[0]: fieldPrice.of(m), fieldWinner[0]: fieldWinner.of(m)}
-	if out[fieldOutcome[0]] = fieldOutcome.of(m); out[fieldOutcome[0]] == nil {
+	out := map[string]any{fieldOutcomeToken[0]: wire.FieldTokenID.Of(m), wire.FieldPrice[0]: wire.FieldPrice.Of(m), fieldWinner[0]: fieldWinner.Of(m)}
+	if out[fieldOutcome[0]] = fieldOutcome.Of(m); out[fieldOutcome[0]] == nil {
 		out[fieldOutcome[0]] = label
 	}
 	return out

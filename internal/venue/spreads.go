@@ -4,18 +4,13 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
-)
-
-var (
-	fieldBestBid = names("bestBid", "bid")
-	fieldBestAsk = names("bestAsk", "ask")
-	fieldSpread  = names("spread")
+	"oddsgraph/internal/wire"
 )
 
 var spreads = keyed[market.Spread]{
 	endpoint: EndpointSpreads,
 	list:     "spreads",
-	marks:    []field{fieldSpread, fieldBestBid, fieldBestAsk},
+	marks:    []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
 	row:      readSpread,
 	scalar: func(d market.Decimal, id string) *market.Spread {
 		return &market.Spread{TokenID: id, Spread: &d}
@@ -35,18 +30,18 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. One of them must be there, be it null; a missing spread is computed.
-func readSpread(r *row, id string) *market.Spread {
+func readSpread(r *wire.Row, id string) *market.Spread {
 	s := &market.Spread{
 		TokenID: id,
-		BestBid: r.unit(fieldBestBid), BestAsk: r.unit(fieldBestAsk), Spread: r.unit(fieldSpread),
-		Timestamp: r.time(fieldTimestamp),
+		BestBid: r.Unit(wire.FieldBestBid), BestAsk: r.Unit(wire.FieldBestAsk), Spread: r.Unit(wire.FieldSpread),
+		Timestamp: r.Time(fieldTimestamp),
 	}
-	if !fieldBestBid.in(r.fields) && !fieldBestAsk.in(r.fields) && !fieldSpread.in(r.fields) {
-		r.bad(fieldSpread, "is missing")
+	if !wire.FieldBestBid.In(r.Fields) && !wire.FieldBestAsk.In(r.Fields) && !wire.FieldSpread.In(r.Fields) {
+		r.Bad(wire.FieldSpread, "is missing")
 	}
 	if s.BestBid != nil && s.BestAsk != nil {
 		if s.BestBid.Cmp(*s.BestAsk) > 0 {
-			r.bad(fieldSpread, "is of a crossed book")
+			r.Bad(wire.FieldSpread, "is of a crossed book")
 		}
 		if s.Spread == nil {
 			d := s.BestAsk.Sub(*s.BestBid).Reduce()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 const (
@@ -21,32 +22,9 @@ const (
 )
 
 var (
-	fieldPortfolioValue = names("portfolioValue")
-	fieldCashBalance    = names("cashBalance", "cash")
-	fieldPositionsValue = names("positionsValue")
-	fieldTotalValue     = names("totalValue")
-
-	fieldUserMarket    = names("marketId", "conditionId", "market")
-	fieldLabel         = names("outcome")
-	fieldHeld          = names("size", "quantity", "currentSize", "shares")
-	fieldAvgPrice      = names("avgPrice", "averagePrice")
-	fieldCurrentPrice  = names("currentPrice", "curPrice")
-	fieldUnrealizedPnl = append(names("unrealizedPnl"), "unrealizedPnL", "unrealizedPNL")
-
-	fieldOrderID    = append(names("orderId", "id"), "orderID")
-	fieldSide       = names("side")
-	fieldOrderSize  = names("size", "originalSize", "quantity")
-	fieldFilledSize = names("filledSize", "sizeMatched", "filled")
-	fieldCreatedAt  = names("createdAt", "timestamp")
-
-	fieldTradeID = append(names("tradeId", "id"), "tradeID")
-	fieldFee     = names("fee")
-	fieldTxHash  = names("transactionHash", "txHash")
-	fieldTradeAt = names("timestamp", "time", "ts", "matchTime", "createdAt")
-
-	fieldRecordID = append(names("id", "recordId", "tradeId"), "tradeID")
-	fieldType     = names("type", "kind")
-	fieldAmount   = names("amount", "usdcSize")
+	fieldRecordID = append(wire.Names("id", "recordId", "tradeId"), "tradeID")
+	fieldType     = wire.Names("type", "kind")
+	fieldAmount   = wire.Names("amount", "usdcSize")
 )
 
 // Balance returns a wallet's money, or nil when the venue does not know the wallet. The total is the venue's, else
@@ -70,29 +48,11 @@ func decodeBalance(payload any, n *notes) (*market.Balance, error) {
 	if !ok {
 		return nil, unknownForm(EndpointBalance, "not an object")
 	}
-	r := newRow(m, n)
-	b := &market.Balance{
-		PortfolioValue: r.decimal(fieldPortfolioValue),
-		CashBalance:    r.decimal(fieldCashBalance),
-		PositionsValue: r.decimal(fieldPositionsValue),
-		TotalValue:     r.decimal(fieldTotalValue),
-		UpdatedAt:      r.time(fieldUpdatedAt),
-	}
-	if b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
-		r.bad(fieldPortfolioValue, "is missing, and all other figures are")
-	}
-	if r.err != nil {
+	r := wire.NewRow(m, n.add)
+	b := r.Balance()
+	if r.Err != nil {
 		n.add("bad element")
-		return nil, unknownForm(EndpointBalance, r.err.Error())
-	}
-	if holdings := b.PositionsValue; b.TotalValue == nil && b.CashBalance != nil {
-		if holdings == nil {
-			holdings = b.PortfolioValue
-		}
-		if holdings != nil {
-			total := holdings.Add(*b.CashBalance).Reduce()
-			b.TotalValue = &total
-		}
+		return nil, unknownForm(EndpointBalance, r.Err.Error())
 	}
 	return b, nil
 }
@@ -100,60 +60,19 @@ func decodeBalance(payload any, n *notes) (*market.Balance, error) {
 // Positions returns all positions of a wallet. It is whole or an error: pages are followed to their end, and one row
 // that cannot be read, a page that repeats another, or more than 10,000 rows make it UPSTREAM_BAD_RESPONSE.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	return whole(ctx, c, EndpointPositions, a, "positions", readPosition, func(p *market.Position) string {
+	return whole(ctx, c, EndpointPositions, a, "positions", (*wire.Row).Position, func(p *market.Position) string {
 		return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
 	})
 }
 
-func readPosition(r *row) market.Position {
-	return market.Position{
-		MarketID:      r.requireID(fieldUserMarket),
-		TokenID:       r.id(fieldTokenIDOrAsset),
-		Outcome:       r.requireText(fieldLabel),
-		Size:          r.number(fieldHeld),
-		AvgPrice:      r.decimal(fieldAvgPrice),
-		CurrentPrice:  r.decimal(fieldCurrentPrice),
-		UnrealizedPnl: r.decimal(fieldUnrealizedPnl),
-	}
-}
-
-var fieldTokenIDOrAsset = append(slices.Clone(fieldTokenID), "asset")
-
-// requireText reads a text that must be there.
-func (r *row) requireText(f field) string {
-	s := r.text(f)
-	if s == "" {
-		r.bad(f, "is missing")
-	}
-	return s
-}
-
 // Orders returns all active orders of a wallet; it is whole or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	return whole(ctx, c, EndpointOrders, a, "orders", readOrder, func(o *market.Order) string { return o.OrderID })
-}
-
-func readOrder(r *row) market.Order {
-	side, status := r.requireText(fieldSide), r.text(fieldStatus)
-	return market.Order{
-		OrderID:    r.requireID(fieldOrderID),
-		MarketID:   r.requireID(fieldUserMarket),
-		TokenID:    r.id(fieldTokenIDOrAsset),
-		Side:       market.ParseSide(side),
-		SideRaw:    side,
-		Outcome:    r.requireText(fieldLabel),
-		Price:      r.number(fieldPrice),
-		Size:       r.size(fieldOrderSize),
-		FilledSize: r.size(fieldFilledSize),
-		Status:     market.ParseOrderStatus(status),
-		StatusRaw:  status,
-		CreatedAt:  r.time(fieldCreatedAt),
-	}
+	return whole(ctx, c, EndpointOrders, a, "orders", (*wire.Row).Order, func(o *market.Order) string { return o.OrderID })
 }
 
 // whole reads every page of a wallet's list. key tells rows apart: a row that moved to a later page while the pages were
 // read counts once, and a page of nothing but known rows is a venue that repeats itself.
-func whole[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, read func(*row) T, key func(*T) string) ([]T, error) {
+func whole[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, read func(*wire.Row) T, key func(*T) string) ([]T, error) {
 	all, seen := []T{}, make(map[string]bool)
 	at, guessed := place{}, false
 	for range maxPages {
@@ -196,7 +115,7 @@ type page[T any] struct {
 }
 
 // wholePageAt reads one page of which every row must be good.
-func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, at place, read func(*row) T) (page[T], error) {
+func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, at place, read func(*wire.Row) T) (page[T], error) {
 	rq := &request{endpoint: e, keys: 1}
 	rq.query.set("address", string(a)).set("limit", strconv.Itoa(wholePage))
 	at.apply(&rq.query)
@@ -219,12 +138,12 @@ func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Add
 	var n notes
 	rows := make([]T, 0, len(list.rows))
 	for i, v := range list.rows {
-		r := newRow(v, &n)
-		if rows = append(rows, read(r)); r.err != nil {
+		r := wire.NewRow(v, n.add)
+		if rows = append(rows, read(r)); r.Err != nil {
 			n.add("bad row")
 			c.report(e, n)
 			return page[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", at.offset+i+1, e).
-				Because(&cause{kind: causeUnreadable, text: r.err.Error()})
+				Because(&cause{kind: causeUnreadable, text: r.Err.Error()})
 		}
 	}
 	c.report(e, n)
@@ -247,7 +166,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 		return nil, err
 	}
 	defer func() { c.report(e, n) }()
-	trades, bad := readRows(list.rows, &n, readTrade)
+	trades, bad := readRows(list.rows, &n, (*wire.Row).UserTrade)
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, whyEmpty(bad))
 	}
@@ -256,27 +175,6 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
 	return &market.TradePage{Trades: kept, Next: t.next.token(), Total: t.total}, nil
-}
-
-func readTrade(r *row) market.Trade {
-	side := r.text(fieldSide)
-	t := market.Trade{
-		TradeID:         r.id(fieldTradeID),
-		MarketID:        r.id(fieldUserMarket),
-		TokenID:         r.id(fieldTokenIDOrAsset),
-		Outcome:         r.text(fieldLabel),
-		Side:            market.ParseSide(side),
-		SideRaw:         side,
-		Price:           r.number(fieldPrice),
-		Size:            r.size(fieldHeld),
-		Fee:             r.decimal(fieldFee),
-		Timestamp:       r.instant(fieldTradeAt),
-		TransactionHash: r.text(fieldTxHash),
-	}
-	if t.MarketID == "" && t.TokenID == "" {
-		r.bad(fieldUserMarket, "is missing, and the token is")
-	}
-	return t
 }
 
 // History returns one page of a wallet's history, newest first; as with Trades.
@@ -294,7 +192,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 	}
 	defer func() { c.report(e, n) }()
 	_, onlyTrades := list.page["trades"].([]any)
-	records, bad := readRows(list.rows, &n, func(r *row) market.HistoryRecord { return readRecord(r, onlyTrades) })
+	records, bad := readRows(list.rows, &n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, whyEmpty(bad))
 	}
@@ -306,23 +204,23 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 }
 
 // readRecord reads a row of history. In a list of trades a row without a type is a trade.
-func readRecord(r *row, trade bool) market.HistoryRecord {
-	kind, side := r.text(fieldType), r.text(fieldSide)
+func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
+	kind, side := r.Text(fieldType), r.Text(wire.FieldSide)
 	if kind == "" && trade {
 		kind = string(market.HistoryTrade)
 	}
 	h := market.HistoryRecord{
-		ID:              r.id(fieldRecordID),
+		ID:              r.ID(fieldRecordID),
 		Kind:            market.ParseHistoryKind(kind),
 		KindRaw:         kind,
-		Timestamp:       r.instant(fieldTradeAt),
-		Amount:          r.decimal(fieldAmount),
-		MarketID:        r.id(fieldUserMarket),
-		TokenID:         r.id(fieldTokenIDOrAsset),
-		Outcome:         r.text(fieldLabel),
-		Price:           r.decimal(fieldPrice),
-		Size:            r.decimal(fieldHeld),
-		TransactionHash: r.text(fieldTxHash),
+		Timestamp:       r.Instant(wire.FieldTradeAt),
+		Amount:          r.Decimal(fieldAmount),
+		MarketID:        r.ID(wire.FieldMarketID),
+		TokenID:         r.ID(wire.FieldUserToken),
+		Outcome:         r.Text(wire.FieldLabel),
+		Price:           r.Decimal(wire.FieldPrice),
+		Size:            r.Decimal(wire.FieldHeld),
+		TransactionHash: r.Text(wire.FieldTxHash),
 	}
 	if side != "" {
 		h.Side = market.ParseSide(side)

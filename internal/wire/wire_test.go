@@ -1,10 +1,17 @@
-package venue
+package wire
 
 import (
 	"encoding/json"
 	"testing"
 	"time"
 )
+
+func show(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339Nano)
+}
 
 func TestTimes(t *testing.T) {
 	for _, tt := range []struct {
@@ -35,12 +42,12 @@ func TestTimes(t *testing.T) {
 		{json.Number("1e63"), "", false},
 		{"now", "", false}, {"", "", false}, {nil, "", false}, {true, "", false}, {"0000-01-01T00:00:00Z", "", false}, {"NaN", "", false},
 	} {
-		got, ok := timeOf(tt.in)
-		if ok != tt.ok || ok && showTime(got) != tt.want {
-			t.Errorf("timeOf(%v) = %v, %v; want %s, %v", tt.in, got, ok, tt.want, tt.ok)
+		got, ok := TimeOf(tt.in)
+		if ok != tt.ok || ok && show(got) != tt.want {
+			t.Errorf("TimeOf(%v) = %v, %v; want %s, %v", tt.in, got, ok, tt.want, tt.ok)
 		}
 		if ok && !got.IsZero() && got.Location() != time.UTC {
-			t.Errorf("timeOf(%v) is not in UTC", tt.in)
+			t.Errorf("TimeOf(%v) is not in UTC", tt.in)
 		}
 	}
 }
@@ -52,11 +59,11 @@ func TestNumbersKeepTheirLiteral(t *testing.T) {
 		`"NaN"`: "", `"Infinity"`: "", `1e65`: "", `"1,5"`: "", `"0x10"`: "", `true`: "", `{}`: "", `[1]`: "", `"x"`: "",
 		`0.1234567890123456789012345678901234567890123456789012345678901234567`: "",
 	} {
-		v, err := decode([]byte(in))
+		v, err := Parse([]byte(in))
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, ok := decimalOf(v)
+		d, ok := DecimalOf(v)
 		if ok != (want != "") || ok && d.String() != want {
 			t.Errorf("%s: got %s, %v; want %q", in, d, ok, want)
 		}
@@ -68,24 +75,24 @@ func TestIDs(t *testing.T) {
 		`"a"`: "a", `12345678901234567890123456789012345678`: "12345678901234567890123456789012345678", `"é ü"`: "é ü",
 		`1.5`: "", `-1`: "", `1e3`: "", `"a,b"`: "", `"a/b"`: "", `true`: "", `{}`: "",
 	} {
-		v, err := decode([]byte(in))
+		v, err := Parse([]byte(in))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := idOf(v); got != want || ok != (want != "") {
+		if got, ok := IDOf(v); got != want || ok != (want != "") {
 			t.Errorf("%s: got %q, %v; want %q", in, got, ok, want)
 		}
 	}
 }
 
 func TestNamesInSnakeCase(t *testing.T) {
-	f := names("marketId", "size", "endDateIso")
+	f := Names("marketId", "size", "endDateIso")
 	for _, name := range []string{"marketId", "market_id", "size", "endDateIso", "end_date_iso"} {
-		if f.of(map[string]any{name: "x"}) != "x" {
+		if f.Of(map[string]any{name: "x"}) != "x" {
 			t.Errorf("%s is not found", name)
 		}
 	}
-	if f.of(map[string]any{"marketId": nil, "market_id": "x"}) != "x" {
+	if f.Of(map[string]any{"marketId": nil, "market_id": "x"}) != "x" {
 		t.Error("a null hides the other name")
 	}
 }

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"errors"
+	"slices"
+
+	"oddsgraph/internal/market"
+)
+
+// Levels reads both sides of a book, best level first. Repeated levels of one price are summed, levels of size 0 left out.
+// A book is used as a whole, so a level that cannot be read makes the row bad. The sides may cross.
+func (r *Row) Levels() (bids, asks []market.Level) {
+	bids, asks = r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
+	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
+	slices.SortFunc(asks, func(x, y market.Level) int { return x.Price.Cmp(y.Price) })
+	return r.merge(bids), r.merge(asks)
+}
+
+// side reads the levels of a side. A missing one makes the book bad; null is an empty side if the other one is a list.
+func (r *Row) side(f, other Field) []market.Level {
+	v := f.Of(r.Fields)
+	list, ok := ListOf(v)
+	if !ok {
+		if _, vouched := other.Of(r.Fields).([]any); v != nil || !f.In(r.Fields) || !vouched {
+			r.Bad(f, "is not a list")
+		}
+		return nil
+	}
+	levels := make([]market.Level, 0, len(list))
+	for _, v := range list {
+		level, err := r.level(v)
+		if err != nil {
+			r.Bad(f, "has a bad level: "+err.Error())
+			return nil
+		}
+		if !level.Size.IsZero() {
+			levels = append(levels, level)
+		}
+	}
+	return levels
+}
+
+// level reads {price,size} or [price,size].
+func (r *Row) level(v any) (market.Level, error) {
+	if pair, ok := v.([]any); ok {
+		if len(pair) < 2 {
+			return market.Level{}, errors.New("a pair without size")
+		}
+		v = map[string]any{FieldPrice[0]: pair[0], FieldSize[0]: pair[1]}
+	}
+	in := r.Inner(v)
+	level := market.Level{Price: in.Price(FieldPrice), Size: in.Size(FieldSize)}
+	return level, in.Err
+}
+
+// merge sums neighbouring levels of the same price.
+func (r *Row) merge(levels []market.Level) []market.Level {
+	out := levels[:0]
+	for _, level := range levels {
+		if last := len(out) - 1; last >= 0 && out[last].Price.Cmp(level.Price) == 0 {
+			out[last].Size = out[last].Size.Add(level.Size)
+			r.Note("repeated level")
+			continue
+		}
+		out = append(out, level)
+	}
+	return out
+}
