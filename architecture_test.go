@@ -29,8 +29,11 @@ var arrows = map[string][]string{
 	"internal/demo":      {},
 	"internal/cache":     {},
 	"internal/feed":      {},
+	"internal/fanout":    {},
+	"internal/quota":     {},
+	"internal/graphqlws": {"internal/fanout", "internal/quota"},
 	"internal/respcache": {},
-	"internal/httpapi":   {"graph", "resolvers", "loaders", "internal/respcache"},
+	"internal/httpapi":   {"graph", "resolvers", "loaders", "internal/fanout", "internal/graphqlws", "internal/quota", "internal/respcache"},
 	"internal/config":    {},
 	"internal/telemetry": {},
 }

@@ -1,0 +1,114 @@
+// Package quota bounds what one client address may hold at once: connections that stay open, and operations on them.
+package quota
+
+import (
+	"net/netip"
+	"sync"
+
+	"oddsgraph/internal/market"
+)
+
+// Limits are the greatest numbers for one client address. The zero value of a field takes its default.
+type Limits struct {
+	// Connections that stay open: 1,000.
+	Connections int
+	// Operations on them: 10,000.
+	Operations int
+}
+
+// Clients counts what client addresses hold. It is safe for concurrent use.
+type Clients struct {
+	limits Limits
+
+	mu      sync.Mutex
+	holders map[netip.Prefix]*holder
+	refused uint64
+}
+
+type holder struct{ connections, operations int }
+
+// New returns a count of nothing.
+func New(l Limits) *Clients {
+	if l.Connections <= 0 {
+		l.Connections = 1000
+	}
+	if l.Operations <= 0 {
+		l.Operations = 10_000
+	}
+	return &Clients{limits: l, holders: make(map[netip.Prefix]*holder)}
+}
+
+// Connect counts a connection, or returns a RATE_LIMITED error; Disconnect takes it back.
+func (c *Clients) Connect(client netip.Addr) error {
+	return c.take(client, func(h *holder) bool {
+		if h.connections >= c.limits.Connections {
+			return false
+		}
+		h.connections++
+		return true
+	}, "more than %d connections of one client address", c.limits.Connections)
+}
+
+// Disconnect takes back Connect.
+func (c *Clients) Disconnect(client netip.Addr) {
+	c.give(client, func(h *holder) { h.connections-- })
+}
+
+// Begin counts an operation, or returns a RATE_LIMITED error; End takes it back.
+func (c *Clients) Begin(client netip.Addr) error {
+	return c.take(client, func(h *holder) bool {
+		if h.operations >= c.limits.Operations {
+			return false
+		}
+		h.operations++
+		return true
+	}, "more than %d operations at once of one client address", c.limits.Operations)
+}
+
+// End takes back Begin.
+func (c *Clients) End(client netip.Addr) { c.give(client, func(h *holder) { h.operations-- }) }
+
+// Refused counts what was beyond a limit since the start.
+func (c *Clients) Refused() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+func (c *Clients) take(client netip.Addr, count func(*holder) bool, refusal string, limit int) error {
+	key := network(client)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holders[key]
+	if h == nil {
+		h = &holder{}
+	}
+	if !count(h) {
+		c.refused++
+		return market.Errorf(market.CodeRateLimited, refusal, limit)
+	}
+	c.holders[key] = h
+	return nil
+}
+
+func (c *Clients) give(client netip.Addr, count func(*holder)) {
+	key := network(client)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holders[key]
+	if count(h); *h == (holder{}) {
+		delete(c.holders, key)
+	}
+}
+
+// network is what counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a provider hands out at
+// least.
+func network(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits) // the zero address has the zero prefix
+	return p
+}
