@@ -22,6 +22,16 @@ func numbered(b *market.Book, m *market.Message) *market.Book {
 	return &c
 }
 
+// reaching returns the book as deep as its changes reach: what lies deeper would never change. 0 does not say.
+func reaching(b *market.Book, depth int) *market.Book {
+	if depth == 0 || depth >= b.Depth {
+		return b
+	}
+	c := *b.Cut(depth)
+	c.Depth = depth
+	return &c
+}
+
 // applyChanges returns the book with changes made. Sides that do not change are shared with b.
 func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	next := *b

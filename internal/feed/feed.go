@@ -37,9 +37,11 @@ type Sink interface {
 
 // Config is how the feed behaves. The zero value of a field takes its default.
 type Config struct {
-	Sink  Sink
-	Clock market.Clock
-	Log   *slog.Logger
+	Sink Sink
+	// Origin is where states are read that the stream does not send; nil where they can't be.
+	Origin Origin
+	Clock  market.Clock
+	Log    *slog.Logger
 	// Topics is the greatest number of topics that Upstream has room for; 2,000 by default.
 	Topics int
 	// Linger is how long a topic stays open when its last watch has gone; 5 s by default.
@@ -65,12 +67,13 @@ const (
 	maxBuffered = 1000
 )
 
-// Feed keeps live state. It is safe for concurrent use. Close it to stop its timers.
+// Feed keeps live state. It is safe for concurrent use. Close it to stop its timers and reads.
 type Feed struct {
 	cfg      Config
 	upstream Upstream
 	counts   counts
 	demand   *demand
+	reads    *reads
 	without  defences
 
 	// mu protects topics and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
@@ -88,12 +91,14 @@ type defences struct {
 }
 
 // counts are the feed's counters.
-type counts struct{ gaps, resyncs, conflated, dropped, reconnects atomic.Uint64 }
+type counts struct{ gaps, resyncs, spliced, conflated, dropped, reconnects atomic.Uint64 }
 
 // Stats are counters since the start, and what is watched now.
 type Stats struct {
 	// Gaps counts breaks in a topic's numbers, Resyncs the snapshots that replaced a state after one or after an outage.
 	Gaps, Resyncs uint64
+	// Spliced counts the states that were read over REST since the stream did not send them.
+	Spliced uint64
 	// Conflated counts signals that fell together in a slow watch, Dropped what was lost by watches that ended for it.
 	Conflated, Dropped uint64
 	// Reconnects counts connections that were dropped because a topic could not be resynced.
@@ -117,7 +122,7 @@ func New(cfg Config) *Feed {
 	cfg.WarmWithin = or(cfg.WarmWithin, 10*time.Second)
 	cfg.WarmFor = or(cfg.WarmFor, 30*time.Second)
 	cfg.WarmTokens = or(cfg.WarmTokens, 500)
-	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic)}
+	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads()}
 	f.demand = newDemand(f)
 	return f
 }
@@ -132,7 +137,7 @@ func or[T int | time.Duration](v, otherwise T) T {
 // Connect gives the feed its upstream, whose handler it is. Call it once, before the feed is used.
 func (f *Feed) Connect(u Upstream) { f.upstream = u }
 
-// Close ends all watches and timers.
+// Close ends all watches, timers and reads, and waits for the reads.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -145,6 +150,7 @@ func (f *Feed) Close() {
 	for _, t := range topics {
 		t.end(errClosed)
 	}
+	f.reads.close()
 }
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
@@ -328,8 +334,8 @@ func (f *Feed) Refused(key market.Topic, err error) {
 // Stats returns the counters.
 func (f *Feed) Stats() Stats {
 	s := Stats{
-		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Conflated: f.counts.conflated.Load(),
-		Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
+		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),
+		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

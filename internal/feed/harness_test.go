@@ -116,6 +116,7 @@ func (u *upstream) open() []string {
 type kept struct {
 	session *market.Session
 	cut     bool
+	meta    market.Meta
 	price   *market.Price
 	spread  *market.Spread
 	book    *market.Book
@@ -147,10 +148,10 @@ func newSink() *sink {
 func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream {
+	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream && m.Source != market.SourceREST {
 		s.wrong = append(s.wrong, fmt.Sprintf("%v came stale", t))
 	}
-	k.session = in
+	k.session, k.meta = in, m
 	s.topics[t] = k
 }
 

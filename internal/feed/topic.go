@@ -43,18 +43,27 @@ type topic struct {
 	session *session // that of the last time the topic was up; nil before the first
 	// past is the epoch before the state's, whose messages may still be on their way.
 	past string
-	// buffered are the changes that arrived while a snapshot was awaited.
+	// buffered are the changes that arrived while a snapshot was awaited; cut is the last one for which there was no room.
 	buffered []*market.Message
+	cut      *market.Message
 	// broken tells that the next snapshot replaces a state that may have missed something.
 	broken bool
 	// failures counts the resyncs in a row that brought nothing, reconnects how often that was too much since a snapshot
 	// came last.
 	failures, reconnects int
-	// waiter ends the wait for a snapshot; waits tells one wait from another.
-	waiter *time.Timer
-	waits  int
-	linger *time.Timer
-	ended  bool
+	// waiter ends the wait for a snapshot; waits tells one wait from another. overdues counts those that brought none in a
+	// row, also over several sessions.
+	waiter   *time.Timer
+	waits    int
+	overdues int
+	// reading is the read of the state over REST that is under way; fetches counts those in a row that brought nothing, and
+	// readAt is the earliest time of the next. base is what the state rests on where it was read so, and still matters.
+	reading *read
+	fetches int
+	readAt  time.Time
+	base    *base
+	linger  *time.Timer
+	ended   bool
 }
 
 func newTopic(f *Feed, key market.Topic) *topic {
@@ -170,7 +179,7 @@ func (t *topic) up(s *session) {
 	again := t.session != nil
 	t.stale()
 	t.enter(s)
-	t.phase, t.buffered, t.past, t.failures = opening, nil, "", 0
+	t.phase, t.past, t.failures = opening, "", 0
 	t.broken = t.state.Known
 	if t.key.Channel == market.ChannelMarket {
 		// Its changes come without a snapshot: what happened before is read over REST.
@@ -195,14 +204,16 @@ func (t *topic) down() {
 	}
 	t.stale()
 	t.session.topics.Add(-1)
-	t.phase, t.buffered = down, nil
+	t.phase = down
 	t.publish()
 }
 
-// stale takes note that the state is no longer the present one. The lock is held.
+// stale takes note that the state is no longer the present one. What was buffered is forgotten. The lock is held.
 func (t *topic) stale() {
 	t.state.Live, t.state.Meta.Stale = false, true
+	t.buffered, t.cut, t.base = nil, nil, nil
 	t.rest()
+	t.abandon()
 	if !t.state.Known || t.session == nil {
 		return
 	}
@@ -230,7 +241,7 @@ func (t *topic) message(m *market.Message) {
 
 // price takes a price. It is whole, so it heals a gap by itself; the gap shows as a resync.
 func (t *topic) price(m *market.Message) {
-	if t.old(m) {
+	if t.old(m) || t.late(m) {
 		return
 	}
 	if t.phase == following && skips(&t.state, m) {
@@ -253,6 +264,10 @@ func (t *topic) snapshot(m *market.Message) {
 		t.failed(nil)
 		return
 	}
+	if t.cut != nil && t.cut.Seq == 0 && t.cut.Time.After(m.Time) {
+		t.failed(nil)
+		return
+	}
 	for i, later := range t.buffered {
 		if seen(&next, later) || later.Seq == 0 && !later.Time.After(m.Time) {
 			continue
@@ -271,6 +286,7 @@ func (t *topic) snapshot(m *market.Message) {
 		t.feed.counts.gaps.Add(1)
 		t.broken = true
 	}
+	t.base = nil
 	t.commit(next, items)
 }
 
@@ -287,12 +303,14 @@ func (t *topic) failed(buffered []*market.Message) {
 func (t *topic) change(m *market.Message) {
 	if t.phase != following {
 		if len(t.buffered) == maxBuffered {
-			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2) // a snapshot that does not reach it leaves a gap
+			t.cut = t.buffered[maxBuffered/2-1] // a snapshot that does not reach it leaves a gap
+			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2)
 		}
 		t.buffered = append(t.buffered, m)
 		return
 	}
-	if seen(&t.state, m) && !t.feed.without.sequence {
+	late := t.late(m)
+	if seen(&t.state, m) && !t.feed.without.sequence || late && (m.Seq == 0 || t.base.seq != 0) {
 		return
 	}
 	if !t.follows(&t.state, m) {
@@ -303,6 +321,11 @@ func (t *topic) change(m *market.Message) {
 		}
 	}
 	next := t.state
+	if late {
+		t.base.renumber(&next, m)
+		t.commit(next, Items{})
+		return
+	}
 	items := apply(&next, m)
 	if t.crossed(&next) {
 		t.gap()
@@ -318,7 +341,7 @@ func seen(s *State, m *market.Message) bool {
 
 // skips reports whether messages between a state and a message are missing.
 func skips(s *State, m *market.Message) bool {
-	return m.Seq != 0 && s.Known && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
+	return m.Seq != 0 && s.Seq != 0 && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
 }
 
 // follows reports whether a change is the next one after a state.
@@ -326,8 +349,8 @@ func (t *topic) follows(s *State, m *market.Message) bool {
 	if m.Seq == 0 || t.feed.without.sequence {
 		return true
 	}
-	if t.key.Channel == market.ChannelMarket && s.Seq == 0 {
-		return true // the first change tells where the counting stands
+	if s.Seq == 0 {
+		return true // the first number tells where the counting stands
 	}
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
@@ -364,7 +387,7 @@ func (t *topic) gap() {
 		return
 	}
 	t.broken = t.broken || t.state.Known
-	t.phase, t.buffered = resyncing, nil
+	t.phase = resyncing
 	t.stale()
 	t.publish()
 	t.feed.upstream.Resync(t.key)
@@ -393,10 +416,14 @@ func (t *topic) overdue(wait int) {
 	if t.waits != wait {
 		return
 	}
-	if t.key.Channel == market.ChannelPrices && t.phase == opening && t.failures+1 >= failedResyncs {
+	t.overdues++
+	quiet := t.key.Channel == market.ChannelPrices && t.phase == opening && t.failures+1 >= failedResyncs
+	switch {
+	case t.reading != nil, t.overdues > 1 && t.read():
+	case quiet && t.feed.cfg.Origin == nil:
 		return // a venue that sends prices only as they change; queries read it over REST meanwhile
-	}
-	if !t.fruitless() {
+	case quiet, t.fruitless():
+	default:
 		t.feed.upstream.Resync(t.key)
 	}
 	t.await()
@@ -438,8 +465,10 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 
 // follow enters the phase in which changes are applied. The lock is held.
 func (t *topic) follow() {
-	t.phase, t.buffered, t.failures, t.reconnects = following, nil, 0, 0
+	t.phase, t.buffered, t.cut = following, nil, nil
+	t.failures, t.reconnects, t.overdues, t.fetches = 0, 0, 0, 0
 	t.rest()
+	t.abandon()
 	t.state.Live, t.state.Meta.Stale = true, false
 }
 
@@ -477,7 +506,7 @@ func apply(s *State, m *market.Message) (items Items) {
 	number(s, m)
 	switch m.Kind {
 	case market.MessageBookDelta:
-		s.Book = numbered(applyChanges(s.Book, m.Changes), m)
+		s.Book = numbered(applyChanges(reaching(s.Book, m.Depth), m.Changes), m)
 	case market.MessageTrade:
 		s.Trades, items.Trades = added(s.Trades, m.Trades)
 	case market.MessageMarket:
@@ -499,7 +528,7 @@ func number(s *State, m *market.Message) {
 
 // commit makes a state the present one, and hands it to the sink and the watches. The lock is held.
 func (t *topic) commit(next State, items Items) {
-	if t.state.Known && next.Epoch != t.state.Epoch {
+	if t.state.Known && next.Epoch != "" && next.Epoch != t.state.Epoch {
 		t.past = t.state.Epoch
 	}
 	spread := t.state.Spread

@@ -34,6 +34,12 @@ import (
 //	asked resync reconnect        all that was asked upstream since it was last looked at
 //	read                          the market was given up for reading
 //
+// Over an origin there are also
+//
+//	rest A41@7 .50x10 | .60x10    the answer to the read that is under way; "rest fails", "rest none", "rest A7@7 .65"
+//	reading 1                     the number of reads under way
+//	from REST                     the source of the state
+//
 // After each line the reader must have been told of every new state, and the sink must have what is live, and nothing
 // fresh that is not.
 type script struct {
@@ -42,30 +48,37 @@ type script struct {
 
 func TestTopics(t *testing.T) {
 	for _, s := range scripts {
-		t.Run(s.channel+"/"+s.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &player{t: t, key: market.Topic{Channel: market.Channel(s.channel), ID: "T"}}
-				p.rig = newRig(t)
-				p.reader, p.w = p.watch(t, p.key)
-				defer p.reader.Close()
-				p.up.take()
-				for n, line := range strings.Split(strings.TrimSpace(s.lines), "\n") {
-					if line = strings.TrimSpace(line); line != "" {
-						p.at = fmt.Sprintf("line %d, %q", n+1, line)
-						p.play(line)
-						p.check()
-					}
-				}
-				if left := p.rig.up.take(); len(left) > 0 {
-					t.Errorf("at the end the upstream had been asked %q", left)
-				}
-				p.items()
-				if !p.pending.empty() {
-					t.Errorf("at the end there was %+v to take", p.pending)
-				}
-			})
-		})
+		t.Run(s.channel+"/"+s.name, func(t *testing.T) { s.run(t, nil) })
 	}
+}
+
+// run plays a script, over a feed that reads from an origin if there is one.
+func (s *script) run(t *testing.T, o *origin) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{t: t, key: market.Topic{Channel: market.Channel(s.channel), ID: "T"}, origin: o}
+		p.rig = newRig(t, func(c *Config) {
+			if o != nil {
+				c.Origin = o
+			}
+		})
+		p.reader, p.w = p.watch(t, p.key)
+		defer p.reader.Close()
+		p.up.take()
+		for n, line := range strings.Split(strings.TrimSpace(s.lines), "\n") {
+			if line = strings.TrimSpace(line); line != "" {
+				p.at = fmt.Sprintf("line %d, %q", n+1, line)
+				p.play(line)
+				p.check()
+			}
+		}
+		if left := p.rig.up.take(); len(left) > 0 {
+			t.Errorf("at the end the upstream had been asked %q", left)
+		}
+		p.items()
+		if !p.pending.empty() {
+			t.Errorf("at the end there was %+v to take", p.pending)
+		}
+	})
 }
 
 type player struct {
@@ -78,6 +91,7 @@ type player struct {
 	last   State
 	// pending is what was taken and not yet looked for.
 	pending Items
+	origin  *origin
 }
 
 func (p *player) items() {
@@ -175,6 +189,17 @@ func (p *player) play(line string) {
 	case "read":
 		if n := len(p.sink.takeMarkets()); n == 0 {
 			p.t.Fatalf("%s: the market was not given up for reading", p.at)
+		}
+	case "rest":
+		p.answer(number, value)
+	case "reading":
+		synctest.Wait()
+		if got := fmt.Sprint(p.origin.under()); got != rest {
+			p.t.Fatalf("%s: %s reads are under way", p.at, got)
+		}
+	case "from":
+		if s, _ := p.w.State(); string(s.Meta.Source) != rest || p.sink.of(p.key).meta.Source != s.Meta.Source {
+			p.t.Fatalf("%s: the source is %s", p.at, s.Meta.Source)
 		}
 	default:
 		p.t.Fatalf("what is %q?", line)

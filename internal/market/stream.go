@@ -79,10 +79,12 @@ type Message struct {
 	// MarketID is the market that the topic's token belongs to; empty where the venue does not say.
 	MarketID string
 
-	Price     *Price
-	Spread    *Spread
-	Book      *Book
-	Changes   []LevelChange
+	Price   *Price
+	Spread  *Spread
+	Book    *Book
+	Changes []LevelChange
+	// Depth is how many levels a side Changes reach; 0 where that is not known.
+	Depth     int
 	Trades    []Trade
 	Market    *MarketChange
 	Orders    []Order

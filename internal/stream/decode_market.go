@@ -187,7 +187,7 @@ func (d *nativeDecoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	if !ok {
 		r.Bad(fieldChanges, "is not a list")
 	}
-	m.Changes = make([]market.LevelChange, 0, len(list))
+	m.Changes, m.Depth = make([]market.LevelChange, 0, len(list)), d.depth
 	for _, v := range list {
 		m.Changes = append(m.Changes, change(r, v))
 	}
