@@ -1,0 +1,152 @@
+package accounts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"oddsgraph/internal/jsonfile"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// maxSize and maxAccounts bound an accounts file.
+	maxSize     = 8 << 20
+	maxAccounts = 10_000
+	// maxName is the greatest number of characters in a name.
+	maxName = 64
+)
+
+// digest is the SHA-256 of a token.
+type digest [sha256.Size]byte
+
+// entry is one element of an accounts file.
+type entry struct {
+	digest      digest
+	name        string
+	address     market.Address
+	credentials *market.Credentials
+}
+
+// parse reads an accounts file. Its errors name the place and what would be right, and never quote the file, not even
+// the names of unknown fields: in a file of the wrong form those may be the secrets.
+func parse(content []byte) ([]entry, error) {
+	top, err := fields(content, "version", "accounts")
+	if err != nil {
+		return nil, err
+	}
+	if string(top["version"]) != "1" {
+		return nil, errors.New("version must be 1")
+	}
+	list := top["accounts"]
+	if len(list) == 0 || list[0] != '[' {
+		return nil, errors.New("accounts must be a list; an empty one has no accounts")
+	}
+	var entries []entry
+	places := map[digest]int{}
+	err = jsonfile.Elements(list, func(i int, value json.RawMessage) error {
+		if i == maxAccounts {
+			return fmt.Errorf("there are more than %d accounts", maxAccounts)
+		}
+		e, err := parseEntry(value)
+		if err != nil {
+			return fmt.Errorf("accounts[%d]: %w", i, err)
+		}
+		if first, taken := places[e.digest]; taken {
+			return fmt.Errorf("accounts[%d]: tokenSha256 is the same as in accounts[%d]; a token stands for one account", i, first)
+		}
+		places[e.digest] = i
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+func parseEntry(object []byte) (e entry, err error) {
+	f, err := fields(object, "tokenSha256", "address", "credentials", "name")
+	if err != nil {
+		return e, err
+	}
+	if e.digest, err = parseDigest(f["tokenSha256"]); err != nil {
+		return e, err
+	}
+	address, _ := jsonfile.Text(f["address"])
+	if e.address, err = market.ParseAddress(address); err != nil {
+		return e, errors.New("address must be 0x and 40 hex digits")
+	}
+	if e.credentials, err = parseCredentials(f["credentials"], e.address); err != nil {
+		return e, err
+	}
+	if name, given := f["name"]; given {
+		var ok bool
+		e.name, ok = jsonfile.Text(name)
+		if !ok || e.name == "" || utf8.RuneCountInString(e.name) > maxName || strings.ContainsFunc(e.name, unprintable) {
+			return e, fmt.Errorf("name must be a string of 1 to %d printable characters", maxName)
+		}
+	}
+	return e, nil
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+func parseDigest(value json.RawMessage) (d digest, err error) {
+	text, _ := jsonfile.Text(value)
+	if len(text) != hex.EncodedLen(len(d)) {
+		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
+	}
+	if _, err := hex.Decode(d[:], []byte(text)); err != nil {
+		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
+	}
+	if d == sha256.Sum256(nil) || d == sha256.Sum256([]byte("\n")) {
+		return d, errors.New("tokenSha256 is the hash of nothing; the token was empty where it was made")
+	}
+	return d, nil
+}
+
+// parseCredentials reads the credentials of an entry and gives them its address, as if their holder had sent them.
+func parseCredentials(value json.RawMessage, a market.Address) (*market.Credentials, error) {
+	if len(value) == 0 || value[0] != '{' {
+		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
+	}
+	named, empty := false, true
+	err := jsonfile.Members(value, func(name string, _ json.RawMessage) error {
+		named, empty = named || name == "address", false
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("credentials %w", err)
+	case named:
+		return nil, errors.New("credentials must not hold an address; it stands beside them")
+	case empty:
+		return nil, errors.New("credentials are empty")
+	}
+	c, err := market.ParseCredentials([]byte(`{"address":"` + string(a) + `",` + string(value[1:])))
+	var known *market.Error
+	if errors.As(err, &known) {
+		return nil, errors.New(known.Message) // which quotes nothing
+	}
+	return c, err
+}
+
+// fields returns the members of an object whose names are known, and refuses others and repeated ones.
+func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
+	out := make(map[string]json.RawMessage, len(known))
+	err := jsonfile.Members(object, func(name string, value json.RawMessage) error {
+		if !slices.Contains(known, name) {
+			return errors.New("there is an unknown field; the fields are " + strings.Join(known, ", "))
+		}
+		if _, repeated := out[name]; repeated {
+			return errors.New("the field " + name + " is there twice")
+		}
+		out[name] = value
+		return nil
+	})
+	return out, err
+}
