@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/internal/fanout"
+	"oddsgraph/internal/market"
+	"oddsgraph/resolvers"
+)
+
+// subscriptions runs the operations of event streams and WebSockets: subscriptions in groups, equal ones once, and all else
+// for the client alone. It is safe for concurrent use.
+type subscriptions struct {
+	engine *engine
+	hub    *fanout.Hub
+	// enter bounds how much is under way at once.
+	enter func(ctx context.Context) (leave func(), err error)
+	// secret keys the groups, so that nothing of the credentials in them can be told from outside.
+	secret [32]byte
+}
+
+func newSubscriptions(e *engine, enter func(ctx context.Context) (leave func(), err error)) *subscriptions {
+	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{}), enter: enter}
+	_, _ = rand.Read(s.secret[:]) // it never fails
+	return s
+}
+
+// start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
+// to be called on a goroutine of its own; a refusal has no data.
+func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
+	op, refusal := s.engine.prepare(ctx, p)
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case op.kind == ast.Subscription:
+		s.hub.Join(ctx, s.key(ctx, op), m, func(ctx context.Context, g *fanout.Group) fanout.Source {
+			return &execution{next: s.engine.subscribe(resolvers.WithGroup(ctx, g), op)}
+		})
+		return nil, nil
+	default:
+		return func(ctx context.Context) {
+			m.Send(appendResponse(nil, s.respond(ctx, op)))
+			m.Finish(fanout.End{})
+		}, nil
+	}
+}
+
+// respond executes an operation that is no subscription.
+func (s *subscriptions) respond(ctx context.Context, op *operation) *graphql.Response {
+	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
+	defer cancel()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return s.engine.refuse(ctx, err)
+	}
+	defer leave()
+	return s.engine.execute(ctx, op)
+}
+
+// key tells which subscriptions may share an execution: those that ask for the same with the same rights.
+func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key) {
+	mac := hmac.New(sha256.New, s.secret[:])
+	add := func(b []byte) {
+		_ = binary.Write(mac, binary.BigEndian, uint64(len(b)))
+		mac.Write(b)
+	}
+	add(op.document[:])
+	add([]byte(op.OperationName))
+	add(op.canonicalVariables())
+	if c := market.CredentialsFrom(ctx); c != nil {
+		address, _ := c.Address()
+		add([]byte(address))
+		add([]byte(c.Wire()))
+	}
+	mac.Sum(key[:0])
+	return key
+}
+
+// execution is a subscription that is executed for a group.
+type execution struct {
+	next graphql.ResponseHandler
+	last []byte
+}
+
+// Next implements fanout.Source.
+func (x *execution) Next() (payload []byte, ok bool) {
+	resp := x.next(context.Background()) // it knows its own context
+	if resp == nil {
+		return nil, false
+	}
+	if resp.Data == nil { // not an event but why there are none
+		x.last = appendJSON(nil, resp.Errors)
+		return nil, false
+	}
+	return bytes.Clone(appendResponse(nil, resp)), true
+}
+
+// Last implements fanout.Source.
+func (x *execution) Last() (errors []byte) { return x.last }
+
+// operator lets WebSockets run operations.
+type operator struct {
+	*subscriptions
+	// identify introduces a client by what it said of itself.
+	identify func(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error)
+}
+
+type clientKey struct{}
+
+// withClient notes the address of the client that a request came from.
+func withClient(r *http.Request, client netip.Addr) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), clientKey{}, client))
+}
+
+// Init implements graphqlws.Operator.
+func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+	var said map[string]any
+	if payload != nil {
+		if err := json.Unmarshal(payload, &said); err != nil {
+			return nil, badInput("the payload of connection_init is not an object")
+		}
+	}
+	client, _ := ctx.Value(clientKey{}).(netip.Addr)
+	return o.identify(ctx, said, client)
+}
+
+// Operate implements graphqlws.Operator.
+func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
+	p, err := parseParams(payload)
+	if err != nil {
+		return nil, o.Errors(ctx, err)
+	}
+	once, refusal := o.start(ctx, p, m)
+	if refusal != nil {
+		return nil, appendJSON(nil, refusal.Errors)
+	}
+	return once, nil
+}
+
+// Errors implements graphqlws.Operator.
+func (o *operator) Errors(ctx context.Context, err error) []byte {
+	return appendJSON(nil, o.engine.refuse(ctx, err).Errors)
+}
