@@ -19,7 +19,7 @@ type Origin interface {
 const (
 	// maxReads is how many reads of the origin may run at once, readWithin how long each may take.
 	maxReads   = 16
-	readWithin = 10 * time.Second
+	readWithin = 15 * time.Second
 	// readEvery is the least time from a topic's read that brought nothing to the next; it doubles up to maxReadEvery.
 	readEvery    = 4 * time.Second
 	maxReadEvery = 2 * time.Minute

@@ -20,6 +20,8 @@ type origin struct {
 	// most is the greatest number of reads that were under way at once, started counts all.
 	most, started int
 	times         []time.Time
+	// deaf reads do not end with their context.
+	deaf bool
 }
 
 type pendingRead struct {
@@ -46,6 +48,9 @@ func (o *origin) wait(ctx context.Context, id string) (market.Message, error) {
 			}
 		}
 	}()
+	if o.deaf {
+		ctx = context.WithoutCancel(ctx)
+	}
 	select {
 	case m := <-r.answer:
 		return m, nil
@@ -276,6 +281,15 @@ var spliceScripts = []script{
 		wait 1m
 		delta -@19 b.50x19
 		live 0 r0 .50x19 | .60x2`},
+	{"a change of the epoch before that comes behind the answer", "orderbook", `
+		up
+		wait 4s
+		asked resync
+		rest B5@20 .50x9 | .60x2
+		delta A41@19 b.50x41
+		live B5 r0 .50x9 | .60x2
+		delta B6@21 b.50x6
+		live B6 r0 .50x6 | .60x2`},
 	{"an answer from before the known state", "orderbook", `
 		up
 		snap -@20 .50x20 | .60x2
@@ -348,7 +362,15 @@ var spliceScripts = []script{
 		rest -@20 .50x20 | .60x2
 		live A43 r1 .50x43 | .60x2
 		delta A44@40 b.50x44
-		live A44 r1 .50x44 | .60x2`},
+		live A44 r1 .50x44 | .60x2
+		down
+		up
+		wait 4s
+		asked resync
+		rest -@50 .50x50 | .60x2
+		live 0 r2 .50x50 | .60x2
+		delta A46@60 b.50x60
+		live A46 r2 .50x60 | .60x2`},
 
 	// Reads that lead nowhere.
 	{"a read that fails", "orderbook", `
@@ -370,7 +392,7 @@ var spliceScripts = []script{
 		wait 4s
 		asked resync
 		reading 1
-		wait 9900ms
+		wait 14900ms
 		reading 1
 		asked
 		wait 200ms
@@ -497,14 +519,51 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 				if s, _ := w.State(); s.Live {
 					t.Fatalf("the book %s is live without what was lost", showBook(s.Book))
 				}
-				time.Sleep(4 * time.Second)
-				p.answer(fmt.Sprintf("-@%d", n-2), ".50x1 | .60x1")
-				if s, _ := w.State(); !s.Live || showBook(s.Book) != fmt.Sprintf(".50x%d | .60x1", n) {
-					t.Fatalf("live %t, %s", s.Live, showBook(s.Book))
+				if numbered {
+					time.Sleep(4 * time.Second)
+					p.answer(fmt.Sprintf("-@%d", n-2), ".50x1 | .60x1")
+					if s, _ := w.State(); !s.Live || showBook(s.Book) != fmt.Sprintf(".50x%d | .60x1", n) {
+						t.Fatalf("live %t, %s", s.Live, showBook(s.Book))
+					}
+					return
+				}
+				late := bookMessage("T", "", 0, ".50x900 | .60x1")
+				late.Time = time.Unix(900, 0)
+				r.Message(late)
+				if s, _ := w.State(); s.Live {
+					t.Fatalf("the book %s is live without what was lost", showBook(s.Book))
 				}
 			})
 		})
 	}
+}
+
+// TestAnswersThatNobodyWaitsForAreDropped lets reads end after the snapshot, and after the connection, that they waited
+// with.
+func TestAnswersThatNobodyWaitsForAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{deaf: true}
+		r := newRig(t, func(c *Config) { c.Origin = o })
+		reader, w := r.watch(t, bookOf("T"))
+		defer reader.Close()
+		p := &player{t: t, key: bookOf("T"), origin: o}
+		r.upNow(bookOf("T"))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		r.Message(bookMessage("T", "A", 41, ".50x41 | .60x1"))
+		p.answer("A99", ".50x99 | .60x1")
+		if s, _ := w.State(); !s.Live || s.Seq != 41 {
+			t.Errorf("live %t at %d", s.Live, s.Seq)
+		}
+		r.upNow(bookOf("T"))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		r.downNow(bookOf("T"))
+		p.answer("A99", ".50x99 | .60x1")
+		if s, _ := w.State(); s.Live || s.Seq != 41 {
+			t.Errorf("live %t at %d", s.Live, s.Seq)
+		}
+	})
 }
 
 // TestSplicedBookReachesAsFarAsItsChanges reads a book deeper than its stream reaches: what lies below would never change.
