@@ -68,15 +68,15 @@ func TestRegistryLimits(t *testing.T) {
 // TestRegistryMemory fills registries with documents that are parts of larger bodies: the memory that they take stays
 // within the budget, however small the documents are.
 func TestRegistryMemory(t *testing.T) {
-	const budget = 4 << 20
+	const budget = 2 << 20
 	for _, size := range []int{16, 300, 20_000} {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		r := newRegistry(budget)
 		for i := range 2 * budget / (size + overhead) {
-			body := fmt.Sprintf("%*d", size+10_000, i)
-			text := body[10_000:]
+			body := fmt.Sprintf("%*d", size+2_000, i)
+			text := body[2_000:]
 			r.add(hashOf(text), text)
 		}
 		runtime.GC()
