@@ -138,6 +138,7 @@ type sink struct {
 	spreads map[string]*kept
 	markets []string
 	cuts    int
+	told    int      // accounts
 	wrong   []string // calls that no sink should get
 }
 
@@ -188,6 +189,9 @@ func (s *sink) StreamMarket(id string) {
 }
 
 func (s *sink) StreamAccount(in *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+	s.mu.Lock()
+	s.told++
+	s.mu.Unlock()
 	s.put(t, in, m, &kept{account: &Account{Orders: orders, Positions: positions, Balance: b}})
 }
 

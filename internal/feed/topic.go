@@ -64,6 +64,13 @@ type topic struct {
 	base    *base
 	linger  *time.Timer
 	ended   bool
+
+	// recent are a token's latest prices.
+	recent recent
+	// told is when the sink was given an account last, untold that it has changed since, and teller is to give it then.
+	told   time.Time
+	untold bool
+	teller *time.Timer
 }
 
 func newTopic(f *Feed, key market.Topic) *topic {
@@ -214,6 +221,7 @@ func (t *topic) stale() {
 	t.buffered, t.cut, t.base = nil, nil, nil
 	t.rest()
 	t.abandon()
+	t.untell()
 	if !t.state.Known || t.session == nil {
 		return
 	}
@@ -495,7 +503,7 @@ func (t *topic) whole(s *State, m *market.Message) (items Items) {
 	case market.MessageTradesSnapshot:
 		s.Trades, items = tape(s.Trades, m.Trades, known)
 	case market.MessageUserSnapshot:
-		s.Account = accountOf(m)
+		s.ledger = newLedger(m)
 	}
 	return items
 }
@@ -514,7 +522,7 @@ func apply(s *State, m *market.Message) (items Items) {
 	case market.MessageFill:
 		items.Trades = m.Trades
 	case market.MessageOrder, market.MessagePosition, market.MessageBalance:
-		s.Account = s.Account.with(m)
+		s.ledger.apply(m)
 	}
 	return items
 }
@@ -544,6 +552,7 @@ func (t *topic) commit(next State, items Items) {
 		if s.Spread == nil && spread != nil {
 			sink.StreamStale(t.key) // what was said of the best prices no longer goes with the price
 		}
+		t.recent.add(s.Meta.ReceivedAt, s.Price.Price)
 		sink.StreamPrice(in, s.Price, s.Meta)
 		if s.Spread != nil {
 			sink.StreamSpread(in, s.Spread, s.Meta)
@@ -553,9 +562,7 @@ func (t *topic) commit(next State, items Items) {
 	case market.ChannelMarket:
 		sink.StreamMarket(t.key.ID)
 	case market.ChannelUser:
-		if a := s.Account; a != nil {
-			sink.StreamAccount(in, t.key, a.Orders, a.Positions, a.Balance, s.Meta)
-		}
+		t.tellSoon()
 	}
 	if !items.empty() {
 		for w := range t.watches {

@@ -1072,15 +1072,25 @@ func TestSides(t *testing.T) {
 }
 
 func TestStatesAreNotWrittenTo(t *testing.T) {
-	a := accountOf(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"))
+	l := newLedger(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"))
+	a := l.account()
 	before := showAccount(a)
-	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"bal", "90"}} {
-		if a.with(messageOf(change[0], change[1])); showAccount(a) != before {
+	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"pos", "p3x1"}, {"bal", "90"}} {
+		if l.apply(messageOf(change[0], change[1])); showAccount(a) != before {
 			t.Fatalf("%s made %q of the account before it", change, showAccount(a))
 		}
 	}
 	if a.Orders[1].Status != market.OrderOpen || a.Positions[1].Size.Cmp(dec("5")) != 0 {
 		t.Error("a change was made in the account before it")
+	}
+	next := l.account()
+	if got := showAccount(next); got != "o2  | p2x7 p3x1  | 90" {
+		t.Errorf("the account became %q", got)
+	}
+	// Whoever appends to what was shown writes to nothing but his own.
+	_ = append(next.Positions, positionOf("p9x9"))
+	if l.apply(messageOf("pos", "p4x1")); showAccount(next) != "o2  | p2x7 p3x1  | 90" || showAccount(l.account()) != "o2  | p2x7 p3x1 p4x1  | 90" {
+		t.Errorf("the account became %q", showAccount(l.account()))
 	}
 	// What a message brings is its own.
 	room := append(make([]market.Trade, 0, 9), tradeOf("t1"))

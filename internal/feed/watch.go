@@ -25,6 +25,8 @@ type State struct {
 	// Trades are the latest ones, oldest first.
 	Trades  []market.Trade
 	Account *Account
+	// ledger makes the Account of a topic's own state; it is not shown.
+	ledger *ledger
 }
 
 // Account is the state of a user topic.
@@ -151,7 +153,7 @@ func (w *Watch) Topic() market.Topic { return w.topic.key }
 func (w *Watch) State() (s State, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	return w.topic.state, w.err
+	return w.topic.present(), w.err
 }
 
 // Take returns the present state and what has queued, which it takes. err is why the watch has ended.
@@ -159,7 +161,7 @@ func (w *Watch) Take() (s State, items Items, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	items, w.items = w.items, Items{}
-	return w.topic.state, items, w.err
+	return w.topic.present(), items, w.err
 }
 
 // Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing. It is for

@@ -1,0 +1,67 @@
+package feed
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// nowhere is a Sink that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)   {}
+func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta) {}
+func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)     {}
+func (nowhere) StreamStale(market.Topic)                                  {}
+func (nowhere) StreamMarket(string)                                       {}
+func (nowhere) StreamAccount(*market.Session, market.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
+}
+
+// wallet is an account with so many positions that is streamed and watched.
+func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key market.Topic) {
+	f = New(Config{Sink: nowhere{}})
+	f.Connect(newUpstream())
+	b.Cleanup(f.Close)
+	key = market.Topic{Channel: market.ChannelUser, ID: "0xabc", Scope: "s"}
+	w, err := f.NewReader().Watch(key, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &market.Message{Topic: key, Kind: market.MessageUserSnapshot, Epoch: "A", Seq: 1, ReceivedAt: time.Now(), Orders: []market.Order{}}
+	for i := range positions {
+		m.Positions = append(m.Positions, holdingOf(i, 1))
+	}
+	f.Up("A", []market.Topic{key})
+	f.Message(m)
+	return f, w, key
+}
+
+func holdingOf(i, size int) market.Position {
+	return market.Position{MarketID: fmt.Sprint("M", i), TokenID: fmt.Sprint("T", i), Outcome: "YES", Size: market.NewDecimal(int64(size), 0)}
+}
+
+// BenchmarkPositionUpdates streams bursts of updates of a wallet of 2,000 positions, of which a reader sees every one.
+func BenchmarkPositionUpdates(b *testing.B) {
+	const positions, burst = 2000, 500
+	f, w, key := wallet(b, positions)
+	updates := make([]*market.Message, burst)
+	seq := uint64(1)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		seq++
+		m := updates[i%burst]
+		if m == nil {
+			m = &market.Message{Topic: key, Kind: market.MessagePosition, Epoch: "A", Positions: []market.Position{holdingOf(i*7%positions, i%9+1)}}
+			updates[i%burst] = m
+		}
+		m.Seq, m.ReceivedAt = seq, time.Now()
+		f.Message(m)
+		if i%burst == burst-1 {
+			if s, _ := w.State(); !s.Live || len(s.Account.Positions) != positions {
+				b.Fatal("the account is not what it was")
+			}
+		}
+	}
+}
