@@ -24,8 +24,10 @@ type Group struct {
 	// mu protects the rest.
 	mu      sync.Mutex
 	members []*Member
-	// newcomers and behind wait for the present state; some of them may have left.
+	// newcomers and behind wait for the present state; some of them may have left. resynced tells that those behind had their
+	// turn last.
 	newcomers, behind []*Member
+	resynced          bool
 	// batches are the audiences that are being shown the present state.
 	batches   []batch
 	audiences market.Audience
@@ -45,12 +47,15 @@ func newGroup(h *Hub, key Key) *Group {
 	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1)}
 }
 
-// enter makes a member. The present state is shown to it if there was an event already. The hub's lock is held.
-func (g *Group) enter(m *Member) {
+// enter makes a member of one that has not left already, and reports whether. The present state is shown to it if there was
+// an event already. The hub's lock is held.
+func (g *Group) enter(m *Member) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !m.join(g) {
+		return false
+	}
 	g.hub.counts.members.Add(1)
-	m.join(g)
 	m.place = len(g.members)
 	g.members = append(g.members, m)
 	if g.posted > 0 {
@@ -58,6 +63,7 @@ func (g *Group) enter(m *Member) {
 		g.newcomers = append(g.newcomers, m)
 		g.call()
 	}
+	return true
 }
 
 // exit takes a member out and reports whether nobody is left. The hub's lock is held.
@@ -89,20 +95,27 @@ func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
 // Take returns an audience of members that wait for the present state: such that have seen nothing yet, or, where resync
 // is true, such that have missed something. ok is false when there is none. Events to the audience are for them alone,
-// until Admit.
+// until Admit. Where others wait still, Waiting is signalled again.
 func (g *Group) Take() (to market.Audience, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	wanting := &g.newcomers
-	if len(g.newcomers) == 0 {
-		wanting, resync = &g.behind, true
+	left := func(m *Member) bool { return m.place < 0 }
+	g.newcomers, g.behind = slices.DeleteFunc(g.newcomers, left), slices.DeleteFunc(g.behind, left)
+	resync = len(g.newcomers) == 0 || len(g.behind) > 0 && !g.resynced
+	wanting, others := &g.newcomers, &g.behind
+	if resync {
+		wanting, others = others, wanting
 	}
 	if len(*wanting) == 0 {
 		return 0, false, false
 	}
+	g.resynced = resync
 	g.audiences++
 	g.batches = append(g.batches, batch{to: g.audiences, members: *wanting, admitted: outside})
 	*wanting = nil
+	if len(*others) > 0 {
+		g.call()
+	}
 	return g.audiences, resync, true
 }
 
@@ -156,10 +169,11 @@ func (g *Group) run(ctx context.Context, open Open) {
 		}
 		g.deliver(payload)
 	}
+	abandoned := ctx.Err() != nil // nobody is left, or the hub is closing
 	errors := source.Last()
 	g.hub.ended(g)
-	if ctx.Err() != nil {
-		return // nobody is left, or the hub is closing
+	if abandoned {
+		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -80,7 +80,7 @@ func or(v, otherwise int) int {
 }
 
 // Join makes m a member of the group of a key, which is opened where there is none: its context has the values of ctx and
-// lasts as long as the group has members. A member joins once.
+// lasts as long as the group has members. A member joins once, and not at all when it has left.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,24 +88,23 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
 		return
 	}
-	g := h.groups[key]
-	if g == nil {
-		g = newGroup(h, key)
-		h.groups[key] = g
-		h.counts.executions.Add(1)
-		groupCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		stop := context.AfterFunc(h.ctx, cancel)
-		g.cancel = func() { stop(); cancel() }
-		h.done.Add(1)
+	if g := h.groups[key]; g != nil {
 		g.enter(m)
-		go func() {
-			defer h.done.Done()
-			defer g.cancel()
-			g.run(groupCtx, open)
-		}()
 		return
 	}
-	g.enter(m)
+	g := newGroup(h, key)
+	if !g.enter(m) {
+		return
+	}
+	h.groups[key] = g
+	h.counts.executions.Add(1)
+	groupCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(h.ctx, cancel)
+	g.cancel = func() { stop(); cancel() }
+	h.done.Go(func() {
+		defer g.cancel()
+		g.run(groupCtx, open)
+	})
 }
 
 // leave takes a member out of its group, which ends with its last one.

@@ -50,13 +50,18 @@ type End struct {
 // called while the group's lock is held, so it must not leave or take either.
 func NewMember(wake func(*Member)) *Member { return &Member{wake: wake, place: -1} }
 
-func (m *Member) join(g *Group) {
+// join reports whether the member may still enter a group.
+func (m *Member) join(g *Group) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.over {
+		return false
+	}
 	m.group = g
+	return true
 }
 
-// Leave ends the membership. Leaving again does nothing.
+// Leave ends the membership, or keeps the member from joining. Leaving again does nothing.
 func (m *Member) Leave() {
 	m.mu.Lock()
 	g := m.group
@@ -134,20 +139,21 @@ func (m *Member) add(payload []byte, e market.Envelope) bool {
 		return false
 	}
 	limits, counts := &m.group.hub.limits, &m.group.hub.counts
+	replaced := false
 	switch {
 	case e.Mode == market.Append:
 		m.appended++
 	case e.State:
 		m.supersede(e.Topic)
 	case e.Mode == market.Replace:
-		if m.replace(payload, e.Topic) {
-			return false
-		}
+		replaced = m.replace(payload, e.Topic)
 	default:
 		m.deltas++
 	}
-	m.queue = append(m.queue, item{payload: payload, topic: e.Topic, mode: e.Mode, state: e.State})
-	m.bytes += len(payload)
+	if !replaced {
+		m.queue = append(m.queue, item{payload: payload, topic: e.Topic, mode: e.Mode, state: e.State})
+		m.bytes += len(payload)
+	}
 	switch {
 	case m.appended > limits.Events || m.bytes > limits.Bytes:
 		counts.dropped.Add(1)
@@ -158,6 +164,8 @@ func (m *Member) add(payload []byte, e market.Envelope) bool {
 		counts.lost.Add(1)
 		m.clear()
 		m.behind, m.since = true, outside
+	default:
+		return !replaced
 	}
 	return true
 }
@@ -181,13 +189,13 @@ func (m *Member) replace(payload []byte, topic string) bool {
 }
 
 // supersede takes what waits of a topic out of the queue, since the whole state of it follows. The first state stays, so
-// that a reader sees where it began.
+// that a reader sees where it began, and so does what must arrive.
 func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {
 		q := &m.queue[i]
-		if q.topic != topic || q.state && first {
-			first = first && q.topic != topic
+		if q.topic != topic || q.mode == market.Append || q.state && first {
+			first = first && (q.topic != topic || !q.state)
 			i++
 			continue
 		}
