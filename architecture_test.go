@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"internal/stream":    {"internal/wire"},
 	"internal/demo":      {},
 	"internal/cache":     {},
+	"internal/budget":    {},
 	"internal/feed":      {},
 	"internal/fanout":    {},
 	"internal/quota":     {},

@@ -8,15 +8,23 @@ import (
 // Priority orders upstream calls when the venue's budget is short; a greater value goes first.
 type Priority uint8
 
-// The priorities of upstream calls.
+// The priorities of upstream calls. That of a refresh of stale data, which nobody waits for, is below all others.
 const (
-	PriorityHistory Priority = iota
+	PriorityRefresh Priority = iota
+	PriorityHistory
 	PrioritySearch
 	PriorityMarkets
 	PriorityBooks
 	PriorityPrices
 	PriorityUser
+	// Priorities is how many there are.
+	Priorities = iota
 )
+
+var priorityNames = [Priorities]string{"refresh", "history", "search", "markets", "books", "prices", "user"}
+
+// String returns the priority's name, as metrics show it.
+func (p Priority) String() string { return priorityNames[p] }
 
 // Call is what an upstream call knows of those who wait for it. Both may rise while the call waits to be admitted, when
 // another waiter joins.
@@ -51,6 +59,44 @@ type Permit interface {
 	Observe(limit, remaining int, reset time.Time)
 	// Throttled tells that the venue refused a call for its rate and wants none before the given time.
 	Throttled(until time.Time)
+}
+
+// Want is what a read asks of the venue's budget.
+type Want struct {
+	// Scope is "" for public data, else a keyed hash of the credentials that the read is made with.
+	Scope    string
+	Priority Priority
+	// Caller is who asks, see WithCaller.
+	Caller string
+	// Deadline is how long somebody waits for the read; the zero time is without limit.
+	Deadline time.Time
+}
+
+// Ticket is the place of a read in the queue for the venue's budget and, once admitted, its Permit. It is safe for
+// concurrent use.
+type Ticket interface {
+	Permit
+	// Decided is closed when the read was admitted or refused.
+	Decided() <-chan struct{}
+	// Err says why the read was refused, with CodeRateLimited; nil when it was admitted or that is not decided.
+	Err() error
+	// Turn is the earliest time at which the read will be admitted, as far as the log of calls and the queue before it
+	// tell; the zero time when it waits no more.
+	Turn() time.Time
+	// Raise takes in one more who waits for the read. Priority and Deadline become the greater ones; the read counts
+	// for the caller who has had least.
+	Raise(w Want)
+	// Release ends the read, or its wait. accepted tells that the venue took the credentials. Calls that were not made are
+	// given back.
+	Release(accepted bool)
+}
+
+// RateLimited returns the error of a read whose turn in the venue's budget comes only after a wait.
+func RateLimited(wait time.Duration) *Error {
+	wait = max(wait, time.Millisecond)
+	e := Errorf(CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
+	e.RetryAfter = wait
+	return e
 }
 
 type permitKey struct{}

@@ -1,0 +1,170 @@
+package budget
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// The defaults of Config.
+const (
+	DefaultPublic = 100
+	DefaultKey    = 300
+	DefaultQueue  = 512
+	DefaultScopes = 10_000
+)
+
+// margin is the part of a limit that is left alone, for what counts differently on the way to the venue.
+const margin = 0.05
+
+// Config says what the venue allows. The zero value of a field means its default.
+type Config struct {
+	// Public and Key are the calls in any 60 seconds that the venue allows an address and a set of credentials. A
+	// twentieth of them is left alone.
+	Public, Key int
+	// Queue is the greatest number of calls that wait in one window.
+	Queue int
+	// Scopes is the greatest number of credentials with a window of their own. Further ones share that of the public calls.
+	Scopes int
+	// Clock tells the time; nil means the wall clock.
+	Clock market.Clock
+}
+
+// Budget admits calls to the venue. It is safe for concurrent use. Close it to stop its timers.
+type Budget struct {
+	cfg   Config
+	clock market.Clock
+
+	mu     sync.Mutex
+	closed bool
+	wakes  sync.WaitGroup
+	public *window
+	// keys holds the windows of accepted credentials, recent the same with those used last in front.
+	keys   map[string]*window
+	recent list.List
+}
+
+// New returns a budget of which nothing is spent.
+func New(cfg Config) *Budget {
+	or := func(v, otherwise int) int {
+		if v <= 0 {
+			return otherwise
+		}
+		return v
+	}
+	cfg.Public, cfg.Key = or(cfg.Public, DefaultPublic), or(cfg.Key, DefaultKey)
+	cfg.Queue, cfg.Scopes = or(cfg.Queue, DefaultQueue), or(cfg.Scopes, DefaultScopes)
+	if cfg.Clock == nil {
+		cfg.Clock = market.SystemClock{}
+	}
+	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window)}
+	b.public = newWindow(b, cfg.Public)
+	return b
+}
+
+// Close refuses all who wait and all who come later, and waits for the timers.
+func (b *Budget) Close() {
+	b.mu.Lock()
+	b.closed = true
+	b.public.close()
+	for _, w := range b.keys {
+		w.close()
+	}
+	b.mu.Unlock()
+	b.wakes.Wait()
+}
+
+var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
+
+// Enter asks for one call. It never waits: the ticket that it returns is admitted, refused, or waits for its turn. The
+// holder releases it.
+func (b *Budget) Enter(want market.Want) market.Ticket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := &ticket{budget: b, scope: want.Scope, deadline: want.Deadline, unlimited: want.Deadline.IsZero()}
+	if b.closed {
+		t.refuse(errClosed)
+		return t
+	}
+	t.window = b.windowOf(want.Scope)
+	t.window.enter(t, want)
+	return t
+}
+
+// windowOf returns the window that a scope's calls are counted in. Credentials that the venue has not accepted yet may be
+// anything, so their calls are counted as public ones, as the venue does it.
+func (b *Budget) windowOf(scope string) *window {
+	if w := b.keys[scope]; w != nil {
+		b.recent.MoveToFront(w.element)
+		return w
+	}
+	return b.public
+}
+
+// accept gives credentials a window of their own. While as many as are remembered have calls in theirs, there is none.
+func (b *Budget) accept(scope string, now time.Time) {
+	if scope == "" || b.keys[scope] != nil || b.closed {
+		return
+	}
+	if len(b.keys) >= b.cfg.Scopes {
+		oldest := b.recent.Back().Value.(*window)
+		if oldest.expire(now); oldest.used()+oldest.waiting > 0 {
+			return
+		}
+		oldest.close()
+		b.recent.Remove(oldest.element)
+		delete(b.keys, oldest.scope)
+	}
+	w := newWindow(b, b.cfg.Key)
+	w.scope = scope
+	w.element = b.recent.PushFront(w)
+	b.keys[scope] = w
+}
+
+// Left returns how much of the window of public calls is left, from 0 to 1; 0 while the venue wants no calls.
+func (b *Budget) Left() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.public.left(b.clock.Now())
+}
+
+// Status is the state of a budget.
+type Status struct {
+	// Limit is the number of public calls allowed in any 60 seconds at present, Left those that are left of it.
+	Limit, Left int
+	// ThrottledUntil is until when the venue wants no public calls; the zero time when it takes them.
+	ThrottledUntil time.Time
+	// Waiting counts the calls that wait, by market.Priority and in all windows.
+	Waiting [market.Priorities]int
+	// Scopes is the number of credentials with a window of their own.
+	Scopes int
+	// Admitted and Refused count calls since the start.
+	Admitted, Refused uint64
+}
+
+// Status returns the present state.
+func (b *Budget) Status() Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
+	w := b.public
+	w.expire(now)
+	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Admitted: w.admitted, Refused: w.refused}
+	if w.throttled.After(now) {
+		s.ThrottledUntil, s.Left = w.throttled, 0
+	}
+	count := func(w *window) {
+		for p := range w.queue {
+			s.Waiting[p] += len(w.queue[p])
+		}
+	}
+	count(w)
+	for _, key := range b.keys {
+		count(key)
+		s.Admitted += key.admitted
+		s.Refused += key.refused
+	}
+	return s
+}

@@ -1,0 +1,264 @@
+package budget
+
+import (
+	"container/list"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+const (
+	// span is the time over which the venue counts, with a millisecond for clocks that count in whole ones.
+	span = time.Minute + time.Millisecond
+	// patience bounds for how long the venue's word is taken that it wants no calls.
+	patience = 5 * time.Minute
+)
+
+// place is a call that has ended, which counts for a minute yet. Until it ends a call counts without a time, since nobody
+// knows when it will reach the venue.
+type place struct {
+	until    time.Time
+	caller   *caller
+	priority market.Priority
+}
+
+// caller is one of those who asked within the last minute.
+type caller struct {
+	name string
+	// used counts the caller's calls in the window, flying those of them that have not ended, waiting those in the queue.
+	used, flying, waiting int
+	asked         time.Time
+	element       *list.Element
+
+	// What plan has given it so far in the round that it was used in.
+	planned      int
+	plannedRound uint64
+}
+
+// window is a log of the calls of the last minute, and the queue of those that want to follow. The budget's lock protects
+// it.
+type window struct {
+	budget  *Budget
+	scope   string
+	element *list.Element
+
+	// ceiling is the limit that was configured, limit the one in force: the venue may have named a lower one (told) or
+	// have refused calls (cut).
+	ceiling, limit, told, cut int
+	// mend is when a cut is reduced again.
+	mend time.Time
+	// throttled is until when the venue wants no calls.
+	throttled time.Time
+	// foreign counts calls that the venue has counted and that are not ours, until foreignUntil.
+	foreign      int
+	foreignUntil time.Time
+
+	flying     int
+	ended      []place // oldest first
+	// byPriority counts all calls in the window, flyingBy those that have not ended.
+	byPriority, flyingBy [market.Priorities]int
+
+	// callers are those who asked within the last minute or have calls in the window, recent the same with those who
+	// asked last at the back. reserved is what they may have yet of their shares.
+	callers  map[string]*caller
+	recent   list.List
+	reserved int
+
+	queue   [market.Priorities][]*ticket
+	waiting int
+	// arrivals numbers the tickets.
+	arrivals uint64
+	// refreshed is when the last refresh was admitted.
+	refreshed time.Time
+	timer     *time.Timer
+	// round counts plans; stale tells that the turns of those who wait have to be planned anew.
+	round uint64
+	stale bool
+
+	admitted, refused uint64
+}
+
+func newWindow(b *Budget, limit int) *window {
+	w := &window{budget: b, ceiling: max(limit-max(int(float64(limit)*margin), 1), 1), callers: make(map[string]*caller)}
+	w.limit = w.ceiling
+	return w
+}
+
+func (w *window) used() int { return w.flying + len(w.ended) }
+
+// free returns how many calls may leave now; it may be negative after the limit was lowered.
+func (w *window) free() int { return w.limit - w.used() - w.foreign }
+
+// share is what each caller may have while others want something too.
+func (w *window) share() int { return max(w.limit/4, 1) }
+
+// floor is what each priority may have before a greater one goes first.
+func (w *window) floor() int { return max(w.limit/20, 1) }
+
+func (w *window) left(now time.Time) float64 {
+	w.expire(now)
+	if w.throttled.After(now) {
+		return 0
+	}
+	return max(float64(w.free())/float64(w.limit), 0)
+}
+
+// expire forgets what has left the window.
+func (w *window) expire(now time.Time) {
+	gone := 0
+	for gone < len(w.ended) && !now.Before(w.ended[gone].until) {
+		p := &w.ended[gone]
+		w.byPriority[p.priority]--
+		w.spend(p.caller, -1)
+		gone++
+	}
+	if gone > 0 {
+		w.ended = append(w.ended[:0], w.ended[gone:]...)
+		w.stale = true
+	}
+	if w.foreign > 0 && !now.Before(w.foreignUntil) {
+		w.foreign, w.stale = 0, true
+	}
+	for w.cut > 0 && !now.Before(w.mend) {
+		w.cut -= max(w.cut/2, 1)
+		w.mend = w.mend.Add(span)
+		w.relimit()
+	}
+	for e := w.recent.Front(); e != nil; e = w.recent.Front() {
+		c := e.Value.(*caller)
+		if c.used+c.waiting > 0 || now.Before(c.asked.Add(span)) {
+			break
+		}
+		w.recent.Remove(e)
+		delete(w.callers, c.name)
+		w.reserved -= w.share()
+		w.stale = true
+	}
+}
+
+// callerOf returns the caller of a name, who asks now.
+func (w *window) callerOf(name string, now time.Time) *caller {
+	c := w.callers[name]
+	if c == nil {
+		c = &caller{name: name}
+		c.element = w.recent.PushBack(c)
+		w.callers[name] = c
+		w.reserved += w.share()
+	} else if c.asked != now {
+		w.recent.MoveToBack(c.element)
+	}
+	c.asked = now
+	return c
+}
+
+// spend counts n calls of a caller, which may be negative.
+func (w *window) spend(c *caller, n int) {
+	share := w.share()
+	w.reserved -= max(share-c.used, 0)
+	c.used += n
+	w.reserved += max(share-c.used, 0)
+}
+
+// relimit puts the lowest of the limits in force.
+func (w *window) relimit() {
+	limit := w.ceiling
+	if w.told > 0 {
+		limit = min(limit, w.told)
+	}
+	w.limit = max(limit-w.cut, 1)
+	w.reserved = 0
+	for _, c := range w.callers {
+		w.reserved += max(w.share()-c.used, 0)
+	}
+	w.stale = true
+}
+
+// take counts the call of a ticket, which is under way from now on.
+func (w *window) take(t *ticket) {
+	w.fly(t, 1)
+	w.byPriority[t.counted]++
+	w.spend(t.caller, 1)
+	w.admitted++
+}
+
+// fly counts the call of a ticket, or uncounts it by -1, among those that have not ended.
+func (w *window) fly(t *ticket, n int) {
+	w.flying += n
+	w.flyingBy[t.counted] += n
+	t.caller.flying += n
+	t.flying = n > 0
+}
+
+// end lets the calls of a ticket count for a minute from now on.
+func (w *window) end(t *ticket, now time.Time) {
+	if t.flying {
+		w.fly(t, -1)
+		w.ended = append(w.ended, place{now.Add(span), t.caller, t.counted})
+	}
+	waiting := t.further[:0]
+	for _, further := range t.further {
+		if w.end(further, now); further.queued {
+			waiting = append(waiting, further)
+		}
+	}
+	t.further = waiting
+}
+
+// giveBack uncounts the call of a ticket, which was not made.
+func (w *window) giveBack(t *ticket) {
+	w.fly(t, -1)
+	w.byPriority[t.counted]--
+	w.spend(t.caller, -1)
+	w.admitted--
+}
+
+// observe takes in what the venue said about its limit.
+func (w *window) observe(limit, remaining int, reset, now time.Time) {
+	w.expire(now)
+	if limit > 0 {
+		if told := max(limit-max(int(float64(limit)*margin), 1), 1); told != w.told {
+			w.told = told
+			w.relimit()
+		}
+	}
+	if limit > 0 && remaining >= 0 {
+		// What the venue has counted and we have not was sent by others. Ours that it has not seen yet only hide some.
+		w.foreign = max(limit-remaining-w.used(), 0)
+		w.foreignUntil = now.Add(span)
+		if !reset.IsZero() && reset.Before(w.foreignUntil) {
+			w.foreignUntil = reset
+		}
+		w.stale = true
+	}
+	w.settle(now)
+}
+
+// throttle takes in that the venue wants no calls until a time. That it had to say so means that less is allowed than was
+// thought, so the limit is cut by a tenth, half of which is mended every minute.
+func (w *window) throttle(until, now time.Time) {
+	w.expire(now)
+	if !w.throttled.After(now) {
+		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
+	}
+	w.mend = now.Add(2 * span)
+	if limit := now.Add(patience); until.After(limit) {
+		until = limit
+	}
+	if until.After(w.throttled) {
+		w.throttled = until
+	}
+	w.relimit()
+	w.settle(now)
+}
+
+// close refuses all who wait.
+func (w *window) close() {
+	for p := range w.queue {
+		for len(w.queue[p]) > 0 {
+			t := w.queue[p][0]
+			w.remove(t)
+			t.refuse(errClosed)
+		}
+	}
+	w.disarm()
+}
