@@ -35,8 +35,8 @@ type Kind struct {
 	Size int
 }
 
-// Config is how the cache behaves. The zero value of a field takes the default of DefaultConfig, except in Kinds and
-// NotFound: a time of 0 means that nothing is believed.
+// Config is how the cache behaves. The zero value of a field takes the default of DefaultConfig, except in Kinds,
+// NotFound and Stretch: a time of 0 means that nothing is believed.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is how long an absence is believed.
@@ -48,6 +48,9 @@ type Config struct {
 	// InFlight is the greatest number of calls for lists of ids in flight at once, for each kind of data. Calls that
 	// carry one key cannot gather, so there may be 4 times as many of them, and 16 times as many for user data.
 	InFlight int
+	// Stretch is how long past its fresh time public data is served while the budget is short: while less than a quarter of
+	// it is left, or the venue wants no calls. It never shortens the stale time of a kind, and one without any has none.
+	Stretch time.Duration
 	// Admission decides when upstream calls may leave; nil admits all of them at once.
 	Admission Admission
 	// Cost returns the number of HTTP requests that asking an endpoint for so many keys takes at present; nil means 1.
@@ -71,6 +74,7 @@ func DefaultConfig() Config {
 		NotFoundSize: 10_000,
 		Batch:        40,
 		InFlight:     4,
+		Stretch:      5 * time.Minute,
 	}
 }
 
@@ -118,7 +122,7 @@ func New(venue Venue, cfg Config) *Cache {
 		panic("cache: " + err.Error()) // only for a size below 1
 	}
 	c.refs = refs
-	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks}
+	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
 	return c
 }
@@ -191,11 +195,25 @@ func (s *store[K, T]) stats(kind string) Stats {
 	}
 }
 
-// admitAll is the Admission without limits.
+// admitAll is the Admission without limits, and the ticket that it gives to everybody.
 type admitAll struct{}
 
-// Admit lets every call leave at once.
-func (admitAll) Admit(context.Context, int, market.Call) (func(), error) { return nil, nil }
+var decided = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func (admitAll) Enter(market.Want) market.Ticket { return admitAll{} }
+func (admitAll) Left() float64                   { return 1 }
+func (admitAll) Decided() <-chan struct{}        { return decided }
+func (admitAll) Err() error                      { return nil }
+func (admitAll) Turn() time.Time                 { return time.Time{} }
+func (admitAll) Raise(market.Want)               {}
+func (admitAll) Release(bool)                    {}
+func (admitAll) AdmitCall(context.Context) error { return nil }
+func (admitAll) Observe(int, int, time.Time)     {}
+func (admitAll) Throttled(time.Time)             {}
 
 // newScope returns a scope under a random key of its own.
 func newScope() (s scope) {

@@ -7,74 +7,84 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
 )
 
-// Admission decides when an upstream call may leave. It is asked before a batch is formed, so that keys gather while it
-// waits.
+// Admission decides when upstream calls may leave.
 type Admission interface {
-	// Admit waits until a call of the given cost in HTTP requests may leave. Priority and deadline of call may rise
-	// meanwhile. release is called when the call has ended. An error, which is meant for clients, fails the batch.
-	Admit(ctx context.Context, cost int, call market.Call) (release func(), err error)
+	// Enter asks for one read of the venue, before it is known which keys it will carry: they gather while the ticket
+	// waits. It never waits itself.
+	Enter(want market.Want) market.Ticket
+	// Left returns how much of the budget of public calls is left, from 0 to 1; 0 while the venue wants no calls.
+	Left() float64
 }
 
-// coalescer is a single flight per key and a batch per call: a call leaves at once while fewer than width are in flight;
-// keys that arrive meanwhile leave together when one has returned. It has no timer, so it adds no latency.
+// coalescer is a single flight per key and a batch per call. A batch asks for admission when its first key comes, and
+// leaves when it is admitted and fewer than width are in flight; until then keys join it. There is no timer, so it adds no
+// latency.
 //
 // A call runs detached from the requests that wait for it. It counts the waiters of each of its keys and is cancelled
-// when none of them has any.
+// when none of them has any. A batch that has not left and lost all its waiters gives its place in the queue back.
 type coalescer[K comparable, T any] struct {
-	fetch     func(ctx context.Context, keys []K) ([]market.Result[*T], error)
-	cost      func(keys int) int
-	accept    func(key K, value *T) market.Read[*T]
-	cached    func(key K) (market.Read[*T], bool)
+	fetch  func(ctx context.Context, keys []K) ([]market.Result[*T], error)
+	cost   func(keys int) int
+	accept func(key K, value *T) market.Read[*T]
+	cached func(key K) (market.Read[*T], bool)
+	// scope names credentials for admission. It is nil for public data, whose calls never carry any.
+	scope     func(*market.Credentials) string
 	admission Admission
+	clock     market.Clock
 	batch     int
-	width     int
 	priority  market.Priority
-	// user tells that calls are made with the credentials of those who wait. Others never carry any.
-	user     bool
-	counters *counters
-	tasks    *tasks
+	counters  *counters
+	tasks     *tasks
+	// waiting counts the callers inside do.
+	waiting atomic.Int64
+	// slots holds a token for each call in flight.
+	slots chan struct{}
 
-	// mu protects all below and the fields of flights and batches. The store's locks may be taken under it.
-	mu       sync.Mutex
-	flights  map[K]*flight[K, T]
-	queue    []*flight[K, T]
-	workers  int
-	starting int
-	// idle ends the wait for admission of the starting workers; it is replaced when it was used.
-	idle       context.Context
-	cancelIdle context.CancelFunc
+	// mu protects all below and the fields of flights and batches. The store's locks may be held when it is taken, and
+	// those of its LRUs taken under it.
+	mu      sync.Mutex
+	flights map[K]*flight[K, T]
+	// queue holds the batches that have not left, in the order in which they were formed.
+	queue []*batch[K, T]
+	// round numbers the callers, so that each raises a batch once.
+	round uint64
 }
 
 // flight is one key on its way.
 type flight[K comparable, T any] struct {
-	key         K
-	credentials *market.Credentials
-	done        chan struct{}
-	result      market.Result[market.Read[*T]]
-	waiters     int
-	// deadline is the latest of the waiters'; unlimited tells that one of them has none.
-	deadline  time.Time
-	unlimited bool
-	batch     *batch[K, T]
+	key    K
+	done   chan struct{}
+	result market.Result[market.Read[*T]]
+	// ended tells that the result is there.
+	ended   bool
+	waiters int
+	batch   *batch[K, T]
 }
 
-// batch is a call that has left.
+// batch is a call that will leave or has left.
 type batch[K comparable, T any] struct {
+	ctx     context.Context
 	cancel  context.CancelFunc
+	ticket  market.Ticket
 	flights []*flight[K, T]
-	// wanted counts the keys that somebody waits for.
-	wanted    int
-	deadline  time.Time
-	unlimited bool
+	// want is what those who have joined want: the greatest priority, the latest deadline.
+	want        market.Want
+	credentials *market.Credentials
+	left        bool
+	// wanted counts the keys of a batch that has left that somebody waits for.
+	wanted int
+	round  uint64
 }
 
-// do returns the values of keys, aligned with them, and waits for those that are not cached under ctx.
-func (c *coalescer[K, T]) do(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+// do returns the values of keys, aligned with them, and waits for those that are not cached under ctx. Whoever would wait
+// for admission longer than ctx lasts is refused at once. A refresh has the lowest priority, else it is the coalescer's.
+func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	if ctx.Err() != nil {
 		for i := range out {
@@ -83,13 +93,22 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K) []market.Result[mark
 		return out
 	}
 	joined := make([]*flight[K, T], len(keys))
-	deadline, limited := ctx.Deadline()
+	want := market.Want{Priority: c.priority, Caller: market.CallerFrom(ctx)}
+	if refresh {
+		want.Priority = market.PriorityRefresh
+	}
+	want.Deadline, _ = ctx.Deadline()
 	var credentials *market.Credentials
-	if c.user {
+	if c.scope != nil {
 		credentials = market.CredentialsFrom(ctx)
+		want.Scope = c.scope(credentials)
 	}
 
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
 	c.mu.Lock()
+	c.round++
+	var refused error
 	for i, key := range keys {
 		f := c.flights[key]
 		if f != nil {
@@ -99,14 +118,18 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K) []market.Result[mark
 				out[i].Value = read
 				continue
 			}
-			f = &flight[K, T]{key: key, credentials: credentials, done: make(chan struct{})}
-			c.flights[key] = f
-			c.queue = append(c.queue, f)
+			if refused == nil {
+				f, refused = c.enter(key, want, credentials)
+			}
+			if refused != nil {
+				out[i].Err = refused
+				continue
+			}
 		}
 		joined[i] = f
-		f.join(deadline, limited)
+		f.join(want, c.round)
 	}
-	c.start()
+	c.dismiss(joined, want.Deadline, out)
 	c.mu.Unlock()
 
 	for i, f := range joined {
@@ -117,14 +140,92 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K) []market.Result[mark
 		case <-f.done:
 			out[i] = f.result
 		case <-ctx.Done():
-			c.leave(joined)
-			return abandoned(waitError(ctx), joined, out)
+			return c.abandon(waitError(ctx), joined, out)
 		case <-c.tasks.ctx.Done():
-			c.leave(joined)
-			return abandoned(errClosed, joined, out)
+			return c.abandon(errClosed, joined, out)
 		}
 	}
 	return out
+}
+
+// enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
+// caller holds the lock.
+func (c *coalescer[K, T]) enter(key K, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
+	f := &flight[K, T]{key: key, done: make(chan struct{})}
+	for _, b := range c.queue {
+		if c.holds(b, len(b.flights)+1) && b.want.Scope == want.Scope && b.ticket.Err() == nil {
+			f.batch = b
+			break
+		}
+	}
+	if f.batch == nil {
+		b := &batch[K, T]{want: want, credentials: credentials, round: c.round}
+		b.ticket = c.admission.Enter(want)
+		if err := b.ticket.Err(); err != nil {
+			b.ticket.Release(false)
+			return nil, err
+		}
+		b.ctx, b.cancel = context.WithCancel(c.tasks.ctx)
+		if !c.tasks.start(func() { c.work(b) }) {
+			b.cancel()
+			b.ticket.Release(false)
+			return nil, errClosed
+		}
+		c.queue = append(c.queue, b)
+		f.batch = b
+	}
+	f.batch.flights = append(f.batch.flights, f)
+	c.flights[key] = f
+	return f, nil
+}
+
+// holds reports whether a batch may carry so many keys: what was admitted is one call.
+func (c *coalescer[K, T]) holds(b *batch[K, T], keys int) bool {
+	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys) <= 1
+}
+
+// join adds a waiter. The caller holds the coalescer's lock.
+func (f *flight[K, T]) join(want market.Want, round uint64) {
+	b := f.batch
+	if f.waiters++; f.waiters == 1 && b.left {
+		b.wanted++
+	}
+	if b.round != round {
+		b.round = round
+		b.raise(want)
+	}
+}
+
+// raise takes in what one more waiter wants.
+func (b *batch[K, T]) raise(want market.Want) {
+	b.want.Priority = max(b.want.Priority, want.Priority)
+	if want.Deadline.IsZero() || !b.want.Deadline.IsZero() && want.Deadline.After(b.want.Deadline) {
+		b.want.Deadline = want.Deadline
+	}
+	b.ticket.Raise(want)
+}
+
+// dismiss refuses, of the flights that a caller has joined, those whose turn will come after its deadline. Others may wait
+// on for them. The caller holds the lock.
+func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], deadline time.Time, out []market.Result[market.Read[*T]]) {
+	if deadline.IsZero() || len(c.queue) == 0 {
+		return
+	}
+	var asked *batch[K, T]
+	var turn time.Time
+	for i, f := range joined {
+		if f == nil || f.batch.left {
+			continue
+		}
+		if f.batch != asked {
+			asked, turn = f.batch, f.batch.ticket.Turn()
+		}
+		if !turn.IsZero() && !turn.Before(deadline) {
+			out[i].Err = market.RateLimited(turn.Sub(c.clock.Now()))
+			c.leave(f)
+			joined[i] = nil
+		}
+	}
 }
 
 // errClosed is what those get who wait when the cache is closed, and those who come later.
@@ -139,191 +240,176 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandoned fills in what has arrived, and err for the rest.
-func abandoned[K comparable, T any](err error, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
+// abandon lets a caller leave. It fills in what has arrived; the rest fails with err, or with the time of its turn where it
+// was waiting for that.
+func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	late := market.CodeOf(err) == market.CodeUpstreamTimeout
 	for i, f := range joined {
-		if f == nil {
+		switch {
+		case f == nil:
 			continue
-		}
-		out[i].Err = err
-		select {
-		case <-f.done:
-			// A call that was cancelled because nobody waited any more ended for the caller's reason, not for its own.
-			if !errors.Is(f.result.Err, context.Canceled) {
-				out[i] = f.result
-			}
+		case f.ended && !errors.Is(f.result.Err, context.Canceled):
+			out[i] = f.result
+		case late && !f.ended && !f.batch.left && !f.batch.ticket.Turn().IsZero():
+			out[i].Err = market.RateLimited(f.batch.ticket.Turn().Sub(c.clock.Now()))
 		default:
+			// A call that was cancelled because nobody waited any more ended for the caller's reason, not for its own.
+			out[i].Err = err
+		}
+	}
+	for _, f := range joined {
+		if f != nil {
+			c.leave(f)
 		}
 	}
 	return out
 }
 
-// join adds a waiter. The caller holds the coalescer's lock.
-func (f *flight[K, T]) join(deadline time.Time, limited bool) {
-	f.waiters++
-	f.unlimited = f.unlimited || !limited
-	if deadline.After(f.deadline) {
-		f.deadline = deadline
+// leave takes a waiter off a flight. A key that has not left and that nobody waits for any more is dropped, a call none of
+// whose keys has a waiter is cancelled. The caller holds the lock.
+func (c *coalescer[K, T]) leave(f *flight[K, T]) {
+	if f.waiters--; f.waiters > 0 || f.ended || c.flights[f.key] != f {
+		return
 	}
-	if b := f.batch; b != nil {
-		if f.waiters == 1 {
-			b.wanted++
-		}
-		b.unlimited = b.unlimited || !limited
-		if deadline.After(b.deadline) {
-			b.deadline = deadline
-		}
+	if !f.batch.left {
+		delete(c.flights, f.key)
 	}
+	c.unwant(f)
 }
 
-// leave takes a waiter off each flight. A queued key that nobody waits for any more is dropped, a call none of
-// whose keys has a waiter is cancelled.
-func (c *coalescer[K, T]) leave(joined []*flight[K, T]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range joined {
-		if f == nil {
-			continue
+// unwant tells a flight's batch that nobody waits for the flight any more. The caller holds the lock.
+func (c *coalescer[K, T]) unwant(f *flight[K, T]) {
+	b := f.batch
+	if !b.left {
+		b.flights = slices.DeleteFunc(b.flights, func(other *flight[K, T]) bool { return other == f })
+		if len(b.flights) == 0 {
+			c.drop(b)
 		}
-		if f.waiters--; f.waiters > 0 || c.flights[f.key] != f {
-			continue
-		}
-		if f.batch == nil {
-			delete(c.flights, f.key)
-			continue
-		}
-		if f.batch.wanted--; f.batch.wanted == 0 {
-			f.batch.cancel()
-			for _, other := range f.batch.flights {
-				if c.flights[other.key] == other {
-					delete(c.flights, other.key) // whoever asks from now on starts anew
-				}
+		return
+	}
+	if b.wanted--; b.wanted == 0 {
+		b.cancel()
+		for _, other := range b.flights {
+			if c.flights[other.key] == other {
+				delete(c.flights, other.key) // whoever asks from now on starts anew
 			}
 		}
 	}
-	c.queue = slices.DeleteFunc(c.queue, func(f *flight[K, T]) bool { return f.waiters == 0 })
-	c.rest()
 }
 
-// rest ends the waits for admission when there is nothing left to admit. The caller holds the lock.
-func (c *coalescer[K, T]) rest() {
-	if len(c.queue) == 0 && c.starting > 0 {
-		c.cancelIdle()
-		c.idle, c.cancelIdle = context.WithCancel(c.tasks.ctx)
-	}
+// drop takes a batch out of the queue that has lost its keys. The caller holds the lock.
+func (c *coalescer[K, T]) drop(b *batch[K, T]) {
+	b.cancel()
+	b.ticket.Release(false)
+	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
 }
 
-// start makes sure that there are workers for the queue, at most width at once. The caller holds the lock.
-func (c *coalescer[K, T]) start() {
-	for c.workers < c.width && c.starting*c.batch < len(c.queue) {
-		if !c.tasks.start(c.work) {
-			return // closed: the waiters see it too
-		}
-		c.workers++
-		c.starting++
-	}
-}
-
-// work makes calls until the queue is empty.
-func (c *coalescer[K, T]) work() {
-	for first := true; ; first = false {
-		c.mu.Lock()
-		if !first {
-			c.starting++
-		}
-		if len(c.queue) == 0 {
-			c.workers--
-			c.starting--
-			c.mu.Unlock()
-			return
-		}
-		size := min(len(c.queue), c.batch)
-		idle := c.idle
-		c.mu.Unlock()
-
-		cost := c.cost(size)
-		release, err := c.admission.Admit(idle, cost, (*queued[K, T])(c))
-		most := c.batch // what has gathered meanwhile travels along as far as it was paid for
-		for most > size && c.cost(most) > cost {
-			most--
-		}
-
-		c.mu.Lock()
-		c.starting--
-		var b *batch[K, T]
-		var ctx context.Context
-		if err == nil || idle.Err() == nil || c.tasks.ctx.Err() != nil {
-			b, ctx = c.take(most)
-		}
-		c.rest()
-		c.start()
-		c.mu.Unlock()
-		if b != nil {
-			c.call(ctx, b, err)
-			b.cancel()
-		}
-		if release != nil {
-			release()
-		}
-	}
-}
-
-// take forms the batch of a call from the head of the queue, of at most so many keys. The caller holds the lock.
-func (c *coalescer[K, T]) take(most int) (*batch[K, T], context.Context) {
-	n := min(len(c.queue), most)
-	if n == 0 {
-		return nil, nil
-	}
-	ctx, cancel := context.WithCancel(c.tasks.ctx)
-	b := &batch[K, T]{cancel: cancel, flights: slices.Clone(c.queue[:n])}
-	c.queue = slices.Delete(c.queue, 0, n)
-	for _, f := range b.flights {
-		f.batch = b
-		if f.waiters > 0 {
-			b.wanted++
-		}
-		b.unlimited = b.unlimited || f.unlimited
-		if f.deadline.After(b.deadline) {
-			b.deadline = f.deadline
-		}
-	}
-	ctx = market.WithCall(ctx, &departed[K, T]{c: c, b: b})
-	if credentials := b.flights[0].credentials; credentials != nil {
-		ctx = market.WithCredentials(ctx, credentials)
-	}
-	return b, ctx
-}
-
-// call asks upstream and hands the results to the waiters. refused is what admission said.
-func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], refused error) {
-	err := refused
-	if err == nil {
-		err = c.ask(ctx, b.flights)
-	}
-	if err != nil {
-		if c.tasks.ctx.Err() != nil {
-			err = errClosed
-		}
-		for _, f := range b.flights {
-			f.result = market.Result[market.Read[*T]]{Err: err}
-		}
-	}
+// land ends the flight of a key, if there is one, by a value that came another way.
+func (c *coalescer[K, T]) land(key K, read market.Read[*T]) {
 	c.mu.Lock()
-	for _, f := range b.flights {
+	defer c.mu.Unlock()
+	f := c.flights[key]
+	if f == nil {
+		return
+	}
+	delete(c.flights, key)
+	c.end(f, market.Result[market.Read[*T]]{Value: read})
+	if !f.batch.left || f.waiters > 0 {
+		c.unwant(f)
+	}
+}
+
+// end gives a flight its result. The caller holds the lock.
+func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[*T]]) {
+	f.result, f.ended = result, true
+	close(f.done)
+}
+
+// work waits until a batch may leave and makes its call.
+func (c *coalescer[K, T]) work(b *batch[K, T]) {
+	defer b.cancel()
+	select {
+	case <-b.ticket.Decided():
+	case <-b.ctx.Done():
+	}
+	err := b.ticket.Err()
+	if err == nil {
+		select {
+		case c.slots <- struct{}{}:
+			defer func() { <-c.slots }()
+		case <-b.ctx.Done():
+		}
+	}
+	var results []market.Result[market.Read[*T]]
+	c.depart(b, err == nil)
+	if err == nil {
+		if err = b.ctx.Err(); err == nil {
+			results, err = c.ask(b)
+		}
+	}
+	if c.tasks.ctx.Err() != nil && err != nil {
+		err = errClosed
+	}
+	b.ticket.Release(err == nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, f := range b.flights {
 		// Only now: a caller that no longer finds the flight finds the entry.
 		if c.flights[f.key] == f {
 			delete(c.flights, f.key)
 		}
-		close(f.done)
+		switch {
+		case f.ended:
+		case err != nil:
+			c.end(f, market.Result[market.Read[*T]]{Err: err})
+		default:
+			c.end(f, results[i])
+		}
 	}
-	c.mu.Unlock()
 }
 
-// ask fetches the keys of flights and gives each its result. A panic, an answer of the wrong length and one that came
-// after everybody had left, and a newer call may have left, are errors.
-func (c *coalescer[K, T]) ask(ctx context.Context, flights []*flight[K, T]) (err error) {
-	keys := make([]K, len(flights))
-	for i, f := range flights {
+// depart takes a batch out of the queue. One that was admitted takes along what others in the queue hold, as far as there
+// is room for it.
+func (c *coalescer[K, T]) depart(b *batch[K, T], admitted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
+	for i := 0; admitted && i < len(c.queue) && b.ctx.Err() == nil && c.holds(b, len(b.flights)+1); {
+		other := c.queue[i]
+		if other.want.Scope != b.want.Scope {
+			i++
+			continue
+		}
+		n := 0
+		for n < len(other.flights) && c.holds(b, len(b.flights)+1) {
+			f := other.flights[n]
+			f.batch = b
+			b.flights = append(b.flights, f)
+			n++
+		}
+		other.flights = slices.Delete(other.flights, 0, n)
+		b.raise(other.want)
+		if len(other.flights) == 0 {
+			c.drop(other)
+		} else {
+			i++
+		}
+	}
+	b.left = true
+	for _, f := range b.flights {
+		if f.waiters > 0 {
+			b.wanted++
+		}
+	}
+}
+
+// ask fetches the keys of a batch. A panic, an answer of the wrong length and one that came after everybody had left, and
+// a newer call may have left, are errors.
+func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
+	keys := make([]K, len(b.flights))
+	for i, f := range b.flights {
 		keys[i] = f.key
 	}
 	defer func() {
@@ -331,44 +417,29 @@ func (c *coalescer[K, T]) ask(ctx context.Context, flights []*flight[K, T]) (err
 			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
+	ctx := market.WithPermit(b.ctx, b.ticket)
+	ctx = market.WithCall(ctx, &departed[K, T]{c: c, b: b})
+	if b.credentials != nil {
+		ctx = market.WithCredentials(ctx, b.credentials)
+	}
 	c.counters.calls.Add(uint64(c.cost(len(keys))))
 	c.counters.keys.Add(uint64(len(keys)))
 	results, err := c.fetch(ctx, keys)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return nil, ctx.Err()
 	case len(results) != len(keys):
-		return fmt.Errorf("fetching %d keys gave %d results", len(keys), len(results))
+		return nil, fmt.Errorf("fetching %d keys gave %d results", len(keys), len(results))
 	}
-	for i, f := range flights {
-		if f.result.Err = results[i].Err; f.result.Err == nil {
-			f.result.Value = c.accept(f.key, results[i].Value)
+	reads = make([]market.Result[market.Read[*T]], len(keys))
+	for i := range results {
+		if reads[i].Err = results[i].Err; reads[i].Err == nil {
+			reads[i].Value = c.accept(keys[i], results[i].Value)
 		}
 	}
-	return nil
-}
-
-// queued is the market.Call of the keys that wait to leave.
-type queued[K comparable, T any] coalescer[K, T]
-
-// Priority returns the coalescer's priority.
-func (q *queued[K, T]) Priority() market.Priority { return q.priority }
-
-// Deadline returns the latest deadline of all that is queued.
-func (q *queued[K, T]) Deadline() (latest time.Time, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, f := range q.queue {
-		if f.unlimited {
-			return time.Time{}, false
-		}
-		if f.deadline.After(latest) {
-			latest = f.deadline
-		}
-	}
-	return latest, true
+	return reads, nil
 }
 
 // departed is the market.Call of a batch.
@@ -377,12 +448,16 @@ type departed[K comparable, T any] struct {
 	b *batch[K, T]
 }
 
-// Priority returns the coalescer's priority.
-func (d *departed[K, T]) Priority() market.Priority { return d.c.priority }
+// Priority returns the greatest priority of the batch's waiters.
+func (d *departed[K, T]) Priority() market.Priority {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	return d.b.want.Priority
+}
 
 // Deadline returns the latest deadline of the batch's waiters.
 func (d *departed[K, T]) Deadline() (time.Time, bool) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
-	return d.b.deadline, !d.b.unlimited
+	return d.b.want.Deadline, !d.b.want.Deadline.IsZero()
 }

@@ -74,8 +74,8 @@ func atRest[K comparable, T any](t *testing.T, c *coalescer[K, T]) {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.flights) != 0 || len(c.queue) != 0 || c.workers != 0 || c.starting != 0 {
-		t.Errorf("%d flights, %d queued, %d workers, %d starting are left", len(c.flights), len(c.queue), c.workers, c.starting)
+	if len(c.flights) != 0 || len(c.queue) != 0 || len(c.slots) != 0 || c.waiting.Load() != 0 {
+		t.Errorf("%d flights, %d queued, %d calls, %d callers are left", len(c.flights), len(c.queue), len(c.slots), c.waiting.Load())
 	}
 }
 
@@ -194,48 +194,113 @@ func TestFetchFindsWhatHasArrived(t *testing.T) {
 	})
 }
 
-// admission is an Admission that a test decides on: every call waits for a verdict.
+// admission is an Admission that a test decides on: every read waits for a verdict.
 type admission struct {
 	mu       sync.Mutex
-	costs    []int
-	calls    []market.Call
+	entered  []*ticket
 	released int
 	waiting  int
+	spent    float64
 	verdict  chan error
 }
 
 func newAdmission() *admission { return &admission{verdict: make(chan error)} }
 
-func (a *admission) Admit(ctx context.Context, cost int, call market.Call) (func(), error) {
-	a.mu.Lock()
-	a.costs, a.calls = append(a.costs, cost), append(a.calls, call)
-	a.waiting++
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		a.waiting--
-		a.mu.Unlock()
-	}()
-	select {
-	case err := <-a.verdict:
-		if err != nil {
-			return nil, err
-		}
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	return func() {
-		a.mu.Lock()
-		a.released++
-		a.mu.Unlock()
-	}, nil
+// ticket is what an admission knows of a read. What it does not say itself is said by the open door.
+type ticket struct {
+	admitAll
+	of      *admission
+	want    market.Want
+	turn    time.Time
+	decided chan struct{}
+	gone    chan struct{}
+	err     error
 }
 
-func (a *admission) state() (waiting, released int, costs []int) {
+// Left says that there is plenty, unless the test says less.
+func (a *admission) Left() float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return 1 - a.spent
+}
+
+func (a *admission) Enter(want market.Want) market.Ticket {
+	t := &ticket{of: a, want: want, decided: make(chan struct{}), gone: make(chan struct{})}
+	a.mu.Lock()
+	a.entered = append(a.entered, t)
+	a.waiting++
+	a.mu.Unlock()
+	go func() {
+		select {
+		case err := <-a.verdict:
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			t.err = err
+		case <-t.gone:
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			t.err = context.Canceled
+		}
+		a.waiting--
+		close(t.decided)
+	}()
+	return t
+}
+
+func (t *ticket) Decided() <-chan struct{} { return t.decided }
+
+func (t *ticket) Err() error {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.err
+}
+
+func (t *ticket) Turn() time.Time {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.turn
+}
+
+func (t *ticket) Raise(want market.Want) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.want.Priority = max(t.want.Priority, want.Priority)
+	if want.Deadline.IsZero() || !t.want.Deadline.IsZero() && want.Deadline.After(t.want.Deadline) {
+		t.want.Deadline = want.Deadline
+	}
+}
+
+func (t *ticket) Release(bool) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	select {
+	case <-t.gone:
+		return
+	default:
+		close(t.gone)
+	}
+	select {
+	case <-t.decided:
+		if t.err == nil {
+			t.of.released++
+		}
+	default:
+	}
+}
+
+// wants returns what the n-th read that entered wants by now.
+func (a *admission) wants(n int) market.Want {
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.waiting, a.released, slices.Clone(a.costs)
+	return a.entered[n].want
+}
+
+func (a *admission) state() (waiting, released, entered int) {
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.waiting, a.released, len(a.entered)
 }
 
 func admitBy(a Admission) func(*Config) { return func(cfg *Config) { cfg.Admission = a } }
@@ -262,13 +327,13 @@ func TestKeysGatherWhileAdmissionWaits(t *testing.T) {
 	})
 }
 
-// What gathers beyond one batch asks for a call of its own, at most N at once.
+// What gathers beyond one batch asks for a call of its own.
 func TestMoreThanABatchWaitsForMoreAdmissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
 		c := open(t, v, admitBy(a))
 		waiting := fetch(t.Context(), c, ids("t", 0, 250)...)
-		if n, _, _ := a.state(); n != 4 {
+		if n, _, _ := a.state(); n != 7 {
 			t.Fatalf("%d wait for admission", n)
 		}
 		for i := range 7 {
@@ -308,59 +373,53 @@ func TestRefusedAdmissionFailsTheBatch(t *testing.T) {
 	})
 }
 
-// Admission is told the cost of what has gathered, and what is more than that waits.
+// What was admitted is one call. Where the venue is asked one by one, each key asks for its own.
 func TestNothingTravelsUnpaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
+		oneByOne := true
 		c := open(t, v, admitBy(a), func(cfg *Config) {
-			cfg.InFlight = 1
-			cfg.Cost = func(_ market.Endpoint, keys int) int { return keys } // a venue that is asked one by one
+			cfg.Cost = func(_ market.Endpoint, keys int) int {
+				if oneByOne {
+					return keys
+				}
+				return 1
+			}
 		})
-		first := fetch(t.Context(), c, "a", "b")
-		second := fetch(t.Context(), c, ids("t", 0, 50)...)
+		first := fetch(t.Context(), c, "a", "b", "a")
+		if n, _, _ := a.state(); n != 2 {
+			t.Fatalf("%d wait for admission", n)
+		}
 		a.verdict <- nil
-		good(t, done(t, first), "a", "b")
+		a.verdict <- nil
+		good(t, done(t, first), "a", "b", "a")
+
+		// Once the venue knows lists again, what still waits travels together.
+		second := fetch(t.Context(), c, ids("t", 0, 50)...)
+		if n, _, _ := a.state(); n != 50 {
+			t.Fatalf("%d wait for admission", n)
+		}
+		oneByOne = false
+		a.verdict <- nil
+		if n, _, _ := a.state(); n != 10 {
+			t.Fatalf("%d wait for admission", n)
+		}
 		pending(t, second)
 		a.verdict <- nil
-		a.verdict <- nil
 		good(t, done(t, second), ids("t", 0, 50)...)
-		_, _, costs := a.state()
 		var sizes []int
 		for _, call := range v.calls() {
 			sizes = append(sizes, len(call.keys))
 		}
-		if !slices.Equal(costs, []int{2, 40, 10}) || !slices.Equal(sizes, costs) {
-			t.Errorf("paid %v, asked for %v", costs, sizes)
+		if !slices.Equal(sizes, []int{1, 1, 40, 10}) {
+			t.Errorf("asked for %v", sizes)
 		}
-		if s := statsOf(c, "price"); s.Calls != 52 {
+		if n, released, _ := a.state(); n != 0 || released != 4 {
+			t.Errorf("%d wait, %d released", n, released)
+		}
+		if s := statsOf(c, "price"); s.Calls != 4 {
 			t.Errorf("%+v", s)
 		}
-	})
-}
-
-// What was left behind unpaid leaves at once while fewer than N calls are in flight.
-func TestWhatIsLeftBehindLeavesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{gate: make(chan struct{})}, newAdmission()
-		c := open(t, v, admitBy(a), func(cfg *Config) {
-			cfg.InFlight = 2
-			cfg.Cost = func(_ market.Endpoint, keys int) int { return keys }
-		})
-		first := fetch(t.Context(), c, "a")
-		second := fetch(t.Context(), c, "b", "c", "d")
-		a.verdict <- nil
-		if n, _, costs := a.state(); n != 1 || !slices.Equal(costs, []int{1, 3}) {
-			t.Fatalf("%d wait for admission, costs %v", n, costs)
-		}
-		a.verdict <- nil
-		synctest.Wait()
-		if n := len(v.calls()); n != 2 {
-			t.Fatalf("%d calls in flight", n)
-		}
-		<-v.gate
-		<-v.gate
-		good(t, done(t, first), "a")
-		good(t, done(t, second), "b", "c", "d")
 		atRest(t, c.prices.lanes[0])
 	})
 }
@@ -376,24 +435,29 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 			return ctx
 		}
 		start := time.Now()
+		queued := func(n int, want time.Duration) {
+			t.Helper()
+			w := a.wants(n)
+			if w.Priority != market.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
+				t.Errorf("priority %s, deadline %s; want %s", w.Priority, w.Deadline.Sub(start), want)
+			}
+		}
 		expect := func(call market.Call, want time.Duration) {
 			t.Helper()
-			synctest.Wait()
+			queued(0, want)
 			at, ok := call.Deadline()
 			if call.Priority() != market.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
 				t.Errorf("priority %d, deadline %s, %v; want %s", call.Priority(), at.Sub(start), ok, want)
 			}
 		}
 		fetch(within(10*time.Second), c, "a")
-		a.state()
-		queued := a.calls[0]
-		expect(queued, 10*time.Second)
+		queued(0, 10*time.Second)
 		fetch(within(5*time.Second), c, "b") // less
-		expect(queued, 10*time.Second)
+		queued(0, 10*time.Second)
 		fetch(within(20*time.Second), c, "a") // the same key
-		expect(queued, 20*time.Second)
+		queued(0, 20*time.Second)
 		fetch(within(30*time.Second), c, "c") // another key
-		expect(queued, 30*time.Second)
+		queued(0, 30*time.Second)
 
 		a.verdict <- nil
 		synctest.Wait()
@@ -412,8 +476,7 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 		expect(left, 0)
 
 		fetch(t.Context(), c, "x")
-		a.state()
-		expect(a.calls[1], 0)
+		queued(1, 0)
 		<-v.gate
 		a.verdict <- nil
 		<-v.gate
@@ -862,19 +925,66 @@ type wild struct {
 
 func (w *wild) mood() *rand.Rand { return rand.New(rand.NewPCG(w.seed, w.n.Add(1))) }
 
-func (w *wild) Admit(ctx context.Context, cost int, call market.Call) (func(), error) {
+func (w *wild) Left() float64 { return 1 }
+
+func (w *wild) Enter(want market.Want) market.Ticket {
 	r := w.mood()
-	call.Deadline()
-	select {
-	case <-time.After(time.Duration(r.IntN(30)) * time.Millisecond):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	t := &wildTicket{of: w, decided: make(chan struct{}), gone: make(chan struct{})}
 	if r.IntN(10) == 0 {
-		return nil, market.Errorf(market.CodeRateLimited, "no")
+		t.err = market.Errorf(market.CodeRateLimited, "no")
+		close(t.decided)
+		return t
 	}
-	w.admitted.Add(1)
-	return func() { w.admitted.Add(-1) }, nil
+	fails := r.IntN(10) == 0
+	wait := time.After(time.Duration(r.IntN(30)) * time.Millisecond)
+	go func() {
+		defer close(t.decided)
+		select {
+		case <-t.gone:
+			return
+		case <-wait:
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if fails {
+			t.err = market.Errorf(market.CodeRateLimited, "no")
+		} else if !t.released {
+			t.admitted = true
+			w.admitted.Add(1)
+		}
+	}()
+	return t
+}
+
+// wildTicket is one of a wild admission's.
+type wildTicket struct {
+	admitAll
+	of                 *wild
+	decided, gone      chan struct{}
+	mu                 sync.Mutex
+	err                error
+	admitted, released bool
+}
+
+func (t *wildTicket) Decided() <-chan struct{} { return t.decided }
+
+func (t *wildTicket) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+func (t *wildTicket) Release(bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.released {
+		return
+	}
+	t.released = true
+	close(t.gone)
+	if t.admitted {
+		t.of.admitted.Add(-1)
+	}
 }
 
 func (w *wild) Prices(ctx context.Context, tokens []string) ([]market.Result[*market.Price], error) {

@@ -13,6 +13,7 @@ type builder struct {
 	// notFound is how long an absence is believed: in user data no longer than a value.
 	notFound time.Duration
 	tasks    *tasks
+	scope    *scope
 }
 
 // lane is one way to fetch keys of a store.
@@ -26,16 +27,23 @@ type lane[K comparable, T any] struct {
 
 // newStore returns a store whose keys are fetched by the given lanes.
 func newStore[K comparable, T any](b *builder, kind Kind, asOf func(*T) time.Time, lanes ...lane[K, T]) *store[K, T] {
-	s := &store[K, T]{ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf}
+	s := &store[K, T]{
+		ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, left: b.cfg.Admission.Left,
+	}
+	if kind.Stale > 0 {
+		s.stretch = b.cfg.Stretch
+	}
 	s.entries = newLRU[K, T](kind.Size)
 	s.absent = newLRU[K, T](b.cfg.NotFoundSize)
 	for _, l := range lanes {
 		c := &coalescer[K, T]{
-			fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, batch: l.batch, width: l.width,
-			priority: l.priority, user: l.endpoint.User(), counters: &s.counters, tasks: b.tasks, flights: make(map[K]*flight[K, T]),
-			cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
+			fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
+			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, l.width),
+			flights: make(map[K]*flight[K, T]), cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
 		}
-		c.idle, c.cancelIdle = context.WithCancel(b.tasks.ctx)
+		if l.endpoint.User() {
+			c.scope = b.scope.credentials
+		}
 		s.lanes = append(s.lanes, c)
 	}
 	return s
@@ -83,6 +91,14 @@ func (c *Cache) build(b *builder) {
 			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
 				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
 			})})
+	c.books.queries = func(slot market.BookQuery) []market.BookQuery {
+		var out []market.BookQuery
+		for depth := 0; depth < market.MaxBookDepth; {
+			depth = market.BookDepthStep(depth + 1)
+			out = append(out, market.BookQuery{TokenID: slot.TokenID, Depth: depth})
+		}
+		return out
+	}
 	c.buildMarkets(b, list, single)
 	c.buildUsers(b, user)
 }

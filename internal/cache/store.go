@@ -24,9 +24,14 @@ type TTL struct {
 const (
 	// refreshTimeout bounds the wait of a refresh for its own result, and so the life of the call that it alone wants.
 	refreshTimeout = 10 * time.Second
+	// refreshPatience bounds it while refreshes wait for their turn in the budget.
+	refreshPatience = 75 * time.Second
 	// refreshPause is the time between a refresh that failed and the next, so that a venue that fails fast is not asked
 	// by every reader.
 	refreshPause = time.Second
+	// short and scarce are the parts of the budget below which stale data is served for longer, and below which the stream
+	// is asked for what is missing and refreshes may have to wait.
+	short, scarce = 0.25, 0.5
 	// never is later than any time.
 	never = math.MaxInt64
 )
@@ -102,6 +107,13 @@ type store[K comparable, T any] struct {
 	older func(a, b *T) bool
 	// asked is told which of the keys that were asked for exist; nil where nobody wants to know.
 	asked func(keys []K)
+	// urge is told which keys are missing while the budget is scarce; nil where nothing else could answer them.
+	urge func(keys []K)
+	// queries returns the canonical keys whose entries may lie in a slot; nil means the slot itself.
+	queries func(slot K) []K
+	// stretch is how long past its fresh time an entry is served while the budget is short, left is what is left of that.
+	stretch time.Duration
+	left    func() float64
 
 	// mu orders replacements, so that every entry that goes is told so.
 	mu sync.Mutex
@@ -122,11 +134,20 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	now := s.clock.Now()
 	var refresh []K
 	var stale []*entry[T]
+	left := -1.0
 	for i, key := range keys {
 		e, ok := s.get(key)
 		var freshUntil, staleUntil time.Time
 		if ok {
 			freshUntil, staleUntil = e.times(now, s.ttl)
+			if long := s.stretched(e, freshUntil); !now.Before(staleUntil) && now.Before(long) {
+				if left < 0 {
+					left = s.left()
+				}
+				if left < short {
+					staleUntil = long
+				}
+			}
 		}
 		switch {
 		case ok && now.Before(freshUntil):
@@ -158,6 +179,14 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	return missing
 }
 
+// stretched returns until when an entry may be served stale while the budget is short.
+func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
+	if e.read.Value == nil {
+		return time.Time{}
+	}
+	return freshUntil.Add(s.stretch)
+}
+
 // tell says which of the keys that were asked for exist.
 func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
 	if s.asked == nil || !market.Demands(ctx) {
@@ -174,14 +203,50 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 	}
 }
 
-// Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once.
+// Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once. What the
+// venue fails to answer is served from memory within its stale time, and within the longer one when the budget is why.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
-	out := s.fetch(ctx, keys)
+	if s.urge != nil && market.Demands(ctx) && s.left() < scarce {
+		s.urge(keys)
+	}
+	out := s.fetch(ctx, keys, false)
+	for i := range out {
+		if out[i].Err != nil {
+			s.excuse(keys[i], &out[i])
+		}
+	}
 	s.tell(ctx, keys, out)
 	return out
 }
 
-func (s *store[K, T]) fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+// excuse puts a stale value in the place of an error, where there is one that may be served.
+func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
+	var limited bool
+	switch market.CodeOf(r.Err) {
+	case market.CodeRateLimited:
+		limited = true
+	case market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse:
+	default:
+		return
+	}
+	e, ok := s.get(key)
+	if !ok || e.read.Value == nil {
+		return
+	}
+	now := s.clock.Now()
+	freshUntil, staleUntil := e.times(now, s.ttl)
+	if long := s.stretched(e, freshUntil); limited && long.After(staleUntil) {
+		staleUntil = long
+	}
+	if now.Before(staleUntil) {
+		*r = market.Result[market.Read[*T]]{Value: e.read}
+		r.Value.Stale = !now.Before(freshUntil)
+		s.counters.stale.Add(1)
+	}
+}
+
+// fetch asks the venue for keys. A refresh is what nobody waits for.
+func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
 		for i := range keys {
@@ -195,7 +260,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K) []market.Result[marke
 	}
 	for l, indexes := range split {
 		if len(indexes) == len(keys) {
-			return s.lanes[l].do(ctx, keys)
+			return s.lanes[l].do(ctx, keys, refresh)
 		}
 	}
 	out := make([]market.Result[market.Read[*T]], len(keys))
@@ -209,7 +274,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K) []market.Result[marke
 			for j, i := range indexes {
 				part[j] = keys[i]
 			}
-			for j, r := range s.lanes[l].do(ctx, part) {
+			for j, r := range s.lanes[l].do(ctx, part, refresh) {
 				out[indexes[j]] = r
 			}
 		})
@@ -225,15 +290,21 @@ func (s *store[K, T]) laneOf(key K) int {
 	return s.lane(key)
 }
 
-// refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout.
+// refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout, or refreshPatience while
+// refreshes may have to wait for their turn: one that is told to come back later would lose it.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	s.tasks.start(func() {
-		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
+		timeout := refreshTimeout
+		if s.left() < scarce {
+			timeout = refreshPatience
+		}
+		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
 		defer cancel()
+		wait = market.WithCaller(wait, market.CallerFrom(ctx))
 		if c := market.CredentialsFrom(ctx); c != nil {
 			wait = market.WithCredentials(wait, c)
 		}
-		s.fetch(wait, keys)
+		s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()
 		for _, e := range stale {
 			e.refreshAt.Store(again) // matters where the refresh has failed and the entry still stands
@@ -354,6 +425,27 @@ func (s *store[K, T]) replace(c *lru.Cache[K, *entry[T]], key K, e *entry[T]) {
 	}
 	if existed {
 		old.read.Handle.Bump()
+	}
+	if e.session != nil && len(s.lanes) > 0 {
+		s.land(key, e)
+	}
+}
+
+// land answers those who wait for the venue by a streamed entry.
+func (s *store[K, T]) land(slot K, e *entry[T]) {
+	for _, c := range s.lanes {
+		if c.waiting.Load() == 0 {
+			continue
+		}
+		if s.queries == nil {
+			c.land(slot, e.read)
+			continue
+		}
+		for _, key := range s.queries(slot) {
+			if s.answers(e, key) {
+				c.land(key, e.read)
+			}
+		}
 	}
 }
 

@@ -32,6 +32,18 @@ func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	return key
 }
 
+// credentials names credentials for the venue's budget: an HMAC-SHA-256 of them alone, since the venue counts by key,
+// whatever the address. It is empty where there are none.
+func (s *scope) credentials(c *market.Credentials) string {
+	if c == nil {
+		return ""
+	}
+	mac := hmac.New(sha256.New, s.key[:])
+	mac.Write([]byte("budget\x00"))
+	mac.Write([]byte(c.Wire()))
+	return string(mac.Sum(nil))
+}
+
 // tradesKey names a page of trades, historyKey one of an account's history.
 type (
 	tradesKey struct {
