@@ -111,8 +111,8 @@ func TestErrorsAreSorted(t *testing.T) {
 	}
 }
 
-// TestAnErrorIsNotRemembered asks again at the same instant.
-func TestAnErrorIsNotRemembered(t *testing.T) {
+// TestAnErrorIsRememberedForItsBackoffOnly asks again at the same instant, and when the backoff has ended.
+func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(3)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } user(address: "` + addressOf50 + `") { balance { cashBalance } } }`
@@ -121,6 +121,8 @@ func TestAnErrorIsNotRemembered(t *testing.T) {
 	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE", "tokenPrices.2 UPSTREAM_UNAVAILABLE", "user.balance UPSTREAM_UNAVAILABLE")
 	wantJSON(t, "data", data, `{"tokenPrices":[null,null,null],"user":{"balance":null}}`)
 	s.spoil(t)
+	wantCalls(t, s.counted(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
+	s.clock.advance(250 * time.Millisecond)
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 

@@ -49,7 +49,8 @@ type SearchPage struct {
 	// Next asks for the page after this one; empty at the end.
 	Next string
 	// Total counts all markets that match; nil where the venue does not say.
-	Total *int
+	Total   *int
+	LeftOut LeftOut
 }
 
 // TradeQuery asks for one page of a wallet's trades, newest first. The zero value of a field does not filter.
@@ -63,9 +64,10 @@ type TradeQuery struct {
 
 // TradePage is one page of trades.
 type TradePage struct {
-	Trades []Trade
-	Next   string
-	Total  *int
+	Trades  []Trade
+	Next    string
+	Total   *int
+	LeftOut LeftOut
 }
 
 // HistoryQuery asks for one page of a wallet's history, newest first. The zero value of a field does not filter.
@@ -81,6 +83,7 @@ type HistoryPage struct {
 	Records []HistoryRecord
 	Next    string
 	Total   *int
+	LeftOut LeftOut
 }
 
 // BookQuery asks for a token's book with at least so many levels a side.

@@ -32,6 +32,11 @@ type Result[T any] struct {
 	Err   error
 }
 
+// LeftOut holds an Error for each row that the venue sent in a list and that could not be read, so that the list is without
+// it; the message says which row of the venue's answer it was. It is empty where the list is all that the venue sent, and
+// belongs to the value, not to the request that shows it.
+type LeftOut []error
+
 // Combine returns the Meta of a value computed from values with the given ones: the oldest times, stale when one is.
 func Combine(metas ...Meta) Meta {
 	out := Meta{Source: SourceComputed}

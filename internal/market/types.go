@@ -298,6 +298,7 @@ type PriceHistory struct {
 	TokenID  string
 	From, To Date
 	Points   []PricePoint
+	LeftOut  LeftOut
 }
 
 // Include adds a market to an event that is being put together, and what it contributes to span and volume.

@@ -19,16 +19,18 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	if depth < 1 {
 		return nil, badInput(EndpointBook, "depth is at least 1")
 	}
-	rq := &request{endpoint: EndpointBook, keys: 1}
-	rq.query.set("tokenId", tokenID).set("depth", strconv.Itoa(depth))
-	payload, err := c.get(ctx, rq)
-	if err != nil || payload == nil {
-		return nil, orAbsent(err)
-	}
-	var n notes
-	b, err := decodeBook(payload, tokenID, depth, &n)
-	c.report(EndpointBook, n)
-	return b, err
+	return guarded(c, EndpointBook, tokenID, func() (*market.Book, error) {
+		rq := &request{endpoint: EndpointBook, keys: 1}
+		rq.query.set("tokenId", tokenID).set("depth", strconv.Itoa(depth))
+		payload, err := c.get(ctx, rq)
+		if err != nil || payload == nil {
+			return nil, orAbsent(err)
+		}
+		var n notes
+		b, err := decodeBook(payload, tokenID, depth, &n)
+		c.report(EndpointBook, n)
+		return b, err
+	})
 }
 
 func decodeBook(payload any, tokenID string, depth int, n *notes) (*market.Book, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,6 +28,7 @@ const (
 	DefaultTimeout   = 10 * time.Second
 	DefaultMaxBody   = 8 << 20
 	DefaultMaxIDs    = 40
+	DefaultRetries   = 2
 	DefaultUserAgent = "oddsgraph"
 )
 
@@ -41,7 +43,9 @@ type Config struct {
 	// MaxBody is the greatest size in bytes of an answer after decompression.
 	MaxBody int64
 	// MaxIDs is the greatest number of ids in one list call; longer lists are split.
-	MaxIDs    int
+	MaxIDs int
+	// Retries is the greatest number of further attempts of a call that failed in passing; a negative number is none.
+	Retries   int
 	UserAgent string
 	// Transport replaces the client's own one, which uses no proxy and bounds connections and header size.
 	Transport http.RoundTripper
@@ -67,11 +71,19 @@ type Client struct {
 	timeout   time.Duration
 	maxBody   int64
 	maxIDs    int
+	retries   int
 	userAgent string
 	transport http.RoundTripper
 	clock     market.Clock
 	observer  Observer
 	log       *slog.Logger
+	// rand returns a random number in [0,1).
+	rand func() float64
+
+	backoffs *backoffs
+	// lines are the ways to the endpoints; those of one path share a line. breakers are theirs, each once.
+	lines    [len(endpoints)]*line
+	breakers []*breaker
 
 	// What the venue turned out to know of the list parameters that are not in its own description.
 	marketIDs, marketTokens, spreadTokens capability
@@ -89,11 +101,13 @@ func New(cfg Config) (*Client, error) {
 		timeout:   or(cfg.Timeout, DefaultTimeout),
 		maxBody:   or(cfg.MaxBody, DefaultMaxBody),
 		maxIDs:    or(cfg.MaxIDs, DefaultMaxIDs),
+		retries:   or(cfg.Retries, DefaultRetries),
 		userAgent: or(cfg.UserAgent, DefaultUserAgent),
 		transport: cfg.Transport,
 		clock:     cfg.Clock,
 		observer:  cfg.Observer,
 		log:       cfg.Log,
+		rand:      rand.Float64,
 	}
 	switch c.mode {
 	case CredentialsQuery, CredentialsHeader, CredentialsNone:
@@ -115,7 +129,41 @@ func New(cfg Config) (*Client, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
+	c.lay()
 	return c, nil
+}
+
+// line is the way to one endpoint of the venue. It is nobody else's, so that calls that hang there hold up no others.
+type line struct {
+	breaker *breaker
+	// slots bounds the calls under way.
+	slots chan struct{}
+}
+
+// lay gives every path a line.
+func (c *Client) lay() {
+	paths := make(map[string]*line, len(endpoints))
+	for e, endpoint := range endpoints {
+		l := paths[endpoint.path]
+		if l == nil {
+			l = &line{
+				breaker: &breaker{endpoint: endpoint.name, clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged},
+				slots:   make(chan struct{}, maxInFlight),
+			}
+			paths[endpoint.path] = l
+			c.breakers = append(c.breakers, l.breaker)
+		}
+		c.lines[e] = l
+	}
+}
+
+func (c *Client) circuitChanged(s Circuit) {
+	if s.State == CircuitClosed {
+		c.log.Info("the venue is back", "endpoint", s.Endpoint)
+		return
+	}
+	c.log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
 }
 
 // parseBase never quotes its input, which might hold a secret by mistake.

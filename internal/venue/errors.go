@@ -28,6 +28,8 @@ type cause struct {
 	kind   causeKind
 	status int
 	text   string
+	// passing tells that the same call may well succeed a moment later.
+	passing bool
 }
 
 type causeKind uint8
@@ -45,6 +47,10 @@ const (
 	causeShape
 	// causeUnreadable: the answer is no JSON.
 	causeUnreadable
+	// causeCaller: the caller's own time was up.
+	causeCaller
+	// causeOpen: the circuit is open, and nothing was sent.
+	causeOpen
 )
 
 // Error returns the text for the log.
@@ -123,13 +129,18 @@ func orBad(e Endpoint, err error) error {
 // contextFailure is the error of a call that ended with its caller's context.
 func contextFailure(ctx context.Context, e Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeConnection, text: "the caller's deadline passed"})
+		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeCaller, text: "the caller's deadline passed"})
 	}
 	why := context.Cause(ctx)
 	if errors.Is(why, context.Canceled) {
 		return fmt.Errorf("venue: %s: %w", e, why)
 	}
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
+}
+
+// openCircuit is the error of a call that is not made because the circuit is open for so long.
+func openCircuit(e Endpoint, wait time.Duration) error {
+	return after(failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeOpen, text: "the circuit is open after failures in a row"}), wait)
 }
 
 // connectionFailure is the error of a call that got no whole answer. ctx is the caller's, call is the one with the
@@ -142,10 +153,12 @@ func connectionFailure(ctx, call context.Context, e Endpoint, err error) error {
 	if call.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
 		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeConnection, text: "no whole answer within the timeout"})
 	}
-	return failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeConnection, text: describe(err)})
+	text, passing := describe(err)
+	return failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeConnection, text: text, passing: passing})
 }
 
-func describe(err error) string {
+// describe says in words of ours why there is no whole answer, and whether there may be one the next time.
+func describe(err error) (text string, passing bool) {
 	var (
 		number      syscall.Errno
 		dns         *net.DNSError
@@ -157,19 +170,19 @@ func describe(err error) string {
 	)
 	switch {
 	case errors.As(err, &number):
-		return "connection: " + number.Error()
+		return "connection: " + number.Error(), true
 	case errors.As(err, &dns):
-		return "the host name cannot be resolved"
+		return "the host name cannot be resolved", true
 	case errors.As(err, &certificate), errors.As(err, &authority):
-		return "the venue's certificate is not trusted"
+		return "the venue's certificate is not trusted", false
 	case errors.As(err, &record), errors.As(err, &alert):
-		return "no TLS connection"
+		return "no TLS connection", false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection was closed before the answer was whole"
+		return "the connection was closed before the answer was whole", true
 	case errors.As(err, &op):
-		return "the connection failed"
+		return "the connection failed", true
 	}
-	return "the HTTP exchange failed"
+	return "the HTTP exchange failed", false
 }
 
 // statusFailure is the error of an answer whose status is not 2xx. text is the venue's message, already redacted.
@@ -203,33 +216,16 @@ func (c *Client) statusFailure(e Endpoint, resp *http.Response, isJSON bool, tex
 	default:
 		why.kind = causeRefused
 	}
+	switch resp.StatusCode {
+	case http.StatusTooEarly, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		why.passing = true
+	}
 	err := failed(e, code, why)
-	err.RetryAfter = retryAfter(resp, c.clock.Now())
-	return err
-}
-
-// maxRetryAfter bounds what a venue may ask for.
-const maxRetryAfter = time.Hour
-
-// retryAfter reads seconds or an HTTP date; 0 when there is none, or only of the past.
-func retryAfter(resp *http.Response, now time.Time) time.Duration {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusTooEarly, http.StatusServiceUnavailable:
-	default:
-		return 0
+		err.RetryAfter = retryAfter(resp.Header, c.clock.Now())
 	}
-	s := strings.TrimSpace(resp.Header.Get("Retry-After"))
-	if t, err := http.ParseTime(s); err == nil {
-		return min(max(t.Sub(now), 0), maxRetryAfter)
-	}
-	seconds, err := strconv.ParseUint(s, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return maxRetryAfter
-	case err != nil:
-		return 0
-	}
-	return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	return err
 }
 
 // reportedFailure returns the error that a 2xx answer reports in its body, or nil when it reports none.
@@ -247,9 +243,7 @@ func (c *Client) reportedFailure(e Endpoint, resp *http.Response, body map[strin
 		err = failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeReported, status: resp.StatusCode, text: redact(messageOf(body))})
 	}
 	if code == market.CodeRateLimited {
-		limited := *resp
-		limited.StatusCode = http.StatusTooManyRequests
-		err.RetryAfter = retryAfter(&limited, c.clock.Now())
+		err.RetryAfter = retryAfter(resp.Header, c.clock.Now())
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -72,6 +73,16 @@ absent
 		{form: "map-of-objects", ids: three, want: "101 0.65 VENUE 2026-11-20T10:00:00Z\nabsent\n103 0.02 VENUE -"},
 		{form: "map-of-sides", ids: three, want: "101 0.645 MIDPOINT -\n102 0.31 BEST_ASK -\n103 0.02 BEST_BID -"},
 		{form: "map-under-prices", ids: three, want: "101 0.65 VENUE -\nabsent\n103 0.02 VENUE -"},
+		{form: "foreign-ids", ids: three, want: "101 0.65 VENUE -\nabsent\n103 0.02 VENUE -"},
+		{form: "unknown-fields", ids: []string{"101"}, want: "101 0.65 VENUE 2026-11-20T10:00:00Z"},
+		{form: "odd-literals", ids: []string{"101", "102", "103", "104", "105", "106", "107"}, want: `
+UPSTREAM_BAD_RESPONSE
+UPSTREAM_BAD_RESPONSE
+UPSTREAM_BAD_RESPONSE
+UPSTREAM_BAD_RESPONSE
+105 0.65 VENUE -
+106 0.17000000000000001 VENUE -
+107 0.650 VENUE -`, drift: "prices: bad element, prices: bad element, prices: bad element, prices: bad element"},
 		{form: "half-bad", ids: []string{"101", "102", "103", "104", "105", "106", "107"}, want: `
 UPSTREAM_BAD_RESPONSE
 UPSTREAM_BAD_RESPONSE
@@ -99,6 +110,7 @@ func TestSpreadForms(t *testing.T) {
 		{form: "object", ids: []string{"101"}, want: "101 0.64 0.66 0.02 2026-11-20T10:00:00Z"},
 		{form: "spread-alone", ids: []string{"101"}, want: "101 - - 0.02 -"},
 		{form: "list", ids: two, want: "101 0.64 0.66 0.02 2026-11-20T10:00:00Z\n103 - 0.9 - 2026-11-20T10:00:00Z"},
+		{form: "enveloped", ids: two, want: "101 0.64 0.66 0.02 2026-11-20T10:00:00Z\nabsent"},
 		{form: "map-of-numbers", ids: two, want: "101 - - 0.02 -\n103 - - 0.5 -"},
 		{form: "map-of-objects", ids: two, want: "101 0.64 0.66 0.02 -\n103 - - 0.5 -"},
 		{form: "array", ids: two, want: "101 0.64 0.66 0.02 -\n103 - - 0.5 -"},
@@ -126,6 +138,7 @@ func TestBookForms(t *testing.T) {
 		{form: "empty", want: "101 [] [] spread - at - epoch e seq 3 hash - depth 2"},
 		{form: "repeated-and-zero-levels", want: "101 [3.5@0.5] [] spread - at - epoch - seq 0 hash - depth 2", drift: "orderbook: repeated level"},
 		{form: "enveloped", want: "101 [1@0.2] [1@0.3] spread 0.1 at - epoch - seq 0 hash - depth 2"},
+		{form: "more-levels", want: "101 [1@0.64 2@0.62] [5@0.66 6@0.68] spread 0.02 at 2026-11-20T10:00:00Z epoch k3f9 seq 41 hash - depth 2"},
 		{form: "crossed", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: crossed book, orderbook: bad element"},
 		{form: "negative-size", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: bad element"},
 		{form: "odd-fields", want: "101 [] [1@0.3] spread - at - epoch - seq 0 hash - depth 2",
@@ -359,6 +372,13 @@ market: M2 | - | Down? | -
 status: UNKNOWN | - | -
 outcome: 201 | Yes | - | -
 summary`},
+		{form: "events-half-bad", want: `next - total -
+market: M1 | - | - | -
+status: UNKNOWN | - | -
+event: E1 | e1 | Event one
+outcome: 101 | Yes | - | -
+outcome: 102 | No | - | -
+summary`, drift: "market-search: bad row, market-search: bad row"},
 		{form: "half-bad", want: "next - total -" + one1, drift: "market-search: bad row, market-search: bad row, market-search: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
 		page, err := c.Search(t.Context(), market.Search{})
@@ -402,6 +422,8 @@ func TestPositionForms(t *testing.T) {
 		{form: "data", want: "M1 - YES 1 - - -"},
 		{form: "bare-array", want: "M1 101 YES 1 - - -"},
 		{form: "empty", want: ""},
+		{form: "offset-first", want: "UPSTREAM_BAD_RESPONSE: the venue's answer could not be used (positions): the venue repeats its pages"},
+		{form: "offset-last", want: "UPSTREAM_BAD_RESPONSE: the venue's answer could not be used (positions): the venue repeats its pages"},
 		{form: "half-bad", want: "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read (positions): size is not a number",
 			drift: "positions: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
@@ -413,12 +435,83 @@ func TestPositionForms(t *testing.T) {
 	})
 }
 
+// TestOffsetPages follows a list that the venue pages by offset.
+func TestOffsetPages(t *testing.T) {
+	handlers := everywhere(func(w http.ResponseWriter, r *http.Request) {
+		page := map[string]string{"": "offset-first", "2": "offset-last"}[r.URL.Query().Get("offset")]
+		answer(form(t, "positions/"+page))(w, r)
+	})
+	list, err := newVenue(t, handlers).client(t).Positions(asUser(t), wallet)
+	must(t, err)
+	same(t, showPositions(list), "M1 - YES 1 - - -\nM2 - YES 2 - - -\nM3 - NO 3 - - -")
+}
+
+// TestRowsLeftOutAreNamed: a bad row costs itself and an error that says which it was.
+func TestRowsLeftOutAreNamed(t *testing.T) {
+	const which = "UPSTREAM_BAD_RESPONSE: %s of the venue's answer could not be read and is left out (%s): %s"
+	many := `{"trades":[` + strings.Repeat(`{"tradeId":"T"},`, 12) + `{"marketId":"M1","price":0.5,"size":1,"timestamp":1795168800}]}`
+	for name, tt := range map[string]struct {
+		body string
+		want [][3]string
+	}{
+		"price-history": {form(t, "price-history/half-bad"), [][3]string{{"row 2", "price-history", "timestamp is not a time"},
+			{"row 3", "price-history", "timestamp is not a time"}, {"row 4", "price-history", "price is not a number"}}},
+		"market-search": {form(t, "market-search/half-bad"), [][3]string{{"row 2", "market-search", "outcomes are missing or do not match their tokens"},
+			{"row 3", "market-search", "the element is not an object"}, {"row 4", "market-search", "marketId is not an id"}}},
+		"events": {form(t, "market-search/events-half-bad"), [][3]string{{"market 2 of row 1", "market-search", "outcomes are missing or do not match their tokens"},
+			{"row 2", "market-search", "outcomes are missing or do not match their tokens"}}},
+		"trades":  {form(t, "trades/half-bad"), [][3]string{{"row 2", "trades", "timestamp is not a time"}, {"row 3", "trades", "the element is not an object"}}},
+		"history": {form(t, "history/half-bad"), [][3]string{{"row 2", "history", "timestamp is not a time"}}},
+		"many":    {many, nil},
+	} {
+		c := newVenue(t, everywhere(answer(tt.body))).client(t)
+		var left market.LeftOut
+		switch name {
+		case "price-history":
+			h, err := c.PriceHistory(t.Context(), "101", date(t, "2025-11-01"), date(t, "2026-11-03"))
+			must(t, err)
+			left = h.LeftOut
+		case "market-search", "events":
+			page, err := c.Search(t.Context(), market.Search{})
+			must(t, err)
+			left = page.LeftOut
+		case "history":
+			page, err := c.History(asUser(t), wallet, market.HistoryQuery{})
+			must(t, err)
+			left = page.LeftOut
+		default:
+			page, err := c.Trades(asUser(t), wallet, market.TradeQuery{})
+			must(t, err)
+			left = page.LeftOut
+		}
+		var got, want []string
+		for _, err := range left {
+			got = append(got, err.Error())
+		}
+		for _, w := range tt.want {
+			want = append(want, fmt.Sprintf(which, w[0], w[1], w[2]))
+		}
+		if name == "many" {
+			if len(got) != maxLeftOut+1 || got[maxLeftOut] != "UPSTREAM_BAD_RESPONSE: 2 more rows of the venue's answer could not be read and are left out (trades)" {
+				t.Errorf("%d errors, the last is %s", len(got), got[len(got)-1])
+			}
+			continue
+		}
+		same(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	c := newVenue(t, everywhere(answer(form(t, "trades/object")))).client(t)
+	if page, err := c.Trades(asUser(t), wallet, market.TradeQuery{}); err != nil || page.LeftOut != nil {
+		t.Errorf("a whole page: %v, %v", page.LeftOut, err)
+	}
+}
+
 func TestOrderForms(t *testing.T) {
 	run(t, "orders", []golden{
 		{form: "object", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) 2026-11-20T10:00:00Z"},
 		{form: "lower-case-snake", want: "O1 M1 101 SELL(sell) Yes 0.55 100 25.5 OPEN(live) 2025-11-20T10:00:00Z\n" +
 			"O2 M1 - BUY(Buy) No 0.4 1 0 PARTIALLY_FILLED(partially_filled) -"},
 		{form: "unknown-values", want: "O1 M1 - UNKNOWN(BORROW) YES 0.55 100 0 UNKNOWN(HELD) -", drift: "orders: createdAt unreadable"},
+		{form: "enveloped", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) -"},
 		{form: "data", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) -"},
 		{form: "half-bad", want: "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read (orders): filledSize is missing",
 			drift: "orders: bad row"},
@@ -435,6 +528,7 @@ func TestTradeForms(t *testing.T) {
 	const t1 = "T1 M1 101 YES BUY(BUY) 0.5 10 0.01 2026-11-20T10:00:00Z 0xabc"
 	run(t, "trades", []golden{
 		{form: "object", want: "next c:bjE total -\nT2 M1 102 NO SELL(SELL) 0.4 1 - 2026-11-20T11:00:00Z -\n" + t1},
+		{form: "enveloped", want: "next c:bjE total -\n" + t1},
 		{form: "data", want: "next o:1:… total 9\n" + t1},
 		{form: "bare-array", want: "next - total -\nT1 M1 101 Yes BUY(buy) 0.62 78.55 - 2025-11-20T10:00:00Z 0xabc"},
 		{form: "half-bad", want: "next - total -\n" + t1, drift: "trades: bad row, trades: bad row"},
@@ -451,6 +545,7 @@ func TestHistoryForms(t *testing.T) {
 	run(t, "history", []golden{
 		{form: "object", want: "next - total -\nA2 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 250.5 - - - - - - 0xdef\n" +
 			"A1 TRADE(TRADE) 2026-11-20T10:00:00Z -5 M1 101 YES BUY 0.5 10 0xabc"},
+		{form: "enveloped", want: "next c:bjE total -\nA1 DEPOSIT(deposit) 2026-11-20T10:00:00Z 250.50 - - - - - - 0xdef"},
 		{form: "trades", want: "next c:bjE total -\nT1 TRADE(TRADE) 2026-11-20T10:00:00Z - M1 101 YES BUY 0.5 10 0xabc"},
 		{form: "snake-case", want: "next - total -\n- UNKNOWN(AIRDROP) 2025-11-20T10:00:00Z 13.285715 M1 101 Yes BUY 0.9300000035 14.285715 0xa66"},
 		{form: "half-bad", want: "next - total -\nA1 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 1 - - - - - - -", drift: "history: bad row"},

@@ -84,7 +84,7 @@ func (v *fakeVenue) client(t testing.TB, edit ...func(*Config)) *Client {
 
 func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 	t.Helper()
-	cfg := Config{BaseURL: base, Timeout: 10 * time.Second}
+	cfg := Config{BaseURL: base, Timeout: 10 * time.Second, Retries: -1}
 	for _, f := range edit {
 		f(&cfg)
 	}

@@ -11,8 +11,8 @@ import (
 var fieldVolumeOfPoint = wire.Names("volume", "v")
 
 // PriceHistory returns a token's prices on the UTC days from to to, both included, oldest first; nil when the venue does
-// not know the token. Points that cannot be read or lie on other days are left out; an answer that has no other points
-// is UPSTREAM_BAD_RESPONSE. Of several points at one time the venue's last counts.
+// not know the token. Points that cannot be read, of which LeftOut tells, and those on other days are left out; an answer
+// that has no other points is UPSTREAM_BAD_RESPONSE. Of several points at one time the venue's last counts.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
 	if err := checkID(EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
@@ -20,16 +20,18 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 	if from > to {
 		return nil, badInput(EndpointPriceHistory, "the first day is after the last")
 	}
-	rq := &request{endpoint: EndpointPriceHistory, keys: 1}
-	rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
-	payload, err := c.get(ctx, rq)
-	if err != nil || payload == nil {
-		return nil, orAbsent(err)
-	}
-	var n notes
-	h, err := decodePriceHistory(payload, tokenID, from, to, &n)
-	c.report(EndpointPriceHistory, n)
-	return h, err
+	return guarded(c, EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
+		rq := &request{endpoint: EndpointPriceHistory, keys: 1}
+		rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
+		payload, err := c.get(ctx, rq)
+		if err != nil || payload == nil {
+			return nil, orAbsent(err)
+		}
+		var n notes
+		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
+		c.report(EndpointPriceHistory, n)
+		return h, err
+	})
 }
 
 func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
@@ -50,7 +52,7 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 		n.add("point on another day")
 	}
 	if len(kept) == 0 && len(list.rows) > 0 {
-		return nil, unknownForm(EndpointPriceHistory, whyEmpty(bad))
+		return nil, unknownForm(EndpointPriceHistory, bad.whyEmpty())
 	}
 	// The sort is stable, so the last of several points at one time stays the venue's last.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -62,36 +64,9 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 		}
 		last = append(last, p)
 	}
-	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last}, nil
+	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last, LeftOut: bad.leftOut(EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {
 	return market.PricePoint{Timestamp: r.Instant(fieldTimestamp), Price: r.Price(wire.FieldPrice), Volume: r.Decimal(fieldVolumeOfPoint)}
-}
-
-// readRows reads a list whose bad rows cost only themselves; their errors are returned beside the good ones.
-func readRows[T any](list []any, n *notes, read func(*wire.Row) T) (good []T, bad []error) {
-	good = make([]T, 0, len(list))
-	for _, v := range list {
-		r := wire.NewRow(v, n.add)
-		var value T
-		if r.Err == nil {
-			value = read(r)
-		}
-		if r.Err != nil {
-			n.add("bad row")
-			bad = append(bad, r.Err)
-			continue
-		}
-		good = append(good, value)
-	}
-	return good, bad
-}
-
-// whyEmpty says why nothing is left of a list that had rows.
-func whyEmpty(bad []error) string {
-	if len(bad) > 0 {
-		return "every row is bad: " + bad[0].Error()
-	}
-	return "every row is of something else than was asked for"
 }

@@ -73,24 +73,57 @@ func (l *lookup[T]) all(ctx context.Context, c *Client, ids []string) ([]market.
 	results := make([]market.Result[*T], len(ids))
 	keys := make([]string, 0, len(ids))
 	at := make(map[string]int, len(ids))
+	refused := false
 	for i, id := range ids {
+		if _, repeated := at[id]; repeated {
+			continue
+		}
 		if err := checkID(l.endpoint, id); err != nil {
 			results[i].Err = err
 			continue
 		}
-		if _, repeated := at[id]; !repeated {
-			at[id] = len(keys)
-			keys = append(keys, id)
+		if err := c.backoffs.refusal(l.endpoint, id); err != nil {
+			results[i].Err, refused = err, true
+			continue
 		}
+		at[id] = len(keys)
+		keys = append(keys, id)
 	}
 	answered := make([]market.Result[*T], len(keys))
 	err := l.batches(ctx, c, keys, answered)
+	err = l.settle(c, err, keys, answered)
 	for i, id := range ids {
 		if results[i].Err == nil {
 			results[i] = answered[at[id]]
 		}
 	}
+	if refused {
+		err = nil // they differ in what they have to wait for
+	}
 	return results, err
+}
+
+// settle lets the keys that failed be left alone for a while, all keys of a call for the same time. It returns err as it
+// stands in the results then.
+func (l *lookup[T]) settle(c *Client, err error, keys []string, results []market.Result[*T]) error {
+	failed := make(map[error][]int)
+	for i := range results {
+		failed[results[i].Err] = append(failed[results[i].Err], i)
+	}
+	for cause, places := range failed {
+		of := make([]string, len(places))
+		for i, place := range places {
+			of[i] = keys[place]
+		}
+		told := c.backoffs.settle(l.endpoint, cause, of...)
+		for _, place := range places {
+			results[place].Err = told
+		}
+	}
+	if err != nil && len(results) > 0 {
+		return results[0].Err // every call failed
+	}
+	return err
 }
 
 // batches cuts the keys to the length of a list call.

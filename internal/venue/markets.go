@@ -3,6 +3,7 @@ package venue
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"oddsgraph/internal/market"
@@ -84,6 +85,11 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 	if err := checkID(e, slug); err != nil {
 		return nil, err
 	}
+	return guarded(c, e, slug, func() (*market.Market, error) { return c.marketBySlug(ctx, slug) })
+}
+
+func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+	const e = EndpointMarketBySlug
 	rq := &request{endpoint: e, keys: 1}
 	rq.query.set("slug", slug)
 	payload, err := c.get(ctx, rq)
@@ -473,18 +479,27 @@ func tokensOf(r *wire.Row) []string {
 	return ids
 }
 
-// marketsOf reads one row of a search answer: a market, or an event with markets. Bad ones are returned as errors.
-func marketsOf(v any, n *notes) (good []*market.Market, bad []error) {
+// marketsOf reads row i of a search answer: a market, or an event with markets.
+func marketsOf(v any, i int, n *notes) (good []*market.Market, bad badRows) {
 	rows, event := []any{v}, (*eventOf)(nil)
 	m, _ := v.(map[string]any)
-	if inside, ok := m["markets"].([]any); ok {
+	inside, isEvent := m["markets"].([]any)
+	if isEvent {
 		rows, event = inside, readEvent(wire.NewRow(m, n.add))
 	}
-	return readRows(rows, n, func(r *wire.Row) *market.Market {
+	good, bad = readRows(rows, n, func(r *wire.Row) *market.Market {
 		one := readMarket(r, event)
 		one.Summary = !fieldDescription.In(r.Fields) && !fieldResolution.In(r.Fields)
 		return one
 	})
+	for j := range bad {
+		at := "row " + strconv.Itoa(i+1)
+		if isEvent {
+			at = "market " + strings.TrimPrefix(bad[j].at, "row ") + " of " + at
+		}
+		bad[j].at = at
+	}
+	return good, bad
 }
 
 // sameText compares without regard to case, as venues do with labels, tags and categories.

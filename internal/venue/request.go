@@ -20,6 +20,15 @@ type request struct {
 	query    query
 	// keys is the number of ids asked for, for the Observer.
 	keys int
+	// account is whose data is asked for; empty for public data.
+	account market.Address
+}
+
+// forAccount returns a request for the data of an account.
+func forAccount(e Endpoint, a market.Address) *request {
+	rq := &request{endpoint: e, keys: 1, account: a}
+	rq.query.set("address", string(a))
+	return rq
 }
 
 // query builds a query string in a fixed order; values are escaped, the commas between ids are not.
@@ -62,39 +71,111 @@ func (q *query) name(name string) {
 	q.b.WriteByte('=')
 }
 
-// get makes one call and returns the payload of its answer: decoded JSON without the envelope. An enveloped null is a
-// nil payload; the error is NOT_FOUND when the venue says so, and the caller decides what that means.
+// get makes a call, and makes it again while that may help, and returns the payload of its answer: decoded JSON without the
+// envelope. An enveloped null is a nil payload; the error is NOT_FOUND when the venue says so, and the caller decides what
+// that means.
 func (c *Client) get(ctx context.Context, rq *request) (any, error) {
-	if ctx.Err() != nil {
-		return nil, contextFailure(ctx, rq.endpoint)
-	}
 	credentials, err := c.credentials(ctx, rq.endpoint)
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
-	status, payload, err := c.exchange(ctx, rq, credentials)
-	outcome := "ok"
-	if err != nil {
-		var e *market.Error
-		if outcome = "CANCELLED"; errors.As(err, &e) {
-			outcome = string(e.Code)
+	for attempt := 0; ; attempt++ {
+		started := time.Now()
+		payload, sent, failure := c.attempt(ctx, rq, credentials)
+		if err == nil || sent {
+			err = failure // a retry that was not let through leaves the failure that it was to mend
+		}
+		wait, again := c.again(ctx, attempt, time.Since(started), err)
+		if !sent || !again {
+			return payload, err
+		}
+		if !sleep(ctx, wait) {
+			return nil, err
 		}
 	}
-	c.observer.Call(rq.endpoint.String(), rq.keys, status, outcome, time.Since(started))
-	return payload, err
+}
+
+// attempt makes one HTTP call, if breaker, budget and the calls under way let it; sent is false when they do not.
+func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.Credentials) (payload any, sent bool, err error) {
+	if ctx.Err() != nil {
+		return nil, false, contextFailure(ctx, rq.endpoint)
+	}
+	line := c.lines[rq.endpoint]
+	if wait := line.breaker.refusal(); wait > 0 {
+		return nil, false, openCircuit(rq.endpoint, wait)
+	}
+	if err := market.AdmitCall(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = contextFailure(ctx, rq.endpoint)
+		}
+		return nil, false, err
+	}
+	call, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	select {
+	case line.slots <- struct{}{}:
+		defer func() { <-line.slots }()
+	case <-call.Done():
+		if ctx.Err() != nil {
+			return nil, false, contextFailure(ctx, rq.endpoint)
+		}
+		return nil, false, failed(rq.endpoint, market.CodeUpstreamTimeout, &cause{kind: causeCaller, text: "too many calls are under way"})
+	}
+	era, wait, ok := line.breaker.enter()
+	if !ok {
+		return nil, false, openCircuit(rq.endpoint, wait)
+	}
+	started := time.Now()
+	status, payload, err := c.exchange(ctx, call, rq, credentials)
+	line.breaker.leave(era, verdictOn(err), c.subject(ctx, rq))
+	c.observer.Call(rq.endpoint.String(), rq.keys, status, outcomeOf(err), time.Since(started))
+	return payload, true, err
+}
+
+// subject names what a call is for, so that a breaker can tell whether one thing fails or many.
+func (c *Client) subject(ctx context.Context, rq *request) string {
+	if endpoints[rq.endpoint].user {
+		return c.backoffs.account(ctx, rq.account)
+	}
+	return rq.query.b.String()
+}
+
+func outcomeOf(err error) string {
+	var e *market.Error
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &e):
+		return string(e.Code)
+	}
+	return "CANCELLED"
+}
+
+// verdictOn says what the outcome of a call says about the venue: a failure of its own opens the circuit, its rate limit and
+// the end of the caller's patience do not, and every other answer shows that it is there.
+func verdictOn(err error) verdict {
+	failure, sent := blames(err)
+	var why *cause
+	switch {
+	case !sent:
+		return undecided
+	case failure == nil:
+		return well
+	case failure.Code == market.CodeRateLimited, errors.As(err, &why) && why.kind == causeUnclear:
+		return undecided
+	}
+	return failing
 }
 
 // exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
-// wrap errors with the URL. status is 0 when no answer came.
-func (c *Client) exchange(ctx context.Context, rq *request, credentials *market.Credentials) (status int, payload any, err error) {
-	call, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+// wrap errors with the URL. call is ctx with the client's own timeout; status is 0 when no answer came.
+func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials) (status int, payload any, err error) {
 	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials))
 	if err != nil {
 		return 0, nil, connectionFailure(ctx, call, rq.endpoint, err)
 	}
 	defer resp.Body.Close()
+	defer func() { c.reportLimits(ctx, resp.Header, err) }()
 	redact := redactor(credentials)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
@@ -103,7 +184,7 @@ func (c *Client) exchange(ctx context.Context, rq *request, credentials *market.
 	body, err := readBody(resp, c.maxBody)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
-		return resp.StatusCode, nil, unreadable(rq.endpoint, resp, err.Error())
+		return resp.StatusCode, nil, unreadable(rq.endpoint, resp, err)
 	case err != nil:
 		return resp.StatusCode, nil, connectionFailure(ctx, call, rq.endpoint, err)
 	}
@@ -134,10 +215,10 @@ func (c *Client) build(ctx context.Context, rq *request, credentials *market.Cre
 	if credentials != nil && c.mode == CredentialsHeader {
 		header["X-Api-Credentials"] = []string{base64.StdEncoding.EncodeToString([]byte(credentials.Wire()))}
 	}
-	if credentials != nil && c.mode == CredentialsQuery {
-		rq.query.set("credentials", credentials.Wire())
-	}
 	u.RawQuery = rq.query.b.String()
+	if credentials != nil && c.mode == CredentialsQuery {
+		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // an account's query is never empty
+	}
 	r := &http.Request{
 		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -165,11 +246,11 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 // open decodes the body of a 2xx answer, finds out whether it reports a failure and takes it out of its envelope.
 func (c *Client) open(e Endpoint, resp *http.Response, body []byte, redact func(string) string) (any, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
-		return nil, unreadable(e, resp, "the content type is not JSON")
+		return nil, unreadable(e, resp, errContentType)
 	}
 	v, err := wire.Parse(body)
 	if err != nil {
-		return nil, unreadable(e, resp, err.Error())
+		return nil, unreadable(e, resp, err)
 	}
 	for range maxEnvelopes {
 		m, ok := v.(map[string]any)
@@ -217,6 +298,10 @@ func jsonType(contentType string) bool {
 	return strings.HasSuffix(t, "+json")
 }
 
-func unreadable(e Endpoint, resp *http.Response, text string) *market.Error {
-	return failed(e, market.CodeUpstreamBadResponse, &cause{kind: causeUnreadable, status: resp.StatusCode, text: text})
+var errContentType = errors.New("the content type is not JSON")
+
+// unreadable is the error of an answer that is no JSON. One that was cut off may be whole the next time.
+func unreadable(e Endpoint, resp *http.Response, err error) *market.Error {
+	return failed(e, market.CodeUpstreamBadResponse,
+		&cause{kind: causeUnreadable, status: resp.StatusCode, text: err.Error(), passing: errors.Is(err, wire.ErrTruncated)})
 }

@@ -24,9 +24,9 @@ var sortNames = map[market.Sort]string{
 	market.SortEndsAt:    "endsAt",
 }
 
-// Search returns one page of the venue's search. Rows that cannot be read or do not fit the filter are left out, so a
-// page may be short and even empty while there is a next one; it may be longer than asked for where the venue ignores
-// the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no way to check, is
+// Search returns one page of the venue's search. Rows that cannot be read, of which LeftOut tells, and those that do not fit
+// the filter are left out, so a page may be short and even empty while there is a next one; it may be longer than asked for
+// where the venue ignores the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no way to check, is
 // UNSUPPORTED.
 func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
 	const e = EndpointSearch
@@ -40,6 +40,11 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 	rq := &request{endpoint: e, keys: 1}
 	searchQuery(&rq.query, q)
 	at.apply(&rq.query)
+	return guarded(c, e, c.backoffs.digest(rq.query.b.String()), func() (*market.SearchPage, error) { return c.search(ctx, rq, q, at) })
+}
+
+func (c *Client) search(ctx context.Context, rq *request, q market.Search, at place) (*market.SearchPage, error) {
+	const e = EndpointSearch
 	payload, err := c.get(ctx, rq)
 	if err != nil {
 		return nil, orBad(e, err)
@@ -145,12 +150,12 @@ func decodeSearch(payload any, q market.Search, at place, n *notes) (*market.Sea
 	}
 	markets, bad := searchMarkets(list.rows, n)
 	if len(markets) == 0 && len(bad) > 0 {
-		return nil, unknownForm(e, whyEmpty(bad))
+		return nil, unknownForm(e, bad.whyEmpty())
 	}
 	if f := unchecked(markets, q); f != "" {
 		return nil, unsupported("the venue's search does not show " + f + ", so it cannot be filtered by it")
 	}
-	page := &market.SearchPage{Markets: markets, Next: t.next.token(), Total: t.total}
+	page := &market.SearchPage{Markets: markets, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}
 	page.Markets = slices.DeleteFunc(markets, func(m *market.Market) bool { return !fits(m, q) })
 	if left := len(markets) - len(page.Markets); left > 0 {
 		n.add("rows outside the filter")
@@ -220,10 +225,10 @@ func side(v any, label string) map[string]any {
 }
 
 // searchMarkets reads the rows; of several rows for one market the first counts.
-func searchMarkets(rows []any, n *notes) (good []*market.Market, bad []error) {
+func searchMarkets(rows []any, n *notes) (good []*market.Market, bad badRows) {
 	seen := make(map[string]bool, len(rows))
-	for _, v := range rows {
-		markets, failed := marketsOf(v, n)
+	for i, v := range rows {
+		markets, failed := marketsOf(v, i, n)
 		bad = append(bad, failed...)
 		for _, m := range markets {
 			if !seen[m.MarketID] {

@@ -12,7 +12,11 @@ import (
 )
 
 const (
-	maxConnsPerHost   = 16
+	// maxInFlight bounds the calls under way to one endpoint, and maxConns the connections to the venue: as many as the
+	// endpoints can use, so that none waits for another's.
+	maxInFlight       = 16
+	maxConns          = maxInFlight * len(endpoints)
+	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
 	// maxErrorBody bounds what is read of an answer that is an error anyway.
 	maxErrorBody = 64 << 10
@@ -29,9 +33,9 @@ func newTransport() *http.Transport {
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
-		MaxIdleConns:           maxConnsPerHost,
-		MaxIdleConnsPerHost:    maxConnsPerHost,
-		MaxConnsPerHost:        maxConnsPerHost,
+		MaxIdleConns:           maxIdleConns,
+		MaxIdleConnsPerHost:    maxIdleConns,
+		MaxConnsPerHost:        maxConns,
 		MaxResponseHeaderBytes: maxResponseHeader,
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    5 * time.Second,

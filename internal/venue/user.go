@@ -31,16 +31,16 @@ var (
 // positionsValue + cash, else portfolioValue + cash.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = EndpointBalance
-	rq := &request{endpoint: e, keys: 1}
-	rq.query.set("address", string(a))
-	payload, err := c.get(ctx, rq)
-	if err != nil || payload == nil {
-		return nil, orAbsent(err)
-	}
-	var n notes
-	b, err := decodeBalance(payload, &n)
-	c.report(e, n)
-	return b, err
+	return guarded(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
+		payload, err := c.get(ctx, forAccount(e, a))
+		if err != nil || payload == nil {
+			return nil, orAbsent(err)
+		}
+		var n notes
+		b, err := decodeBalance(payload, &n)
+		c.report(e, n)
+		return b, err
+	})
 }
 
 func decodeBalance(payload any, n *notes) (*market.Balance, error) {
@@ -58,16 +58,21 @@ func decodeBalance(payload any, n *notes) (*market.Balance, error) {
 }
 
 // Positions returns all positions of a wallet. It is whole or an error: pages are followed to their end, and one row
-// that cannot be read, a page that repeats another, or more than 10,000 rows make it UPSTREAM_BAD_RESPONSE.
+// that cannot be read, a page that repeats another, or more than 10,000 rows make it UPSTREAM_BAD_RESPONSE. A row is not
+// left out here as it is elsewhere: portfolios are summed over these lists, and a wrong sum is worse than none.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	return whole(ctx, c, EndpointPositions, a, "positions", (*wire.Row).Position, func(p *market.Position) string {
-		return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
+	return guarded(c, EndpointPositions, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
+		return whole(ctx, c, EndpointPositions, a, "positions", (*wire.Row).Position, func(p *market.Position) string {
+			return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
+		})
 	})
 }
 
 // Orders returns all active orders of a wallet; it is whole or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	return whole(ctx, c, EndpointOrders, a, "orders", (*wire.Row).Order, func(o *market.Order) string { return o.OrderID })
+	return guarded(c, EndpointOrders, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
+		return whole(ctx, c, EndpointOrders, a, "orders", (*wire.Row).Order, func(o *market.Order) string { return o.OrderID })
+	})
 }
 
 // whole reads every page of a wallet's list. key tells rows apart: a row that moved to a later page while the pages were
@@ -116,8 +121,8 @@ type page[T any] struct {
 
 // wholePageAt reads one page of which every row must be good.
 func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, at place, read func(*wire.Row) T) (page[T], error) {
-	rq := &request{endpoint: e, keys: 1}
-	rq.query.set("address", string(a)).set("limit", strconv.Itoa(wholePage))
+	rq := forAccount(e, a)
+	rq.query.set("limit", strconv.Itoa(wholePage))
 	at.apply(&rq.query)
 	payload, err := c.get(ctx, rq)
 	if err != nil {
@@ -151,7 +156,8 @@ func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Add
 }
 
 // Trades returns one page of a wallet's trades, newest first. Rows that cannot be read, or that the venue should have
-// left out, are left out; the page may be longer than asked for where the venue ignores the limit.
+// left out, are left out, and LeftOut tells of the former; the page may be longer than asked for where the venue ignores
+// the limit.
 func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
 	const e = EndpointTrades
 	if q.MarketID != "" {
@@ -159,8 +165,8 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 			return nil, err
 		}
 	}
-	rq := &request{endpoint: e, keys: 1}
-	rq.query.set("address", string(a)).set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
+	rq := forAccount(e, a)
+	rq.query.set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
 	list, t, n, err := c.pageOf(ctx, rq, q.Limit, q.Page, "trades")
 	if err != nil {
 		return nil, err
@@ -168,13 +174,13 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 	defer func() { c.report(e, n) }()
 	trades, bad := readRows(list.rows, &n, (*wire.Row).UserTrade)
 	if len(trades) == 0 && len(bad) > 0 {
-		return nil, unknownForm(e, whyEmpty(bad))
+		return nil, unknownForm(e, bad.whyEmpty())
 	}
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
 		return q.MarketID != "" && trade.MarketID != q.MarketID || outside(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.TradePage{Trades: kept, Next: t.next.token(), Total: t.total}, nil
+	return &market.TradePage{Trades: kept, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // History returns one page of a wallet's history, newest first; as with Trades.
@@ -184,8 +190,8 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	rq := &request{endpoint: e, keys: 1}
-	rq.query.set("address", string(a)).list("type", kinds).instant("from", q.From).instant("to", q.To)
+	rq := forAccount(e, a)
+	rq.query.list("type", kinds).instant("from", q.From).instant("to", q.To)
 	list, t, n, err := c.pageOf(ctx, rq, q.Limit, q.Page, "history", "trades")
 	if err != nil {
 		return nil, err
@@ -194,13 +200,13 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 	_, onlyTrades := list.page["trades"].([]any)
 	records, bad := readRows(list.rows, &n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
-		return nil, unknownForm(e, whyEmpty(bad))
+		return nil, unknownForm(e, bad.whyEmpty())
 	}
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outside(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.HistoryPage{Records: kept, Next: t.next.token(), Total: t.total}, nil
+	return &market.HistoryPage{Records: kept, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // readRecord reads a row of history. In a list of trades a row without a type is a trade.
@@ -243,7 +249,7 @@ func (c *Client) pageOf(ctx context.Context, rq *request, limit int, token strin
 	}
 	rq.query.set("limit", strconv.Itoa(limit))
 	at.apply(&rq.query)
-	payload, err := c.get(ctx, rq)
+	payload, err := guarded(c, rq.endpoint, c.backoffs.account(ctx, rq.account), func() (any, error) { return c.get(ctx, rq) })
 	if err != nil {
 		return found{}, turn{}, nil, orBad(rq.endpoint, err)
 	}

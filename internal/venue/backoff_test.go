@@ -1,0 +1,214 @@
+package venue
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func TestJitterIsFull(t *testing.T) {
+	for failures, bound := range map[int]time.Duration{
+		1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 3: time.Second, 7: 16 * time.Second, 8: 30 * time.Second, 9: 30 * time.Second,
+		100: 30 * time.Second, 1 << 40: 30 * time.Second,
+	} {
+		for _, at := range []float64{0, 0.25, 0.5} {
+			if got, want := jitter(failures, at), time.Duration(at*float64(bound)); got != want {
+				t.Errorf("after %d failures at %v: %v, want %v", failures, at, got, want)
+			}
+		}
+	}
+}
+
+// TestNoKeyIsAskedForBeforeItsBackoffEnds holds it for every read and every failure that passes.
+func TestNoKeyIsAskedForBeforeItsBackoffEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(*http.Request) (*http.Response, error)
+		code   market.Code
+		wait   time.Duration
+	}{
+		"429":             {says(429, ""), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 with wait":   {says(429, "", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"429 and 0":       {says(429, "", "Retry-After", "0"), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 HTML":        {says(429, "<html>slow down", "Content-Type", "text/html", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"429 with window": {says(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"), market.CodeRateLimited, 9 * time.Second},
+		"200 and limited": {says(200, `{"success":false,"code":"RATE_LIMITED"}`, "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
+		"500":             {says(500, ""), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
+		"503 with wait":   {says(503, "", "Retry-After", "3"), market.CodeUpstreamUnavailable, 3 * time.Second},
+		"504":             {says(504, ""), market.CodeUpstreamTimeout, 125 * time.Millisecond},
+		"refused":         {fails(syscall.ECONNREFUSED), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
+		"hang":            {hangs, market.CodeUpstreamTimeout, 125 * time.Millisecond},
+	} {
+		for _, r := range reads {
+			t.Run(name+"/"+r.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := &scripted{answer: tt.answer}
+					c := v.client(t, 0.5)
+					ctx := asUser(t)
+					expect := func(left time.Duration) {
+						t.Helper()
+						_, err := r.call(ctx, c)
+						var e *market.Error
+						if !errors.As(err, &e) || e.Code != tt.code || e.RetryAfter != left {
+							t.Fatalf("got %v after %v, want %s after %v", err, e, tt.code, left)
+						}
+					}
+					expect(tt.wait)
+					calls := v.calls()
+					expect(tt.wait)
+					time.Sleep(tt.wait / 4)
+					expect((tt.wait*3/4 + time.Millisecond - 1).Truncate(time.Millisecond)) // told in whole milliseconds
+					time.Sleep(tt.wait/4*3 - time.Microsecond)
+					expect(time.Millisecond)
+					if v.calls() != calls {
+						t.Fatalf("asked %q before the end of the backoff", v.asked[calls:])
+					}
+					time.Sleep(time.Millisecond)
+					v.answer = truth
+					if _, err := r.call(ctx, c); err != nil || v.calls() == calls {
+						t.Fatalf("after the backoff: %v after %d calls", err, v.calls()-calls)
+					}
+					if _, err := r.call(ctx, c); err != nil {
+						t.Fatalf("after a success: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestBackoffGrowsAndASuccessEndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: says(503, "")}
+		c := v.client(t, 1)
+		fail := func(want time.Duration) {
+			t.Helper()
+			_, err := c.Book(t.Context(), "101", 20)
+			same(t, retryAfterOf(err), "UPSTREAM_UNAVAILABLE "+want.String())
+			time.Sleep(want)
+		}
+		for _, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
+			fail(want * time.Millisecond)
+		}
+		v.answer = truth
+		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+			t.Fatal(err)
+		}
+		v.answer = says(503, "")
+		fail(250 * time.Millisecond)
+		fail(500 * time.Millisecond)
+		v.answer = says(404, "") // an answer, too
+		if b, err := c.Book(t.Context(), "101", 20); b != nil || err != nil {
+			t.Fatal(b, err)
+		}
+		v.answer = says(503, "")
+		fail(250 * time.Millisecond)
+		v.answer = says(200, `{"bids":7}`)
+		if _, err := c.Book(t.Context(), "101", 20); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			t.Fatal(err)
+		}
+		v.answer = says(503, "")
+		fail(250 * time.Millisecond)
+		time.Sleep(mostBackoff + time.Millisecond) // left alone for so long, it starts anew
+		fail(250 * time.Millisecond)
+	})
+}
+
+func TestBackoffIsOfItsKeyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: says(429, "", "Retry-After", "60")}
+		c := v.client(t, 0.5)
+		if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeRateLimited {
+			t.Fatal(err)
+		}
+		v.answer = truth
+		results, err := c.Prices(t.Context(), []string{"101", "103", "102", "103"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
+		same(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
+		if results, err = c.Prices(t.Context(), []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {
+			t.Errorf("all refused: %v, %v", results, err)
+		}
+		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+			t.Errorf("another endpoint: %v", err)
+		}
+	})
+}
+
+// TestBackoffIsOfTheCallerAlone: nobody can lock an account's owner out with credentials of his own.
+func TestBackoffIsOfTheCallerAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: says(429, "", "Retry-After", "60")}
+		c := v.client(t, 0.5)
+		stranger, err := market.ParseCredentials([]byte(`{"apiKey":"junk"}`))
+		must(t, err)
+		theirs := market.WithCredentials(t.Context(), stranger)
+		for range 3 {
+			if _, err := c.Balance(theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {
+				t.Fatal(err)
+			}
+		}
+		v.answer = truth
+		if _, err := c.Balance(asUser(t), wallet); err != nil || v.calls() != 2 {
+			t.Errorf("the owner: %v after %d calls", err, v.calls())
+		}
+		for _, key := range c.backoffs.keys.Keys() {
+			if len(key.key) != 32 || strings.Contains(key.key, string(wallet)) || strings.Contains(key.key, "junk") {
+				t.Errorf("the key is %q", key.key)
+			}
+		}
+	})
+}
+
+// TestBackoffIsNotForOthersReasons: what the caller or the budget ended says nothing about the venue.
+func TestBackoffIsNotForOthersReasons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &scripted{answer: hangs}
+		c := v.client(t, 1)
+		for name, end := range map[string]func() (context.Context, context.CancelFunc){
+			"cancelled": func() (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				return ctx, cancel
+			},
+			"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
+			"budget": func() (context.Context, context.CancelFunc) {
+				return market.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
+			},
+		} {
+			ctx, cancel := end()
+			_, err := c.Book(ctx, "101", 20)
+			cancel()
+			if err == nil || c.backoffs.keys.Len() != 0 {
+				t.Errorf("%s: %v, and %d keys are remembered", name, err, c.backoffs.keys.Len())
+			}
+		}
+		v.answer = truth
+		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBackoffsAreBounded(t *testing.T) {
+	c := (&scripted{answer: says(429, "")}).client(t, 1, func(cfg *Config) { cfg.MaxIDs = 1000 })
+	for i := range maxBackoffs/1000 + 2 {
+		ids := make([]string, 1000)
+		for j := range ids {
+			ids[j] = strconv.Itoa(1000*i + j)
+		}
+		_, _ = c.Prices(t.Context(), ids)
+	}
+	if n := c.backoffs.keys.Len(); n != maxBackoffs {
+		t.Errorf("%d keys are remembered, want %d", n, maxBackoffs)
+	}
+}

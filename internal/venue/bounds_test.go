@@ -1,0 +1,227 @@
+package venue
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// TestCallsUnderWayAreBounded: an endpoint that hangs takes so many calls and no more, and no call of another endpoint waits
+// for them.
+func TestCallsUnderWayAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var under, most atomic.Int32
+		v := &scripted{}
+		v.answer = func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/orderbook") {
+				return truth(r)
+			}
+			n := under.Add(1)
+			defer under.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			return hangs(r)
+		}
+		c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = 5 * time.Second })
+		ctx, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i := range 3 * maxInFlight {
+			wg.Go(func() { _, _ = c.Book(ctx, fmt.Sprint(i), 20) })
+		}
+		synctest.Wait()
+		if under.Load() != maxInFlight {
+			t.Errorf("%d calls are under way, want %d", under.Load(), maxInFlight)
+		}
+		for _, r := range reads {
+			if r.name != "orderbook" {
+				if _, err := r.call(asUser(t), c); err != nil {
+					t.Errorf("%s waits: %v", r.name, err)
+				}
+			}
+		}
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		started := time.Now()
+		if _, err := c.Book(late, "late", 20); market.CodeOf(err) != market.CodeUpstreamTimeout || time.Since(started) != time.Second {
+			t.Errorf("a call with a deadline: %v after %v", err, time.Since(started))
+		}
+		leave()
+		wg.Wait()
+		if most.Load() > maxInFlight {
+			t.Errorf("%d calls were under way", most.Load())
+		}
+		if len(c.lines[EndpointBook].slots) != 0 {
+			t.Error("a place was not given back")
+		}
+	})
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	var open, most atomic.Int32
+	release := make(chan struct{})
+	const calls = 2 * maxConns
+	opened, closed := make(chan struct{}, 2*calls), make(chan struct{}, 2*calls)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-release }))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if n := open.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			opened <- struct{}{}
+		case http.StateClosed:
+			open.Add(-1)
+			closed <- struct{}{}
+		}
+	}
+	s.Start()
+	defer s.Close()
+	transport := newTransport()
+	defer transport.CloseIdleConnections()
+	var wg sync.WaitGroup
+	for range calls {
+		wg.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+			must(t, err)
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		})
+	}
+	for range maxConns { // the rest waits for one of them
+		<-opened
+	}
+	close(release)
+	wg.Wait()
+	if int(most.Load()) > maxConns {
+		t.Errorf("%d connections, want at most %d", most.Load(), maxConns)
+	}
+	for range maxConns - maxIdleConns { // what is idle beyond the bound is closed
+		select {
+		case <-closed:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d connections stay open, want %d", open.Load(), maxIdleConns)
+		}
+	}
+}
+
+// endless is a body of white space without end, that counts what is read of it.
+type endless struct{ n atomic.Int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	e.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func (e *endless) Close() error { return nil }
+
+// TestALargeBodyIsCutWithoutMemory holds the memory for a body without end, in success and in error.
+func TestALargeBodyIsCutWithoutMemory(t *testing.T) {
+	const limit = 1 << 20
+	for _, status := range []int{200, 400, 500} {
+		body := &endless{}
+		v := &scripted{answer: func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{}, ContentLength: -1, Body: body}, nil
+		}}
+		c := v.client(t, 1, func(cfg *Config) { cfg.MaxBody = limit })
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := c.Book(t.Context(), "101", 20)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		if read := body.n.Load(); read > 2*limit {
+			t.Errorf("%d: %d bytes were read for a limit of %d", status, read, limit)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 6*limit {
+			t.Errorf("%d: %d bytes were allocated for a limit of %d", status, grown, limit)
+		}
+	}
+}
+
+// TestRedirectsAreNotFollowed, neither to another host nor on the same one, with credentials or without.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
+	defer elsewhere.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for name, location := range map[string]string{"another host": elsewhere.URL, "the same host": "/moved"} {
+			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, location+"?"+r.URL.RawQuery, status)
+			}))
+			for _, r := range reads {
+				if _, err := r.call(asUser(t), v.client(t)); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+					t.Errorf("%d to %s, %s: %v", status, name, r.name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestASlowAnswerEndsInTime: however an answer keeps its caller waiting, the caller's deadline and the client's timeout end it.
+func TestASlowAnswerEndsInTime(t *testing.T) {
+	byteByByte := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, " ")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	for name, h := range map[string]http.HandlerFunc{
+		"hang": hang, "stall in the body": drip, "byte by byte": byteByByte,
+		"byte by byte in an error": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(500)
+			byteByByte(w, r)
+		},
+		"stall in gzip": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, "\x1f\x8b")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		for _, r := range reads {
+			t.Run(name+"/"+r.name, func(t *testing.T) {
+				t.Parallel()
+				v := newVenue(t, everywhere(h))
+				ctx, cancel := context.WithTimeout(asUser(t), 50*time.Millisecond)
+				defer cancel()
+				started := time.Now()
+				_, byCaller := r.call(ctx, v.client(t, func(cfg *Config) { cfg.Timeout = time.Hour }))
+				_, byClient := r.call(asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond }))
+				for _, err := range []error{byCaller, byClient} {
+					code := market.CodeOf(err)
+					if code != market.CodeUpstreamTimeout && !(code == market.CodeUpstreamUnavailable && strings.HasSuffix(name, "error")) {
+						t.Errorf("got %v", err)
+					}
+				}
+				if d := time.Since(started); d > 10*time.Second {
+					t.Errorf("it took %v", d)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package venue
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+func TestRateLimitHeaders(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	for _, tt := range []struct{ limit, remaining, reset, want string }{
+		{"100", "7", "1795251630", "100 7 2026-11-21T09:00:30Z"},
+		{"100", "0", "1795251630250", "100 0 2026-11-21T09:00:30.25Z"},
+		{" 300 ", " 299 ", " 30 ", "300 299 2026-11-21T09:00:30Z"},
+		{"100, 100;w=60", "5;w=60", "Sat, 21 Nov 2026 09:00:30 GMT", "100 5 2026-11-21T09:00:30Z"},
+		{"", "", "", "-1 -1 -"},
+		{"many", "few", "soon", "-1 -1 -"},
+		{"-1", "-2", "-3", "-1 -1 -"},
+		{"0", "0", "0", "-1 0 2026-11-21T09:00:00Z"},
+		{"1e3", "1.5", "1.5", "-1 -1 -"},
+		{"99999999999999999999", "1000000001", "99999999999999999999", "-1 -1 -"},
+		{"100", "1", "999999999", "100 1 2026-11-21T09:05:00Z"},
+		{"100", "1", "9999999999999", "100 1 2026-11-21T09:05:00Z"},
+		{"100", "1", "1000000000", "100 1 2001-09-09T01:46:40Z"},
+	} {
+		h := http.Header{}
+		h.Set("X-RateLimit-Limit", tt.limit)
+		h.Set("x-ratelimit-remaining", tt.remaining)
+		h.Set("X-RATELIMIT-RESET", tt.reset)
+		got := rateLimitOf(h, now)
+		same(t, fmt.Sprint(got.limit, " ", got.remaining, " ", showTime(got.reset.UTC())), tt.want)
+	}
+}
+
+// TestThePermitIsToldOfLimits: whatever the answer is, and of nothing where it says nothing.
+func TestThePermitIsToldOfLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		headers := []string{"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "42"}
+		for name, tt := range map[string]struct {
+			answer    func(*http.Request) (*http.Response, error)
+			observed  string
+			throttled string
+		}{
+			"well":              {says(200, `{"bids":[],"asks":[]}`, headers...), "100 42 -", "[]"},
+			"silent":            {says(200, `{"bids":[],"asks":[]}`), "", "[]"},
+			"bad":               {says(200, `[`, headers...), "100 42 -", "[]"},
+			"500":               {says(500, "", headers...), "100 42 -", "[]"},
+			"503 with wait":     {says(503, "", "Retry-After", "7"), "", "[]"},
+			"429":               {says(429, "", "Retry-After", "7"), "", "[7s]"},
+			"429 without word":  {says(429, "<html>", "Content-Type", "text/html"), "", "[250ms]"},
+			"429 and a window":  {says(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[12s]"},
+			"429, both":         {says(429, "", "Retry-After", "3", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[3s]"},
+			"429, not used up":  {says(429, "", "X-RateLimit-Remaining", "5", "X-RateLimit-Reset", "12"), "-1 5 " + showTime(time.Now().Add(12*time.Second).UTC()), "[250ms]"},
+			"reported with 200": {says(200, `{"success":false,"code":"TOO_MANY_REQUESTS"}`, "Retry-After", "7"), "", "[7s]"},
+			"no answer":         {fails(http.ErrHandlerTimeout), "", "[]"},
+		} {
+			p := &permit{}
+			c := (&scripted{answer: tt.answer}).client(t, 1)
+			_, _ = c.Book(market.WithPermit(t.Context(), p), "101", 20)
+			if got := strings.Join(p.observed, ","); got != tt.observed || fmt.Sprint(p.throttledFor) != tt.throttled {
+				t.Errorf("%s: observed %q, throttled %v; want %q, %s", name, got, p.throttledFor, tt.observed, tt.throttled)
+			}
+		}
+	})
+}
