@@ -263,6 +263,8 @@ type counter struct {
 	to      int
 	events  chan string
 	stopped chan struct{}
+	// reached is called with each number before the next.
+	reached func(number int)
 	// present counts how often the number was shown.
 	present atomic.Int64
 }
@@ -282,6 +284,7 @@ func (c *counter) run() {
 	if !post("I", state(delta)) {
 		return
 	}
+	c.reached(number)
 	for {
 		step := make(chan struct{})
 		close(step)
@@ -298,6 +301,7 @@ func (c *counter) run() {
 			if !post("D", delta) {
 				return
 			}
+			c.reached(number)
 		case <-c.group.Waiting():
 			to, resync, ok := c.group.Take()
 			if !ok {
@@ -363,37 +367,43 @@ func (r *reader) replay(to, pause int) error {
 func TestReplay(t *testing.T) {
 	const to, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})
+	random := rand.New(rand.NewPCG(1, 2))
+	// Of each number, how many join as soon as it is reached.
+	joiners := make([]int, to+1)
+	for range readers {
+		joiners[random.IntN(to)]++
+	}
+	var wg sync.WaitGroup
+	join := func(pause int, leaves bool, joined *sync.WaitGroup) {
+		defer wg.Done()
+		r := newReader()
+		h.Join(context.Background(), key("k"), r.Member, nil)
+		joined.Done()
+		if !leaves {
+			if err := r.replay(to, pause); err != nil {
+				t.Error(err)
+			}
+		}
+		r.Leave()
+	}
 	var source atomic.Pointer[counter]
 	open := func(ctx context.Context, g *fanout.Group) fanout.Source {
 		c := &counter{ctx: ctx, group: g, to: to, events: make(chan string), stopped: make(chan struct{})}
-		go c.run()
-		if source.Swap(c) != nil {
-			t.Error("it was executed twice")
+		c.reached = func(number int) {
+			var joined sync.WaitGroup
+			for range joiners[number] {
+				wg.Add(1)
+				joined.Add(1)
+				go join(random.IntN(4), random.IntN(8) == 0, &joined)
+			}
+			joined.Wait()
 		}
+		source.Store(c)
+		go c.run()
 		return c
 	}
 	anchor := newReader() // keeps the group
 	h.Join(context.Background(), key("k"), anchor.Member, open)
-	random := rand.New(rand.NewPCG(1, 2))
-	var wg sync.WaitGroup
-	for i := range readers {
-		after, pause, leaves := random.IntN(to*2/3), random.IntN(4), random.IntN(8) == 0
-		wg.Go(func() {
-			for h.Stats().Events < uint64(after) {
-				runtime.Gosched()
-			}
-			r := newReader()
-			h.Join(context.Background(), key("k"), r.Member, open)
-			if leaves {
-				r.Leave()
-				return
-			}
-			if err := r.replay(to, pause); err != nil {
-				t.Errorf("reader %d: %v", i, err)
-			}
-			r.Leave()
-		})
-	}
 	if err := anchor.replay(to, 0); err != nil {
 		t.Errorf("the first reader: %v", err)
 	}
