@@ -1088,7 +1088,10 @@ func TestStatesAreNotWrittenTo(t *testing.T) {
 		t.Errorf("the account became %q", got)
 	}
 	// Whoever appends to what was shown writes to nothing but his own.
-	_ = append(next.Positions, positionOf("p9x9"))
+	mine := append(next.Positions, positionOf("p9x9"))
+	if _ = append(next.Positions, positionOf("p8x8")); mine[len(mine)-1].MarketID != "p9" {
+		t.Error("two readers have written to the same list")
+	}
 	if l.apply(messageOf("pos", "p4x1")); showAccount(next) != "o2  | p2x7 p3x1  | 90" || showAccount(l.account()) != "o2  | p2x7 p3x1 p4x1  | 90" {
 		t.Errorf("the account became %q", showAccount(l.account()))
 	}
