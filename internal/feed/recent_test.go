@@ -68,6 +68,18 @@ func TestRecentPrices(t *testing.T) {
 	})
 }
 
+func TestRecentPricesAreCopies(t *testing.T) {
+	var r recent
+	for i := range maxRecent {
+		r.add(time.Unix(int64(i), 0), market.NewDecimal(int64(i), -3))
+	}
+	kept := r.list()
+	r.add(time.Unix(maxRecent, 0), market.NewDecimal(9, 0))
+	if len(kept) != maxRecent || !kept[0].Price.IsZero() {
+		t.Errorf("what was handed out begins with %s", kept[0].Price)
+	}
+}
+
 func TestRecentPricesCostNothing(t *testing.T) {
 	var r recent
 	at := time.Unix(1, 0)

@@ -1075,7 +1075,7 @@ func TestStatesAreNotWrittenTo(t *testing.T) {
 	l := newLedger(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"))
 	a := l.account()
 	before := showAccount(a)
-	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"pos", "p3x1"}, {"bal", "90"}} {
+	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"pos", "p3x1"}, {"pos", "p4x1"}, {"pos", "p4x0"}, {"bal", "90"}} {
 		if l.apply(messageOf(change[0], change[1])); showAccount(a) != before {
 			t.Fatalf("%s made %q of the account before it", change, showAccount(a))
 		}
