@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +34,14 @@ const (
 	FaultWrongTypes FaultKind = "wrong-types"
 	// FaultMissingFields answers the true body without any value but identifiers; the outer lists stay.
 	FaultMissingFields FaultKind = "missing-fields"
+	// FaultUnknownFields answers the true body with members in every object that nobody has heard of.
+	FaultUnknownFields FaultKind = "unknown-fields"
+	// FaultText answers the true body with every number as text.
+	FaultText FaultKind = "text"
+	// FaultNested answers the true body inside {"success":true,"data":…}.
+	FaultNested FaultKind = "nested"
+	// FaultHalfBroken answers the true body with every second row of its lists of another type.
+	FaultHalfBroken FaultKind = "half-broken"
 	// FaultSuccessFalse answers 200 with success false and a message.
 	FaultSuccessFalse FaultKind = "success-false"
 	// FaultErrorOnly answers 200 with nothing but a message under error.
@@ -45,12 +52,19 @@ const (
 	FaultHang FaultKind = "hang"
 	// FaultDrip sends the true body byte by byte, DelayMs (10 when 0) apart.
 	FaultDrip FaultKind = "drip"
+	// FaultHangBody sends half of the true body and then nothing until the end of the request's context.
+	FaultHangBody FaultKind = "hang-body"
 	// FaultReset sends half of the true body and resets the connection.
 	FaultReset FaultKind = "reset"
+	// FaultRefused resets the connection before the first byte, the nearest to a refused one that a venue can come which is
+	// up.
+	FaultRefused FaultKind = "refused"
 	// FaultLarge sends the true body after so many Bytes (64 MiB when 0) of white space.
 	FaultLarge FaultKind = "large"
 	// FaultGzipBomb is FaultLarge compressed a thousand times.
 	FaultGzipBomb FaultKind = "gzip-bomb"
+	// FaultLargeHeader answers truly after a header of so many Bytes (1 MiB when 0).
+	FaultLargeHeader FaultKind = "large-header"
 	// FaultRedirect answers Status (302 when 0) to Location, by default a host that does not exist.
 	FaultRedirect FaultKind = "redirect"
 	// FaultUnknownList answers as a venue that does not know ids and tokenIds on market-details and tokenIds on spreads:
@@ -59,15 +73,16 @@ const (
 )
 
 var faultKinds = []FaultKind{
-	FaultStatus, FaultHTML, FaultEmpty, FaultTruncated, FaultWrongTypes, FaultMissingFields, FaultSuccessFalse, FaultErrorOnly,
-	FaultDelay, FaultHang, FaultDrip, FaultReset, FaultLarge, FaultGzipBomb, FaultRedirect, FaultUnknownList,
+	FaultStatus, FaultHTML, FaultEmpty, FaultTruncated, FaultWrongTypes, FaultMissingFields, FaultUnknownFields, FaultText, FaultNested,
+	FaultHalfBroken, FaultSuccessFalse, FaultErrorOnly, FaultDelay, FaultHang, FaultDrip, FaultHangBody, FaultReset, FaultRefused, FaultLarge,
+	FaultGzipBomb, FaultLargeHeader, FaultRedirect, FaultUnknownList,
 }
 
 // Fault is a rule that spoils answers, or frames of the stream. The first rule that fits a request or a frame is the one that
 // counts.
 type Fault struct {
 	// Path is an endpoint's, * for all of them, or [StreamPath], where the kinds of streams belong. There FaultStatus,
-	// FaultHTML, FaultDelay, FaultHang, FaultReset and FaultRedirect spoil the opening of a connection.
+	// FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRefused and FaultRedirect spoil the opening of a connection.
 	Path string    `json:"path"`
 	Kind FaultKind `json:"kind"`
 	// Count is after how many answers or frames the rule ends; 0 is never. A frame counts once for each client.
@@ -103,6 +118,7 @@ const (
 	maxFaultDelay = 10 * time.Minute
 	maxFaultBytes = 1 << 32
 	largeBody     = 64 << 20
+	largeHeader   = 1 << 20
 	dripPause     = 10 * time.Millisecond
 	elsewhere     = "http://elsewhere.invalid/"
 )
@@ -265,7 +281,8 @@ func (c *call) usesOurLists(path string) bool {
 // needsAnswer reports whether the fault spoils the true answer rather than replacing it.
 func (f *Fault) needsAnswer() bool {
 	switch f.Kind {
-	case FaultTruncated, FaultWrongTypes, FaultMissingFields, FaultDelay, FaultDrip, FaultReset, FaultLarge, FaultGzipBomb:
+	case FaultTruncated, FaultWrongTypes, FaultMissingFields, FaultUnknownFields, FaultText, FaultNested, FaultHalfBroken, FaultDelay,
+		FaultDrip, FaultHangBody, FaultReset, FaultLarge, FaultGzipBomb, FaultLargeHeader:
 		return true
 	}
 	return false
@@ -307,6 +324,8 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 		a.rewrite(f.TokenID, wrongType)
 	case FaultMissingFields:
 		a.rewrite(f.TokenID, withoutFields)
+	case FaultUnknownFields, FaultText, FaultNested, FaultHalfBroken:
+		a.drift(f.Kind)
 	case FaultSuccessFalse:
 		a.fail(errDown)
 		a.status = http.StatusOK
@@ -321,8 +340,18 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 		}
 		a.drip(w, r, delay)
 		return
+	case FaultHangBody:
+		a.writeHead(w, len(a.body))
+		_, _ = w.Write(a.body[:len(a.body)/2])
+		if http.NewResponseController(w).Flush() == nil {
+			<-r.Context().Done()
+		}
+		return
 	case FaultReset:
 		a.reset(w)
+		return
+	case FaultRefused:
+		disconnect(w)
 		return
 	case FaultLarge, FaultGzipBomb:
 		size := f.Bytes
@@ -331,6 +360,12 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 		}
 		a.pad(w, r, size, f.Kind == FaultGzipBomb)
 		return
+	case FaultLargeHeader:
+		size := f.Bytes
+		if size == 0 {
+			size = largeHeader
+		}
+		a.header.Set("X-Large", strings.Repeat("x", int(min(size, largeBody))))
 	case FaultRedirect:
 		a.status = http.StatusFound
 		if f.Status != 0 {
@@ -371,15 +406,18 @@ func (a *answer) drip(w http.ResponseWriter, r *http.Request, every time.Duratio
 func (a *answer) reset(w http.ResponseWriter) {
 	a.writeHead(w, len(a.body))
 	_, _ = w.Write(a.body[:len(a.body)/2])
-	c := http.NewResponseController(w)
-	if c.Flush() == nil {
-		if conn, _, err := c.Hijack(); err == nil {
-			if tcp, ok := conn.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0) // closing then sends RST
-			}
-			_ = conn.Close()
-			return
+	_ = http.NewResponseController(w).Flush()
+	disconnect(w)
+}
+
+// disconnect resets the connection.
+func disconnect(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // closing then sends RST
 		}
+		_ = conn.Close()
+		return
 	}
 	panic(http.ErrAbortHandler) // without a connection to take over, the server cuts the answer
 }
@@ -426,62 +464,4 @@ func (a *answer) writeHead(w http.ResponseWriter, length int) {
 		h.Set("Content-Length", strconv.Itoa(length))
 	}
 	w.WriteHeader(a.status)
-}
-
-// rewrite applies f to the values in the body: to all of them or, when tokenID is not empty, to those of the objects that
-// carry it. Lists of objects, and the object that wraps such a list, stay.
-func (a *answer) rewrite(tokenID string, f func(name string, value any) (any, bool)) {
-	d := json.NewDecoder(bytes.NewReader(a.body))
-	d.UseNumber()
-	var doc any
-	if d.Decode(&doc) != nil {
-		return // not ours to spoil: bodies are JSON
-	}
-	spoil(doc, tokenID == "", tokenID, f)
-	body, _ := json.Marshal(doc) // what was decoded can be encoded
-	a.body = append(a.body[:0], body...)
-}
-
-// spoil walks an answer and rewrites the members of its objects in place.
-func spoil(value any, inside bool, tokenID string, f func(name string, value any) (any, bool)) {
-	switch value := value.(type) {
-	case []any:
-		for _, element := range value {
-			spoil(element, inside, tokenID, f)
-		}
-	case map[string]any:
-		inside = inside || value["tokenId"] == tokenID
-		for name, member := range value {
-			if list, ok := member.([]any); ok && len(list) > 0 {
-				if _, ok := list[0].(map[string]any); ok {
-					spoil(list, inside, tokenID, f)
-					continue
-				}
-			}
-			if !inside {
-				continue
-			}
-			if spoiled, keep := f(name, member); keep {
-				value[name] = spoiled
-			} else {
-				delete(value, name)
-			}
-		}
-	}
-}
-
-// wrongType returns a value of a type that nobody expects there.
-func wrongType(_ string, value any) (any, bool) {
-	switch value.(type) {
-	case string, json.Number:
-		return map[string]any{"unexpected": []any{value}}, true
-	case []any, map[string]any:
-		return true, true
-	}
-	return []any{"unexpected"}, true
-}
-
-// withoutFields keeps identifiers only.
-func withoutFields(name string, value any) (any, bool) {
-	return value, name == "id" || strings.HasSuffix(name, "Id")
 }

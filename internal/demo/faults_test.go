@@ -101,6 +101,33 @@ func TestFaultsOverHTTP(t *testing.T) {
 			rows := decode[struct{ Prices []object }](t, body).Prices
 			return len(rows) == 2 && len(rows[0]) == 1 && rows[0]["tokenId"] == a
 		}},
+		{Fault{Kind: FaultUnknownFields}, func(r *http.Response, body string, err error) bool {
+			o := decode[object](t, body)
+			row := decode[struct{ Prices []object }](t, body).Prices[1]
+			delete(o, "unheardOf")
+			delete(o, "")
+			return len(o) == 1 && row["unheardOf"] != nil && row["tokenId"] == b && row["price"] != nil
+		}},
+		{Fault{Kind: FaultText}, func(r *http.Response, body string, err error) bool {
+			rows := decode[struct{ Prices []object }](t, body).Prices
+			_, isText := rows[0]["price"].(string)
+			return len(rows) == 2 && isText && rows[0]["tokenId"] == a
+		}},
+		{Fault{Kind: FaultNested}, func(r *http.Response, body string, err error) bool {
+			return body == `{"success":true,"data":`+truth+`}`
+		}},
+		{Fault{Kind: FaultHalfBroken}, func(r *http.Response, body string, err error) bool {
+			rows := decode[struct{ Prices []any }](t, body).Prices
+			first, whole := rows[0].(map[string]any)
+			_, second := rows[1].(map[string]any)
+			return whole && first["tokenId"] == a && !second && len(rows) == 2
+		}},
+		{Fault{Kind: FaultLargeHeader, Bytes: 10_000}, func(r *http.Response, body string, err error) bool {
+			return len(r.Header.Get("X-Large")) == 10_000 && body == truth
+		}},
+		{Fault{Kind: FaultLargeHeader}, func(r *http.Response, body string, err error) bool {
+			return err == nil && len(r.Header.Get("X-Large")) == 1<<20
+		}},
 		{Fault{Kind: FaultSuccessFalse}, func(r *http.Response, body string, err error) bool {
 			o := decode[object](t, body)
 			return r.StatusCode == 200 && o["success"] == false && o["error"] != ""
@@ -150,6 +177,18 @@ func TestFaultsOverHTTP(t *testing.T) {
 		if _, body, err := fetch(t, client, target); body != truth || err != nil {
 			t.Errorf("%+v goes on after its count", c.fault)
 		}
+	}
+}
+
+// A connection that ends before the first byte is an error however often a transport tries.
+func TestRefused(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock()})
+	url, client := serve(t, v)
+	if err := v.SetFaults([]Fault{{Path: "*", Kind: FaultRefused}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, body, err := fetch(t, client, url+"/api/exchange/market-search"); err == nil {
+		t.Errorf("answered %v %s", r, body)
 	}
 }
 
@@ -209,16 +248,18 @@ func TestFaultDelays(t *testing.T) {
 				t.Errorf("%+v took %v", c.fault, time.Since(began))
 			}
 		}
-		if err := v.SetFaults([]Fault{{Path: "*", Kind: FaultHang}}); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		began := time.Now()
-		w := httptest.NewRecorder()
-		v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
-		if time.Since(began) != time.Hour || w.Body.Len() > 0 {
-			t.Errorf("hung for %v, then %q", time.Since(began), w.Body)
+		for kind, sent := range map[FaultKind]int{FaultHang: 0, FaultHangBody: length / 2} {
+			if err := v.SetFaults([]Fault{{Path: "*", Kind: kind}}); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			began := time.Now()
+			w := httptest.NewRecorder()
+			v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
+			cancel()
+			if hung := time.Since(began).Round(time.Second); hung != time.Hour || w.Body.Len() != sent {
+				t.Errorf("%s for %v, with %q", kind, hung, w.Body)
+			}
 		}
 	})
 }
@@ -241,6 +282,14 @@ func TestFaultsOnEveryEndpoint(t *testing.T) {
 		truth := send(v, e.path+"?"+query)
 		if truth.Code != 200 {
 			t.Fatalf("%s: %s", e.path, truth.Body)
+		}
+		for _, kind := range []FaultKind{FaultUnknownFields, FaultText, FaultNested} {
+			if err := v.SetFaults([]Fault{{Path: e.path, Kind: kind}}); err != nil {
+				t.Fatal(err)
+			}
+			if w := send(v, e.path+"?"+query); w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%s %s: %d %s", e.path, kind, w.Code, w.Body)
+			}
 		}
 		for _, kind := range []FaultKind{FaultTruncated, FaultWrongTypes, FaultMissingFields} {
 			if err := v.SetFaults([]Fault{{Path: e.path, Kind: kind}}); err != nil {

@@ -43,7 +43,7 @@ var (
 		FaultClose, FaultSkip, FaultRestart, FaultNewEpoch,
 	}
 	// openingFaults befall the opening of a stream.
-	openingFaults = []FaultKind{FaultStatus, FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRedirect}
+	openingFaults = []FaultKind{FaultStatus, FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRefused, FaultRedirect}
 )
 
 // streams reports whether the rule is about frames.
