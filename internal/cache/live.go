@@ -99,6 +99,40 @@ func keyOfTopic(t market.Topic) (userKey, bool) {
 	return key, err == nil
 }
 
+// Origin reads tokens from the venue itself: what it returns is never from the cache, nor stored there. Its calls are
+// batched, take their turn in the budget and are counted like all others. It is safe for concurrent use.
+type Origin struct {
+	prices *coalescer[string, market.Price]
+	books  *coalescer[market.BookQuery, market.Book]
+}
+
+// Origin returns the way past the cache, for the stream: the cache would answer with what was streamed.
+func (c *Cache) Origin() *Origin {
+	return &Origin{prices: past(c.prices.lanes[0]), books: past(c.books.lanes[0])}
+}
+
+// Price reads a token's price; nil means that the venue has none.
+func (o *Origin) Price(ctx context.Context, tokenID string) (*market.Price, error) {
+	r := o.prices.do(ctx, []string{tokenID}, false)[0]
+	return r.Value.Value, r.Err
+}
+
+// Book reads a token's book; nil means that the venue has none.
+func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
+	r := o.books.do(ctx, []market.BookQuery{{TokenID: tokenID, Depth: depth}}, false)[0]
+	return r.Value.Value, r.Err
+}
+
+// past returns a coalescer that makes the calls of another one and knows no cache.
+func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
+	return &coalescer[K, T]{
+		fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
+		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
+		accept: func(_ K, value *T) market.Read[*T] { return market.Read[*T]{Value: value} },
+		cached: func(K) (read market.Read[*T], ok bool) { return read, false },
+	}
+}
+
 // trailing is how far the venue's REST answers are thought to lag behind its stream at most. For so long after its
 // session a streamed value holds against older answers; were it longer, one wrong time of the venue's could keep a value
 // for ever.

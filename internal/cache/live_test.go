@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -637,6 +638,68 @@ func TestStreamedAccountEnds(t *testing.T) {
 		}
 		if len(v.calls()) == 0 {
 			t.Error("nothing was read")
+		}
+	})
+}
+
+// The way past the cache asks the venue whatever is cached, and leaves the cache as it is.
+func TestOriginPassesByTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &quoting{price: priced("0.4", 1), book: booked("e", 4, 1, 200, 4)}
+		c := opened(t, q)
+		o := c.Origin()
+		s := &market.Session{}
+		c.StreamPrice(s, priced("0.5", 2), market.Meta{Source: market.SourceStream})
+		c.StreamBook(s, booked("e", 5, 2, 200, 5), market.Meta{Source: market.SourceStream})
+		p, err := o.Price(t.Context(), "t")
+		if err != nil || p.Price.String() != "0.4" {
+			t.Errorf("the price is %v, %v", p, err)
+		}
+		b, err := o.Book(t.Context(), "t", 200)
+		if err != nil || b.Seq != 4 || b.Depth != 200 {
+			t.Errorf("the book is %+v, %v", b, err)
+		}
+		if got := must(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
+			t.Errorf("queries read %s", got)
+		}
+		s.End(time.Now()) // REST lags behind what was streamed, which queries are still told
+		time.Sleep(time.Second)
+		if _, err = o.Book(t.Context(), "t", 200); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(t, c.Books(), market.BookQuery{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
+			t.Errorf("queries read %d", got)
+		}
+		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Seq != 4 {
+			t.Errorf("the book is %+v, %v", b, err)
+		}
+		q.setUnknown("u", true)
+		if p, err := o.Price(t.Context(), "u"); p != nil || err != nil {
+			t.Errorf("a token without a price has %v, %v", p, err)
+		}
+		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
+		if b, err := o.Book(t.Context(), "t", 200); b != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("a venue that is away has %v, %v", b, err)
+		}
+	})
+}
+
+// Prices that are asked for one by one travel together.
+func TestOriginBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 100 * time.Millisecond}
+		o := open(t, v).Origin()
+		var wg sync.WaitGroup
+		for _, id := range ids("t", 0, 84) {
+			wg.Go(func() {
+				if p, err := o.Price(t.Context(), id); err != nil || p.TokenID != id {
+					t.Errorf("%s: %v, %v", id, p, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(v.calls(market.EndpointPrices)); n > 7 {
+			t.Errorf("84 prices took %d calls", n)
 		}
 	})
 }
