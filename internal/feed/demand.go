@@ -38,8 +38,8 @@ func newDemand(f *Feed) *demand {
 	return &demand{feed: f, asks: recent, warm: make(map[string]*warm)}
 }
 
-// asked notes that tokens were asked for, and opens those that have become warm.
-func (d *demand) asked(tokenIDs []string) {
+// asked notes that tokens were asked for, and opens those that were so often enough to be warm.
+func (d *demand) asked(tokenIDs []string, enough int) {
 	now := d.feed.cfg.Clock.Now()
 	var opening []string
 	d.mu.Lock()
@@ -50,7 +50,7 @@ func (d *demand) asked(tokenIDs []string) {
 		}
 		times, _ := d.asks.Get(id)
 		times = append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
-		if len(times) < d.feed.cfg.WarmAsks || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
+		if len(times) < enough || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
 			d.asks.Add(id, times[max(0, len(times)-d.feed.cfg.WarmAsks):])
 			continue
 		}

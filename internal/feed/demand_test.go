@@ -74,6 +74,23 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 	}
 }
 
+func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.WarmTokens = 2 })
+		r.Want([]string{"a", "b", "c"})
+		r.Want([]string{"a"})
+		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "orderbook b", "prices a", "prices b"}) {
+			t.Errorf("%q are watched", open)
+		}
+		time.Sleep(29 * time.Second)
+		r.Asked([]string{"b"})
+		time.Sleep(7 * time.Second)
+		if open := r.up.open(); !slices.Equal(open, []string{"orderbook b", "prices b"}) {
+			t.Errorf("after 36 s %q are watched", open)
+		}
+	})
+}
+
 func asked(r *rig, ids ...string) {
 	for _, id := range ids {
 		r.Asked([]string{id, id, id})

@@ -240,7 +240,11 @@ func (r *Reader) Accompany(key market.Topic) {
 }
 
 // Asked tells that queries have asked for tokens, which exist. Tokens that are asked for again and again are watched.
-func (f *Feed) Asked(tokenIDs []string) { f.demand.asked(tokenIDs) }
+func (f *Feed) Asked(tokenIDs []string) { f.demand.asked(tokenIDs, f.cfg.WarmAsks) }
+
+// Want tells that somebody waits for tokens, which exist, and that the stream may be the sooner to answer: they are watched
+// at once, as long and as far as tokens are that are asked for again and again.
+func (f *Feed) Want(tokenIDs []string) { f.demand.asked(tokenIDs, 1) }
 
 // release closes a topic that nobody has watched for the linger. The topic calls it without its lock.
 func (f *Feed) release(t *topic) {
