@@ -748,7 +748,7 @@ func TestRefreshesAreLast(t *testing.T) {
 			_ = k.AdmitCall(t.Context())
 			k.Release(true)
 		}
-		if left := b.Status().Left; left < 24 || left > 27 {
+		if left := b.Status().Left; left < 23 || left > 25 {
 			t.Errorf("%d refreshes in a minute left %d calls", n, left)
 		}
 		spend(t, b, "client", b.Status().Left)

@@ -15,6 +15,6 @@
 //  3. Then priority counts, and then who came first. The order of arrival, rather than that of deadlines, is what makes
 //     the time that is told to a caller true: nobody of its own kind can come in between.
 //
-// Refreshes of stale data have the lowest claim. They leave a quarter of the window to the others, are spaced out while
-// less than half of it is left, and wait behind everybody.
+// Refreshes of stale data have the lowest claim. They wait behind everybody and leave a quarter of the window to the others;
+// while less than half of it is left they are spaced out, so that what is between lasts until there is more.
 package budget

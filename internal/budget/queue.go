@@ -56,16 +56,21 @@ func (w *window) may(t *ticket, now time.Time) bool {
 	return free > w.reserved
 }
 
-// refreshAt returns when the next refresh may leave: now while half of the window is left, spaced out below that, and
-// not at all, which is a time far off, while the budget is short.
+// refreshAt returns when the next refresh may leave: now while half of the window is left, and not while no more than a
+// quarter is. What is between lasts until the oldest call leaves the window.
 func (w *window) refreshAt(now time.Time) time.Time {
-	switch free := w.free(); {
-	case 2*free >= w.limit:
+	free := w.free()
+	if 2*free >= w.limit {
 		return now
-	case 4*free > w.limit:
-		return w.refreshed.Add(4 * span / time.Duration(w.limit))
 	}
-	return now.Add(span)
+	next := now.Add(span)
+	if len(w.ended) > 0 {
+		next = w.ended[0].until
+	}
+	if spare := free - w.limit/4; spare > 0 {
+		return w.refreshed.Add(next.Sub(now) / time.Duration(spare+1))
+	}
+	return next
 }
 
 // settle admits those whose turn it is, refuses those whose turn would come too late, and sets the timer for the next.

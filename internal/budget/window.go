@@ -27,8 +27,8 @@ type caller struct {
 	name string
 	// used counts the caller's calls in the window, flying those of them that have not ended, waiting those in the queue.
 	used, flying, waiting int
-	asked         time.Time
-	element       *list.Element
+	asked                 time.Time
+	element               *list.Element
 
 	// What plan has given it so far in the round that it was used in.
 	planned      int
@@ -53,8 +53,8 @@ type window struct {
 	foreign      int
 	foreignUntil time.Time
 
-	flying     int
-	ended      []place // oldest first
+	flying int
+	ended  []place // oldest first
 	// byPriority counts all calls in the window, flyingBy those that have not ended.
 	byPriority, flyingBy [market.Priorities]int
 

@@ -45,11 +45,15 @@ type ask struct {
 	endpoint    market.Endpoint
 	keys        []string
 	ctx         context.Context
+	at          time.Time
 	credentials string // as they would be sent
 }
 
 func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) error {
-	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx}
+	if err := market.AdmitCall(ctx); err != nil {
+		return err
+	}
+	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, at: time.Now()}
 	if c := market.CredentialsFrom(ctx); c != nil {
 		a.credentials = c.Wire()
 	}
