@@ -34,8 +34,8 @@ var errNotSupported = market.Errorf(CodeNotSupported, "PersistedQueryNotSupporte
 
 // Config says which documents are kept.
 type Config struct {
-	// AutomaticBytes bounds what clients register themselves, everything counted; 0 switches that off. Nothing is
-	// registered in ModeRequire.
+	// AutomaticBytes bounds what clients register themselves, everything counted; 0 switches that off. In ModeRequire
+	// nothing is registered.
 	AutomaticBytes int
 	Mode           Mode
 	// Manifest is the path of the manifest; required unless the mode is ModeOff.
@@ -65,7 +65,7 @@ type Status struct {
 // Open reads the manifest, if there is one. A document in it that does not pass is an error with its id.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{mode: cfg.Mode}
-	if cfg.AutomaticBytes > 0 && cfg.Mode != ModeRequire {
+	if cfg.AutomaticBytes > 0 {
 		s.automatic = newRegistry(cfg.AutomaticBytes)
 	}
 	switch {
