@@ -1,0 +1,225 @@
+package venue
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+)
+
+// shown is a read of the demo venue that writes what it found, and how many rows it had to leave out.
+type shown struct {
+	path string
+	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
+}
+
+// openDemo starts a demo venue whose time stands, and returns the reads of it.
+func openDemo(t *testing.T) (*demo.Venue, string, []shown) {
+	t.Helper()
+	v := demo.New(demo.Config{Markets: 40, Clock: &heldClock{t: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)}})
+	s := httptest.NewServer(v)
+	t.Cleanup(s.Close)
+	tokens := v.Tokens()
+	ids := []string{tokens[0].TokenID, tokens[1].TokenID, tokens[2].TokenID}
+	marketID := tokens[0].MarketID
+	byID := func(results []market.Result[*market.Market], err error) (string, market.LeftOut, error) {
+		if err == nil {
+			err = results[0].Err
+		}
+		return showResults(results, showMarket), nil, err
+	}
+	return v, s.URL, []shown{
+		{"/api/exchange/prices", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			r, err := c.Prices(ctx, ids)
+			return showResults(r, showPrice), nil, err
+		}},
+		{"/api/exchange/spreads", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			r, err := c.Spreads(ctx, ids)
+			return showResults(r, showSpread), nil, err
+		}},
+		{"/api/exchange/orderbook", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			b, err := c.Book(ctx, ids[0], 20)
+			if err != nil {
+				return "", nil, err
+			}
+			return showBook(b), nil, nil
+		}},
+		{"/api/exchange/price-history", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			h, err := c.PriceHistory(ctx, ids[0], date(t, "2026-03-14"), date(t, "2026-03-14"))
+			if err != nil {
+				return "", nil, err
+			}
+			return showHistory(h), h.LeftOut, nil
+		}},
+		{"/api/exchange/market-search", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			p, err := c.Search(ctx, market.Search{Limit: 6})
+			if err != nil {
+				return "", nil, err
+			}
+			return showSearch(p), p.LeftOut, nil
+		}},
+		{"/api/exchange/market-details", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return byID(c.MarketsByID(ctx, []string{marketID}))
+		}},
+		{"/api/exchange/market-details", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return byID(c.MarketsByToken(ctx, ids[:1]))
+		}},
+		{"/api/user/balance", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			b, err := c.Balance(ctx, wallet)
+			if err != nil {
+				return "", nil, err
+			}
+			return showBalance(b), nil, nil
+		}},
+		{"/api/user/positions", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			p, err := c.Positions(ctx, wallet)
+			return showPositions(p), nil, err
+		}},
+		{"/api/user/orders", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			o, err := c.Orders(ctx, wallet)
+			return showOrders(o), nil, err
+		}},
+		{"/api/user/trades", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			p, err := c.Trades(ctx, wallet, market.TradeQuery{Limit: 6})
+			if err != nil {
+				return "", nil, err
+			}
+			return showTrades(p), p.LeftOut, nil
+		}},
+		{"/api/user/history", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			p, err := c.History(ctx, wallet, market.HistoryQuery{Limit: 6})
+			if err != nil {
+				return "", nil, err
+			}
+			return showRecords(p), p.LeftOut, nil
+		}},
+	}
+}
+
+// ofDemo returns a context with credentials that the demo venue knows.
+func ofDemo(t *testing.T) context.Context {
+	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
+	must(t, err)
+	return market.WithCredentials(t.Context(), c)
+}
+
+// TestFaultsOfTheVenue reads every endpoint through every fault, and then again when it has passed.
+func TestFaultsOfTheVenue(t *testing.T) {
+	v, url, all := openDemo(t)
+	ctx := ofDemo(t)
+	truth := make([]string, len(all))
+	for i, r := range all {
+		text, left, err := r.read(ctx, newClient(t, url))
+		if err != nil || left != nil || text == "" || strings.Contains(text, "absent") {
+			t.Fatalf("%s: %q, %v, %v", r.path, text, left, err)
+		}
+		truth[i] = text
+	}
+	for _, tt := range []struct {
+		fault demo.Fault
+		// code is empty where the answer can be used as if nothing was.
+		code market.Code
+	}{
+		{demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, market.CodeRateLimited},
+		{demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "html"}, market.CodeRateLimited},
+		{demo.Fault{Kind: demo.FaultStatus, Status: 500}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultStatus, Status: 503, Body: "empty"}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultStatus, Status: 504}, market.CodeUpstreamTimeout},
+		{demo.Fault{Kind: demo.FaultHTML}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultEmpty}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultTruncated}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultWrongTypes}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultMissingFields}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultUnknownFields}, ""},
+		{demo.Fault{Kind: demo.FaultText}, ""},
+		{demo.Fault{Kind: demo.FaultNested}, ""},
+		{demo.Fault{Kind: demo.FaultHalfBroken}, "half"},
+		{demo.Fault{Kind: demo.FaultSuccessFalse}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultErrorOnly}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultDelay, DelayMs: 1}, ""},
+		{demo.Fault{Kind: demo.FaultHang}, market.CodeUpstreamTimeout},
+		{demo.Fault{Kind: demo.FaultDrip, DelayMs: 60_000}, market.CodeUpstreamTimeout},
+		{demo.Fault{Kind: demo.FaultHangBody}, market.CodeUpstreamTimeout},
+		{demo.Fault{Kind: demo.FaultReset}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultRefused}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultLarge}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultGzipBomb}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultLargeHeader}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultRedirect}, market.CodeUpstreamBadResponse},
+		{demo.Fault{Kind: demo.FaultUnknownList}, ""},
+	} {
+		for i, r := range all {
+			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path), func(t *testing.T) {
+				clock := &heldClock{t: time.Now()}
+				c := newClient(t, url, func(cfg *Config) {
+					cfg.Clock, cfg.MaxBody = clock, 1<<20
+					if tt.code == market.CodeUpstreamTimeout {
+						cfg.Timeout = 100 * time.Millisecond
+					}
+				})
+				tt.fault.Path = r.path
+				must(t, v.SetFaults([]demo.Fault{tt.fault}))
+				text, left, err := r.read(ctx, c)
+				want := tt.code
+				if tt.fault.Kind == demo.FaultUnknownList && strings.HasPrefix(truth[i], "market: ") && i > 0 && all[i-1].path == r.path {
+					want = market.CodeUpstreamBadResponse // there is no other way to ask for a token's market
+				}
+				switch want {
+				case "":
+					if same(t, text, truth[i]); err != nil || left != nil {
+						t.Errorf("%v, %v", err, left)
+					}
+				case "half":
+					halfOf(t, r.path, text, truth[i], left, err)
+				default:
+					for line := range strings.SplitSeq(text, "\n") { // every id has the error, or the read
+						if line != "" && line != string(want) {
+							t.Errorf("it says %s", line)
+						}
+					}
+					if got := market.CodeOf(err); got != want && !(got == "" && text != "") {
+						t.Errorf("%v, want %s", err, want)
+					}
+				}
+				must(t, v.SetFaults(nil))
+				clock.move(maxWait)
+				if text, left, err := r.read(ctx, c); text != truth[i] || left != nil || err != nil {
+					t.Errorf("when it has passed: %s, %v, %v", text, left, err)
+				}
+			})
+		}
+	}
+}
+
+// halfOf holds an answer every second row of which was broken: what is read is true, and what is not is told.
+func halfOf(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
+	t.Helper()
+	switch path {
+	case "/api/user/balance": // it has no list
+		same(t, text, truth)
+		return
+	case "/api/exchange/orderbook", "/api/exchange/market-details", "/api/user/positions", "/api/user/orders": // used as a whole
+		if market.CodeOf(err) != market.CodeUpstreamBadResponse && text != truth { // a list of one has no second row
+			t.Errorf("%s, %v", text, err)
+		}
+		return
+	}
+	must(t, err)
+	told := len(left)
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == string(market.CodeUpstreamBadResponse):
+			told++
+		case !strings.Contains(truth, line):
+			t.Errorf("it says %s", line)
+		}
+	}
+	if told == 0 || text == truth {
+		t.Errorf("rows are missing without a word:\n%s", text)
+	}
+}
