@@ -209,6 +209,7 @@ func TestRevokedWithinASecond(t *testing.T) {
 				defer wg.Wait()
 				defer cancel()
 				time.Sleep(10 * time.Second)
+				synctest.Wait()
 				a := lookup(t, s, "token")
 				if revoked(a) {
 					t.Fatal("revoked for nothing")
