@@ -1,0 +1,6 @@
+//go:build !race
+
+package guard
+
+// timed tells that times can be compared.
+const timed = true
