@@ -120,6 +120,16 @@ func (in *instrument) open(reach, depth int, r *rng) {
 	in.quote(min(max(in.price, 1), in.ticks-1), r, nil)
 }
 
+// regrid puts the book on another grid, with new levels around the price.
+func (in *instrument) regrid(tick Price, reach, depth int, r *rng) {
+	price := Price(in.price) * in.tick
+	in.tick, in.ticks = tick, int(payout/tick)
+	in.price = min(max(int((price+tick/2)/tick), 1), in.ticks-1)
+	in.reach, in.depth, in.sizes = reach, depth, make([]int32, in.ticks+1)
+	in.bid, in.ask = 0, in.ticks
+	in.quote(in.price, r, nil)
+}
+
 // empty removes all levels and reports whether there were any. The price stays.
 func (in *instrument) empty() bool {
 	had := in.bid > 0 || in.ask < in.ticks

@@ -17,7 +17,8 @@ import (
 //	POST /__control/price   {"tokenId":"…","price":0.65}, see [Venue.SetPrice]
 //	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]
 //	POST /__control/market  {"marketId":"…"} and one of "status":"CLOSED", see [Venue.SetStatus], "winningTokenId":"…", see
-//	                        [Venue.Resolve], and "description":"…", see [Venue.Reword]
+//	                        [Venue.Resolve], "description":"…", see [Venue.Reword], and "tickSize":0.001, see
+//	                        [Venue.SetTickSize]
 //	POST /__control/step    {"steps":10}, see [Venue.Step]
 //	POST /__control/restart {"code":4003}, see [Venue.Restart]
 //
@@ -203,19 +204,33 @@ func (v *Venue) controlMarket(r *http.Request) error {
 		Status         string `json:"status"`
 		WinningTokenID string `json:"winningTokenId"`
 		Description    string `json:"description"`
+		// TickSize is a decimal number.
+		TickSize json.Number `json:"tickSize"`
 	}
 	if err := readObject(r.Body, &in); err != nil {
 		return err
 	}
+	given := 0
+	for _, s := range []string{in.Status, in.WinningTokenID, in.Description, in.TickSize.String()} {
+		if s != "" {
+			given++
+		}
+	}
 	switch {
-	case in.Status != "" && in.WinningTokenID == "" && in.Description == "":
+	case given != 1:
+		return errors.New("one of status, winningTokenId, description and tickSize is needed")
+	case in.Status != "":
 		return v.SetStatus(in.MarketID, in.Status)
-	case in.Status == "" && in.WinningTokenID != "" && in.Description == "":
+	case in.WinningTokenID != "":
 		return v.Resolve(in.MarketID, in.WinningTokenID)
-	case in.Status == "" && in.WinningTokenID == "" && in.Description != "":
+	case in.Description != "":
 		return v.Reword(in.MarketID, in.Description)
 	}
-	return errors.New("one of status, winningTokenId and description is needed")
+	tick, ok := parseFixed(in.TickSize.String(), 4)
+	if !ok {
+		return ErrTickSize
+	}
+	return v.SetTickSize(in.MarketID, Price(tick))
 }
 
 func (v *Venue) controlRestart(r *http.Request) error {

@@ -60,7 +60,7 @@ func (m *market) priceAt(outcome int, t millis) Price {
 		w := int64(t-(m.born.closedAt-settling)) * 1024 / int64(settling)
 		p += (end - p) * (w * w / 1024) / 1024
 	}
-	tick := int64(m.tick)
+	tick := int64(m.born.tick)
 	price := Price(min(max((p+tick/2)/tick, 1), int64(payout)/tick-1) * tick)
 	if m.binary() && outcome == 1 {
 		return payout - price
@@ -123,11 +123,11 @@ func (m *market) band(outcome int) (low, high Price) {
 		if outcome == 1 {
 			a = payout - a
 		}
-		return a - amplitude - m.tick, a + amplitude + m.tick
+		return a - amplitude - m.born.tick, a + amplitude + m.born.tick
 	}
 	// The outcome's own drift over the sum of all.
 	a := m.anchors[outcome]
 	low = a * (100 - swing) / (100 + swing)
 	high = min(a*(100+swing)/(100-swing), payout)
-	return low - m.tick, high + m.tick
+	return low - m.born.tick, high + m.born.tick
 }

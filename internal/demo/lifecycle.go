@@ -9,6 +9,7 @@ import (
 var (
 	ErrUnknownMarket = errors.New("demo: unknown market")
 	ErrStatus        = errors.New("demo: the market can't change to that status")
+	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the one that the market began with, and not be the present one")
 )
 
 // SetStatus opens, closes, disputes or cancels a market. Unless it is open its books are empty and the orders on it are
@@ -58,8 +59,31 @@ func (v *Venue) Reword(marketID, description string) error {
 	})
 }
 
+// SetTickSize changes the price grid of an open market. Its books are made anew on it, and orders that don't lie on it are
+// cancelled.
+func (v *Venue) SetTickSize(marketID string, tick Price) error {
+	m := v.listing.marketByID[marketID]
+	if m == nil {
+		return ErrUnknownMarket
+	}
+	return v.change(func(now millis) error {
+		switch {
+		case m.status != statusOpen:
+			return ErrNotTrading
+		case tick != fine && tick != m.born.tick, tick == m.tick:
+			return ErrTickSize
+		}
+		v.setTickSize(m, tick, now)
+		return nil
+	})
+}
+
 // setStatus changes the status to one that is not final.
 func (v *Venue) setStatus(m *market, status string, now millis) {
+	change := changeStatus
+	if m.status == statusUpcoming && status == statusOpen {
+		change = changeCreated
+	}
 	m.updatedAt = now
 	if status == statusOpen {
 		if m.status == statusUpcoming {
@@ -74,7 +98,7 @@ func (v *Venue) setStatus(m *market, status string, now millis) {
 		}
 		v.closeBooks(m, false, now)
 	}
-	v.marketChanged(m, changeStatus)
+	v.marketChanged(m, change)
 }
 
 // resolve ends the market.
@@ -90,6 +114,26 @@ func (v *Venue) resolve(m *market, winner int, now millis) {
 func (v *Venue) reword(m *market, description string, now millis) {
 	m.description, m.updatedAt = description, now
 	v.marketChanged(m, changeMetadata)
+}
+
+// fine is the finest grid that prices lie on.
+const fine Price = 10
+
+// setTickSize puts the books of an open market on another grid.
+func (v *Venue) setTickSize(m *market, tick Price, now millis) {
+	r := &v.dice.life
+	m.tick, m.updatedAt = tick, now
+	for _, t := range m.tokens {
+		if !t.mirrored {
+			reach, depth := m.scale(r)
+			t.regrid(tick, reach, depth, r)
+			v.moved(t, true, true, now)
+		}
+	}
+	for _, w := range v.accounts { // the orders of derived wallets lie on the grid that the market began with
+		w.cancelOrders(now, func(o *order) bool { return o.token.market == m && o.price%tick != 0 })
+	}
+	v.marketChanged(m, changeTickSize)
 }
 
 // openBooks fills the books of a market around the prices that were stated last.
@@ -119,16 +163,17 @@ func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 		v.moved(t, had, had || settled, now)
 	}
 	m.halted = true
+	here := func(o *order) bool { return o.token.market == m }
 	for _, w := range v.accounts {
-		w.cancelOrders(m, now)
+		w.cancelOrders(now, here)
 	}
-	v.derived.each(func(w *wallet) { w.cancelOrders(m, now) })
+	v.derived.each(func(w *wallet) { w.cancelOrders(now, here) })
 }
 
-// cancelOrders ends the orders on a market.
-func (w *wallet) cancelOrders(m *market, now millis) {
+// cancelOrders ends some orders.
+func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
 	for k := 0; k < len(w.orders); {
-		if w.orders[k].token.market != m {
+		if !which(w.orders[k]) {
 			k++
 			continue
 		}
@@ -145,10 +190,11 @@ func (v *Venue) marketChanged(m *market, change string) {
 // Bounds of what happens to markets by itself, in parts of those that were open when the venue opened.
 const (
 	haltedParts  = 20 // a twentieth may be closed for a while
+	refinedParts = 20 // a twentieth may have a finer grid for a while
 	settledParts = 10 // a tenth may resolve, in all
 )
 
-// live lets a market open, close, resolve or be reworded once in a while. Enough of them stay open however long it goes on,
+// live lets a market open, close, resolve, be reworded or change its grid once in a while. Enough of them stay open however long it goes on,
 // and those of the smallest demo account stay as they are.
 func (v *Venue) live(now millis) {
 	r := &v.dice.life
@@ -156,9 +202,9 @@ func (v *Venue) live(now millis) {
 		return
 	}
 	open := len(v.listing.tradable)
-	from := r.intn(10)
-	for n := range 10 {
-		switch (from + n) % 10 {
+	from := r.intn(12)
+	for n := range 12 {
+		switch (from + n) % 12 {
 		case 0, 1, 2:
 			if m := v.anyMarket(statusOpen, r); m != nil && len(v.halted) < open/haltedParts+1 {
 				v.setStatus(m, statusClosed, now)
@@ -167,14 +213,14 @@ func (v *Venue) live(now millis) {
 			}
 		case 3, 4, 5:
 			if len(v.halted) > 0 {
-				if m := v.unhalt(r); m.status == statusClosed {
+				if m := takeOne(&v.halted, r); m.status == statusClosed {
 					v.setStatus(m, statusOpen, now)
 					return
 				}
 			}
 		case 6:
 			if len(v.halted) > 0 && v.settled < open/settledParts {
-				if m := v.unhalt(r); m.status == statusClosed {
+				if m := takeOne(&v.halted, r); m.status == statusClosed {
 					v.settled++
 					v.resolve(m, m.likely(r), now)
 					return
@@ -185,6 +231,21 @@ func (v *Venue) live(now millis) {
 				v.setStatus(m, statusOpen, now)
 				return
 			}
+		case 8:
+			if m := v.anyMarket(statusOpen, r); m != nil && m.tick != fine && len(v.refined) < open/refinedParts+1 {
+				v.setTickSize(m, fine, now)
+				v.refined = append(v.refined, m)
+				return
+			}
+		case 9:
+			if len(v.refined) > 0 {
+				if m := takeOne(&v.refined, r); m.status == statusOpen && m.tick != m.born.tick {
+					v.setTickSize(m, m.born.tick, now)
+					return
+				} else if m.status == statusClosed {
+					v.refined = append(v.refined, m) // until it opens again
+				}
+			}
 		default:
 			if m := v.anyMarket(statusOpen, r); m != nil {
 				v.reword(m, m.rules()+" Clarified on "+now.Time().Format("January 2, 2006, 15:04 UTC")+": what is published after the end of trading does not count.", now)
@@ -194,11 +255,11 @@ func (v *Venue) live(now millis) {
 	}
 }
 
-// unhalt takes one of the markets out of the list that closed by themselves. Somebody else may have changed it since.
-func (v *Venue) unhalt(r *rng) *market {
-	k := r.intn(len(v.halted))
-	m := v.halted[k]
-	v.halted = slices.Delete(v.halted, k, k+1)
+// takeOne takes one of the markets out of a list of those that changed by themselves. Somebody else may have changed it since.
+func takeOne(list *[]*market, r *rng) *market {
+	k := r.intn(len(*list))
+	m := (*list)[k]
+	*list = slices.Delete(*list, k, k+1)
 	return m
 }
 

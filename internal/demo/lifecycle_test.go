@@ -120,7 +120,7 @@ func TestMarketChanges(t *testing.T) {
 	}
 
 	change(`{"marketId":"` + upcoming.id + `","status":"OPEN"}`)
-	event(upcoming, "market_update STATUS OPEN <nil>")
+	event(upcoming, "market_update CREATED OPEN <nil>")
 	if d := details(t, s.Venue, upcoming); !d.StartDate.Equal(c.Now()) {
 		t.Errorf("details %+v", d)
 	}
@@ -183,6 +183,118 @@ func TestMarketChanges(t *testing.T) {
 	}
 }
 
+// A market that gets a finer grid has its books made anew on it, and those of its orders that don't lie on the grid that it
+// gets back are gone. REST and the stream say the same, and what is told of the past stays.
+func TestTickSizes(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Markets: 400, Clock: c, Control: true})
+	w := s.accounts[medium]
+	o := w.orders[slices.IndexFunc(w.orders, func(o *order) bool { return o.token.market.tick == 100 && o.token.market.binary() })]
+	m := o.token.market
+	c.advance(time.Second)
+	past := send(s, "/api/exchange/price-history?tokenId="+o.token.id).Body.String()
+	guest := send(s, "/api/user/orders?address="+other+credentials("demo")).Body.String()
+
+	l := s.dial(t)
+	l.subscribe("market", 0, m.id)
+	l.subscribe("orderbook", maxDepth, m.tokens[0].id, m.tokens[1].id)
+	books := map[string]*copied{m.tokens[0].id: {}, m.tokens[1].id: {}}
+	listener := s.dial(t)
+	account := newStreamedAccount(t, listener.subscribeUser(medium, "demo"))
+	event := func(tick string) (found int) {
+		t.Helper()
+		for _, f := range l.settle() {
+			switch f["type"] {
+			case "orderbook_snapshot", "orderbook_update":
+				if !books[f["tokenId"].(string)].take(t, f) {
+					t.Fatalf("a gap at %v", f)
+				}
+			case "market_update":
+				if f["change"] != "TICK_SIZE" || f["status"] != "OPEN" || len(f) != 5 {
+					t.Errorf("streamed %v", f)
+				}
+				found++
+			default:
+				t.Errorf("streamed %v", f)
+			}
+		}
+		for _, f := range listener.settle() {
+			account.take(t, f)
+		}
+		account.check(t, s, medium)
+		d := details(t, s.Venue, m)
+		if d.TickSize.String() != tick || !d.UpdatedAt.Equal(c.Now()) && found > 0 {
+			t.Errorf("details %+v", d)
+		}
+		for _, tok := range m.tokens {
+			checkBook(t, tok)
+			books[tok.id].check(t, s, tok.id, maxDepth, s.Epoch())
+			if q, _ := s.Quote(tok.id); d.Outcomes[tok.outcome].Price.String() != q.Price.String() {
+				t.Errorf("the price is %v and %v", d.Outcomes[tok.outcome].Price, q.Price)
+			}
+		}
+		return found
+	}
+	change := func(tick string, status int) {
+		t.Helper()
+		c.advance(time.Second)
+		if w := post(s.Venue, "market", `{"marketId":"`+m.id+`","tickSize":`+tick+`}`); w.Code != status {
+			t.Fatalf("%s: %d %s", tick, w.Code, w.Body)
+		}
+	}
+	event("0.01")
+	price := m.tokens[0].stated()
+	change("0.001", 200)
+	if event("0.001") != 1 || m.tokens[0].stated() != price || !slices.Contains(w.orders, o) {
+		t.Errorf("the price was %v and is %v", price, m.tokens[0].stated())
+	}
+	for range 3 {
+		c.advance(pace)
+		s.Step()
+		event("0.001")
+	}
+	if err := s.SetPrice(m.tokens[0].id, price+30); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.change(func(now millis) error {
+		o.price += 10
+		o.shown, w.changedAt = shownOrder{}, now
+		return nil
+	})
+	kept := len(w.orders)
+	event("0.001")
+	for _, tick := range []string{"0.001", "0.1", "0.005", "0", "-1", `"x"`} {
+		change(tick, 400)
+	}
+	change("0.01", 200)
+	if event("0.01") != 1 || slices.Contains(w.orders, o) || len(w.orders) >= kept {
+		t.Errorf("%d orders, before %d", len(w.orders), kept)
+	}
+	for _, o := range w.orders {
+		if o.price%o.token.tick != 0 {
+			t.Errorf("an order lies at %v", o.price)
+		}
+	}
+	if got := send(s, "/api/user/orders?address="+other+credentials("demo")).Body.String(); got != guest {
+		t.Error("the orders of a derived wallet have changed")
+	}
+	change("0.001", 200)
+	if got := send(s, "/api/exchange/price-history?tokenId="+o.token.id).Body.String(); !strings.Contains(past, got[len(got)-2000:]) {
+		t.Error("the past has changed")
+	}
+	change("0.01", 200)
+	closed := first(t, s.Venue, func(tok *token) bool { return tok.market.status == statusClosed }).market
+	if err := s.SetTickSize(closed.id, fine); err != ErrNotTrading {
+		t.Errorf("a closed market: %v", err)
+	}
+	if err := s.SetTickSize("none", fine); err != ErrUnknownMarket {
+		t.Errorf("no market: %v", err)
+	}
+	if deep := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && tok.market.born.tick == fine }).market; s.SetTickSize(deep.id, 100) != ErrTickSize {
+		t.Error("a market that began with a fine grid lost it")
+	}
+}
+
 // Markets that change by themselves do so for ever: most stay open, the accounts stay sound and keep their numbers of
 // positions, and the seed decides it all. What is told of the past stays the same.
 func TestMarketsLive(t *testing.T) {
@@ -206,7 +318,7 @@ func TestMarketsLive(t *testing.T) {
 	}
 	history := past()
 	changes := map[string]int{}
-	status := map[*market]string{}
+	status, ticks := map[*market]string{}, map[*market]Price{}
 	for range 30 {
 		for range 150 {
 			v.Step()
@@ -218,6 +330,12 @@ func TestMarketsLive(t *testing.T) {
 					}
 					status[m] = m.status
 				}
+				if old := ticks[m]; old != m.tick {
+					if old != 0 {
+						changes["tick size "+m.tick.String()]++
+					}
+					ticks[m] = m.tick
+				}
 			}
 		}
 		for _, tok := range v.listing.tokens {
@@ -228,13 +346,22 @@ func TestMarketsLive(t *testing.T) {
 		}
 	}
 	after := count(v)
-	for _, change := range []string{"OPEN CLOSED", "CLOSED OPEN", "CLOSED RESOLVED", "UPCOMING OPEN"} {
+	for _, change := range []string{"OPEN CLOSED", "CLOSED OPEN", "CLOSED RESOLVED", "UPCOMING OPEN", "tick size 0.001", "tick size 0.01"} {
 		if changes[change] < 3 {
 			t.Errorf("changes %v", changes)
 		}
 	}
 	if after[statusOpen]*10 < before[statusOpen]*8 {
 		t.Errorf("%v, before %v", after, before)
+	}
+	refined := 0
+	for _, m := range v.listing.markets {
+		if m.tick != m.born.tick {
+			refined++
+		}
+	}
+	if open := len(v.listing.tradable); refined > open/refinedParts+3 {
+		t.Errorf("%d of %d markets have a finer grid", refined, open)
 	}
 	reworded := 0
 	for i, m := range v.listing.markets {

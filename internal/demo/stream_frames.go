@@ -38,9 +38,12 @@ var frameNames = [frameKinds]string{
 	"position_update", "balance_update", "unknown",
 }
 
-// What a market_update says has changed; the last one is a market_resolved.
+// What a market_update says has changed; the last one is a market_resolved. A market is created when it opens for the first
+// time.
 const (
+	changeCreated  = "CREATED"
 	changeStatus   = "STATUS"
+	changeTickSize = "TICK_SIZE"
 	changeMetadata = "METADATA"
 	changeResolved = "RESOLVED"
 )

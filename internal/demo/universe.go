@@ -40,7 +40,7 @@ type market struct {
 	updatedAt                      millis // of anything but a price
 	winner                         int    // index of the outcome; -1 while there is none
 	source                         string // who decides
-	tick                           Price
+	tick                           Price  // the grid of its prices; that of its past stays
 	minOrder                       Size
 	volume, volume24h, liquidity   Money
 	anchors                        []Price // around which each instrument moves
@@ -63,6 +63,7 @@ type opening struct {
 	status               string
 	closedAt, resolvedAt millis
 	winner               int
+	tick                 Price
 }
 
 // binary tells a market with the outcomes YES and NO from one with named outcomes.
@@ -198,7 +199,7 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 		} else if m.closedAt > 0 {
 			m.updatedAt = m.closedAt
 		}
-		m.born = opening{m.status, m.closedAt, m.resolvedAt, m.winner}
+		m.born = opening{m.status, m.closedAt, m.resolvedAt, m.winner, m.tick}
 		u.addMarket(m, labels, now, &r)
 	}
 }

@@ -39,8 +39,8 @@ type Config struct {
 	Control bool
 	// Heartbeat is how often each stream gets a heartbeat; 15 seconds when it is not positive.
 	Heartbeat time.Duration
-	// MarketEvery is how often, on average and at the pace of [Venue.Run], a market opens, closes, resolves or is reworded
-	// by itself. 0 is never.
+	// MarketEvery is how often, on average and at the pace of [Venue.Run], a market opens, closes, resolves, is reworded or
+	// gets another tick size by itself. 0 is never.
 	MarketEvery time.Duration
 	// Log is told when faults are set. Nothing is logged when it is nil.
 	Log *slog.Logger
@@ -66,6 +66,7 @@ type Venue struct {
 	steps    uint64
 	moves    []move    // of the last step
 	halted   []*market // that closed by themselves and may open again
+	refined  []*market // that got a finer grid by themselves and may lose it again
 	settled  int       // markets that resolved by themselves
 	accounts map[string]*wallet
 }

@@ -369,18 +369,18 @@ func (o *order) priceNear(r *rng) {
 
 // moveAway prices the order so that the market never reaches it, and reports whether there is such a price.
 func (o *order) moveAway() bool {
-	t := o.token
-	low, high := t.market.band(t.outcome)
-	margin := 4 * t.tick // more than the live price strays from the band, see Step
-	if t.tick < 100 {
-		margin = 20 * t.tick
+	low, high := o.token.market.band(o.token.outcome)
+	tick := o.token.market.born.tick // so that a wallet that is made anew has the same orders
+	margin := 4 * tick               // more than the live price strays from the band, see Step
+	if tick < 100 {
+		margin = 20 * tick
 	}
 	if o.side == Buy {
-		o.price = (low - margin) / t.tick * t.tick
+		o.price = (low - margin) / tick * tick
 	} else {
-		o.price = (high + margin + t.tick - 1) / t.tick * t.tick
+		o.price = (high + margin + tick - 1) / tick * tick
 	}
-	return o.price >= t.tick && o.price <= payout-t.tick
+	return o.price >= tick && o.price <= payout-tick
 }
 
 // reserved returns what the open buy orders would cost.

@@ -32,7 +32,13 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 		if r.token != nil && left[r.token] < 0 {
 			t.Fatalf("record %d sells more than there is", i)
 		}
-		if r.kind == kindTrade && (r.price%r.token.tick != 0 || r.size <= 0 || r.at < r.token.market.startAt) {
+		grid := Price(1)
+		if r.kind == kindTrade {
+			if grid = r.token.market.born.tick; r.at >= v.opened {
+				grid = min(grid, fine) // it may have been finer for a while
+			}
+		}
+		if r.kind == kindTrade && (r.price%grid != 0 || r.size <= 0 || r.at < r.token.market.startAt) {
 			t.Fatalf("trade %d: %v of %s at %v, %v", i, r.size, r.token.id, r.price, r.at.Time())
 		}
 	}
