@@ -55,6 +55,29 @@ func TestReadersShareATopic(t *testing.T) {
 	})
 }
 
+func TestHastenTakesTheLingerAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		read, _ := r.watch(t, bookOf("read"))
+		lingering, _ := r.watch(t, bookOf("lingering"))
+		other, _ := r.watch(t, bookOf("other"))
+		lingering.Close()
+		r.up.take()
+		r.Hasten(func(key market.Topic) bool { return key.ID != "other" })
+		synctest.Wait()
+		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook lingering"}) {
+			t.Errorf("at once the upstream was asked %q", asked)
+		}
+		read.Close()
+		other.Close()
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook read"}) {
+			t.Errorf("when the last ones had left, the upstream was asked %q", asked)
+		}
+	})
+}
+
 func TestJoiningDuringTheLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -246,6 +246,18 @@ func (f *Feed) Asked(tokenIDs []string) { f.demand.asked(tokenIDs, f.cfg.WarmAsk
 // at once, as long and as far as tokens are that are asked for again and again.
 func (f *Feed) Want(tokenIDs []string) { f.demand.asked(tokenIDs, 1) }
 
+// Hasten lets the topics that fit close as soon as nobody watches them, without the linger, such as those of somebody whose
+// rights have ended.
+func (f *Feed) Hasten(fits func(market.Topic) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, t := range f.topics {
+		if fits(key) {
+			t.shorten()
+		}
+	}
+}
+
 // release closes a topic that nobody has watched for the linger. The topic calls it without its lock.
 func (f *Feed) release(t *topic) {
 	f.mu.Lock()

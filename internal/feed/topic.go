@@ -63,7 +63,9 @@ type topic struct {
 	readAt  time.Time
 	base    *base
 	linger  *time.Timer
-	ended   bool
+	// brief tells that the topic does not linger.
+	brief bool
+	ended bool
 
 	// recent are a token's latest prices.
 	recent recent
@@ -97,7 +99,21 @@ func (t *topic) leave(w *Watch) {
 	defer t.mu.Unlock()
 	delete(t.watches, w)
 	if len(t.watches) == 0 && !t.ended && t.linger == nil {
-		t.linger = time.AfterFunc(t.feed.cfg.Linger, func() { t.feed.release(t) })
+		linger := t.feed.cfg.Linger
+		if t.brief {
+			linger = 0
+		}
+		t.linger = time.AfterFunc(linger, func() { t.feed.release(t) })
+	}
+}
+
+// shorten takes the linger away.
+func (t *topic) shorten() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.brief = true
+	if t.linger != nil {
+		t.linger.Reset(0)
 	}
 }
 
