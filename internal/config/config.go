@@ -38,9 +38,20 @@ type Config struct {
 	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that GraphQL is served on, host:port; an empty host means every interface."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
 	MaxBody         Bytes         `default:"1MiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
+	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request body to arrive."`
+	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once."`
+	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed; more are refused with status 503."`
+	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
+	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com; * stands for all. Empty allows only pages of the service's own host."`
+	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file of bearer tokens' SHA-256 and the accounts that they stand for, which only its owner may read; changes are in force within a second. Empty knows no bearer tokens."`
+	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies before the service, separated by commas, whose X-Forwarded-For is believed. Empty believes nobody."`
+
+	Documents Documents `embed:"" prefix:"documents-" group:"documents"`
+	Limit     Limit     `embed:"" prefix:"limit-" group:"limit"`
 
 	Log   Log   `embed:"" prefix:"log-" group:"log"`
 	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
@@ -49,6 +60,29 @@ type Config struct {
 
 	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
+}
+
+// Documents says which documents clients may name instead of sending their texts.
+type Documents struct {
+	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves; 0 switches them off."`
+	Trusted   string `default:"off" oneof:"off,allow,require" help:"What the documents of the manifest are for: nothing, to be executed beside any others, or to be the only ones that are executed."`
+	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's or a map of ids to texts; changes are in force within a second."`
+}
+
+// Limit bounds what a client may ask in one operation, before it is validated and executed.
+type Limit struct {
+	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Greatest size of a document."`
+	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Words, values and signs of a document."`
+	Fragments  int   `default:"50" min:"1" max:"10000" help:"Named fragments of a document."`
+	Selections int   `default:"1500" min:"1" max:"100000" help:"Fields and fragments of a document, each fragment's content counted wherever it is spread."`
+	Depth      int   `default:"20" min:"1" max:"1000" help:"How deep fields, lists and objects are nested."`
+	RootFields int   `default:"100" min:"1" max:"10000" help:"Fields at the root of an operation."`
+	Aliases    int   `default:"200" min:"1" max:"100000" help:"Fields of a document that are given another name."`
+	Repeats    int   `default:"30" min:"1" max:"1000" help:"How often one response key is selected of the same object."`
+	Directives int   `default:"50" min:"1" max:"10000" help:"Directives of a document."`
+	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in arguments and variables."`
+	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Greatest size of the variables."`
+	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value that it shows, 2000 for each call to the venue that it may take."`
 }
 
 // Log says how much is logged and in which form.

@@ -50,10 +50,21 @@ func TestDefaults(t *testing.T) {
 		Listen:          "127.0.0.1:8080",
 		RequestTimeout:  30 * time.Second,
 		MaxBody:         1 << 20,
+		BodyTimeout:     10 * time.Second,
+		MaxHeaders:      64 << 10,
+		MaxOperations:   256,
+		MaxQueue:        512,
+		QueueTimeout:    2 * time.Second,
 		ShutdownTimeout: 15 * time.Second,
 		Introspection:   true,
-		Log:             config.Log{Level: slog.LevelInfo, Format: "text"},
-		Venue:           config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4},
+		Suggestions:     true,
+		Documents:       config.Documents{Automatic: 8 << 20, Trusted: "off"},
+		Limit: config.Limit{
+			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1500, Depth: 20, RootFields: 100, Aliases: 200, Repeats: 30, Directives: 50,
+			ListItems: 1000, Variables: 128 << 10, Cost: 100_000,
+		},
+		Log:   config.Log{Level: slog.LevelInfo, Format: "text"},
+		Venue: config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
 			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
@@ -100,7 +111,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	for _, line := range lines {
 		name, old, _ := strings.Cut(line, "=")
 		value := ""
-		for _, candidate := range []string{"7", "7s", "7KiB", "false", "true", "header", "json", "warn", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a"} {
+		for _, candidate := range []string{"7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
 			if _, err := config.Parse(nil, []string{name + "=" + candidate}, io.Discard); err == nil && candidate != old {
 				value = candidate
 				break
@@ -254,6 +265,25 @@ func TestGoodValues(t *testing.T) {
 	for b, want := range map[config.Bytes]string{0: "0", 1: "1", 1536: "1536", 1 << 10: "1KiB", 3 << 20: "3MiB", 1 << 30: "1GiB"} {
 		if b.String() != want {
 			t.Errorf("%d prints as %s, want %s", int64(b), b, want)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	c := parse(t, "", "ODDSGRAPH_ORIGINS= https://a.example ,,http://b.example:81", "ODDSGRAPH_TRUSTED_PROXIES=10.0.0.0/8,::1")
+	if want := (config.List{"https://a.example", "http://b.example:81"}); !reflect.DeepEqual(c.Origins, want) {
+		t.Errorf("the origins are %q, want %q", c.Origins, want)
+	}
+	if want := (config.List{"10.0.0.0/8", "::1"}); !reflect.DeepEqual(c.TrustedProxies, want) {
+		t.Errorf("the proxies are %q, want %q", c.TrustedProxies, want)
+	}
+	for _, bad := range []string{
+		"origins=a.example", "origins=https://a.example/", "origins=https://a.example/path", "origins=https://u@a.example", "origins=https://a.example?b",
+		"origins=https://*.a.example", "origins=null", "origins=https://a.example,ftp://b.example",
+		"trusted-proxies=proxy", "trusted-proxies=10.0.0.0/33", "trusted-proxies=0.0.0.0/0", "trusted-proxies=10.0.0.1,::/0",
+	} {
+		if got := problems(t, "--"+bad); len(got) != 1 || !strings.Contains(got[0], "such as") {
+			t.Errorf("%s gives %q, want one problem with an example", bad, got)
 		}
 	}
 }

@@ -28,11 +28,13 @@ type grammar struct {
 }
 
 var groups = kong.Groups{
-	"server": "Server",
-	"log":    "Log",
-	"venue":  "Venue",
-	"cache":  "Cache",
-	"demo":   "Demo venue",
+	"server":    "Server",
+	"documents": "Persisted documents",
+	"limit":     "Limits of an operation",
+	"log":       "Log",
+	"venue":     "Venue",
+	"cache":     "Cache",
+	"demo":      "Demo venue",
 }
 
 // parser is one run of Parse. Values that cannot be read are collected rather than returned to kong, which would stop
@@ -110,6 +112,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 		kong.KindMapper(reflect.Bool, boolDecoder{decoder{p, booleans}}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), decoder{p, durations}),
 		kong.TypeMapper(reflect.TypeFor[Bytes](), decoder{p, sizes}),
+		kong.TypeMapper(reflect.TypeFor[List](), decoder{p, lists}),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), decoder{p, logLevels}),
 	)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -35,6 +36,12 @@ func (b Bytes) String() string {
 	}
 	return strconv.FormatInt(int64(b), 10)
 }
+
+// List is a list of texts, written with commas between them.
+type List []string
+
+// String returns the list with commas between its elements.
+func (l List) String() string { return strings.Join(l, ",") }
 
 func parseBytes(s string) (Bytes, error) {
 	size := int64(1)
@@ -99,6 +106,7 @@ var (
 	booleans  = check{read: readBool, want: wantBool, takes: wantBool}
 	logLevels = check{read: readLevel, want: wantText, takes: takesText}
 	texts     = check{read: readText, want: wantText, takes: takesText}
+	lists     = check{read: readList, want: wantList, takes: takesList}
 )
 
 func wantBool(*kong.Tag) string { return "true or false" }
@@ -143,6 +151,7 @@ func readText(tag *kong.Tag, s string) (any, error) {
 		case u.RawQuery != "" || u.ForceQuery:
 			return nil, errors.New("has a query")
 		}
+	case "file":
 	case "stream":
 		if _, err := readURL(s, "ws", "wss"); err != nil {
 			return nil, err
@@ -162,12 +171,82 @@ func readText(tag *kong.Tag, s string) (any, error) {
 	return s, nil
 }
 
+// readList reads a list by its tag check. Elements that are empty are left out.
+func readList(tag *kong.Tag, s string) (any, error) {
+	var list List
+	for element := range strings.SplitSeq(s, ",") {
+		if element = strings.TrimSpace(element); element == "" {
+			continue
+		}
+		var err error
+		switch kind := tag.Get("check"); kind {
+		case "origins":
+			err = checkOrigin(element)
+		case "networks":
+			err = checkNetwork(element)
+		default:
+			err = fmt.Errorf("has no check: %q", kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, element)
+	}
+	return list, nil
+}
+
+func wantList(tag *kong.Tag) string {
+	if tag.Get("check") == "origins" {
+		return "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *"
+	}
+	return "addresses and networks, such as 10.0.0.0/8, fd00::1"
+}
+
+func takesList(tag *kong.Tag) string {
+	if tag.Get("check") == "origins" {
+		return "http:// or https:// URLs of hosts, or *"
+	}
+	return "addresses and networks"
+}
+
+func checkOrigin(s string) error {
+	if s == "*" {
+		return nil
+	}
+	u, err := readURL(s, "http", "https")
+	switch {
+	case err != nil:
+		return err
+	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery:
+		return errors.New("has more than scheme, host and port")
+	case strings.Contains(u.Host, "*"):
+		return errors.New("has a * in a host")
+	}
+	return nil
+}
+
+func checkNetwork(s string) error {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return nil
+	}
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil:
+		return errors.New("is no address or network")
+	case p.Bits() == 0:
+		return errors.New("trusts everybody")
+	}
+	return nil
+}
+
 func wantText(tag *kong.Tag) string {
 	switch tag.Get("check") {
 	case "listen":
 		return "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080"
 	case "venue":
 		return "an http:// or https:// URL with a host and without user info, query and fragment, or nothing"
+	case "file":
+		return "the path of a file, or nothing"
 	case "stream":
 		return "a ws:// or wss:// URL with a host and without fragment, or nothing"
 	}
@@ -180,6 +259,8 @@ func takesText(tag *kong.Tag) string {
 		return "host:port"
 	case "venue":
 		return "http:// or https:// URL"
+	case "file":
+		return "path"
 	case "stream":
 		return "ws:// or wss:// URL"
 	}
