@@ -412,6 +412,8 @@ func TestAnswersThatLagBehindTheStream(t *testing.T) {
 		if b := must(t, c.Books(), depth(20)); b.Value != shallow || !b.Stale {
 			t.Errorf("%+v", b)
 		}
+		synctest.Wait() // for the refresh of that
+		time.Sleep(2 * time.Second)
 		// They have caught up.
 		q.price, q.book = priced(".3", 7), booked("A", 9, 7, 200, 9)
 		must(t, c.Prices(), "t")
