@@ -80,16 +80,16 @@ type Stats struct {
 	Accepted, Silent, Slow uint64
 }
 
-// Server is an http.Handler that accepts WebSockets. Close it to end them.
+// Server is an http.Handler that accepts WebSockets. Drain it to end them.
 type Server struct {
 	cfg Config
 
 	operations             atomic.Int64
 	accepted, silent, slow atomic.Uint64
 
-	// stopped ends the sweeper; done waits for it and for the sockets.
-	stop context.CancelFunc
-	done sync.WaitGroup
+	// open waits for the sockets. stop ends the sweeper, sweeper waits for it.
+	open, sweeper sync.WaitGroup
+	stop          context.CancelFunc
 
 	// mu protects the rest. No socket's lock is taken inside it.
 	mu       sync.Mutex
@@ -121,7 +121,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, sockets: make(map[*socket]struct{})}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
-	s.done.Go(func() { s.sweep(ctx) })
+	s.sweeper.Go(func() { s.sweep(ctx) })
 	return s
 }
 
@@ -139,27 +139,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	client := s.cfg.Client(r)
-	if err := s.admit(client); err != nil {
+	if status, err := s.admit(client); err != nil {
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		http.Error(w, err.Error(), status)
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	// The request ends when this returns, and its memory with it, but its values are still of use.
+	k := newSocket(s, context.WithoutCancel(r.Context()), client)
+	line := &hijacker{ResponseWriter: w}
+	conn, err := websocket.Accept(line, r, &websocket.AcceptOptions{
 		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: s.cfg.OriginAllowed != nil, CompressionMode: websocket.CompressionDisabled,
+		OnPingReceived: func(context.Context, []byte) bool { return k.sign() },
+		OnPongReceived: func(context.Context, []byte) { k.sign() },
 	})
 	if err != nil {
+		k.cancel()
 		s.dismiss(client)
 		return // Accept has answered
 	}
 	s.accepted.Add(1)
 	conn.SetReadLimit(s.cfg.Frame)
-	// The request ends when this returns, and its memory with it, but its values are still of use.
-	k := newSocket(s, conn, context.WithoutCancel(r.Context()), client)
+	k.conn, k.line = conn, line.conn
 	s.mu.Lock()
 	s.sockets[k] = struct{}{}
 	draining := s.draining
 	s.mu.Unlock()
-	go k.run() // s.done counts it
+	go k.run() // s.open counts it
 	if draining {
 		k.drain()
 	}
@@ -167,24 +172,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var errDraining = errors.New("the service is restarting; connect again")
 
-// admit counts a socket of a client.
-func (s *Server) admit(client netip.Addr) error {
+// admit counts a socket of a client, or says by which status it is refused.
+func (s *Server) admit(client netip.Addr) (status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
-		return errDraining
+		return http.StatusServiceUnavailable, errDraining
 	}
 	if err := s.cfg.Quota.Connect(client); err != nil {
-		return err
+		return http.StatusTooManyRequests, err
 	}
-	s.done.Add(1)
-	return nil
+	s.open.Add(1)
+	return 0, nil
 }
 
 // dismiss takes back admit.
 func (s *Server) dismiss(client netip.Addr) {
 	s.cfg.Quota.Disconnect(client)
-	s.done.Done()
+	s.open.Done()
 }
 
 // forget takes a socket that has ended out of the server.
@@ -227,7 +232,8 @@ func (s *Server) sweep(ctx context.Context) {
 }
 
 // Drain closes the server in order: it accepts no more sockets and operations, lets the operations that end by themselves
-// end, as long as ctx lasts, and then tells the clients to connect again, elsewhere.
+// end, as long as ctx lasts, and then tells the clients to connect again, elsewhere. It returns when all sockets are closed,
+// at most a second after the end of ctx.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -235,20 +241,21 @@ func (s *Server) Drain(ctx context.Context) {
 	for _, k := range s.all(nil) {
 		k.drain()
 	}
-	idle := make(chan struct{})
-	go func() { // ends with the sockets
-		defer close(idle)
-		s.done.Wait()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.open.Wait()
 	}()
-	s.stop()
 	select {
-	case <-idle:
+	case <-closed:
 	case <-ctx.Done():
 		for _, k := range s.all(nil) {
-			k.close(codeServiceRestart, "Service restart")
+			k.hurry()
 		}
-		<-idle
+		<-closed
 	}
+	s.stop()
+	s.sweeper.Wait()
 }
 
 // Stats returns the counters.

@@ -1,0 +1,5 @@
+package graphqlws_test
+
+const childEnv = "GRAPHQLWS_CHILD"
+
+func runChild(string) int { return 1 }
