@@ -111,10 +111,10 @@ func TestArgumentsOutOfRange(t *testing.T) {
 		{`query ($k: [HistoryKind!]) { user(address: "` + addressOf50 + `") { history(kinds: $k) { totalCount } } }`, vars{"k": "trade"}, " GRAPHQL_VALIDATION_FAILED", "trade is not a valid HistoryKind"},
 		// documents
 		{`{`, nil, " GRAPHQL_PARSE_FAILED", "Expected Name"},
-		{``, nil, " GRAPHQL_VALIDATION_FAILED", "no operation provided"},
+		{`# nothing`, nil, " GRAPHQL_PARSE_FAILED", "the document has no operation"},
 		{`{ nope }`, nil, " GRAPHQL_VALIDATION_FAILED", `Cannot query field "nope" on type "Query"`},
 		{`mutation { nope }`, nil, " GRAPHQL_VALIDATION_FAILED", "mutation"},
-		{`{ ` + strings.Repeat("a: __typename ", 1000) + ` }`, nil, " GRAPHQL_PARSE_FAILED", "exceeded token limit of 2000"},
+		{`{ ` + strings.Repeat("a: __typename ", 1000) + ` }`, nil, " BAD_USER_INPUT", "the document has more than 1500 tokens"},
 	} {
 		got := s.counted(func() {
 			data, errors := s.query(t, test.query, test.vars, keyOf50)

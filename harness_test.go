@@ -9,9 +9,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,6 +116,7 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
+		"--trusted-proxies=127.0.0.1",
 	}, args...)
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {
@@ -192,11 +195,17 @@ func (s *service) request(t testing.TB, body string, credentials string) *http.R
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	// From an address of its own, since addresses whose credentials are refused often are not heard any more.
+	n := requests.Add(1)
+	r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String())
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)
 	}
 	return r
 }
+
+// requests counts the requests that were made.
+var requests atomic.Uint32
 
 // vars are the variables of a query.
 type vars map[string]any

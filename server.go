@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -221,6 +222,8 @@ type server struct {
 	client  *venue.Client
 	cache   *cache.Cache
 	live    *live
+	api     *httpapi.API
+	files   files
 	metrics *telemetry.Metrics
 	reach   reach
 	started time.Time
@@ -262,17 +265,16 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 	}
 	s.cache.SetWatcher(s.live.feed)
 	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope}
-	h := httpapi.New(httpapi.Config{
-		Schema:  graph.NewExecutableSchema(graph.Config{Resolvers: root}),
-		SDL:     sdl,
-		Sources: sources(s.cache),
-		Log:     log, MaxBody: int64(cfg.MaxBody), Timeout: cfg.RequestTimeout, Introspection: cfg.Introspection, Suggestions: cfg.Suggestions,
-		Ready: s.ready, Operation: s.metrics.Operation,
-	})
-	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, s.live.serve(h)), log, cfg.ShutdownTimeout); err != nil {
+	if s.api, err = s.frontDoor(cfg, graph.NewExecutableSchema(graph.Config{Resolvers: root}), clock); err != nil {
 		s.cache.Close()
 		return nil, err
 	}
+	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, s.api), log, cfg.ShutdownTimeout); err != nil {
+		s.drain(0)
+		s.cache.Close()
+		return nil, err
+	}
+	s.http.MaxHeaderBytes = int(cfg.MaxHeaders)
 	return s, nil
 }
 
@@ -289,13 +291,20 @@ func (s *server) serve(ctx context.Context) error {
 	liveCtx, stopLive := context.WithCancel(venueCtx)
 	defer stopLive()
 	g.Go(func() error { return s.live.run(liveCtx) })
+	g.Go(func() error { s.files.watch(liveCtx); return nil })
 	s.log.Info("oddsgraph is ready", "url", s.url(), "version", buildVersion())
 	g.Go(func() error {
-		// Subscriptions last as long as their clients like, so they are ended before requests are waited for.
-		defer context.AfterFunc(ctx, s.live.close)()
+		// Subscriptions last as long as their clients like, so they are ended while requests are waited for.
+		drained := make(chan struct{})
+		drain := sync.OnceFunc(func() {
+			defer close(drained)
+			s.drain(s.shutdown)
+		})
+		context.AfterFunc(ctx, drain)
 		err := s.listener.serve(ctx)
-		s.live.close()
-		s.live.wait()
+		drain()
+		<-drained
+		s.live.feed.Close()
 		stopLive()
 		s.cache.Close()
 		s.client.Close()
@@ -303,6 +312,13 @@ func (s *server) serve(ctx context.Context) error {
 		return err
 	})
 	return g.Wait()
+}
+
+// drain ends what clients keep open.
+func (s *server) drain(patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s.api.Drain(ctx)
 }
 
 // cacheConfig says how the cache behaves.

@@ -21,8 +21,9 @@ import (
 const internalMessage = "internal error; the request id finds it in the log"
 
 // Presenter turns errors into what clients see. Only a market.Error, and what the GraphQL library says of the document,
-// shows its text; any other error becomes one fixed sentence and one line in the log.
-func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
+// shows its text; any other error becomes one fixed sentence with the id of the request, which requestID returns, and one
+// line in the log.
+func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{Path: graphql.GetPath(ctx)}
 		var located *gqlerror.Error
@@ -40,6 +41,13 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		if field := graphql.GetFieldContext(ctx); out.Locations == nil && field != nil && field.Field.Field != nil && field.Field.Position != nil {
 			out.Locations = []gqlerror.Location{{Line: field.Field.Position.Line, Column: field.Field.Position.Column}}
 		}
+		if errors.Is(err, context.Canceled) {
+			// Why it was cancelled may concern the client, such as that its account was revoked.
+			var cause *market.Error
+			if errors.As(context.Cause(ctx), &cause) {
+				err = cause
+			}
+		}
 		var known *market.Error
 		switch {
 		case errors.As(err, &known) && known.Code != market.CodeInternal:
@@ -54,12 +62,6 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		case located != nil && located.Err == nil:
 			// The GraphQL library's own words about the document or its variables.
 			out.Message = located.Message
-			if strings.HasPrefix(out.Message, "json request body could not be decoded") {
-				out.Message = "the body is not a JSON object with a query" // the library would echo the body
-			}
-			if out.Message == "operation  not found" {
-				out.Message = "the document holds several operations; say which one in operationName"
-			}
 			out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
 			out.Extensions = map[string]any{"code": string(documentCode(located))}
 		case errors.Is(err, context.Canceled):
@@ -71,6 +73,14 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		default:
 			out.Message = internalMessage
 			out.Extensions = map[string]any{"code": string(market.CodeInternal)}
+			if id := requestID(ctx); id != "" {
+				out.Extensions["requestId"] = id
+			}
+			var p *panicked
+			if errors.As(err, &p) {
+				log.ErrorContext(ctx, "panic in a resolver", "path", out.Path.String(), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
+				break
+			}
 			log.ErrorContext(ctx, "internal error", "path", out.Path.String(), "error", err)
 		}
 		return out
@@ -137,10 +147,14 @@ func comparePaths(a, b ast.Path) int {
 	return len(a) - len(b)
 }
 
-// Recover turns a panic in a resolver into an error of its field, with the stack in the log only.
-func Recover(log *slog.Logger) graphql.RecoverFunc {
-	return func(ctx context.Context, p any) error {
-		log.ErrorContext(ctx, "panic in a resolver", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		return market.Errorf(market.CodeInternal, internalMessage)
-	}
+// panicked is a panic as an error.
+type panicked struct {
+	value any
+	stack []byte
 }
+
+// Error implements error.
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// Recover turns a panic in a resolver into an error of its field, for which Presenter logs the stack.
+func Recover(_ context.Context, p any) error { return &panicked{p, debug.Stack()} }

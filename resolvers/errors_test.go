@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -64,11 +63,10 @@ func TestPresenter(t *testing.T) {
 		{"validator", t.Context(), library("Cannot query", nil, "GRAPHQL_VALIDATION_FAILED"), ` Cannot query GRAPHQL_VALIDATION_FAILED <nil>`, ""},
 		{"variable", t.Context(), library("cannot use value 0 as Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
 			` variable $a[1]: the value is no Int GRAPHQL_VALIDATION_FAILED <nil>`, ""},
-		{"body", t.Context(), library("json request body could not be decoded: EOF body:"+secret, nil, ""), ` the body is not a JSON object with a query BAD_USER_INPUT <nil>`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
-			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(test.ctx, test.err)
+			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), theID)(test.ctx, test.err)
 			got := fmt.Sprint(out.Path.String(), " ", out.Message, " ", out.Extensions["code"], " ", out.Extensions["retryAfterMs"])
 			if got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
@@ -103,14 +101,30 @@ func TestSortErrors(t *testing.T) {
 	}
 }
 
+// TestRecover has a panic logged once, with its stack, and shown as the request's id.
 func TestRecover(t *testing.T) {
 	var log bytes.Buffer
-	err := Recover(slog.New(slog.NewTextHandler(&log, nil)))(t.Context(), "boom")
-	if !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "TestRecover") {
+	err := Recover(t.Context(), "boom")
+	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)), theID)(field(t.Context()), gqlerror.Wrap(err))
+	if out.Message != internalMessage || out.Extensions["code"] != "INTERNAL_SERVER_ERROR" || out.Extensions["requestId"] != "request-7" {
+		t.Errorf("%+v", out)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "panic=boom") || !strings.Contains(log.String(), "TestRecover") {
 		t.Errorf("logged %q", log.String())
 	}
-	out := Presenter(slog.New(slog.NewTextHandler(io.Discard, nil)))(field(t.Context()), err)
-	if out.Message != internalMessage || out.Extensions["code"] != "INTERNAL_SERVER_ERROR" {
+}
+
+// TestCauses shows why an operation was cancelled, where that is something for the client.
+func TestCauses(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(field(t.Context()))
+	cancel(market.Errorf(market.CodeUnauthenticated, "revoked"))
+	present := Presenter(slog.New(slog.DiscardHandler), theID)
+	if out := present(ctx, fmt.Errorf("reading: %w", ctx.Err())); out.Message != "revoked" || out.Extensions["code"] != "UNAUTHENTICATED" {
+		t.Errorf("%+v", out)
+	}
+	if out := present(ctx, errors.New("another")); out.Message != internalMessage {
 		t.Errorf("%+v", out)
 	}
 }
+
+func theID(context.Context) string { return "request-7" }

@@ -9,16 +9,15 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator/core"
+
+	"oddsgraph/internal/guard"
 )
 
 const (
 	// maxDocuments and maxDocumentBytes bound the documents that are kept, in number and in bytes of their texts.
 	maxDocuments     = 1000
 	maxDocumentBytes = 8 << 20
-	// maxTokens bounds a document before it is validated, which takes quadratic time.
-	maxTokens = 2000
 	// maxErrors bounds what a client is told of one document.
 	maxErrors = 50
 )
@@ -30,21 +29,30 @@ type document struct {
 	// ast is nil where errs say why the document is refused.
 	ast  *ast.QueryDocument
 	errs []error
-	size int
+	// plans are those of the operations.
+	plans map[*ast.OperationDefinition]plan
+	size  int
 }
 
-// documents keeps what was parsed and validated last, refusals too.
-type documents struct {
+// plan is what is known of an operation before its variables.
+type plan struct {
+	cost   *guard.Plan
+	policy policy
+}
+
+// documentCache keeps what was parsed and validated last, refusals too.
+type documentCache struct {
 	schema *ast.Schema
 	rules  []core.Rule
+	guard  *guard.Guard
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[[sha256.Size]byte, *document]
 	bytes int
 }
 
-func newDocuments(schema *ast.Schema, rules []core.Rule) *documents {
-	d := &documents{schema: schema, rules: rules}
+func newDocumentCache(cfg Config) *documentCache {
+	d := &documentCache{schema: cfg.Schema.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard}
 	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) { d.bytes -= doc.size })
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
@@ -54,7 +62,7 @@ func newDocuments(schema *ast.Schema, rules []core.Rule) *documents {
 }
 
 // load returns the document with a text.
-func (d *documents) load(text string) *document {
+func (d *documentCache) load(text string) *document {
 	hash := sha256.Sum256([]byte(text))
 	d.mu.Lock()
 	doc, ok := d.cache.Get(hash)
@@ -63,7 +71,12 @@ func (d *documents) load(text string) *document {
 		return doc
 	}
 	doc = &document{hash: hash, size: len(text)}
-	doc.ast, doc.errs = d.parse(text)
+	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
+		doc.plans = make(map[*ast.OperationDefinition]plan, len(doc.ast.Operations))
+		for _, op := range doc.ast.Operations {
+			doc.plans[op] = plan{d.guard.Compile(doc.ast, op), policyOf(op)}
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.cache.Contains(hash) {
@@ -78,14 +91,10 @@ func (d *documents) load(text string) *document {
 }
 
 // parse parses and validates a text.
-func (d *documents) parse(text string) (*ast.QueryDocument, []error) {
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
+	doc, err := d.guard.Document(text)
 	if err != nil {
-		errcode.Set(err, errcode.ParseFailed)
 		return nil, []error{err}
-	}
-	if len(doc.Operations) == 0 {
-		return nil, validationErrors(gqlerror.Errorf("no operation provided"))
 	}
 	if errs := d.validate(doc); len(errs) > 0 {
 		return nil, errs
@@ -99,7 +108,7 @@ func (d *documents) parse(text string) (*ast.QueryDocument, []error) {
 	return doc, nil
 }
 
-func (d *documents) validate(doc *ast.QueryDocument) []error {
+func (d *documentCache) validate(doc *ast.QueryDocument) []error {
 	var errs []error
 	more := 0
 	events := &core.Events{}
@@ -121,6 +130,15 @@ func (d *documents) validate(doc *ast.QueryDocument) []error {
 		errs = append(errs, gqlerror.Errorf("and %d more errors", more))
 	}
 	return validationErrors(errs...)
+}
+
+// Validator returns a function that tells why a document is not executed here, if it isn't.
+func Validator(cfg Config) func(text string) error {
+	d := newDocumentCache(cfg)
+	return func(text string) error {
+		_, errs := d.parse(text)
+		return errors.Join(errs...)
+	}
 }
 
 // validationErrors marks errors of the GraphQL library as ones of the document.

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -11,6 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/internal/documents"
+	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -19,22 +20,26 @@ import (
 // engine makes operations of what clients ask and responses of operations, for every transport alike. It is safe for
 // concurrent use.
 type engine struct {
-	cfg       Config
-	exec      *executor.Executor
-	schema    *ast.Schema
-	documents *documents
-	present   graphql.ErrorPresenterFunc
-	recover   graphql.RecoverFunc
+	cfg        Config
+	identities *identities
+	guard      *guard.Guard
+	exec       *executor.Executor
+	schema     *ast.Schema
+	documents  *documentCache
+	present    graphql.ErrorPresenterFunc
+	recover    graphql.RecoverFunc
 }
 
-func newEngine(cfg Config) *engine {
+func newEngine(cfg Config, who *identities) *engine {
 	e := &engine{
-		cfg:       cfg,
-		exec:      executor.New(cfg.Schema),
-		schema:    cfg.Schema.Schema(),
-		documents: newDocuments(cfg.Schema.Schema(), validationRules(cfg.Introspection, cfg.Suggestions)),
-		present:   resolvers.Presenter(cfg.Log),
-		recover:   resolvers.Recover(cfg.Log),
+		cfg:        cfg,
+		identities: who,
+		exec:       executor.New(cfg.Schema),
+		schema:     cfg.Schema.Schema(),
+		guard:      cfg.Guard,
+		documents:  newDocumentCache(cfg),
+		present:    resolvers.Presenter(cfg.Log, cfg.RequestID),
+		recover:    resolvers.Recover,
 	}
 	e.exec.SetErrorPresenter(e.present)
 	e.exec.SetRecoverFunc(e.recover)
@@ -55,6 +60,10 @@ type operation struct {
 	// document is the SHA-256 of the document's text. Together with the operation's name and the canonical variables it
 	// says what is asked, though not by whom.
 	document [32]byte
+	// cost is what executing it takes.
+	cost guard.Cost
+	// policy says how long and by whom the response may be kept.
+	policy policy
 
 	canonical []byte
 }
@@ -94,10 +103,15 @@ func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []
 			errs = []error{e.recover(ctx, v)}
 		}
 	}()
-	doc := e.documents.load(p.Query)
+	named, err := e.cfg.Documents.Resolve(documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions})
+	if err != nil {
+		return nil, []error{err}
+	}
+	doc := e.documents.load(named.Text)
 	if len(doc.errs) > 0 {
 		return nil, doc.errs
 	}
+	named.Register()
 	definition := doc.ast.Operations.ForName(p.OperationName)
 	if definition == nil {
 		if p.OperationName == "" {
@@ -107,7 +121,7 @@ func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []
 	}
 	op = &operation{
 		OperationContext: &graphql.OperationContext{
-			RawQuery:               p.Query,
+			RawQuery:               named.Text,
 			OperationName:          p.OperationName,
 			Doc:                    doc.ast,
 			Operation:              definition,
@@ -118,10 +132,16 @@ func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []
 		},
 		kind:     definition.Operation,
 		document: doc.hash,
+		policy:   doc.plans[definition].policy,
 	}
-	var err error
+	if err := e.guard.Variables(p.Variables); err != nil {
+		return op, []error{err}
+	}
 	if op.Variables, err = variables(e.schema, definition, p.Variables); err != nil {
 		return op, validationErrors(err)
+	}
+	if op.cost, err = doc.plans[definition].cost.Cost(op.Variables); err != nil {
+		return op, []error{err}
 	}
 	return op, nil
 }
@@ -136,8 +156,9 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 	}()
 	responses, ctx := e.exec.DispatchOperation(ctx, op.OperationContext)
 	if resp = responses(ctx); resp == nil {
-		resp = e.refused(ctx, string(op.kind), start, context.Cause(ctx))
+		return e.refused(ctx, string(op.kind), start, context.Cause(ctx))
 	}
+	e.identities.note(ctx, resp)
 	return resp
 }
 
@@ -165,7 +186,9 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 				resp = failed(v)
 			}
 		}()
-		return responses(dispatched)
+		resp = responses(dispatched)
+		e.identities.note(ctx, resp)
+		return resp
 	}
 }
 
@@ -229,54 +252,6 @@ func outcome(resp *graphql.Response) string {
 func codeOf(err *gqlerror.Error) string {
 	code, _ := err.Extensions["code"].(string)
 	return code
-}
-
-// graphExecutor lets the library's transports of subscriptions use an engine.
-type graphExecutor struct{ e *engine }
-
-var _ graphql.GraphExecutor = graphExecutor{}
-
-// CreateOperationContext implements graphql.GraphExecutor.
-func (g graphExecutor) CreateOperationContext(ctx context.Context, raw *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
-	p := &params{Query: raw.Query, OperationName: raw.OperationName}
-	if raw.Variables != nil {
-		b, err := json.Marshal(raw.Variables)
-		if err != nil {
-			return nil, gqlerror.List{gqlerror.Wrap(err)}
-		}
-		p.Variables = b
-	}
-	op, errs := g.e.compile(ctx, p)
-	var list gqlerror.List
-	for _, err := range errs {
-		var located *gqlerror.Error
-		if !errors.As(err, &located) {
-			located = gqlerror.Wrap(err)
-		}
-		list = append(list, located)
-	}
-	if op == nil {
-		return nil, list
-	}
-	return op.OperationContext, list
-}
-
-// DispatchOperation implements graphql.GraphExecutor.
-func (g graphExecutor) DispatchOperation(ctx context.Context, op *graphql.OperationContext) (graphql.ResponseHandler, context.Context) {
-	return g.e.exec.DispatchOperation(ctx, op)
-}
-
-// DispatchError implements graphql.GraphExecutor.
-func (g graphExecutor) DispatchError(ctx context.Context, list gqlerror.List) *graphql.Response {
-	errs := make([]error, len(list))
-	for i := range list {
-		errs[i] = list[i]
-	}
-	kind := kindUnknown
-	if graphql.HasOperationContext(ctx) && graphql.GetOperationContext(ctx).Operation != nil {
-		kind = string(graphql.GetOperationContext(ctx).Operation.Operation)
-	}
-	return g.e.refused(ctx, kind, time.Now(), errs...)
 }
 
 // badInput is a refusal of what cannot be an operation.

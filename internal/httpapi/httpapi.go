@@ -1,24 +1,20 @@
-// Package httpapi is the front door: GraphQL over HTTP, the pages and the health endpoints.
+// Package httpapi is the front door: GraphQL over HTTP, who is asking, the pages and the health endpoints.
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
+	"net/netip"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
-	"github.com/99designs/gqlgen/graphql/playground"
 
+	"oddsgraph/internal/documents"
+	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/loaders"
 )
 
@@ -37,26 +33,72 @@ type Config struct {
 	SDL     string
 	Sources loaders.Sources
 	Log     *slog.Logger
-	// MaxBody is the greatest size of a request's body in bytes.
-	MaxBody int64
+	// MaxBody is the greatest size of a request's body in bytes, BodyTimeout how long it may take to arrive.
+	MaxBody     int64
+	BodyTimeout time.Duration
 	// Timeout bounds a request from its headers to its answer.
 	Timeout time.Duration
+	// Operations is how many operations are executed at once, Queue how many more may wait for that, and QueueTimeout how
+	// long.
+	Operations, Queue int
+	QueueTimeout      time.Duration
 	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
 	Introspection, Suggestions bool
+	// Guard refuses what would be expensive.
+	Guard *guard.Guard
+	// Documents finds the documents that clients name.
+	Documents Documents
+	// Origins are those of the pages on other hosts that may use the service; * stands for all.
+	Origins []string
+	// Accounts finds what bearer tokens stand for; nil where there are none. Refusals counts credentials that were refused.
+	Accounts Accounts
+	Refusals Refusals
+	// Client returns the address that a request comes from.
+	Client func(r *http.Request) netip.Addr
+	// Clients bounds what one client address may keep open for events, and Sockets how WebSockets behave.
+	Clients quota.Limits
+	Sockets Sockets
+	// RequestID returns the id of the request that a context belongs to.
+	RequestID func(ctx context.Context) string
 	// Ready says why the service cannot answer now; nil when it can.
 	Ready func(ctx context.Context) error
 	// Operation is told of every operation's type, outcome ("ok" or the first error's code) and duration.
 	Operation func(kind, outcome string, elapsed time.Duration)
 }
 
-// New returns the handler of everything that the service offers to clients.
-func New(cfg Config) http.Handler {
+// Documents finds the text of a document that a request names or brings.
+type Documents interface {
+	Resolve(r documents.Request) (documents.Document, error)
+}
+
+// API is everything that the service offers to clients. Drain it to end what stays open.
+type API struct {
+	http.Handler
+	transports *transports
+}
+
+// Drain ends the subscriptions, whose clients are told to connect again, and waits for the operations under way on
+// WebSockets and event streams as long as ctx lasts. It is for the time when no more requests are accepted.
+func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
+
+// Stats returns the figures of what stays open for events.
+func (a *API) Stats() Stats { return a.transports.stats() }
+
+// New returns an API that is ready to serve.
+func New(cfg Config) *API {
+	who := &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client}
+	pages := newOrigins(cfg.Origins)
+	g := &graphQL{engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout), cfg: cfg}
+	all := newTransports(g, pages, cfg)
+	endpoint := pages.handler(who.handler(g.refuse, all))
+
 	mux := http.NewServeMux()
-	mux.Handle(PathGraphQL, identify(bounded(newGraphQL(cfg), cfg)))
-	mux.HandleFunc("GET "+PathSchema, func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle(PathGraphQL, endpoint)
+	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
+	mux.Handle("GET "+PathSchema, pages.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, cfg.SDL)
-	})
+	})))
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})
@@ -69,97 +111,6 @@ func New(cfg Config) http.Handler {
 		}
 		_, _ = io.WriteString(w, "ready\n")
 	})
-	page := graphiQL()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(page)
-	})
-	return mux
-}
-
-// graphiQL returns the page for exploring, whose scripts come from a public network. The library's own page keeps the
-// headers that are typed into it on disk, and credentials live in memory only.
-func graphiQL() []byte {
-	rendered := httptest.NewRecorder()
-	playground.Handler("oddsgraph", PathGraphQL)(rendered, httptest.NewRequest(http.MethodGet, "/", nil))
-	return bytes.ReplaceAll(rendered.Body.Bytes(), []byte("shouldPersistHeaders: true"), []byte("shouldPersistHeaders: false"))
-}
-
-// newGraphQL returns the GraphQL endpoint.
-func newGraphQL(cfg Config) http.Handler {
-	e := newEngine(cfg)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		exec := graphExecutor{e}
-		r = r.WithContext(graphql.StartOperationTrace(r.Context()))
-		for _, t := range []graphql.Transport{
-			transport.Options{}, newWebSocket(cfg), transport.SSE{KeepAlivePingInterval: keepAlive}, transport.GET{}, transport.POST{},
-		} {
-			if t.Supports(r) {
-				t.Do(w, r, exec)
-				return
-			}
-		}
-	})
-}
-
-// bounded limits a request's body and time, and refuses what the endpoint can't read.
-func bounded(next http.Handler, cfg Config) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if Streams(r) {
-			if r.Header.Get("Upgrade") == "" {
-				p := &pen{ResponseWriter: w}
-				defer p.lay()
-				w = p
-			}
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else the server's would end the stream
-		} else {
-			ctx, cancel := context.WithTimeout(r.Context(), cfg.Timeout)
-			defer cancel()
-			r = r.WithContext(ctx)
-		}
-		if status, err := check(w, r, cfg.MaxBody); err != nil {
-			refuse(w, status, err)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// check refuses a request that is none for GraphQL, and reads the body of one that is, whose size it bounds.
-func check(w http.ResponseWriter, r *http.Request, maxBody int64) (status int, err error) {
-	bad := func(status int, format string, args ...any) (int, error) {
-		return status, market.Errorf(market.CodeBadUserInput, format, args...)
-	}
-	switch r.Method {
-	case http.MethodOptions:
-	case http.MethodGet:
-		query, err := url.ParseQuery(r.URL.RawQuery)
-		if err != nil {
-			return bad(http.StatusBadRequest, "the query string of the URL is malformed")
-		}
-		for _, name := range []string{"variables", "extensions"} {
-			var object map[string]json.RawMessage
-			if text := query.Get(name); text != "" && json.Unmarshal([]byte(text), &object) != nil {
-				return bad(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
-			}
-		}
-	case http.MethodPost:
-		if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
-			return bad(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
-		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return bad(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxBody)
-		}
-		if err != nil {
-			return bad(http.StatusBadRequest, "the body could not be read")
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-	default:
-		w.Header().Set("Allow", "GET, POST, OPTIONS")
-		return bad(http.StatusMethodNotAllowed, "send the query by POST or GET")
-	}
-	return 0, nil
+	mux.Handle("GET /{$}", graphiQL())
+	return &API{secured(mux), all}
 }

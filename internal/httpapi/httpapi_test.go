@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"oddsgraph/graph"
+	"oddsgraph/internal/documents"
+	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -29,15 +32,60 @@ func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market
 	return make([]market.Result[market.Read[*market.Price]], len(keys))
 }
 
+// noRefusals lets everybody try.
+type noRefusals struct{}
+
+func (noRefusals) Check(netip.Addr) error { return nil }
+func (noRefusals) Refused(netip.Addr)     {}
+
+// testConfig is a front door with nothing behind it.
+func testConfig(t testing.TB) Config {
+	t.Helper()
+	schema := graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}})
+	g, err := guard.New(guard.Default(), schema.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := documents.Open(documents.Config{Mode: documents.ModeOff, AutomaticBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		Schema: schema, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
+		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 8, Queue: 8, QueueTimeout: time.Minute,
+		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
+		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		RequestID: func(context.Context) string { return "test-request" },
+		Operation: func(string, string, time.Duration) {},
+	}
+}
+
+// post returns what a POST of a body is answered with.
+func post(t testing.TB, h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	return send(t, h, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
+}
+
+// send returns the answer to a request with headers, name and value in turn.
+func send(t testing.TB, h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
 // TestRefusedRequestsReadNothing sends what can be seen to be wrong before it is executed; looking ahead must not begin.
 func TestRefusedRequestsReadNothing(t *testing.T) {
 	prices := &nothing{}
 	var outcomes []string
-	h := New(Config{
-		Schema:  graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}}),
-		Sources: loaders.Sources{Prices: prices}, Log: slog.New(slog.DiscardHandler), MaxBody: 1 << 20, Timeout: time.Minute,
-		Operation: func(kind, outcome string, _ time.Duration) { outcomes = append(outcomes, kind+" "+outcome) },
-	})
+	cfg := testConfig(t)
+	cfg.Sources = loaders.Sources{Prices: prices}
+	cfg.Operation = func(kind, outcome string, _ time.Duration) { outcomes = append(outcomes, kind+" "+outcome) }
+	h := New(cfg)
 	for _, test := range []struct {
 		body    string
 		status  int
@@ -45,17 +93,14 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 		outcome string
 	}{
 		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, http.StatusOK, 1, "query ok"},
-		{`{"query":"query ($n: Int!) { tokenPrices(tokenIds: [\"1\"]) { price } searchMarkets(first: $n) { totalCount } }"}`, http.StatusUnprocessableEntity, 0, "query GRAPHQL_VALIDATION_FAILED"},
-		{`{"query":"query ($s: MarketSort!) { tokenPrices(tokenIds: [\"1\"]) { price } searchMarkets(sort: $s) { totalCount } }","variables":{"s":"volume"}}`, http.StatusUnprocessableEntity, 0, "query GRAPHQL_VALIDATION_FAILED"},
-		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { nope } }"}`, http.StatusUnprocessableEntity, 0, "unknown GRAPHQL_VALIDATION_FAILED"},
-		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price }"}`, http.StatusUnprocessableEntity, 0, "unknown GRAPHQL_PARSE_FAILED"},
+		{`{"query":"query ($n: Int!) { tokenPrices(tokenIds: [\"1\"]) { price } searchMarkets(first: $n) { totalCount } }"}`, http.StatusOK, 0, "query GRAPHQL_VALIDATION_FAILED"},
+		{`{"query":"query ($s: MarketSort!) { tokenPrices(tokenIds: [\"1\"]) { price } searchMarkets(sort: $s) { totalCount } }","variables":{"s":"volume"}}`, http.StatusOK, 0, "query GRAPHQL_VALIDATION_FAILED"},
+		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { nope } }"}`, http.StatusOK, 0, "unknown GRAPHQL_VALIDATION_FAILED"},
+		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price }"}`, http.StatusOK, 0, "unknown GRAPHQL_PARSE_FAILED"},
 		{`x`, http.StatusBadRequest, 0, "unknown BAD_USER_INPUT"},
 	} {
 		prices.asked, outcomes = 0, nil
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(test.body))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := post(t, h, test.body)
 		if w.Code != test.status || (prices.asked > 0) != (test.asked > 0) || len(outcomes) != 1 || outcomes[0] != test.outcome {
 			t.Errorf("%s\n %d %s\n asked %d times, outcomes %q", test.body, w.Code, w.Body, prices.asked, outcomes)
 		}
@@ -65,7 +110,9 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 // TestCredentialsLeaveTheHeaders: what comes after may log or forward headers.
 func TestCredentialsLeaveTheHeaders(t *testing.T) {
 	var got *http.Request
-	h := identify(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
+	cfg := testConfig(t)
+	who := &identities{refusals: cfg.Refusals, client: cfg.Client}
+	h := who.handler(nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.Header.Set(CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"k","address":"0x1111111111111111111111111111111111111111"}`)))
 	h.ServeHTTP(httptest.NewRecorder(), r)
@@ -80,11 +127,10 @@ func TestCredentialsLeaveTheHeaders(t *testing.T) {
 
 // TestBodiesThatBreakOff ends in the middle of a body.
 func TestBodiesThatBreakOff(t *testing.T) {
-	h := bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was executed") }), Config{MaxBody: 100, Timeout: time.Minute})
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, io.MultiReader(strings.NewReader(`{"query":`), brokenReader{}))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, io.MultiReader(strings.NewReader(`{"query":"canary`), brokenReader{}))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
+	New(testConfig(t)).ServeHTTP(w, r)
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "the body could not be read") || strings.Contains(w.Body.String(), "canary") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -95,7 +141,7 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestGraphiQLKeepsNoHeaders(t *testing.T) {
-	page := string(graphiQL())
+	page := string(graphiQL().html)
 	if !strings.Contains(page, "shouldPersistHeaders: false") || strings.Contains(page, "shouldPersistHeaders: true") {
 		t.Error("the page keeps headers, which hold credentials, on disk")
 	}

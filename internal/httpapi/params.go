@@ -69,9 +69,6 @@ func parseParams(body []byte) (*params, error) {
 			*object = bytes.Clone(value)
 		}
 	}
-	if p.Query == "" && p.DocumentID == "" && p.Extensions == nil {
-		return nil, badInput("the request has no query")
-	}
 	return p, nil
 }
 

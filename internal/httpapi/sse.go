@@ -2,11 +2,16 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/fanout"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 )
 
 const (
@@ -20,24 +25,43 @@ const (
 // (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md). Close it to end them.
 type events struct {
 	subscriptions *subscriptions
+	clients       *quota.Clients
 
+	open    atomic.Int64
 	streams sync.WaitGroup
 	closed  chan struct{}
 	close   func()
 }
 
-func newEvents(s *subscriptions) *events {
-	e := &events{subscriptions: s, closed: make(chan struct{})}
+func newEvents(s *subscriptions, clients *quota.Clients) *events {
+	e := &events{subscriptions: s, clients: clients, closed: make(chan struct{})}
 	e.close = sync.OnceFunc(func() { close(e.closed) })
 	return e
 }
 
 // serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
-// scripts of pages see nothing else of such a response.
-func (e *events) serve(w http.ResponseWriter, r *http.Request, p *params) {
+// scripts of pages see nothing else of such a response. An error comes before anything was answered.
+func (e *events) serve(w http.ResponseWriter, r *http.Request, p *params) error {
+	ctx := r.Context()
+	client := identityFrom(ctx).client
+	if err := e.clients.Connect(client); err != nil {
+		return err
+	}
+	defer e.clients.Disconnect(client)
+	if err := e.clients.Begin(client); err != nil {
+		return err
+	}
+	defer e.clients.End(client)
+	e.open.Add(1)
+	defer e.open.Add(-1)
 	e.streams.Add(1)
 	defer e.streams.Done()
-	ctx := r.Context()
+	e.run(ctx, w, p)
+	return nil
+}
+
+// run streams the events of an operation until it ends or ctx does.
+func (e *events) run(ctx context.Context, w http.ResponseWriter, p *params) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
 		select {
@@ -70,6 +94,9 @@ func (e *events) serve(w http.ResponseWriter, r *http.Request, p *params) {
 	for {
 		select {
 		case <-ctx.Done():
+			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // and not because the client has gone
+				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.refuse(ctx, known))) && s.event("complete", nil)
+			}
 			return
 		case <-e.closed:
 			if once == nil {

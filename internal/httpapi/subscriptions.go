@@ -8,8 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"net/http"
-	"net/netip"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -112,15 +110,7 @@ func (x *execution) Last() (errors []byte) { return x.last }
 // operator lets WebSockets run operations.
 type operator struct {
 	*subscriptions
-	// identify introduces a client by what it said of itself.
-	identify func(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error)
-}
-
-type clientKey struct{}
-
-// withClient notes the address of the client that a request came from.
-func withClient(r *http.Request, client netip.Addr) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), clientKey{}, client))
+	identities *identities
 }
 
 // Init implements graphqlws.Operator.
@@ -131,8 +121,14 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 			return nil, badInput("the payload of connection_init is not an object")
 		}
 	}
-	client, _ := ctx.Value(clientKey{}).(netip.Addr)
-	return o.identify(ctx, said, client)
+	ctx, account, err := o.identities.fromInit(ctx, said, identityFrom(ctx).client)
+	if err != nil {
+		return nil, err
+	}
+	if account != nil {
+		ctx = until(ctx, account.Context())
+	}
+	return ctx, nil
 }
 
 // Operate implements graphqlws.Operator.

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// hint says how long and by whom what is read of the venue may be kept.
+type hint struct {
+	maxAge time.Duration
+	// private is of one user; noStore is true at one moment only.
+	private, noStore bool
+}
+
+// hints are those of the types and, by Type.field, of the fields that take a read of their own. What isn't listed comes with
+// what is above it.
+var hints = map[string]hint{
+	"Query.__schema":      {maxAge: 5 * time.Minute},
+	"Query.__type":        {maxAge: 5 * time.Minute},
+	"Query.searchMarkets": {maxAge: 15 * time.Second},
+	"Market":              {maxAge: time.Minute},
+	"Event":               {maxAge: time.Minute},
+	"Token.outcome":       {maxAge: time.Minute}, // of its market
+	"Token.outcomeKind":   {maxAge: time.Minute},
+	"Token.winner":        {maxAge: time.Minute},
+	"PriceHistory":        {maxAge: time.Minute},
+	"Candle":              {maxAge: time.Minute},
+	"TokenPrice":          {maxAge: time.Second},
+	"Spread":              {maxAge: time.Second},
+	"Orderbook":           {maxAge: time.Second},
+	"FillEstimate":        {maxAge: time.Second},
+	"User":                {private: true},
+	"Position":            {private: true},
+	"Order":               {private: true},
+	"ServiceStatus":       {noStore: true},
+}
+
+// policy is the strictest of the hints of an operation.
+type policy struct {
+	hint
+	// hinted tells that there was a hint at all.
+	hinted bool
+}
+
+func (p *policy) add(name string) {
+	h, ok := hints[name]
+	if !ok {
+		return
+	}
+	if !p.hinted || h.maxAge < p.maxAge {
+		p.maxAge = h.maxAge
+	}
+	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
+}
+
+// policyOf returns the policy of an operation of a valid document. Parts that are left out by a variable count too.
+func policyOf(op *ast.OperationDefinition) policy {
+	p := &policy{}
+	seen := map[*ast.FragmentDefinition]bool{}
+	var walk func(ast.SelectionSet)
+	walk = func(selection ast.SelectionSet) {
+		for _, s := range selection {
+			switch s := s.(type) {
+			case *ast.Field:
+				p.add(s.ObjectDefinition.Name + "." + s.Name)
+				p.add(s.Definition.Type.Name())
+				walk(s.SelectionSet)
+			case *ast.InlineFragment:
+				p.add(s.TypeCondition)
+				walk(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if !seen[s.Definition] {
+					seen[s.Definition] = true
+					p.add(s.Definition.TypeCondition)
+					walk(s.Definition.SelectionSet)
+				}
+			}
+		}
+	}
+	walk(op.SelectionSet)
+	return *p
+}
+
+// header returns the Cache-Control of a response without errors. identified tells that the request named an account, on which
+// all of it may depend.
+func (p policy) header(identified bool) string {
+	if p.noStore {
+		return noStore
+	}
+	scope := "public"
+	if p.private || identified {
+		scope = "private"
+	}
+	return scope + ", max-age=" + strconv.FormatInt(int64(p.maxAge/time.Second), 10)
+}
+
+const noStore = "no-store"

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// minCompressed is the size in bytes from which on a response is worth the time to compress it.
+const minCompressed = 1 << 10
+
+// The levels are those at which a response is some nine tenths smaller and more time brings little.
+const (
+	brotliLevel = 1
+	gzipLevel   = 5
+)
+
+var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the options are constants
+	}
+	return e
+})
+
+// encoder is a compressor that can be used again.
+type encoder interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}
+
+var brotlis = sync.Pool{New: func() any { return encoder(brotli.NewWriterLevel(nil, brotliLevel)) }}
+
+var gzips = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzipLevel)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the level is a constant
+	}
+	return encoder(w)
+}}
+
+// compress appends b to buf in one of encodings.
+func compress(buf *bytes.Buffer, b []byte, encoding string) {
+	if encoding == "zstd" {
+		buf.Write(zstdEncoder().EncodeAll(b, buf.AvailableBuffer()))
+		return
+	}
+	pool := &gzips
+	if encoding == "br" {
+		pool = &brotlis
+	}
+	w, _ := pool.Get().(encoder)
+	defer pool.Put(w)
+	w.Reset(buf)
+	_, _ = w.Write(b) // a buffer takes everything
+	_ = w.Close()
+}
+
+// maxPooled is the greatest capacity in bytes of a buffer that is kept.
+const maxPooled = 256 << 10
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// getBuffer returns an empty buffer; it goes back by putBuffer.
+func getBuffer() *bytes.Buffer {
+	b, _ := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() <= maxPooled {
+		buffers.Put(b)
+	}
+}

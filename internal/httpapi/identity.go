@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"oddsgraph/internal/accounts"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// CredentialsHeader carries a caller's venue credentials: base64 of a JSON object {apiKey, secret, passphrase[, address]}.
+	CredentialsHeader = "X-Venue-Credentials"
+	// authorization carries a bearer token instead, which stands for an account that the service knows.
+	authorization = "Authorization"
+	// maxBearer is the greatest length of a bearer token.
+	maxBearer = 4096
+)
+
+// Accounts finds what a bearer token stands for.
+type Accounts interface {
+	Lookup(token string) (*accounts.Account, bool)
+}
+
+// Refusals remembers by address whose credentials were refused.
+type Refusals interface {
+	// Check returns the error for an address from which no credentials are looked at for now.
+	Check(client netip.Addr) error
+	// Refused counts a request whose credentials were refused.
+	Refused(client netip.Addr)
+}
+
+// identities find out who is asking. Nothing but headers and the payload of connection_init says it: no cookie, no parameter.
+type identities struct {
+	accounts Accounts // nil where no bearer tokens are known
+	refusals Refusals
+	// client returns the address of the client.
+	client func(r *http.Request) netip.Addr
+}
+
+// identity is who is asking. The zero value is anonymous.
+type identity struct {
+	client      netip.Addr
+	credentials *market.Credentials
+	// account is what a bearer token stood for; nil with credentials of the caller's own.
+	account *accounts.Account
+}
+
+type identityKey struct{}
+
+// identityFrom returns who asks in a context.
+func identityFrom(ctx context.Context) identity {
+	id, _ := ctx.Value(identityKey{}).(identity)
+	return id
+}
+
+// identified reports whether an account is named in a context.
+func identified(ctx context.Context) bool { return identityFrom(ctx).credentials != nil }
+
+// fromHeaders returns a request's context with who is asking. It ends when the account is revoked, with that as its cause. A
+// request with bad credentials is refused rather than answered as somebody else. The error is a market.Error.
+func (i *identities) fromHeaders(r *http.Request) (context.Context, error) {
+	ctx, _, err := i.identify(r.Context(), i.client(r), r.Header.Values(CredentialsHeader), r.Header.Values(authorization))
+	return ctx, err
+}
+
+// fromInit is fromHeaders for the payload of connection_init, which browsers use because they can't set the headers of a
+// WebSocket: its keys are the headers' names, compared without case. client is where the connection comes from. An identity
+// that the connection's own headers gave stays where the payload has none, and must be the same where it has one. The
+// account is nil where no bearer token was given.
+func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, *accounts.Account, error) {
+	var credentials, bearer []string
+	for key, value := range payload {
+		var values *[]string
+		var name string
+		switch {
+		case strings.EqualFold(key, CredentialsHeader):
+			values, name = &credentials, CredentialsHeader
+		case strings.EqualFold(key, authorization):
+			values, name = &bearer, authorization
+		default:
+			continue
+		}
+		text, ok := value.(string)
+		if !ok {
+			return nil, nil, badInput("%s in connection_init is not a string", name)
+		}
+		*values = append(*values, text)
+	}
+	if len(credentials)+len(bearer) == 0 {
+		return ctx, identityFrom(ctx).account, nil
+	}
+	before := identityFrom(ctx)
+	ctx, id, err := i.identify(ctx, client, credentials, bearer)
+	if err != nil {
+		return nil, nil, err
+	}
+	if before.credentials != nil && subtle.ConstantTimeCompare([]byte(before.credentials.Wire()), []byte(id.credentials.Wire())) == 0 {
+		return nil, nil, badInput("connection_init and the headers of the connection name different accounts")
+	}
+	return ctx, id.account, nil
+}
+
+// identify returns a context with who the credentials or the bearer token belong to.
+func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (context.Context, identity, error) {
+	id := identity{client: client}
+	switch {
+	case len(credentials) > 0 && len(bearer) > 0:
+		return nil, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
+	case len(credentials) == 0 && len(bearer) == 0:
+		return context.WithValue(ctx, identityKey{}, id), id, nil
+	case len(credentials) > 1:
+		return nil, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
+	case len(bearer) > 1:
+		return nil, id, badInput("%s was sent %d times; send it once", authorization, len(bearer))
+	}
+	if err := i.refusals.Check(client); err != nil {
+		return nil, id, err
+	}
+	var err error
+	if len(credentials) == 1 {
+		id.credentials, err = parseCredentials(credentials[0])
+	} else if id.account, err = i.lookup(client, bearer[0]); err == nil {
+		id.credentials = id.account.Credentials
+		ctx = until(ctx, id.account.Context())
+	}
+	if err != nil {
+		return nil, id, err
+	}
+	return market.WithCredentials(context.WithValue(ctx, identityKey{}, id), id.credentials), id, nil
+}
+
+// lookup returns the account of an Authorization header.
+func (i *identities) lookup(client netip.Addr, value string) (*accounts.Account, error) {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
+	token = strings.TrimSpace(token)
+	switch {
+	case !strings.EqualFold(scheme, "Bearer"):
+		return nil, market.Errorf(market.CodeUnauthenticated, "%s takes a bearer token and nothing else", authorization)
+	case token == "" || len(token) > maxBearer || strings.ContainsAny(token, " ,"):
+		return nil, badInput("%s is not Bearer and one token", authorization)
+	case i.accounts == nil:
+		return nil, market.Errorf(market.CodeUnauthenticated, "no bearer tokens are known here; send %s", CredentialsHeader)
+	}
+	account, ok := i.accounts.Lookup(token)
+	if !ok {
+		i.refusals.Refused(client)
+		return nil, market.Errorf(market.CodeUnauthenticated, "the bearer token is not known")
+	}
+	return account, nil
+}
+
+// until returns ctx, which ends with the end of another context too, with its cause.
+func until(ctx, other context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	context.AfterFunc(ctx, func() { stop() })
+	return ctx
+}
+
+// parseCredentials reads the value of CredentialsHeader.
+func parseCredentials(value string) (*market.Credentials, error) {
+	text := strings.TrimRight(strings.TrimSpace(value), "=")
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(text, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	b, err := encoding.DecodeString(text)
+	if err != nil {
+		return nil, badInput("%s is not base64", CredentialsHeader)
+	}
+	return market.ParseCredentials(b)
+}
+
+// note counts a response in which the venue refused the caller's own credentials.
+func (i *identities) note(ctx context.Context, resp *graphql.Response) {
+	id := identityFrom(ctx)
+	if id.credentials == nil || id.account != nil || resp == nil {
+		return
+	}
+	for _, err := range resp.Errors {
+		if codeOf(err) == string(market.CodeUnauthenticated) {
+			i.refusals.Refused(id.client)
+			return
+		}
+	}
+}
+
+// handler identifies requests for next, which does not see what they did it with.
+func (i *identities) handler(refuse func(w http.ResponseWriter, r *http.Request, err error), next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := i.fromHeaders(r)
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		header := r.Header
+		r = r.WithContext(ctx)
+		if identified(ctx) {
+			r.Header = header.Clone()
+			r.Header.Del(CredentialsHeader)
+			r.Header.Del(authorization)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"iter"
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The media types of responses.
+const (
+	typeJSON     = "application/json"
+	typeResponse = "application/graphql-response+json"
+	typeEvents   = "text/event-stream"
+)
+
+// mediaRange is an element of an Accept header.
+type mediaRange struct {
+	name string // in lower case
+	q    float64
+}
+
+// accepts is what a client accepts. The zero value accepts everything.
+type accepts []mediaRange
+
+// parseAccept reads the lines of an Accept header. What is malformed in it, or wants another charset than UTF-8, is passed
+// over; if nothing is left of a header that was not empty, the client accepts nothing.
+func parseAccept(lines []string) accepts {
+	var out accepts
+	for element := range elements(lines) {
+		name, params, err := mime.ParseMediaType(element)
+		if err != nil || !utf8Charset(params) {
+			out = append(out, mediaRange{})
+			continue
+		}
+		if q, ok := quality(params["q"]); ok {
+			out = append(out, mediaRange{name, q})
+		}
+	}
+	return out
+}
+
+// of returns the quality of a media type for the client and how specific the range is that says so: 2 for the type itself, 1
+// for its family, 0 for all types.
+func (a accepts) of(media string) (q float64, specific int) {
+	if a == nil {
+		return 1, 0
+	}
+	family, _, _ := strings.Cut(media, "/")
+	specific = -1
+	for _, r := range a {
+		n := -1
+		switch r.name {
+		case media:
+			n = 2
+		case family + "/*":
+			n = 1
+		case "*/*":
+			n = 0
+		}
+		if n > specific {
+			q, specific = r.q, n
+		} else if n >= 0 && n == specific {
+			q = max(q, r.q)
+		}
+	}
+	return q, specific
+}
+
+// response returns the media type of the response that the client likes best, or "" where it accepts none. Of two that it
+// likes alike it is the one that it names; the legacy type where it names neither, as the specification has it, and the
+// modern one where it names both.
+func (a accepts) response() string {
+	legacy, legacyNamed := a.of(typeJSON)
+	modern, modernNamed := a.of(typeResponse)
+	switch {
+	case legacy <= 0 && modern <= 0:
+		return ""
+	case modern > legacy, modern == legacy && modernNamed == 2 && legacyNamed <= 2:
+		return typeResponse
+	default:
+		return typeJSON
+	}
+}
+
+// events reports whether the client wants a stream of events and nothing else that could be served.
+func (a accepts) events() bool {
+	q, specific := a.of(typeEvents)
+	return q > 0 && specific == 2 && a.response() == ""
+}
+
+// encodings are the content codings that responses can have, best first.
+var encodings = []string{"zstd", "br", "gzip"}
+
+// negotiateEncoding returns the content coding of a response by the lines of an Accept-Encoding header: the one that the
+// client likes best, of those that it likes alike the one that serves it best, or "" for none.
+func negotiateEncoding(lines []string) string {
+	const unset = -1
+	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)
+	for element := range elements(lines) {
+		name, rest, _ := strings.Cut(element, ";")
+		q := 1.0
+		if rest = strings.TrimSpace(rest); rest != "" {
+			value, found := strings.CutPrefix(strings.ToLower(rest), "q=")
+			var ok bool
+			if q, ok = quality(value); !found || !ok {
+				continue
+			}
+		}
+		switch name = strings.ToLower(strings.TrimSpace(name)); name {
+		case "*":
+			all = q
+		case "identity":
+			identity = q
+		case "x-gzip":
+			qs[2] = max(qs[2], q)
+		default:
+			if i := slices.Index(encodings, name); i >= 0 {
+				qs[i] = q
+			}
+		}
+	}
+	best, encoding := max(identity, 0), "" // no coding at all is accepted, if not liked
+	for i, q := range qs {
+		if q == unset {
+			q = all
+		}
+		if q > best || q > 0 && q == best && encoding == "" {
+			best, encoding = q, encodings[i]
+		}
+	}
+	return encoding
+}
+
+// quality reads a q-value; "" is 1.
+func quality(s string) (float64, bool) {
+	if s == "" {
+		return 1, true
+	}
+	if len(s) > 5 || strings.Trim(s, "0123456789.") != "" {
+		return 0, false
+	}
+	q, err := strconv.ParseFloat(s, 64)
+	return q, err == nil && q >= 0 && q <= 1
+}
+
+// utf8Charset reports whether the parameters of a media type name no charset but UTF-8.
+func utf8Charset(params map[string]string) bool {
+	charset, ok := params["charset"]
+	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
+}
+
+// elements yields the elements of a header that is a list. Commas in quotes separate too; nobody has any there.
+func elements(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			for element := range strings.SplitSeq(line, ",") {
+				if element = strings.TrimSpace(element); element != "" && !yield(element) {
+					return
+				}
+			}
+		}
+	}
+}

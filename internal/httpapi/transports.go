@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/fanout"
+	"oddsgraph/internal/graphqlws"
+	"oddsgraph/internal/quota"
+)
+
+// Sockets says how WebSockets behave. The zero value of a field takes its default.
+type Sockets struct {
+	// InitTimeout is how long a client may take to introduce itself, 10 s; Ping the time between two pings, 25 s.
+	InitTimeout, Ping time.Duration
+	// Operations is the greatest number of operations at once on one socket: 100.
+	Operations int
+	// Frame is the greatest size of a client's message in bytes: 256 KiB.
+	Frame int64
+}
+
+// Stats are the figures of what stays open for events.
+type Stats struct {
+	Groups  fanout.Stats
+	Sockets graphqlws.Stats
+	// Streams are the event streams that are open now.
+	Streams int
+	// Refused counts what was beyond the quota of its client address.
+	Refused uint64
+}
+
+// transports leads requests for the endpoint to the transport that they ask for.
+type transports struct {
+	*graphQL
+	subscriptions *subscriptions
+	sockets       *graphqlws.Server
+	events        *events
+	clients       *quota.Clients
+}
+
+func newTransports(g *graphQL, pages origins, cfg Config) *transports {
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, g.gate.enter), clients: quota.New(cfg.Clients)}
+	t.events = newEvents(t.subscriptions, t.clients)
+	t.sockets = graphqlws.New(graphqlws.Config{
+		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Log: socketLog(cfg.Log),
+		InitTimeout: cfg.Sockets.InitTimeout, Ping: cfg.Sockets.Ping, Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
+	})
+	return t
+}
+
+func socketLog(log *slog.Logger) *slog.Logger { return log.With("transport", graphqlws.Subprotocol) }
+
+// clientOf returns the address that a request comes from, which was found out with its identity.
+func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
+
+// ServeHTTP implements http.Handler.
+func (t *transports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		t.sockets.ServeHTTP(w, r)
+	case r.Method != http.MethodOptions && parseAccept(r.Header.Values("Accept")).events():
+		t.stream(w, r)
+	default:
+		t.graphQL.ServeHTTP(w, r)
+	}
+}
+
+// stream serves a request that wants a stream of events and nothing else.
+func (t *transports) stream(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+		w.Header().Set("Allow", "GET, POST, OPTIONS")
+		t.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "a stream of events is asked for by POST or GET"))
+		return
+	}
+	p, err := t.read(w, r)
+	if err == nil {
+		err = t.events.serve(w, r, p)
+	}
+	if err != nil {
+		t.refuse(w, r, err)
+	}
+}
+
+// drain ends what stays open for events, after what ends by itself, as long as ctx lasts.
+func (t *transports) drain(ctx context.Context) {
+	t.events.close()
+	t.sockets.Drain(ctx)
+	t.events.streams.Wait() // each ends with its request, which the server waits for
+	t.subscriptions.hub.Close()
+}
+
+func (t *transports) stats() Stats {
+	return Stats{
+		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
+	}
+}
