@@ -90,11 +90,15 @@ func (u *user) options(path string) Options {
 func (u *user) expect(t *testing.T, content string) {
 	t.Helper()
 	synctest.Wait()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if got := u.used[len(u.used)-1]; got != content {
+	if got := u.last(); got != content {
 		t.Fatalf("%q is in force, want %q", got, content)
 	}
+}
+
+func (u *user) last() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.used[len(u.used)-1]
 }
 
 func write(t *testing.T, path, content string) {
@@ -109,6 +113,18 @@ func age(t *testing.T, path string, hours int) {
 	t.Helper()
 	then := time.Now().Add(-time.Duration(hours) * time.Hour)
 	if err := os.Chtimes(path, then, then); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stamp gives a file the time of change of another.
+func stamp(t *testing.T, path, other string) {
+	t.Helper()
+	info, err := os.Stat(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,17 +154,23 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 		"written in place": func(t *testing.T, path string) { write(t, path, `[2]`) },
 		"renamed over": func(t *testing.T, path string) {
 			write(t, path+".new", `[2]`)
-			age(t, path+".new", 2)
+			age(t, path+".new", 2) // older than what it replaces
 			if err := os.Rename(path+".new", path); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"renamed over, with the same time and size": func(t *testing.T, path string) {
 			write(t, path+".new", `[2]`)
-			age(t, path+".new", 1)
+			stamp(t, path+".new", path)
 			if err := os.Rename(path+".new", path); err != nil {
 				t.Fatal(err)
 			}
+		},
+		"written in place, with the same time": func(t *testing.T, path string) {
+			write(t, path+".old", ``)
+			stamp(t, path+".old", path)
+			write(t, path, ` [2]`)
+			stamp(t, path, path+".old")
 		},
 		"removed and made": func(t *testing.T, path string) {
 			if err := os.Remove(path); err != nil {
@@ -169,7 +191,9 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 				before := f.Status().Since
 				change(t, path)
 				look(2)
-				u.expect(t, `[2]`)
+				if got := strings.TrimSpace(u.last()); got != `[2]` {
+					t.Errorf("%s is in force", got)
+				}
 				if calls, gone := u.counts(); calls != 2 || gone != 0 {
 					t.Errorf("%d uses, gone %d times", calls, gone)
 				}
@@ -356,10 +380,22 @@ func TestGone(t *testing.T) {
 		if _, gone := u.counts(); gone != 1 || !errors.Is(f.Status().Err, fs.ErrNotExist) || !f.Status().Since.IsZero() {
 			t.Errorf("gone %d times, %+v", gone, f.Status())
 		}
-		write(t, path, `[1]`) // the same as before
+		write(t, path, `[1]`) // the same content as before
+		age(t, path, 1)
 		look(2)
 		if calls, _ := u.counts(); calls != 2 || f.Status().Err != nil || f.Status().Since.IsZero() {
 			t.Errorf("%d uses, %+v", calls, f.Status())
+		}
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		look(goneAfter)
+		if err := os.Rename(path+".away", path); err != nil { // the same file as before
+			t.Fatal(err)
+		}
+		look(2)
+		if calls, gone := u.counts(); calls != 3 || gone != 2 || f.Status().Err != nil {
+			t.Errorf("%d uses, gone %d times, %+v", calls, gone, f.Status())
 		}
 	})
 }
