@@ -18,7 +18,7 @@ const (
 	// maxReason is the greatest length of the reason of a close in bytes, by RFC 6455.
 	maxReason = 123
 	// farewell is how long a client may take to read and answer a close.
-	farewell = 5 * time.Second
+	farewell = 2 * time.Second
 	// lastCall is the same once the server has no time left.
 	lastCall = time.Second
 )
