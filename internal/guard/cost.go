@@ -40,7 +40,8 @@ type evaluation struct {
 	*Plan
 	variables map[string]any
 	amounts   []int64
-	// objects is the number of objects of each step, and keys that of the things that each group of batched reads reads.
+	// objects is the number of objects of each step, and keys, 0 at first, that of the things that each group of batched
+	// reads reads.
 	objects, keys []int64
 }
 
@@ -60,9 +61,6 @@ func (e *evaluation) run() (c Cost) {
 			e.objects[i] = 0
 		}
 		c.Points = addSat(c.Points, e.values(int32(i)))
-	}
-	for i := range e.keys {
-		e.keys[i] = 0
 	}
 	for i := range e.reads {
 		if r := &e.reads[i]; r.group == none {

@@ -104,6 +104,7 @@ func TestCost(t *testing.T) {
 		{`{markets(marketIds:["1","2","3"]){event{title}}}`, "", 3 * 3, 1},
 		{`{markets(marketIds:["1","2","3"]){event{volume endsAt}}}`, "", 3 * 4, 4},
 		{`{markets(marketIds:["1","2","3"]){event{markets(first:3){nodes{tokens{price{price}}}}}}}`, "", 3 * (1 + 1 + 1 + 3*(1+2*3)), 1 + 3 + 3},
+		{`{token(tokenId:"1"){price{price} market{tokens{price{price}}}}}`, "", 4 + 2*3, 1 + 1 + 1},
 		// Accounts.
 		{`{` + user + `{id address}}`, "", 3, 0},
 		{`{` + user + `{balance{id} orders{totalCount}}}`, "", 5, 2},
@@ -123,7 +124,7 @@ func TestCost(t *testing.T) {
 		{`query($i:ID!){node(id:$i){id}}`, `{"i":"` + event + `"}`, 2, 2},
 		{`{node(id:"` + token + `"){id}}`, "", 2, 1},
 		// Fields of one key are one field, also through fragments; those under a condition count when it may be met.
-		{`{token(tokenId:"1"){price{price}...F price{basis}} ...G}fragment F on Token{price{price id}}fragment G on Query{token(tokenId:"1"){id}}`, "", 1 + 1 + 4 - 0, 1},
+		{`{token(tokenId:"1"){price{price}...F price{basis}} ...G}fragment F on Token{price{price id}}fragment G on Query{token(tokenId:"1"){id}}`, "", 1 + 1 + 4, 1},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":true}`, 3, 1},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price}}}`, `{"a":false}`, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price@skip(if:$a){price} id@skip(if:$a)}}`, `{"a":true}`, 1, 0},
@@ -131,6 +132,8 @@ func TestCost(t *testing.T) {
 		{`query($a:Boolean!){token(tokenId:"1"){...@include(if:$a){orderbook{midpoint}} ...F@skip(if:$a)}}fragment F on Token{spread{id}}`, `{"a":true}`, 3, 1},
 		{`query($a:Boolean!,$b:Boolean!){token(tokenId:"1"){...@include(if:$a){orderbook@include(if:$b){midpoint}}}}`, `{"a":true,"b":false}`, 1, 0},
 		{`query($a:Boolean!){token(tokenId:"1"){price{price} b:price@include(if:$a){basis}}}`, `{"a":false}`, 3, 1},
+		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":false}`, 3, 1},
+		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":true}`, 5, 1},
 		{`{token(tokenId:"1"){price@include(if:false){price} spread@skip(if:true){id} id@include(if:true)}}`, "", 2, 0},
 		// A subscription costs what its first events do.
 		{`subscription{priceChanged(tokenIds:` + list(50) + `){token{tokenId price{price}} price{price}}}`, "", 50 * 7, 2},
@@ -184,6 +187,8 @@ func TestCostIsRefused(t *testing.T) {
 			"searchMarkets.nodes.event.markets.nodes costs most of all, with 200000 values"},
 		{`{event(eventId:"1"){m:markets(first:500){nodes{event{markets(first:500){nodes{event{markets(first:500){nodes{event{markets(first:500){nodes{event{volume}}}}}}}}}}}}}}`,
 			". …s.nodes.event.markets.nodes.event.markets.nodes.event.volume costs most of all, with about 62500000000 calls"},
+		{`{many:tokens(tokenIds:` + list(500) + `){price{price}} few:tokens(tokenIds:` + list(99) + `){orderbook{midpoint}}}`,
+			"the operation costs 113797 points, with about 112 upstream calls; at most 100000 are accepted. few.orderbook costs most of all, with about 99 calls"},
 		{`subscription{priceChanged(tokenIds:` + list(500) + `){token{history{from}}}}`, "priceChanged.token.history costs most of all, with about 500 calls"},
 	} {
 		cost, err := priceOf(t, g, test.text, "")
@@ -272,6 +277,20 @@ func TestCostDoesNotAllocate(t *testing.T) {
 		variables := map[string]any{"first": int64(20), "depth": json.Number("10"), "tokenIds": []any{"1", "2"}}
 		if n := testing.AllocsPerRun(100, func() { _, _ = plan.Cost(variables) }); n > 0 {
 			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// TestSaturation has numbers that are too large for their sums and products.
+func TestSaturation(t *testing.T) {
+	const most = math.MaxInt64
+	for _, test := range []struct{ got, want int64 }{
+		{addSat(1, 2), 3}, {addSat(most, 0), most}, {addSat(most-1, 1), most}, {addSat(most, 1), most}, {addSat(most, most), most},
+		{mulSat(2, 3), 6}, {mulSat(0, most), 0}, {mulSat(most, 0), 0}, {mulSat(most, 1), most}, {mulSat(most/2, 3), most}, {mulSat(1<<32, 1<<32), most}, {mulSat(most, most), most},
+		{ceilDiv(0, 40), 0}, {ceilDiv(1, 40), 1}, {ceilDiv(40, 40), 1}, {ceilDiv(41, 40), 2}, {ceilDiv(most, 40), most/40 + 1},
+	} {
+		if test.got != test.want {
+			t.Errorf("%d instead of %d", test.got, test.want)
 		}
 	}
 }

@@ -1,6 +1,0 @@
-//go:build !race
-
-package guard
-
-// timed tells that times can be compared.
-const timed = true
