@@ -15,9 +15,13 @@ import (
 )
 
 const (
-	// maxDocuments and maxDocumentBytes bound the documents that are kept, in number and in bytes of their texts.
+	// maxDocuments and maxDocumentBytes bound the documents that are kept, in number and in bytes.
 	maxDocuments     = 1000
-	maxDocumentBytes = 8 << 20
+	maxDocumentBytes = 64 << 20
+	// bytesPerDocument and bytesPerByte are what a document takes: most of it for its tree, which takes 10 to 60 times what
+	// the text does.
+	bytesPerDocument = 2 << 10
+	bytesPerByte     = 60
 	// maxErrors bounds what a client is told of one document.
 	maxErrors = 50
 )
@@ -70,7 +74,7 @@ func (d *documentCache) load(text string) *document {
 	if ok {
 		return doc
 	}
-	doc = &document{hash: hash, size: len(text)}
+	doc = &document{hash: hash, size: bytesPerDocument + bytesPerByte*len(text)}
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {

@@ -30,13 +30,11 @@ func parseAccept(lines []string) accepts {
 	var out accepts
 	for element := range elements(lines) {
 		name, params, err := mime.ParseMediaType(element)
-		if err != nil || !utf8Charset(params) {
-			out = append(out, mediaRange{})
-			continue
+		q, ok := quality(params["q"])
+		if err != nil || !ok || !utf8Charset(params) {
+			name = "" // no type's
 		}
-		if q, ok := quality(params["q"]); ok {
-			out = append(out, mediaRange{name, q})
-		}
+		out = append(out, mediaRange{name, q})
 	}
 	return out
 }

@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestResponseType(t *testing.T) {
+	for _, test := range []struct {
+		accept string // lines, separated by |
+		want   string
+	}{
+		{"", typeJSON},
+		{"*/*", typeJSON},
+		{"application/*", typeJSON},
+		{"application/json", typeJSON},
+		{"APPLICATION/JSON", typeJSON},
+		{"application/json; charset=utf-8", typeJSON},
+		{"application/json; charset=UTF-8; q=0.5", typeJSON},
+		{"application/json; charset=iso-8859-1", ""},
+		{"application/graphql-response+json", typeResponse},
+		{"application/graphql-response+json; charset=utf-8, application/json; charset=utf-8", typeResponse},
+		{"application/graphql-response+json, application/json;q=0.9", typeResponse},
+		{"application/json, application/graphql-response+json", typeResponse},
+		{"application/json;q=0.9|application/graphql-response+json", typeResponse},
+		{"application/json, application/graphql-response+json;q=0.9", typeJSON},
+		{"application/graphql-response+json, */*", typeResponse},
+		{"application/json, text/plain, */*", typeJSON},
+		{"application/graphql-response+json;q=0, */*", typeJSON},
+		{"application/json;q=0, */*", typeResponse},
+		{"application/json;q=0, application/*;q=0.1", typeResponse},
+		{"*/*;q=0", ""},
+		{"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", typeJSON},
+		{"text/html", ""},
+		{"text/*", ""},
+		{"multipart/mixed", ""},
+		{"text/event-stream", ""},
+		{"application/json;q=2", ""},
+		{"application/json;q=-1", ""},
+		{"application/json;q=NaN", ""},
+		{"application/json;q=1e-1", ""},
+		{"application/json;q=0.0001", ""}, // has four digits
+		{"nonsense", ""},
+		{";;;", ""},
+		{", ,", typeJSON},
+	} {
+		var lines []string
+		if test.accept != "" {
+			lines = strings.Split(test.accept, "|")
+		}
+		if got := parseAccept(lines).response(); got != test.want {
+			t.Errorf("Accept: %s gives %q, want %q", test.accept, got, test.want)
+		}
+	}
+}
+
+// TestEventStreamsAreNeverTaken by a request that could be answered in JSON.
+func TestEventStreamsAreNeverTaken(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"text/event-stream": true, "text/event-stream;q=0.5": true, "text/event-stream, text/html": true, "text/event-stream, application/json;q=0": true,
+		"text/event-stream, application/json": false, "text/event-stream, */*;q=0.1": false, "text/event-stream;q=0": false,
+		"text/*": false, "*/*": false, "": false, "application/graphql-response+json, text/event-stream": false,
+	} {
+		var lines []string
+		if accept != "" {
+			lines = []string{accept}
+		}
+		if got := parseAccept(lines).events(); got != want {
+			t.Errorf("Accept: %s wants events: %v", accept, got)
+		}
+	}
+}
+
+func TestContentCoding(t *testing.T) {
+	for accept, want := range map[string]string{
+		"": "", "identity": "", "gzip": "gzip", "x-gzip": "gzip", "GZIP": "gzip", "br": "br", "zstd": "zstd",
+		"gzip, deflate, br, zstd": "zstd", "gzip, deflate, br": "br", "gzip, deflate": "gzip", "deflate": "",
+		"*": "zstd", "zstd;q=0, *": "br", "*;q=0": "", "gzip;q=0": "", "gzip;q=1.0, *;q=0": "gzip",
+		"gzip;q=1, br;q=0.5, zstd;q=0.1": "gzip", "gzip;q=0.8, br;q=0.8": "br", "identity, gzip;q=0.5": "", "identity;q=0.5, gzip;q=0.5": "gzip",
+		"identity;q=0": "", "identity;q=0, gzip;q=0.1": "gzip", "gzip ; q=0.5": "gzip", "gzip;q=x": "", "gzip;level=9": "",
+		"br;q=0.001": "br",
+	} {
+		if got := negotiateEncoding([]string{accept}); got != want {
+			t.Errorf("Accept-Encoding: %s gives %q, want %q", accept, got, want)
+		}
+	}
+	if got := negotiateEncoding([]string{"gzip", "br"}); got != "br" {
+		t.Errorf("two lines give %q", got)
+	}
+}
+
+func FuzzAccept(f *testing.F) {
+	for _, seed := range []string{"*/*", "application/json;q=0.9, text/event-stream", "gzip;q=0, *", `a/b;c="d,e"`, "application/json; charset=utf-8"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		a := parseAccept([]string{s})
+		media := a.response()
+		if media != "" && media != typeJSON && media != typeResponse {
+			t.Errorf("%q gives the type %q", s, media)
+		}
+		if q, _ := a.of(media); media != "" && q <= 0 {
+			t.Errorf("%q is answered by %s, which it does not accept", s, media)
+		}
+		if a.events() && media != "" {
+			t.Errorf("%q is both for JSON and for events", s)
+		}
+		switch got := negotiateEncoding([]string{s}); got {
+		case "", "zstd", "br", "gzip":
+		default:
+			t.Errorf("%q gives the coding %q", s, got)
+		}
+	})
+}
