@@ -131,6 +131,8 @@ func TestCost(t *testing.T) {
 		{`query($a:Boolean!){token(tokenId:"1"){price@skip(if:$a){price} id@skip(if:$a)}}`, `{"a":false}`, 4, 1},
 		{`query($a:Boolean!){token(tokenId:"1"){...@include(if:$a){orderbook{midpoint}} ...F@skip(if:$a)}}fragment F on Token{spread{id}}`, `{"a":true}`, 3, 1},
 		{`query($a:Boolean!,$b:Boolean!){token(tokenId:"1"){...@include(if:$a){orderbook@include(if:$b){midpoint}}}}`, `{"a":true,"b":false}`, 1, 0},
+		{`query($a:Boolean!,$b:Boolean!){token(tokenId:"1"){...@include(if:$a){orderbook@include(if:$b){midpoint}}}}`, `{"a":false,"b":true}`, 1, 0},
+		{`query($a:Boolean!,$b:Boolean!){token(tokenId:"1"){...@include(if:$a){orderbook@include(if:$b){midpoint}}}}`, `{"a":true,"b":true}`, 3, 1},
 		{`query($a:Boolean!){token(tokenId:"1"){price{price} b:price@include(if:$a){basis}}}`, `{"a":false}`, 3, 1},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":false}`, 3, 1},
 		{`query($a:Boolean!){token(tokenId:"1"){price@include(if:$a){price} price{basis}}}`, `{"a":true}`, 5, 1},

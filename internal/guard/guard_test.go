@@ -118,6 +118,9 @@ func TestLimits(t *testing.T) {
 		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in a fragment that nobody spreads
 			return "{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
 		}, "a is selected 8 times"},
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in the second fragment of a name
+			return "{...f}fragment f on Q{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
+		}, "a is selected 8 times"},
 		{RuleDirectives, func(l *Limits) *int { return &l.Directives }, func(n int) string {
 			return "query($v:I@d)@d{a@d ...@d{a} ...f@d}fragment f on Q@d{a" + strings.Repeat("@d", n-6) + "}"
 		}, "more than 7 directives"},
