@@ -93,7 +93,7 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 		first := &m.queue[0]
 		payload = first.payload
 		m.remove(0)
-		if len(m.queue) == 0 && cap(m.queue) > 16 {
+		if len(m.queue) == 0 && cap(m.queue) > 2 {
 			m.queue = nil // a queue that was long once is rare
 		}
 		m.mu.Unlock()

@@ -24,9 +24,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
+// childEnv tells this binary that it is another process of a test, and which.
+const childEnv = "GRAPHQLWS_CHILD"
+
+// runChild is the main function of such a process, where there are any.
+var runChild func(command string) (exit int)
+
 func TestMain(m *testing.M) {
-	if child := os.Getenv(childEnv); child != "" {
-		os.Exit(runChild(child))
+	if command := os.Getenv(childEnv); command != "" {
+		os.Exit(runChild(command))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -63,6 +69,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 }
 
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (func(ctx context.Context), []byte) {
+	deep(100)
 	var p struct{ Query string }
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return nil, o.Errors(ctx, market.Errorf(market.CodeBadUserInput, "unreadable"))
@@ -86,7 +93,10 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 		}, nil
 	case "slow":
 		return func(ctx context.Context) {
-			o.started <- struct{}{}
+			select {
+			case o.started <- struct{}{}:
+			case <-ctx.Done():
+			}
 			select {
 			case <-o.release:
 			case <-ctx.Done():
@@ -102,6 +112,17 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 func (o *operator) Errors(_ context.Context, err error) []byte {
 	b, _ := json.Marshal([]any{map[string]any{"message": err.Error(), "extensions": map[string]any{"code": market.CodeOf(err)}}})
 	return b
+}
+
+// deep takes a deep stack, as executing does.
+//
+//go:noinline
+func deep(n int) byte {
+	var frame [256]byte
+	if n > 0 {
+		frame[n] = deep(n - 1)
+	}
+	return frame[n/2]
 }
 
 // topic is where the events of a subscription come from.

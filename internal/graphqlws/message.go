@@ -43,21 +43,25 @@ func putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// read handles messages until there is none left or one breaks the protocol.
-func (k *socket) read() {
-	for {
+// read handles messages until there is none left or one breaks the protocol, or until the operator was at work: then it
+// returns true, to go on on another goroutine. To execute takes a deep stack, and a goroutine keeps it for several garbage
+// collections, which is more than all else that an idle socket keeps.
+func (k *socket) read() (again bool) {
+	for !k.deep {
 		kind, r, err := k.conn.Reader(context.Background()) // ended by closing the connection
 		if err != nil {
-			return
+			return false
 		}
 		buf := buffer()
 		_, err = io.Copy(buf, r)
 		goesOn := err == nil && k.handle(kind, buf.Bytes())
 		putBuffer(buf)
 		if !goesOn || !k.sign() {
-			return
+			return false
 		}
 	}
+	k.deep = false
+	return true
 }
 
 // handle does what a message says. It returns false when nothing more is to be read, since the socket is being closed. The

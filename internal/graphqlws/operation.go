@@ -66,6 +66,7 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	k.mu.Unlock()
 	k.server.operations.Add(1)
 
+	k.deep = true
 	once, errors := cfg.Operator.Operate(k.ctx, payload, op.member)
 	switch {
 	case errors != nil:

@@ -38,6 +38,8 @@ type socket struct {
 	// introduced and acknowledged tell how far the introduction is. The reader sets them.
 	introduced   atomic.Bool
 	acknowledged bool
+	// deep tells that the stack of the reader has grown by the operator's work. The reader sets it.
+	deep bool
 
 	// opened, heard and pinged are when the socket was opened, a sign of life came last and a ping was sent last; writing is
 	// when the write that is under way began, 0 for none.
@@ -80,15 +82,17 @@ func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
 
 // run reads what the client sends until the socket is closed, by whomever.
 func (k *socket) run() {
-	defer k.server.forget(k)
 	if k.conn.Subprotocol() != Subprotocol {
 		k.close(codeSubprotocol, "Subprotocol not acceptable")
+	} else if k.read() {
+		go k.run() // in place of this one
+		return
 	} else {
-		k.read()
 		// If nobody has closed it, the client has broken off or has sent what is no WebSocket frame.
 		k.close(websocket.StatusProtocolError, "")
 	}
 	k.work.Wait()
+	k.server.forget(k)
 }
 
 // sign notes that the client is there. It returns false when the socket is closing; a client that gives signs faster than
@@ -193,6 +197,7 @@ func (k *socket) introduce(payload json.RawMessage) bool {
 	if k.introduced.Swap(true) {
 		return k.close(codeManyInits, "Too many initialisation requests")
 	}
+	k.deep = true
 	ctx, err := k.server.cfg.Operator.Init(k.life, payload)
 	if err != nil {
 		return k.close(codeForbidden, "Forbidden")

@@ -1,5 +1,0 @@
-package graphqlws_test
-
-const childEnv = "GRAPHQLWS_CHILD"
-
-func runChild(string) int { return 1 }
