@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/stream"
@@ -18,9 +19,9 @@ type live struct {
 }
 
 // openLive wires the stream to the feed, and the feed to where queries read.
-func openLive(url string, sink feed.Sink, log *slog.Logger, clock market.Clock) (*live, error) {
+func openLive(url string, c *cache.Cache, log *slog.Logger, clock market.Clock) (*live, error) {
 	l := &live{feed: feed.New(feed.Config{
-		Sink: sink, Clock: clock, Log: log, Topics: stream.DefaultTopicsPerConnection * stream.DefaultConnections,
+		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: stream.DefaultTopicsPerConnection * stream.DefaultConnections,
 	})}
 	if url == "" {
 		return l, nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/budget"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
@@ -220,6 +222,7 @@ type server struct {
 	log     *slog.Logger
 	demo    *demoVenue // nil with a venue of its own
 	client  *venue.Client
+	budget  *budget.Budget // nil where the venue takes any number of requests
 	cache   *cache.Cache
 	live    *live
 	api     *httpapi.API
@@ -249,12 +252,17 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 	}
 	s.client, err = venue.New(venue.Config{
 		BaseURL: venueURL, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-		MaxIDs: cfg.Venue.Batch, UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: log,
+		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.cache = cache.New(s.client, cacheConfig(cfg, s.client, clock))
+	limits := cfg.Venue
+	if s.demo != nil {
+		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
+	}
+	s.budget = newBudget(limits, clock)
+	s.cache = cache.New(s.client, s.cacheConfig(cfg, clock))
 	s.metrics.RegisterCache(s.cacheStats)
 	streamURL := cfg.StreamURL
 	if s.demo != nil && cfg.Demo.Stream {
@@ -264,6 +272,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 		return nil, err
 	}
 	s.cache.SetWatcher(s.live.feed)
+	s.cache.SetStreamer(s.live.feed)
 	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope}
 	if s.api, err = s.frontDoor(cfg, graph.NewExecutableSchema(graph.Config{Resolvers: root}), clock); err != nil {
 		s.cache.Close()
@@ -307,6 +316,9 @@ func (s *server) serve(ctx context.Context) error {
 		s.live.feed.Close()
 		stopLive()
 		s.cache.Close()
+		if s.budget != nil {
+			s.budget.Close()
+		}
 		s.client.Close()
 		stopVenue()
 		return err
@@ -321,19 +333,45 @@ func (s *server) drain(patience time.Duration) {
 	s.api.Drain(ctx)
 }
 
+// newBudget returns the budget of a venue, nil where it takes any number of requests.
+func newBudget(v config.Venue, clock market.Clock) *budget.Budget {
+	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
+		return nil
+	}
+	limit := func(perMinute int) int {
+		if perMinute == 0 {
+			return math.MaxInt32
+		}
+		return perMinute
+	}
+	return budget.New(budget.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock})
+}
+
+// retries is a number of retries as the client of the venue takes it, to whom 0 is its default.
+func retries(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
 // cacheConfig says how the cache behaves.
-func cacheConfig(cfg *config.Config, client *venue.Client, clock market.Clock) cache.Config {
+func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	kind := func(e config.Expiry) cache.Kind {
 		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
 	}
 	c := cfg.Cache
-	return cache.Config{
+	out := cache.Config{
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size,
-		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Clock: clock,
-		Cost: func(e market.Endpoint, keys int) int { return client.Cost(venue.Endpoint(e), keys) },
+		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
+		Cost: func(e market.Endpoint, keys int) int { return s.client.Cost(venue.Endpoint(e), keys) },
 	}
+	if s.budget != nil {
+		out.Admission = s.budget
+	}
+	return out
 }
 
 // sources lets the loaders read through the cache.
@@ -362,6 +400,11 @@ func (s *server) ready(ctx context.Context) error {
 // status is what serviceStatus shows.
 func (s *server) status(context.Context) model.ServiceStatus {
 	status := model.ServiceStatus{Version: buildVersion(), Demo: s.demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.live.status()}
+	if s.budget != nil {
+		if until := s.budget.Status().ThrottledUntil; !until.IsZero() {
+			status.ThrottledUntil = &until
+		}
+	}
 	if status.Stream.Since.IsZero() {
 		status.Stream.Since = s.started
 	}

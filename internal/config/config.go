@@ -74,7 +74,7 @@ type Limit struct {
 	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Greatest size of a document."`
 	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Words, values and signs of a document."`
 	Fragments  int   `default:"50" min:"1" max:"10000" help:"Named fragments of a document."`
-	Selections int   `default:"1500" min:"1" max:"100000" help:"Fields and fragments of a document, each fragment's content counted wherever it is spread."`
+	Selections int   `default:"1000" min:"1" max:"100000" help:"Fields and fragments of a document, each fragment's content counted wherever it is spread."`
 	Depth      int   `default:"20" min:"1" max:"1000" help:"How deep fields, lists and objects are nested."`
 	RootFields int   `default:"100" min:"1" max:"10000" help:"Fields at the root of an operation."`
 	Aliases    int   `default:"200" min:"1" max:"100000" help:"Fields of a document that are given another name."`
@@ -82,7 +82,7 @@ type Limit struct {
 	Directives int   `default:"50" min:"1" max:"10000" help:"Directives of a document."`
 	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in arguments and variables."`
 	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Greatest size of the variables."`
-	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value that it shows, 2000 for each call to the venue that it may take."`
+	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value that it shows, 1000 for each call to the venue that it may take."`
 }
 
 // Log says how much is logged and in which form.
@@ -99,6 +99,10 @@ type Venue struct {
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`
 	Batch       int           `default:"40" min:"1" max:"50" help:"Ids in one call to the venue; bound by the length of its URLs."`
 	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls under way at once for one kind; ids that arrive meanwhile leave together."`
+	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts of a call to the venue that failed in passing."`
+
+	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
+	KeyPerMinute    int `default:"300" min:"0" max:"1000000" help:"Requests a minute that the venue allows one API key, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
 }
 
 // Demo says how the embedded venue behaves.
@@ -116,14 +120,16 @@ type Demo struct {
 
 // Cache holds the limits for each kind of cached data.
 type Cache struct {
-	Price    Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s',set='size=50000'"`
-	Book     Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s',set='size=5000'"`
-	Spread   Expiry     `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='stale=30s',set='size=50000'"`
-	Market   Expiry     `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='stale=1h',set='size=20000'"`
-	Search   Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
-	History  Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
-	User     HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	NotFound HardExpiry `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
+	Price   Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s',set='size=50000'"`
+	Book    Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s',set='size=5000'"`
+	Spread  Expiry     `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='stale=30s',set='size=50000'"`
+	Market  Expiry     `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='stale=1h',set='size=20000'"`
+	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
+	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
+	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
+	// Stretch is how long past its fresh time public data answers while the venue's request budget is short.
+	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long past its fresh time public data still answers while the venue's request budget is short."`
+	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 }
 
 // HardExpiry limits a kind of data that is never served past its time.

@@ -60,11 +60,11 @@ func TestDefaults(t *testing.T) {
 		Suggestions:     true,
 		Documents:       config.Documents{Automatic: 8 << 20, Trusted: "off"},
 		Limit: config.Limit{
-			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1500, Depth: 20, RootFields: 100, Aliases: 200, Repeats: 30, Directives: 50,
+			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1000, Depth: 20, RootFields: 100, Aliases: 200, Repeats: 30, Directives: 50,
 			ListItems: 1000, Variables: 128 << 10, Cost: 100_000,
 		},
 		Log:   config.Log{Level: slog.LevelInfo, Format: "text"},
-		Venue: config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4},
+		Venue: config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
 			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
@@ -73,6 +73,7 @@ func TestDefaults(t *testing.T) {
 			Search:   soft(15*time.Second, 5*time.Minute, 2_000),
 			History:  soft(time.Minute, time.Hour, 2_000),
 			User:     hard(2*time.Second, 10_000),
+			Stretch:  5 * time.Minute,
 			NotFound: hard(5*time.Second, 10_000),
 		},
 		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},

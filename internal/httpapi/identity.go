@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 )
 
 const (
@@ -114,7 +115,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	case len(credentials) > 0 && len(bearer) > 0:
 		return nil, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return context.WithValue(ctx, identityKey{}, id), id, nil
+		return market.WithCaller(context.WithValue(ctx, identityKey{}, id), id.caller()), id, nil
 	case len(credentials) > 1:
 		return nil, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
@@ -133,7 +134,17 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	if err != nil {
 		return nil, id, err
 	}
-	return market.WithCredentials(context.WithValue(ctx, identityKey{}, id), id.credentials), id, nil
+	ctx = market.WithCaller(context.WithValue(ctx, identityKey{}, id), id.caller())
+	return market.WithCredentials(ctx, id.credentials), id, nil
+}
+
+// caller names who asks for the sake of fairness: an account of ours, or else the address, since credentials that only the
+// venue can check may be made up.
+func (id identity) caller() string {
+	if id.account != nil {
+		return "account " + string(id.account.Address)
+	}
+	return "address " + quota.Network(id.client).String()
 }
 
 // lookup returns the account of an Authorization header.

@@ -76,7 +76,7 @@ func (c *Clients) Refused() uint64 {
 }
 
 func (c *Clients) take(client netip.Addr, count func(*holder) bool, refusal string, limit int) error {
-	key := network(client)
+	key := Network(client)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.holders[key]
@@ -92,7 +92,7 @@ func (c *Clients) take(client netip.Addr, count func(*holder) bool, refusal stri
 }
 
 func (c *Clients) give(client netip.Addr, count func(*holder)) {
-	key := network(client)
+	key := Network(client)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.holders[key]
@@ -101,9 +101,9 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 	}
 }
 
-// network is what counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a provider hands out at
+// Network is what counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a provider hands out at
 // least.
-func network(a netip.Addr) netip.Prefix {
+func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()
 	if a.Is6() {
