@@ -114,24 +114,28 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 
 func (d *documentCache) validate(doc *ast.QueryDocument) []error {
 	var errs []error
-	more := 0
+	seen := map[string]bool{} // what is wrong in a fragment is found wherever it is spread
+	more := false
 	events := &core.Events{}
 	for _, rule := range d.rules {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			if len(errs) == maxErrors {
-				more++
+				more = true
 				return
 			}
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {
 				option(err)
 			}
-			errs = append(errs, err)
+			if text := err.Error(); !seen[text] {
+				seen[text] = true
+				errs = append(errs, err)
+			}
 		})
 	}
 	core.Walk(d.schema, doc, events)
-	if more > 0 {
-		errs = append(errs, gqlerror.Errorf("and %d more errors", more))
+	if more {
+		errs = append(errs, gqlerror.Errorf("there are more errors"))
 	}
 	return validationErrors(errs...)
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/base64"
 	"io"
 	"log/slog"
 	"net/http"
@@ -107,24 +106,6 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	}
 }
 
-// TestCredentialsLeaveTheHeaders: what comes after may log or forward headers.
-func TestCredentialsLeaveTheHeaders(t *testing.T) {
-	var got *http.Request
-	cfg := testConfig(t)
-	who := &identities{refusals: cfg.Refusals, client: cfg.Client}
-	h := who.handler(nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-	r.Header.Set(CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"k","address":"0x1111111111111111111111111111111111111111"}`)))
-	h.ServeHTTP(httptest.NewRecorder(), r)
-	c := market.CredentialsFrom(got.Context())
-	if c == nil || c.Wire() != `{"apiKey":"k"}` || got.Header.Get(CredentialsHeader) != "" {
-		t.Errorf("credentials %v, headers %v", c, got.Header)
-	}
-	if r.Header.Get(CredentialsHeader) == "" {
-		t.Error("the caller's own request was changed")
-	}
-}
-
 // TestBodiesThatBreakOff ends in the middle of a body.
 func TestBodiesThatBreakOff(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, io.MultiReader(strings.NewReader(`{"query":"canary`), brokenReader{}))
@@ -139,10 +120,3 @@ func TestBodiesThatBreakOff(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func TestGraphiQLKeepsNoHeaders(t *testing.T) {
-	page := string(graphiQL().html)
-	if !strings.Contains(page, "shouldPersistHeaders: false") || strings.Contains(page, "shouldPersistHeaders: true") {
-		t.Error("the page keeps headers, which hold credentials, on disk")
-	}
-}

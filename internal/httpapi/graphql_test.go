@@ -1,0 +1,339 @@
+package httpapi
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/resolvers"
+)
+
+// answer is the body of a response.
+type answer struct {
+	Data   json.RawMessage
+	Errors []struct {
+		Message    string
+		Extensions struct {
+			Code         string
+			RequestID    string
+			RetryAfterMs int64
+		}
+	}
+	Extensions map[string]json.RawMessage
+}
+
+func answerOf(t testing.TB, w *httptest.ResponseRecorder) (a answer) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	return a
+}
+
+func TestStatuses(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.MaxBody = 2048
+	h := New(cfg)
+	large := `{"query":"{ __typename }","x":"` + strings.Repeat("x", 2048) + `"}`
+	const json, q = "Content-Type: application/json", "?query=%7B__typename%7D"
+	for _, test := range []struct {
+		name         string
+		method       string
+		target, body string
+		header       []string
+		modern       int // the status with application/graphql-response+json
+		legacy       int // that with application/json
+		code         string
+	}{
+		{"a query", "POST", "", `{"query":"{ __typename }"}`, []string{json}, 200, 200, ""},
+		{"in UTF-8", "POST", "", `{"query":"{ __typename }"}`, []string{json + "; charset=utf-8"}, 200, 200, ""},
+		{"by GET", "GET", q, "", nil, 200, 200, ""},
+		{"by HEAD", "HEAD", q, "", nil, 200, 200, ""},
+		{"an error of a field", "POST", "", `{"query":"{ market { id } }"}`, []string{json}, 200, 200, "BAD_USER_INPUT"},
+		{"a syntax error", "POST", "", `{"query":"{"}`, []string{json}, 400, 200, "GRAPHQL_PARSE_FAILED"},
+		{"an invalid document", "POST", "", `{"query":"{ nope }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
+		{"an invalid document by GET", "GET", "?query={nope}", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
+		{"a bad variable", "POST", "", `{"query":"query($a: Int!) { searchMarkets(first: $a) { totalCount } }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
+		{"which of two operations", "POST", "", `{"query":"query A { __typename } query B { __typename }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
+		{"too deep", "POST", "", `{"query":"` + strings.Repeat("{a", 30) + strings.Repeat("}", 30) + `"}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
+		{"too dear", "POST", "", `{"query":"{ searchMarkets(first: 100) { nodes { tokens { orderbook { bids { price } } } } } }"}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
+		{"an unknown document", "GET", "?documentId=sha256:" + strings.Repeat("0", 64), "", nil, 400, 200, "PERSISTED_QUERY_NOT_FOUND"},
+		{"a subscription", "POST", "", `{"query":"subscription { streamStatusChanged { state } }"}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
+		{"a mutation by GET", "GET", "?query=mutation%7Ba%7D", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"}, // there are none
+		{"no JSON", "POST", "", `{`, []string{json}, 400, 400, "BAD_USER_INPUT"},
+		{"no body", "POST", "", ``, []string{json}, 400, 400, "BAD_USER_INPUT"},
+		{"a batch", "POST", "", `[{"query":"{ __typename }"}]`, []string{json}, 400, 400, "BAD_USER_INPUT"},
+		{"no query", "POST", "", `{"qeury":"{ __typename }"}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
+		{"no query by GET", "GET", "", ``, nil, 400, 400, "BAD_USER_INPUT"},
+		{"a query in the URL of a POST", "POST", q, `{}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
+		{"no type", "POST", "", `{"query":"{ __typename }"}`, nil, 415, 415, "BAD_USER_INPUT"},
+		{"text", "POST", "", `{"query":"{ __typename }"}`, []string{"Content-Type: text/plain"}, 415, 415, "BAD_USER_INPUT"},
+		{"a form", "POST", "", `query=%7B__typename%7D`, []string{"Content-Type: application/x-www-form-urlencoded"}, 415, 415, "BAD_USER_INPUT"},
+		{"a multipart form", "POST", "", "--a\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n{\"query\":\"{ __typename }\"}\r\n--a--", []string{"Content-Type: multipart/form-data; boundary=a"}, 415, 415, "BAD_USER_INPUT"},
+		{"GraphQL itself", "POST", "", `{ __typename }`, []string{"Content-Type: application/graphql"}, 415, 415, "BAD_USER_INPUT"},
+		{"another charset", "POST", "", `{"query":"{ __typename }"}`, []string{json + "; charset=utf-16"}, 415, 415, "BAD_USER_INPUT"},
+		{"a compressed body", "POST", "", `{"query":"{ __typename }"}`, []string{json, "Content-Encoding: gzip"}, 415, 415, "BAD_USER_INPUT"},
+		{"a large body", "POST", "", large, []string{json}, 413, 413, "BAD_USER_INPUT"},
+		{"PUT", "PUT", "", `{"query":"{ __typename }"}`, []string{json}, 405, 405, "BAD_USER_INPUT"},
+		{"DELETE", "DELETE", "", ``, nil, 405, 405, "BAD_USER_INPUT"},
+		{"QUERY", "QUERY", "", `{"query":"{ __typename }"}`, []string{json}, 405, 405, "BAD_USER_INPUT"},
+		{"two documents", "GET", "/abc" + q, ``, nil, 400, 400, "BAD_USER_INPUT"},
+	} {
+		for media, want := range map[string]int{typeResponse: test.modern, typeJSON: test.legacy} {
+			header := []string{"Accept", media}
+			for _, line := range test.header {
+				name, value, _ := strings.Cut(line, ": ")
+				header = append(header, name, value)
+			}
+			w := send(t, h, test.method, PathGraphQL+test.target, test.body, header...)
+			if got := w.Header().Get("Content-Type"); w.Code != want || got != media+"; charset=utf-8" {
+				t.Errorf("%s, %s: %d %s %s; want %d", test.name, media, w.Code, got, w.Body, want)
+			}
+			if allow := w.Header().Get("Allow"); (allow == "GET, HEAD, POST, OPTIONS") != (w.Code == 405) {
+				t.Errorf("%s: Allow is %q", test.name, allow)
+			}
+			if w.Header().Get("Vary") != "Accept, Accept-Encoding, Authorization, X-Venue-Credentials" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %v", test.name, w.Header())
+			}
+			a := answerOf(t, w)
+			switch {
+			case test.code == "":
+				if string(a.Data) != `{"__typename":"Query"}` || a.Errors != nil {
+					t.Errorf("%s: %s", test.name, w.Body)
+				}
+			case len(a.Errors) == 0 || a.Errors[0].Extensions.Code != test.code:
+				t.Errorf("%s: %s; want %s", test.name, w.Body, test.code)
+			case (a.Data == nil) != (test.name != "an error of a field"):
+				t.Errorf("%s: a refused request has no data, an executed one has: %s", test.name, w.Body)
+			}
+		}
+	}
+}
+
+func TestNotAcceptable(t *testing.T) {
+	w := post(t, New(testConfig(t)), `{"query":"{ __typename }"}`, "Accept", "text/html")
+	if w.Code != 406 || w.Header().Get("Content-Type") != "application/json; charset=utf-8" || len(answerOf(t, w).Errors) != 1 {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	w := send(t, New(testConfig(t)), "OPTIONS", PathGraphQL, "", "Accept", "text/html")
+	if w.Code != 204 || w.Header().Get("Allow") != "GET, HEAD, POST, OPTIONS" || w.Header().Get("Accept-Post") != "application/json" || w.Body.Len() > 0 {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// untouched fails when anything is read of it.
+type untouched struct{ t *testing.T }
+
+func (u untouched) Read([]byte) (int, error) {
+	u.t.Error("a body that is known to be too large was read")
+	return 0, io.EOF
+}
+
+func TestALargeBodyIsNotRead(t *testing.T) {
+	cfg := testConfig(t)
+	r := httptest.NewRequestWithContext(t.Context(), "POST", PathGraphQL, untouched{t})
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = cfg.MaxBody + 1
+	w := httptest.NewRecorder()
+	New(cfg).ServeHTTP(w, r)
+	if w.Code != 413 || w.Header().Get("Connection") != "close" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	// Of one whose length is not known as much is read as may be.
+	read := &countingReader{}
+	r = httptest.NewRequestWithContext(t.Context(), "POST", PathGraphQL, read)
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = -1
+	w = httptest.NewRecorder()
+	New(cfg).ServeHTTP(w, r)
+	if w.Code != 413 || read.n > 2*cfg.MaxBody {
+		t.Errorf("%d, %d bytes were read", w.Code, read.n)
+	}
+}
+
+// countingReader is an endless body.
+type countingReader struct{ n int64 }
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	c.n += int64(len(b))
+	return len(b), nil
+}
+
+// broken is a service whose serviceStatus does what a test says.
+func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
+	t.Helper()
+	cfg.Schema = graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})
+	return cfg
+}
+
+func TestPanicsAreMasked(t *testing.T) {
+	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { panic("canary") }))
+	for _, media := range []string{typeJSON, typeResponse} {
+		w := post(t, h, `{"query":"{ serviceStatus { version } }"}`, "Accept", media)
+		a := answerOf(t, w)
+		if w.Code != 200 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTERNAL_SERVER_ERROR" || a.Errors[0].Extensions.RequestID != "test-request" ||
+			string(a.Data) != "null" || strings.Contains(w.Body.String(), "canary") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	// One that no field catches.
+	cfg := testConfig(t)
+	cfg.Sources.Prices = &panicking{}
+	w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`)
+	if w.Code != 500 || len(answerOf(t, w).Errors) != 1 || strings.Contains(w.Body.String(), "canary") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// panicking is a source that breaks while it is asked ahead.
+type panicking struct{ nothing }
+
+func (*panicking) Lookup(context.Context, []string, []market.Result[market.Read[*market.Price]], []int) []int {
+	panic("canary")
+}
+
+func TestTheTimeOfARequest(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Timeout = time.Millisecond
+	h := New(broken(t, cfg, func(ctx context.Context) model.ServiceStatus {
+		<-ctx.Done() // else the test never ends
+		return model.ServiceStatus{}
+	}))
+	if w := post(t, h, `{"query":"{ serviceStatus { version } }"}`); w.Code != 200 && w.Code != 504 { // which is when it has not even begun
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestCost shows what an operation costs to those who ask.
+func TestCost(t *testing.T) {
+	h := New(testConfig(t))
+	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
+	if a := answerOf(t, post(t, h, query)); a.Extensions != nil {
+		t.Errorf("unasked: %s", a.Extensions)
+	}
+	var cost struct{ Points, UpstreamCalls int }
+	w := post(t, h, query, CostHeader, "1")
+	if err := json.Unmarshal(answerOf(t, w).Extensions["cost"], &cost); err != nil || cost.UpstreamCalls != 1 || cost.Points <= 1000 {
+		t.Errorf("%+v, %v: %s", cost, err, w.Body)
+	}
+	w = send(t, h, "GET", PathGraphQL+"?query={tokenPrices(tokenIds:[%221%22]){price}}", "", CostHeader, "1")
+	if w.Header().Get("Cache-Control") != noStore {
+		t.Errorf("it may be kept: %v", w.Header())
+	}
+}
+
+// TestDeferredPartsComeAtOnce since nothing could carry them later.
+func TestDeferredPartsComeAtOnce(t *testing.T) {
+	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: "7", Demo: true} }))
+	for _, query := range []string{
+		`{ serviceStatus { demo ... @defer { version } } }`, `{ serviceStatus { demo ...F @defer(label: \"l\") } } fragment F on ServiceStatus { version }`,
+		`{ ...F } fragment F on Query { serviceStatus { demo ... on ServiceStatus @defer { ... @defer { version } } } }`,
+	} {
+		if w := post(t, h, `{"query":"`+query+`"}`); w.Body.String() != `{"data":{"serviceStatus":{"demo":true,"version":"7"}}}` {
+			t.Errorf("%s gives %s", query, w.Body)
+		}
+	}
+}
+
+// TestCompression reads a response in every coding, and by many at once.
+func TestCompression(t *testing.T) {
+	version := strings.Repeat("0123456789 abcdefghij ", 200)
+	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
+	want := `{"data":{"serviceStatus":{"version":"` + version + `"}}}`
+	decoders := map[string]func(io.Reader) (io.Reader, error){
+		"":     func(r io.Reader) (io.Reader, error) { return r, nil },
+		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		"br":   func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
+		"zstd": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) },
+	}
+	var wg sync.WaitGroup
+	for coding, decode := range decoders {
+		for range 8 {
+			wg.Go(func() {
+				w := post(t, h, `{"query":"{ serviceStatus { version } }"}`, "Accept-Encoding", coding)
+				length, coded := w.Header().Get("Content-Length"), w.Body.Len()
+				r, err := decode(w.Body)
+				if err != nil {
+					t.Errorf("%s: %v", coding, err)
+					return
+				}
+				got, err := io.ReadAll(r)
+				if err != nil || string(got) != want || w.Header().Get("Content-Encoding") != coding || length != fmt.Sprint(coded) || coding != "" && coded > len(want)/4 {
+					t.Errorf("%q: %v, %d bytes of %d, %v", coding, err, coded, len(got), w.Header())
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if w := post(t, h, `{"query":"{ __typename }"}`, "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" {
+		t.Error("a short response is compressed")
+	}
+	if w := post(t, h, `{"query":"{"}`, "Accept-Encoding", "zstd"); w.Header().Get("Content-Encoding") != "" || w.Header().Get("Cache-Control") != noStore {
+		t.Errorf("%v", w.Header())
+	}
+}
+
+// TestBusy fills the gate and the queue before it.
+func TestBusy(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Operations, cfg.Queue, cfg.QueueTimeout = 1, 0, time.Minute
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := New(broken(t, cfg, func(context.Context) model.ServiceStatus {
+		close(entered)
+		<-leave
+		return model.ServiceStatus{}
+	}))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if w := post(t, h, `{"query":"{ serviceStatus { version } }"}`); w.Code != 200 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+	<-entered
+	for _, media := range []string{typeJSON, typeResponse} {
+		w := post(t, h, `{"query":"{ __typename }"}`, "Accept", media)
+		if a := answerOf(t, w); w.Code != 503 || w.Header().Get("Retry-After") != "1" || a.Errors[0].Extensions.Code != "RATE_LIMITED" || a.Errors[0].Extensions.RetryAfterMs != 1000 {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+	}
+	close(leave)
+	wg.Wait()
+	if w := post(t, h, `{"query":"{ __typename }"}`); w.Code != 200 {
+		t.Errorf("afterwards: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	var got []string
+	cfg := testConfig(t)
+	cfg.Operation = func(kind, outcome string, _ time.Duration) { got = append(got, kind+" "+outcome) }
+	h := New(cfg)
+	post(t, h, `{"query":"{ __typename }"}`)
+	post(t, h, `{"query":"{ market { id } }"}`)
+	post(t, h, `{"query":"{"}`)
+	post(t, h, `{"query":"subscription { streamStatusChanged { state } }"}`)
+	post(t, h, `{`)
+	send(t, h, "PUT", PathGraphQL, "")
+	if want := "query ok|query BAD_USER_INPUT|unknown GRAPHQL_PARSE_FAILED|unknown BAD_USER_INPUT|unknown BAD_USER_INPUT|unknown BAD_USER_INPUT"; strings.Join(got, "|") != want {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"net/http/httptest"
+	"testing"
+)
+
+func TestOriginsOfWebSockets(t *testing.T) {
+	for _, test := range []struct {
+		configured []string
+		origin     []string
+		want       bool
+	}{
+		{nil, nil, true}, // no browser
+		{nil, []string{"http://graph.example"}, true},
+		{nil, []string{"https://GRAPH.example"}, true},
+		{nil, []string{"http://graph.example:8080"}, false},
+		{nil, []string{"http://graph.example.evil"}, false},
+		{nil, []string{"http://evil.example"}, false},
+		{nil, []string{"null"}, false},
+		{nil, []string{""}, false},
+		{nil, []string{"http://graph.example", "http://evil.example"}, false},
+		{nil, []string{"%zz"}, false},
+		{[]string{"https://App.example"}, []string{"https://app.example"}, true},
+		{[]string{"https://app.example"}, []string{"HTTPS://APP.example"}, true},
+		{[]string{"https://app.example"}, []string{"http://app.example"}, false},
+		{[]string{"https://app.example"}, []string{"https://app.example:444"}, false},
+		{[]string{"https://app.example"}, []string{"https://graph.example"}, true},
+		{[]string{"*"}, []string{"https://evil.example"}, true},
+		{[]string{"*"}, []string{"null"}, true},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://graph.example/graphql", nil)
+		r.Header["Origin"] = test.origin
+		if test.origin == nil {
+			r.Header.Del("Origin")
+		}
+		if got := newOrigins(test.configured).originAllowed(r); got != test.want {
+			t.Errorf("%q with %q configured: %v", test.origin, test.configured, got)
+		}
+	}
+}
+
+func TestCORS(t *testing.T) {
+	for _, test := range []struct {
+		configured []string
+		origin     string
+		allow      string // Access-Control-Allow-Origin
+	}{
+		{nil, "https://app.example", ""},
+		{nil, "http://example.com", ""}, // its own pages need none
+		{[]string{"https://app.example"}, "https://app.example", "https://app.example"},
+		{[]string{"https://app.example"}, "https://evil.example", ""},
+		{[]string{"https://app.example"}, "null", ""},
+		{[]string{"https://app.example"}, "", ""},
+		{[]string{"*"}, "https://evil.example", "*"},
+	} {
+		cfg := testConfig(t)
+		cfg.Origins = test.configured
+		h := New(cfg)
+		w := post(t, h, `{"query":"{ __typename }"}`, "Origin", test.origin)
+		got := w.Header()
+		if w.Code != 200 || got.Get("Access-Control-Allow-Origin") != test.allow || got.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%+v: %d %v", test, w.Code, got)
+		}
+		if exposed := got.Get("Access-Control-Expose-Headers"); (exposed == "Etag, Retry-After, X-Request-Id, Www-Authenticate") != (test.allow != "") {
+			t.Errorf("%+v: exposed are %q", test, exposed)
+		}
+		if varies := got.Values("Vary"); (varies[0] == "Origin") != (test.configured != nil) {
+			t.Errorf("%+v: Vary is %q", test, varies)
+		}
+		for method, headers := range map[string]string{"POST": "authorization,content-type,x-venue-credentials", "GET": "traceparent", "DELETE": "content-type", "POST ": "x-evil"} {
+			w = send(t, h, "OPTIONS", PathGraphQL, "", "Origin", test.origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", headers)
+			good := test.allow != "" && (method == "POST" || method == "GET")
+			if got := w.Header(); w.Code != 204 || (got.Get("Access-Control-Allow-Origin") == test.allow) != (good || test.allow == "") || got.Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("%+v: preflight of %s with %s: %d %v", test, method, headers, w.Code, got)
+			}
+		}
+	}
+}
+
+// TestACookieChangesNothing is why a GET needs no preflight: there is nothing that a browser adds by itself and that means
+// anything here.
+func TestACookieChangesNothing(t *testing.T) {
+	h := New(testConfig(t))
+	for _, target := range []string{"?query={viewer{address}}", "?query={__typename}", "?query={"} {
+		plain := send(t, h, "GET", PathGraphQL+target, "")
+		cookie := send(t, h, "GET", PathGraphQL+target, "", "Cookie", "X-Venue-Credentials=eyJhcGlLZXkiOiJrIn0; session=1; Authorization=Bearer x", "Proxy-Authorization", "Basic eDp5")
+		if plain.Code != cookie.Code || plain.Body.String() != cookie.Body.String() {
+			t.Errorf("%s: %d %s, with a cookie %d %s", target, plain.Code, plain.Body, cookie.Code, cookie.Body)
+		}
+		for name := range cookie.Header() {
+			if plain.Header().Get(name) != cookie.Header().Get(name) {
+				t.Errorf("%s: %s is %q, with a cookie %q", target, name, plain.Header().Get(name), cookie.Header().Get(name))
+			}
+		}
+		if cookie.Header().Get("Set-Cookie") != "" {
+			t.Error("a cookie was set")
+		}
+	}
+}
