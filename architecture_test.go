@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"internal/jsonfile":  {},
 	"internal/accounts":  {"internal/jsonfile"},
 	"internal/documents": {"internal/jsonfile"},
+	"internal/guard":     {},
 	"internal/httpapi":   {"graph", "resolvers", "loaders", "internal/accounts", "internal/documents", "internal/fanout", "internal/graphqlws", "internal/guard", "internal/quota", "internal/respcache"},
 	"internal/config":    {},
 	"internal/telemetry": {},

@@ -1,0 +1,45 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestDocumentation holds the table of docs/limits.md against the rules and their defaults.
+func TestDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]int64{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([0-9,]+) \\|").FindAllStringSubmatch(string(text), -1) {
+		if documented[row[1]], err = strconv.ParseInt(strings.ReplaceAll(row[2], ",", ""), 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limits := reflect.ValueOf(Default())
+	words := regexp.MustCompile("([a-z])([A-Z])")
+	for i := range limits.NumField() {
+		rule := strings.ToLower(words.ReplaceAllString(limits.Type().Field(i).Name, "${1}_$2"))
+		if n, ok := documented[rule]; !ok || n != limits.Field(i).Int() {
+			t.Errorf("the default of %s is %d, and %d is documented", rule, limits.Field(i).Int(), n)
+		}
+		delete(documented, rule)
+	}
+	for rule := range documented {
+		t.Errorf("there is no limit %s", rule)
+	}
+	for _, rule := range []string{RuleFragmentCycle, RuleSyntax} {
+		if !strings.Contains(string(text), "`"+rule+"`") {
+			t.Errorf("%s is not documented", rule)
+		}
+	}
+	if points := fmt.Sprintf("1 point for each value in its answer and %d,%03d for each call", callPoints/1000, callPoints%1000); !strings.Contains(string(text), points) {
+		t.Errorf("it is not documented that there is %s", points)
+	}
+}
