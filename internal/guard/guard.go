@@ -25,7 +25,6 @@ const (
 // Guard refuses what is expensive. It is safe for concurrent use.
 type Guard struct {
 	limits  Limits
-	schema  *ast.Schema
 	weights map[fieldName]*weight
 	refused *lru.Cache[[sha256.Size]byte, error]
 }
@@ -44,7 +43,7 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	return &Guard{limits: limits, schema: schema, weights: weights, refused: refused}, nil
+	return &Guard{limits: limits, weights: weights, refused: refused}, nil
 }
 
 // Document parses a document and measures it. What it returns has at least one operation and no fragment cycle, and can be
