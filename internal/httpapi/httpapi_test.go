@@ -51,7 +51,7 @@ func testConfig(t testing.TB) Config {
 	}
 	return Config{
 		Schema: schema, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
-		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 8, Queue: 8, QueueTimeout: time.Minute,
+		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		RequestID: func(context.Context) string { return "test-request" },
