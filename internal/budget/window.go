@@ -113,7 +113,7 @@ func (w *window) expire(now time.Time) {
 		gone++
 	}
 	if gone > 0 {
-		w.ended = append(w.ended[:0], w.ended[gone:]...)
+		w.ended = w.ended[gone:]
 		w.stale = true
 	}
 	if w.foreign > 0 && !now.Before(w.foreignUntil) {
