@@ -19,14 +19,16 @@ type page[T any] struct {
 
 // cut is which part of a list that is read whole a page is to be.
 type cut struct {
+	list  uint64
 	first int
 	after place
 }
 
 // cutOf checks the arguments of a connection, before anything is read for it.
-func cutOf(first *int, after *string) (c cut, err error) {
+func cutOf(list uint64, first *int, after *string) (c cut, err error) {
+	c.list = list
 	if c.first, err = pageSize(first, 50, maxPage); err == nil {
-		c.after, err = parsePlace(after)
+		c.after, err = parsePlace(list, after)
 	}
 	return c, err
 }
@@ -42,7 +44,7 @@ func cutPage[T any](items []T, key func(*T) string, c cut) page[T] {
 	total := len(items)
 	p := page[T]{items: items[start:end], cursors: make([]string, end-start), total: &total}
 	for i := range p.cursors {
-		p.cursors[i] = listCursor(hashes, start+i)
+		p.cursors[i] = listCursor(c.list, hashes, start+i)
 	}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
 	p.bound(nil)
@@ -69,8 +71,8 @@ type venuePage[T any] struct {
 
 // readPages reads a page of a list that the venue pages. It follows the venue's pages where rows are left out, up to
 // maxPages, and then returns a short page that says that more follows.
-func readPages[T any](read func(page string, limit int) (venuePage[T], error), key func(*T) string, first int, after *string) (page[T], error) {
-	at, err := parsePageCursor(after, first, maxUpstreamPage)
+func readPages[T any](read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
+	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
 		return page[T]{}, err
 	}
@@ -93,9 +95,9 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 				seeking, rows, cursors = 0, nil, nil // what stands before it has been shown
 				continue
 			}
-			c := pageCursor{current, limit, hash, i}
+			c := pageCursor{list, current, limit, hash, i}
 			if i == len(p.rows)-1 && next != "" {
-				c = pageCursor{Page: next, Limit: first} // going on there takes one call, not two
+				c = pageCursor{List: list, Page: next, Limit: first} // going on there takes one call, not two
 			}
 			rows, cursors = append(rows, p.rows[i]), append(cursors, c.String())
 		}
@@ -113,7 +115,7 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 	out.items, out.cursors = rows[:n], cursors[:n]
 	var empty *string
 	if n == 0 && next != "" {
-		beginning := pageCursor{Page: next, Limit: first}.String()
+		beginning := pageCursor{List: list, Page: next, Limit: first}.String()
 		empty = &beginning
 	}
 	out.bound(empty)

@@ -8,6 +8,11 @@ import (
 	"slices"
 )
 
+// A cursor begins with a hash of what its list is, so that no list takes another's.
+
+// listHash is the hash of a list: of what it holds, and of whom or what it is.
+func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
+
 // A cursor into a list that is read whole names an element and some of those before it. When the element has gone, the
 // list goes on behind the nearest of its predecessors that still stands, so paging skips nothing when positions close.
 
@@ -26,8 +31,8 @@ func keyHash(key string) uint64 {
 }
 
 // listCursor returns the cursor of element i of a list with the given key hashes.
-func listCursor(hashes []uint64, i int) string {
-	b := make([]byte, 0, 128)
+func listCursor(list uint64, hashes []uint64, i int) string {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 128), list)
 	for back := 0; back <= i; {
 		b = binary.BigEndian.AppendUint64(b, hashes[i-back])
 		if back++; back >= near {
@@ -42,7 +47,7 @@ func listCursor(hashes []uint64, i int) string {
 type place []uint64
 
 // parsePlace reads a cursor into a list.
-func parsePlace(after *string) (place, error) {
+func parsePlace(list uint64, after *string) (place, error) {
 	if after == nil || *after == "" {
 		return nil, nil
 	}
@@ -50,9 +55,10 @@ func parsePlace(after *string) (place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == 0 || len(b)%8 != 0 || len(b) > 8*maxNamed {
+	if len(b) < 16 || len(b)%8 != 0 || len(b) > 8+8*maxNamed || binary.BigEndian.Uint64(b) != list {
 		return nil, badCursor()
 	}
+	b = b[8:]
 	p := make(place, 0, len(b)/8)
 	for ; len(b) > 0; b = b[8:] {
 		p = append(p, binary.BigEndian.Uint64(b))
@@ -74,6 +80,8 @@ func (p place) start(hashes []uint64) int {
 // pageCursor names an element of a list that the venue pages: the venue's page and the element on it. Without an element
 // it names the beginning of the page.
 type pageCursor struct {
+	// List is the hash of the list.
+	List uint64 `json:"o"`
 	// Page and Limit read the venue's page again.
 	Page  string `json:"p,omitempty"`
 	Limit int    `json:"l,omitempty"`
@@ -90,8 +98,8 @@ func (c pageCursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func parsePageCursor(after *string, limit, maxLimit int) (pageCursor, error) {
-	c := pageCursor{Limit: limit}
+func parsePageCursor(list uint64, after *string, limit, maxLimit int) (pageCursor, error) {
+	c := pageCursor{List: list, Limit: limit}
 	if after == nil || *after == "" {
 		return c, nil
 	}
@@ -99,7 +107,8 @@ func parsePageCursor(after *string, limit, maxLimit int) (pageCursor, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := json.Unmarshal(b, &c); err != nil || c.Limit < 1 || c.Limit > maxLimit || c.Index < 0 {
+	c.List = 0
+	if err := json.Unmarshal(b, &c); err != nil || c.List != list || c.Limit < 1 || c.Limit > maxLimit || c.Index < 0 {
 		return c, badCursor()
 	}
 	return c, nil

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,6 +19,9 @@ func hashesOf(keys []string) []uint64 {
 	return out
 }
 
+// ofKeys is the list that the tests' cursors are of.
+const ofKeys = 7
+
 func numbered(n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -28,7 +32,7 @@ func numbered(n int) []string {
 
 func behind(t *testing.T, keys []string, cursor string) int {
 	t.Helper()
-	p, err := parsePlace(&cursor)
+	p, err := parsePlace(ofKeys, &cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +47,7 @@ func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	for range 5000 {
 		keys := numbered(1 + r.IntN(40))
 		at := r.IntN(len(keys))
-		cursor := listCursor(hashesOf(keys), at)
+		cursor := listCursor(ofKeys, hashesOf(keys), at)
 		gone := map[string]bool{}
 		for range r.IntN(len(keys)) {
 			gone[keys[r.IntN(len(keys))]] = true
@@ -74,27 +78,29 @@ func TestACursorFindsItsPlaceAgain(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	keys := numbered(20)
 	for i := range keys {
-		if got := behind(t, keys, listCursor(hashesOf(keys), i)); got != i+1 {
+		if got := behind(t, keys, listCursor(ofKeys, hashesOf(keys), i)); got != i+1 {
 			t.Errorf("behind element %d is %d", i, got)
 		}
 	}
 	many := numbered(10_000)
-	if cursor := listCursor(hashesOf(many), len(many)-1); len(cursor) > 250 || behind(t, many, cursor) != len(many) || behind(t, many[:7000], cursor) < 1800 {
+	if cursor := listCursor(ofKeys, hashesOf(many), len(many)-1); len(cursor) > 250 || behind(t, many, cursor) != len(many) || behind(t, many[:7000], cursor) < 1800 {
 		t.Errorf("a cursor of %d characters goes on at %d, at %d when the last 3000 have gone", len(cursor), behind(t, many, cursor), behind(t, many[:7000], cursor))
 	}
-	if got := behind(t, nil, listCursor(hashesOf(keys), 19)); got != 0 {
+	if got := behind(t, nil, listCursor(ofKeys, hashesOf(keys), 19)); got != 0 {
 		t.Errorf("in an empty list: %d", got)
 	}
 	for _, none := range []*string{nil, new(string)} {
-		if p, err := parsePlace(none); err != nil || p.start(hashesOf(keys)) != 0 {
+		if p, err := parsePlace(ofKeys, none); err != nil || p.start(hashesOf(keys)) != 0 {
 			t.Errorf("no cursor: %v, %v", p, err)
 		}
 	}
 	encode := base64.RawURLEncoding.EncodeToString
+	of := func(rest ...byte) []byte { return append(binary.BigEndian.AppendUint64(nil, ofKeys), rest...) }
 	for name, bad := range map[string]string{
-		"not base64": "*", "half a hash": encode([]byte{1, 2, 3, 4}), "too many": encode(make([]byte, 8*(maxNamed+1))), "a page's": pageCursor{Limit: 5}.String(),
+		"not base64": "*", "half a hash": encode(of(1, 2, 3, 4)), "no element": encode(of()), "too many": encode(of(make([]byte, 8*(maxNamed+1))...)),
+		"a page's": pageCursor{List: ofKeys, Limit: 5}.String(), "another list's": listCursor(ofKeys+1, hashesOf(keys), 3),
 	} {
-		if _, err := parsePlace(&bad); market.CodeOf(err) != market.CodeBadUserInput {
+		if _, err := parsePlace(ofKeys, &bad); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -134,7 +140,7 @@ func (p *paged) read(page string, limit int) (venuePage[string], error) {
 
 func (p *paged) page(t *testing.T, first int, after *string) page[string] {
 	t.Helper()
-	out, err := readPages(p.read, func(s *string) string { return *s }, first, after)
+	out, err := readPages(p.read, func(s *string) string { return *s }, ofKeys, first, after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,8 +222,11 @@ func TestARowThatCursorsNameMayGo(t *testing.T) {
 
 func TestBadPageCursors(t *testing.T) {
 	encode := base64.RawURLEncoding.EncodeToString
-	for _, bad := range []string{"*", encode([]byte("{")), encode([]byte("[]")), encode([]byte(`{"l":0}`)), encode([]byte(`{"l":101}`)), encode([]byte(`{"l":5,"i":-1}`)), encode([]byte(`{"l":"5"}`))} {
-		if _, err := parsePageCursor(&bad, 10, 100); market.CodeOf(err) != market.CodeBadUserInput {
+	for _, bad := range []string{
+		"*", encode([]byte("{")), encode([]byte("[]")), encode([]byte(`{"o":7,"l":0}`)), encode([]byte(`{"o":7,"l":101}`)), encode([]byte(`{"o":7,"l":5,"i":-1}`)),
+		encode([]byte(`{"o":7,"l":"5"}`)), encode([]byte(`{"l":5}`)), pageCursor{List: 8, Limit: 5}.String(), listCursor(ofKeys, hashesOf(numbered(5)), 3),
+	} {
+		if _, err := parsePageCursor(ofKeys, &bad, 10, 100); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

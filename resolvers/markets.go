@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"oddsgraph/graph/model"
@@ -175,7 +176,7 @@ func (r *Resolver) eventVolume(ctx context.Context, e *model.Event) (*market.Dec
 }
 
 func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
-	part, err := cutOf(first, after)
+	part, err := cutOf(listHash("event", e.EventID), first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (r *Resolver) querySearchMarkets(ctx context.Context, query string, filter 
 		q.Status, q.Category, q.Tag = filter.Status, or(filter.Category, ""), or(filter.Tag, "")
 		q.EndsAfter, q.EndsBefore = or(filter.EndsAfter, time.Time{}), or(filter.EndsBefore, time.Time{})
 	}
-	set := loaders.From(ctx)
+	set, list := loaders.From(ctx), listHash("search", fmt.Sprintf("%+v", q))
 	var meta market.Meta
 	p, err := readPages(func(page string, limit int) (venuePage[*market.Market], error) {
 		q.Page, q.Limit = page, limit
@@ -230,7 +231,7 @@ func (r *Resolver) querySearchMarkets(ctx context.Context, query string, filter 
 		}
 		meta = older(meta, read.Meta)
 		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total}, nil
-	}, marketKey, n, after)
+	}, marketKey, list, n, after)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 func holdingOf(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }
 
 func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error) {
-	part, err := cutOf(first, after)
+	part, err := cutOf(listHash("positions", string(u.Address)), first, after)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (r *Resolver) userBalance(ctx context.Context, u *model.User) (*model.Balan
 }
 
 func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
-	part, err := cutOf(first, after)
+	part, err := cutOf(listHash("orders", string(u.Address)), first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, af
 			return venuePage[market.Trade]{}, err
 		}
 		return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total}, nil
-	}, model.TradeKey, n, after)
+	}, model.TradeKey, listHash("trades", string(u.Address)), n, after)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 			return venuePage[market.HistoryRecord]{}, err
 		}
 		return venuePage[market.HistoryRecord]{read.Value.Records, read.Value.Next, read.Value.Total}, nil
-	}, model.HistoryKey, n, after)
+	}, model.HistoryKey, listHash("history", string(u.Address)), n, after)
 	if err != nil {
 		return nil, err
 	}
