@@ -226,19 +226,44 @@ func TestFailuresOfLongAgoDoNotCount(t *testing.T) {
 	})
 }
 
-// TestCallsFromBeforeHaveNoSay: the late end of a call neither closes an open circuit nor opens a closed one.
+// TestCallsFromBeforeHaveNoSay: calls that began before the circuit opened neither keep it open for longer nor close it.
 func TestCallsFromBeforeHaveNoSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &scripted{answer: func(r *http.Request) (*http.Response, error) {
-			time.Sleep(1200 * time.Millisecond)
-			return truth(r)
-		}}
+		v := &scripted{}
+		after := func(wait time.Duration, then func(*http.Request) (*http.Response, error)) {
+			v.answer = func(r *http.Request) (*http.Response, error) {
+				time.Sleep(wait)
+				return then(r)
+			}
+		}
 		c := v.client(t, 1)
-		go asks(t, c, 1)
-		synctest.Wait()
-		v.answer = says(500, "")
-		asks(t, c, 5)
-		time.Sleep(1300 * time.Millisecond) // past the end of the slow call, which was a success
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		late := func() {
+			wg.Go(func() { asks(t, c, 1) })
+			synctest.Wait()
+		}
+		after(1500*time.Millisecond, truth)
+		late()
+		after(100*time.Millisecond, says(500, ""))
+		asks(t, c, maxInFlight-1) // all at once
+		same(t, circuit(c, "orderbook"), "open for 1s")
+		time.Sleep(1100 * time.Millisecond)
+		after(time.Second, says(500, ""))
+		late() // the probe, which ends after the success from before
+		time.Sleep(500 * time.Millisecond)
 		same(t, circuit(c, "orderbook"), "half-open")
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		same(t, circuit(c, "orderbook"), "open for 2s")
 	})
+}
+
+// TestEveryPathHasOneCircuit: the ways of asking for markets share theirs.
+func TestEveryPathHasOneCircuit(t *testing.T) {
+	var names []string
+	for _, s := range (&scripted{}).client(t, 0).Circuits() {
+		names = append(names, s.Endpoint)
+	}
+	same(t, strings.Join(names, " "), "prices spreads orderbook price-history market-search market-details balance positions orders trades history")
 }

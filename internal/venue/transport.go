@@ -33,7 +33,6 @@ func newTransport() *http.Transport {
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
-		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns,
 		MaxConnsPerHost:        maxConns,
 		MaxResponseHeaderBytes: maxResponseHeader,
