@@ -9,7 +9,7 @@ CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell command -v $(CC_NAME)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check generate fmt lint bench build cc
+.PHONY: help run test clients check generate fmt lint bench build cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ run: ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
 test: ## run every test, with the race detector where there is a C compiler to link it
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
 	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout $(TIMEOUT) ./...
+
+clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
+	$(GO) test -run '^TestClients$$' -count=1 -v .
 
 check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests
 	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }

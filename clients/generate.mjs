@@ -1,0 +1,34 @@
+// Writes src/__generated__/operations.ts, the types and typed documents of what is in operations/ and in the examples, and
+// makes room for what relay-compiler writes, which reads no schema outside of src.
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { codegen } from '@graphql-codegen/core'
+import * as typedDocuments from '@graphql-codegen/typed-document-node'
+import * as operations from '@graphql-codegen/typescript-operations'
+import { parse } from 'graphql'
+
+const root = new URL('.', import.meta.url)
+const read = async (path) => parse(await readFile(new URL(path, root), 'utf8'))
+
+const documents = []
+for (const directory of ['operations/', '../examples/']) {
+  for (const name of await readdir(new URL(directory, root))) {
+    if (name.endsWith('.graphql')) documents.push({ location: directory + name, document: await read(directory + name) })
+  }
+}
+
+const code = await codegen({
+  filename: 'operations.ts',
+  schema: await read('../schema.graphqls'),
+  documents,
+  config: {
+    // All of them travel as texts; a Decimal must not become a float on its way.
+    scalars: { Address: 'string', Date: 'string', DateTime: 'string', Decimal: 'string' },
+    strictScalars: true,
+    useTypeImports: true,
+  },
+  plugins: [{ operations: {} }, { typedDocuments: {} }],
+  pluginMap: { operations, typedDocuments },
+})
+for (const directory of ['src/__generated__/', 'src/relay/__generated__/']) await mkdir(new URL(directory, root), { recursive: true })
+await writeFile(new URL('src/__generated__/operations.ts', root), code)
+await copyFile(new URL('../schema.graphqls', root), new URL('src/__generated__/schema.graphql', root))

@@ -1,0 +1,46 @@
+// Streams of events, whichever client they come from, read one by one.
+import type { Observable } from 'rxjs'
+
+/** Makes an async iterator of an observable; nothing is lost between two reads. */
+export async function* iterate<T>(observable: Observable<T>): AsyncGenerator<T, void> {
+  const waiting: T[] = []
+  let end: { reason?: unknown } | undefined
+  let wake = () => {}
+  const subscription = observable.subscribe({
+    next: value => { waiting.push(value); wake() },
+    error: reason => { end = { reason }; wake() },
+    complete: () => { end = {}; wake() },
+  })
+  try {
+    for (;;) {
+      while (waiting.length) yield waiting.shift()!
+      if (end) {
+        if ('reason' in end) throw end.reason
+        return
+      }
+      await new Promise<void>(resolve => { wake = resolve })
+    }
+  } finally {
+    subscription.unsubscribe()
+  }
+}
+
+/** How long an event may take, in milliseconds. None takes that long unless something is broken. */
+const patience = 30_000
+
+/** Takes the next event. */
+export async function take<T>(events: AsyncIterator<T>): Promise<T> {
+  let timer: NodeJS.Timeout
+  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error('no event came')), patience) })
+  const next = await Promise.race([events.next(), late]).finally(() => clearTimeout(timer))
+  if (next.done) throw new Error('the subscription has ended')
+  return next.value
+}
+
+/** Takes events until one fits, and returns that. */
+export async function until<T>(events: AsyncIterator<T>, fits: (event: T) => boolean): Promise<T> {
+  for (;;) {
+    const event = await take(events)
+    if (fits(event)) return event
+  }
+}

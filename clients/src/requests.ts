@@ -1,0 +1,21 @@
+// The HTTP requests that a client makes.
+
+interface Request {
+  method: string
+  /** Whether the document was sent and not just its hash. */
+  document: boolean
+  status: number
+}
+
+/** A fetch that writes down what passes through it. */
+export function recorder() {
+  const made: Request[] = []
+  const record: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init)
+    const method = init?.method ?? 'GET'
+    const query = method === 'GET' ? new URL(String(input)).searchParams.get('query') : JSON.parse(String(init?.body)).query
+    made.push({ method, document: Boolean(query), status: response.status })
+    return response
+  }
+  return { made, fetch: record }
+}

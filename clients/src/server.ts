@@ -1,0 +1,42 @@
+// The server that the checks run against, and what they know about its demo venue.
+import { GraphQLClient } from 'graphql-request'
+import { CloseCode, type ClientOptions } from 'graphql-ws'
+import type { CloseEvent } from 'ws'
+import { OpenTokensDocument } from './__generated__/operations.js'
+
+export const endpoint = process.env.ODDSGRAPH_URL ?? 'http://127.0.0.1:8080/graphql'
+export const socketEndpoint = endpoint.replace(/^http/, 'ws')
+
+/** A wallet of the demo venue. */
+export const address = '0x1111111111111111111111111111111111111111'
+
+/** What carries the wallet's credentials: a header, or a member of connection_init's payload. */
+export function credentials(secret = 'demo') {
+  const json = JSON.stringify({ apiKey: 'demo-3', secret, passphrase: 'demo' })
+  return { 'X-Venue-Credentials': Buffer.from(json).toString('base64') }
+}
+
+/** Credentials that cannot even be read. */
+export const malformed = { 'X-Venue-Credentials': '{}' }
+
+/** How graphql-ws should reconnect: for long and soon, but not with credentials that were refused. */
+export const reconnecting: Partial<ClientOptions> = {
+  retryAttempts: 50,
+  retryWait: () => new Promise(resolve => setTimeout(resolve, 100)),
+  shouldRetry: reason => (reason as CloseEvent).code !== CloseCode.Forbidden,
+}
+
+/** Tokens that are traded now, the liveliest first. */
+export async function openTokens(): Promise<[string, ...string[]]> {
+  const data = await new GraphQLClient(endpoint).request(OpenTokensDocument)
+  const [first, ...others] = data.searchMarkets!.nodes.flatMap(market => market.tokens.map(token => token.tokenId))
+  return [first!, ...others]
+}
+
+/** Stops the server and starts it on the same port, by asking who runs it for the checks. */
+export async function restart() {
+  const url = process.env.ODDSGRAPH_RESTART_URL
+  if (!url) throw new Error('nobody restarts the server: run this case with make clients')
+  const response = await fetch(url, { method: 'POST' })
+  if (!response.ok) throw new Error(`the server was not restarted: ${response.status}`)
+}
