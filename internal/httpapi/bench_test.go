@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// memory is a source that has everything.
+type memory struct{ nothing }
+
+func (memory) price(id string) market.Read[*market.Price] {
+	at := time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)
+	return market.Read[*market.Price]{
+		Value: &market.Price{TokenID: id, Price: market.MustDecimal("0.55"), Basis: market.BasisVenue, Timestamp: at},
+		Meta:  market.Meta{AsOf: at, ReceivedAt: at},
+	}
+}
+
+// Lookup implements loaders.Source.
+func (m *memory) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+	for i, key := range keys {
+		into[i].Value = m.price(key)
+	}
+	return missing
+}
+
+// boardQuery is a board of 50 prices: 350 fields, 12 KB.
+func boardQuery(b testing.TB) []byte {
+	b.Helper()
+	ids := make([]string, 50)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("71321045679252212594626385532706912750332728571942532289631379312455583992563%02d", i)
+	}
+	body, err := json.Marshal(map[string]any{
+		"query":     `query Board($ids: [String!]!) { tokenPrices(tokenIds: $ids) { id tokenId price basis timestamp freshness { asOf receivedAt stale } } }`,
+		"variables": map[string]any{"ids": ids},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return body
+}
+
+// libraryHandler serves the same schema by the library's own handler and POST transport, each response with loaders of its
+// own as ours have them.
+func libraryHandler(cfg Config) http.Handler {
+	srv := handler.New(cfg.Schema)
+	srv.AddTransport(transport.POST{})
+	srv.SetQueryCache(lru.New[*ast.QueryDocument](1000))
+	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler), cfg.RequestID))
+	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		ctx, _, _ = loaders.With(ctx, cfg.Sources)
+		resolvers.Ahead(ctx)
+		return next(ctx)
+	})
+	return srv
+}
+
+// discard is a response that goes nowhere.
+type discard struct {
+	header http.Header
+	status int
+	bytes  int
+}
+
+func (d *discard) Header() http.Header { return d.header }
+func (d *discard) WriteHeader(s int)   { d.status = s }
+func (d *discard) Write(b []byte) (int, error) {
+	d.bytes += len(b)
+	return len(b), nil
+}
+
+// SetReadDeadline and SetWriteDeadline are what a connection has.
+func (*discard) SetReadDeadline(time.Time) error  { return nil }
+func (*discard) SetWriteDeadline(time.Time) error { return nil }
+
+func serve(h http.Handler, body []byte, header http.Header) *discard {
+	r := httptest.NewRequest(http.MethodPost, PathGraphQL, bytes.NewReader(body))
+	r.Header = header
+	w := &discard{header: http.Header{}}
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func benchConfig(b testing.TB) Config {
+	cfg := testConfig(b)
+	cfg.Sources = loaders.Sources{Prices: &memory{}}
+	return cfg
+}
+
+// TestOursCostsNoMore than the library's transport, with all that it does besides.
+func TestOursCostsNoMore(t *testing.T) {
+	cfg, body := benchConfig(t), boardQuery(t)
+	header := http.Header{"Content-Type": {"application/json"}}
+	allocations := func(h http.Handler) float64 {
+		if w := serve(h, body, header); w.bytes < 10_000 {
+			t.Fatalf("%d, %d bytes", w.status, w.bytes)
+		}
+		return testing.AllocsPerRun(20, func() { serve(h, body, header) })
+	}
+	ours, theirs := allocations(New(cfg)), allocations(libraryHandler(cfg))
+	if ours > theirs*1.02 {
+		t.Errorf("%.0f allocations, the library's %.0f", ours, theirs)
+	}
+}
+
+func BenchmarkHTTP(b *testing.B) {
+	cfg, board := benchConfig(b), boardQuery(b)
+	tiny := []byte(`{"query":"{ __typename }"}`)
+	for _, bench := range []struct {
+		name, accept string
+		h            http.Handler
+		body         []byte
+	}{
+		{"tiny/library", "", libraryHandler(cfg), tiny},
+		{"tiny/ours", "", New(cfg), tiny},
+		{"board/library", "", libraryHandler(cfg), board},
+		{"board/ours", "", New(cfg), board},
+		{"board/ours/zstd", "zstd", New(cfg), board},
+		{"board/ours/br", "br", New(cfg), board},
+		{"board/ours/gzip", "gzip", New(cfg), board},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			header := http.Header{"Content-Type": {"application/json"}}
+			if bench.accept != "" {
+				header.Set("Accept-Encoding", bench.accept)
+			}
+			b.ReportAllocs()
+			var n int
+			for b.Loop() {
+				n = serve(bench.h, bench.body, header).bytes
+			}
+			b.ReportMetric(float64(n), "bytes")
+		})
+	}
+}
