@@ -119,8 +119,10 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if conflated := o.hub.Stats().Conflated; conflated < events/2 {
-		t.Errorf("of %d events of %d KB only %d were replaced by newer ones", events, size>>10, conflated)
+	taken := (events - int(o.hub.Stats().Conflated)) * size
+	t.Logf("%d KB were taken by one that does not read", taken>>10)
+	if taken > 1<<20 {
+		t.Errorf("%d KB were taken by one that does not read", taken>>10)
 	}
 	for last := fmt.Sprintf("\"%d ", events-1); ; {
 		_, payload, err := slow.hear()
@@ -163,25 +165,24 @@ func TestFlood(t *testing.T) {
 	} {
 		t.Run("unread "+name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9, Operations: 10, WriteTimeout: time.Second}, newOperator())
+			s := serve(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9, Operations: 10, WriteTimeout: time.Hour, Ping: time.Hour}, newOperator())
 			r := s.raw()
 			r.say(initialise)
-			wrote := 0
-			for i := range 200_000 {
+			wrote, i := 0, 0
+			for ; wrote < 100<<20; i++ {
 				m := message
 				if name != "pings" {
 					m = strings.Replace(message, `"1"`, fmt.Sprintf(`"%d%s"`, i, strings.Repeat("y", 100)), 1)
 				}
+				_ = r.SetWriteDeadline(time.Now().Add(time.Second))
 				n, err := r.Write(frame(opText, m))
 				if wrote += n; err != nil {
-					break
+					break // it is not read any further
 				}
 			}
-			if wrote > 100<<20 {
+			if wrote > 32<<20 {
 				t.Errorf("%d MB were read from a client that does not read", wrote>>20)
 			}
-			await(t, "slow clients", func() bool { return s.Stats().Slow == 1 })
-			s.awaitSockets(0)
 		})
 	}
 }
@@ -236,6 +237,28 @@ func TestVanished(t *testing.T) {
 			s.awaitSockets(0)
 			o.awaitMembers(t, 0)
 		})
+	}
+}
+
+// TestEndlessFrame: a client that is closed, and sends a frame that has no end instead of an answer, is let go in the end.
+func TestEndlessFrame(t *testing.T) {
+	t.Parallel() // it takes five seconds
+	s := serve(t, graphqlws.Config{}, newOperator())
+	r := s.raw()
+	r.say("violation")
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	sender.Go(r.endless)
+	r.expectClose(4400)
+	s.awaitSockets(0)
+}
+
+// endless sends a frame without an end until it cannot any more.
+func (r *raw) endless() {
+	head := binary.BigEndian.AppendUint64([]byte{opText, 0xff}, 1<<40)
+	_, err := r.Write(append(head, 0, 0, 0, 0))
+	for err == nil {
+		_, err = r.Write(make([]byte, 1<<10))
 	}
 }
 
@@ -326,17 +349,7 @@ func TestDrainEnds(t *testing.T) {
 	endless.say(initialise, "violation")
 	var senders sync.WaitGroup
 	defer senders.Wait()
-	senders.Go(func() {
-		head := binary.BigEndian.AppendUint64([]byte{opText, 0xff}, 1<<40)
-		if _, err := endless.Write(append(head, 0, 0, 0, 0)); err != nil {
-			return
-		}
-		for {
-			if _, err := endless.Write(make([]byte, 1<<10)); err != nil {
-				return
-			}
-		}
-	})
+	senders.Go(endless.endless)
 	endless.expectClose(4400)
 
 	ctx, cancel := context.WithCancel(context.Background())

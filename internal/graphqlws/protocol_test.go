@@ -184,7 +184,7 @@ func TestInit(t *testing.T) {
 	})
 	o := newOperator()
 	type nameKey struct{}
-	revoke := make(map[string]context.CancelFunc)
+	revoke, ended := make(map[string]context.CancelFunc), make(map[string]<-chan struct{})
 	o.init = func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
 		var said struct{ Name string }
 		if payload != nil {
@@ -196,6 +196,7 @@ func TestInit(t *testing.T) {
 			return nil, errors.New("secret reasons")
 		}
 		ctx, revoke[said.Name] = context.WithCancel(context.WithValue(ctx, nameKey{}, said.Name))
+		ended[said.Name] = ctx.Done()
 		return ctx, nil
 	}
 	s := serve(t, graphqlws.Config{}, o)
@@ -220,6 +221,13 @@ func TestInit(t *testing.T) {
 		if before := c.expectClose(4403); len(before) != 0 {
 			t.Errorf("before the close came %q", before)
 		}
+	})
+	t.Run("gone", func(t *testing.T) {
+		c := s.dial()
+		c.say(`{"type":"connection_init","payload":{"name":"c"}}`)
+		c.expect(`{"type":"connection_ack"}`)
+		_ = c.conn.Close(websocket.StatusNormalClosure, "")
+		receive(t, ended["c"])
 	})
 	t.Run("revoked and stubborn", func(t *testing.T) {
 		r := s.raw()
