@@ -232,8 +232,8 @@ type server struct {
 	started time.Time
 }
 
-// open wires the service and binds its ports.
-func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, err error) {
+// open wires the service and binds its ports. rig is for tests, which change how the reads of the venue are made.
+func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*venue.Config, *cache.Config)) (_ *server, err error) {
 	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now()}
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return nil, errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
@@ -250,19 +250,19 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock) (_ *server, 
 		}()
 		venueURL = s.demo.url()
 	}
-	s.client, err = venue.New(venue.Config{
-		BaseURL: venueURL, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: log,
-	})
-	if err != nil {
-		return nil, err
-	}
 	limits := cfg.Venue
 	if s.demo != nil {
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
 	s.budget = newBudget(limits, clock)
-	s.cache = cache.New(s.client, s.cacheConfig(cfg, clock))
+	client, reads := s.venueConfig(cfg, venueURL, clock), s.cacheConfig(cfg, clock)
+	for _, change := range rig {
+		change(&client, &reads)
+	}
+	if s.client, err = venue.New(client); err != nil {
+		return nil, err
+	}
+	s.cache = cache.New(s.client, reads)
 	s.metrics.RegisterCache(s.cacheStats)
 	streamURL := cfg.StreamURL
 	if s.demo != nil && cfg.Demo.Stream {
@@ -353,6 +353,14 @@ func retries(n int) int {
 		return -1
 	}
 	return n
+}
+
+// venueConfig says how the venue is asked.
+func (s *server) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
+	return venue.Config{
+		BaseURL: url, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
+		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: s.log,
+	}
 }
 
 // cacheConfig says how the cache behaves.

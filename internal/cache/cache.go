@@ -57,6 +57,14 @@ type Config struct {
 	Cost func(endpoint market.Endpoint, keys int) int
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
+	// Without switches defences off.
+	Without Defences
+}
+
+// Defences are what tests switch off one by one, to show that each is missed. Nobody else does.
+type Defences struct {
+	// Callers keeps what different callers read of one account apart.
+	Callers bool
 }
 
 // DefaultConfig returns the documented defaults.
@@ -117,6 +125,7 @@ func New(venue Venue, cfg Config) *Cache {
 		cfg.Admission = admitAll{}
 	}
 	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope()}
+	c.scope.off = cfg.Without.Callers
 	refs, err := lru.New[market.MarketRef, market.MarketRef](max(4*cfg.Market.Size, 1))
 	if err != nil {
 		panic("cache: " + err.Error()) // only for a size below 1

@@ -52,6 +52,14 @@ type Config struct {
 	Clock     market.Clock
 	Observer  Observer
 	Log       *slog.Logger
+	// Without switches defences off.
+	Without Defences
+}
+
+// Defences are what tests switch off one by one, to show that each is missed. Nobody else does.
+type Defences struct {
+	// Backoff is the memory of what has failed, Breaker the circuits, Drift that a bad element costs only itself.
+	Backoff, Breaker, Drift bool
 }
 
 // Observer is told what the client does. Its methods are called concurrently and must not block.
@@ -77,6 +85,7 @@ type Client struct {
 	clock     market.Clock
 	observer  Observer
 	log       *slog.Logger
+	without   Defences
 	// rand returns a random number in [0,1).
 	rand func() float64
 
@@ -107,6 +116,7 @@ func New(cfg Config) (*Client, error) {
 		clock:     cfg.Clock,
 		observer:  cfg.Observer,
 		log:       cfg.Log,
+		without:   cfg.Without,
 		rand:      rand.Float64,
 	}
 	switch c.mode {
@@ -130,6 +140,7 @@ func New(cfg Config) (*Client, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
+	c.backoffs.off = c.without.Backoff
 	c.lay()
 	return c, nil
 }
@@ -148,7 +159,7 @@ func (c *Client) lay() {
 		l := paths[endpoint.path]
 		if l == nil {
 			l = &line{
-				breaker: &breaker{endpoint: endpoint.name, clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged},
+				breaker: &breaker{endpoint: endpoint.name, clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged, off: c.without.Breaker},
 				slots:   make(chan struct{}, maxInFlight),
 			}
 			paths[endpoint.path] = l

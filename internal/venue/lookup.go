@@ -299,6 +299,11 @@ func (l *lookup[T]) ask(ctx context.Context, c *Client, parameter string, keys [
 		}
 	}
 	c.report(l.endpoint, n)
+	if c.without.Drift {
+		for _, r := range got.of {
+			err = errors.Join(err, r.Err)
+		}
+	}
 	if err != nil {
 		err = orBad(l.endpoint, err)
 		for i := range out {
