@@ -186,20 +186,21 @@ func (g *Group) run(ctx context.Context, open Open) {
 func (g *Group) deliver(payload []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e, number := g.next()
+	envelope, number := g.next()
+	e := &event{payload, envelope}
 	delivered := uint64(0)
 	if e.To == 0 {
 		for _, m := range g.members {
 			if m.since <= number {
 				delivered++
-				m.lay(payload, e)
+				m.lay(e)
 			}
 		}
 	} else if i := slices.IndexFunc(g.batches, func(b batch) bool { return b.to == e.To }); i >= 0 {
 		for _, m := range g.batches[i].members {
 			if m.place >= 0 {
 				delivered++
-				m.lay(payload, e)
+				m.lay(e)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ type Member struct {
 	// mu protects the rest.
 	mu    sync.Mutex
 	group *Group
-	queue []item
+	queue []*event
 	bytes int
 	// deltas and appended count those in the queue. behind tells that a delta was lost; the group is told of it when the
 	// queue is empty.
@@ -30,12 +30,10 @@ type Member struct {
 	end  End
 }
 
-// item is an event that waits.
-type item struct {
+// event is one with what is said of it. All members that it waits for have the same one, and nobody changes it.
+type event struct {
 	payload []byte
-	topic   string
-	mode    market.Mode
-	state   bool
+	market.Envelope
 }
 
 // End is how a subscription ended for a member: both nil where it was over.
@@ -77,7 +75,7 @@ func (m *Member) Send(payload []byte) {
 	m.mu.Lock()
 	m.appended++
 	m.bytes += len(payload)
-	m.queue = append(m.queue, item{payload: payload, mode: market.Append})
+	m.queue = append(m.queue, &event{payload, market.Envelope{Mode: market.Append}})
 	m.mu.Unlock()
 	m.wake(m)
 }
@@ -90,10 +88,8 @@ func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
 	if len(m.queue) > 0 {
-		first := &m.queue[0]
-		payload = first.payload
-		m.remove(0)
-		if len(m.queue) == 0 && cap(m.queue) > 2 {
+		payload = m.remove(0).payload
+		if len(m.queue) == 0 && cap(m.queue) > 16 {
 			m.queue = nil // a queue that was long once is rare
 		}
 		m.mu.Unlock()
@@ -109,30 +105,31 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	return nil, over, end
 }
 
-// remove takes an item out of the queue. The lock is held.
-func (m *Member) remove(i int) {
-	it := &m.queue[i]
-	m.bytes -= len(it.payload)
+// remove takes an event out of the queue. The lock is held.
+func (m *Member) remove(i int) *event {
+	e := m.queue[i]
+	m.bytes -= len(e.payload)
 	switch {
-	case it.mode == market.Append:
+	case e.Mode == market.Append:
 		m.appended--
-	case it.mode == market.Delta && !it.state:
+	case e.Mode == market.Delta && !e.State:
 		m.deltas--
 	}
 	copy(m.queue[i:], m.queue[i+1:])
-	m.queue[len(m.queue)-1] = item{}
+	m.queue[len(m.queue)-1] = nil
 	m.queue = m.queue[:len(m.queue)-1]
+	return e
 }
 
 // lay puts an event into the queue as its envelope says. The group's lock is held.
-func (m *Member) lay(payload []byte, e market.Envelope) {
-	if m.add(payload, e) {
+func (m *Member) lay(e *event) {
+	if m.add(e) {
 		m.wake(m)
 	}
 }
 
 // add returns whether there is something new to take.
-func (m *Member) add(payload []byte, e market.Envelope) bool {
+func (m *Member) add(e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
@@ -146,13 +143,13 @@ func (m *Member) add(payload []byte, e market.Envelope) bool {
 	case e.State:
 		m.supersede(e.Topic)
 	case e.Mode == market.Replace:
-		replaced = m.replace(payload, e.Topic)
+		replaced = m.replace(e)
 	default:
 		m.deltas++
 	}
 	if !replaced {
-		m.queue = append(m.queue, item{payload: payload, topic: e.Topic, mode: e.Mode, state: e.State})
-		m.bytes += len(payload)
+		m.queue = append(m.queue, e)
+		m.bytes += len(e.payload)
 	}
 	switch {
 	case m.appended > limits.Events || m.bytes > limits.Bytes:
@@ -171,18 +168,18 @@ func (m *Member) add(payload []byte, e market.Envelope) bool {
 }
 
 // replace puts an event into the place of the newest one of its topic, unless that is none that can be replaced.
-func (m *Member) replace(payload []byte, topic string) bool {
+func (m *Member) replace(e *event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
-		q := &m.queue[i]
-		if q.topic != topic {
+		q := m.queue[i]
+		if q.Topic != e.Topic {
 			continue
 		}
-		if q.state || q.mode != market.Replace {
+		if q.State || q.Mode != market.Replace {
 			return false
 		}
 		m.group.hub.counts.conflated.Add(1)
-		m.bytes += len(payload) - len(q.payload)
-		q.payload = payload
+		m.bytes += len(e.payload) - len(q.payload)
+		m.queue[i] = e
 		return true
 	}
 	return false
@@ -193,9 +190,9 @@ func (m *Member) replace(payload []byte, topic string) bool {
 func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {
-		q := &m.queue[i]
-		if q.topic != topic || q.mode == market.Append || q.state && first {
-			first = first && (q.topic != topic || !q.state)
+		q := m.queue[i]
+		if q.Topic != topic || q.Mode == market.Append || q.State && first {
+			first = first && (q.Topic != topic || !q.State)
 			i++
 			continue
 		}

@@ -115,7 +115,7 @@ func BenchmarkDelivery(b *testing.B) {
 		measure(b, l, func() { s.publish(b, "subscription a", payload, market.Replace) })
 	})
 	b.Run("gqlgen", func(b *testing.B) {
-		g := newGqlgen()
+		g := newGqlgen(0)
 		s := httptest.NewServer(g)
 		b.Cleanup(s.Close)
 		l := listen(b, s.Listener.Addr().String(), "subscription { name }", sockets, 1<<10)
@@ -128,9 +128,9 @@ func BenchmarkDelivery(b *testing.B) {
 }
 
 // newGqlgen returns the library's transport over a schema of its own, whose events go to whoever asks first.
-func newGqlgen() *testserver.TestServer {
+func newGqlgen(ping time.Duration) *testserver.TestServer {
 	g := testserver.New()
-	g.AddTransport(transport.Websocket{PingPongInterval: pingEvery})
+	g.AddTransport(transport.Websocket{PingPongInterval: ping})
 	return g
 }
 

@@ -24,51 +24,45 @@ import (
 
 // TestSigns: a client is pinged, and stays as long as it gives any sign of life.
 func TestSigns(t *testing.T) {
-	s := serve(t, graphqlws.Config{Ping: 40 * time.Millisecond, WriteTimeout: 40 * time.Millisecond}, newOperator())
+	// A silent client is gone after two seconds, and four pings at most.
+	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
+	var clients sync.WaitGroup
 	for name, answer := range map[string][]byte{
 		"pong":           frame(opText, `{"type":"pong"}`),
 		"ping":           frame(opText, `{"type":"ping"}`),
 		"WebSocket ping": frame(opPing, ""),
 		"WebSocket pong": frame(opPong, ""),
+		"silent":         nil,
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := s.raw()
-			r.t = t
-			r.say(initialise)
-			for pings := 0; pings < 5; { // silent clients are gone after two
-				_, payload, err := r.hear()
-				if err != nil {
-					t.Fatalf("after %d pings: %v", pings, err)
-				}
-				if string(payload) == pinging {
+		r := s.raw()
+		r.say(initialise, subscribing("1", "subscription a"))
+		clients.Go(func() {
+			pings := 0
+			for answer == nil || pings < 6 {
+				first, payload, err := r.hear()
+				switch {
+				case err != nil && answer != nil:
+					t.Errorf("%s: after %d pings: %v", name, pings, err)
+					return
+				case err == nil && first == opClose:
+					t.Errorf("%s: closed by %x", name, payload)
+					return
+				case err != nil:
+					if pings == 0 || pings > 4 {
+						t.Errorf("%s: it was pinged %d times", name, pings)
+					}
+					return
+				case string(payload) == pinging:
 					pings++
 					r.send(answer)
 				}
 			}
 		})
 	}
-	before := s.Stats().Silent
-	t.Run("silent", func(t *testing.T) {
-		r := s.raw()
-		r.say(initialise, subscribing("1", "subscription a"))
-		pings := 0
-		for {
-			first, payload, err := r.hear()
-			if err != nil {
-				break
-			}
-			if first == opClose {
-				t.Errorf("closed by %x, although nobody is there", payload)
-			}
-			if string(payload) == pinging {
-				pings++
-			}
-		}
-		if pings == 0 {
-			t.Error("it was not pinged")
-		}
-	})
-	await(t, "silent clients", func() bool { return s.Stats().Silent > before })
+	clients.Wait()
+	if silent := s.Stats().Silent; silent != 1 {
+		t.Errorf("%d were closed for their silence", silent)
+	}
 }
 
 // TestSlow: a client that does not read is closed, however much waits for it, and the others go on.

@@ -68,7 +68,7 @@ func server(kind string) func(verb string, n int) int {
 			}()
 		})
 	case "gqlgen":
-		g := newGqlgen()
+		g := newGqlgen(pingEvery)
 		handler, publish = g, g.SendNextSubscriptionMessage
 	case "oddsgraph":
 		o := newOperator()
