@@ -74,20 +74,15 @@ func TestTurns(t *testing.T) {
 		s.post(e.payload, e.Envelope)
 	}
 	slow.expect(t)
-	s.waiting()
-	joiners := 0
-	for range 2 {
+	for i, want := range []bool{true, false} {
 		h.Join(context.Background(), key("k"), newReader().Member, open)
-		if resync, _ := s.show("state", delta); !resync {
-			joiners++
+		s.waiting()
+		if resync, ok := s.show("state", delta); !ok || resync != want {
+			t.Errorf("turn %d: shown %v, as a resync: %v", i, ok, resync)
 		}
-		if !s.waiting() {
+		if i == 0 && !s.waiting() {
 			t.Error("those who wait still are not called for")
 		}
-		h.Join(context.Background(), key("k"), newReader().Member, open)
-	}
-	if joiners != 1 {
-		t.Errorf("joiners had %d turns of two", joiners)
 	}
 	slow.expect(t, "state")
 }
