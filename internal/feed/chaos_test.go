@@ -26,7 +26,9 @@ const (
 	chaosTick    = 10 * time.Millisecond
 	chaosBurst   = 12 * time.Second // with faults
 	chaosCalm    = 12 * time.Second // without
+	wireCalm     = 25 * time.Second // over sockets, which may be asked to stay away for 10 s
 	chaosQuiet   = time.Second      // at the end of a calm, so that the wire drains
+	chaosTail    = 3 * time.Second  // from the beginning of a calm to a lost last frame
 	chaosBeat    = 3 * time.Second
 	chaosHeal    = 5 * time.Second
 	chaosTicks   = 1000 // prices run from 0.001 to 0.999
@@ -143,6 +145,8 @@ type chaos struct {
 	epoch  int
 	tokens []*token
 	links  []*link
+	wire   *wire         // nil where the links lead straight into the feed
+	calm   time.Duration // between bursts
 
 	mu      sync.Mutex // protects all below, which REST calls and the feed's timers reach for
 	history map[place]truth
@@ -171,6 +175,7 @@ func (a ask) name() string { return a.topic.ID + string(a.topic.Channel) + a.ver
 
 // link is one connection.
 type link struct {
+	socket  *socket // nil where there is no wire
 	topics  map[market.Topic]*carried
 	up      bool
 	upAt    time.Time // when it will be, while it is not
@@ -223,6 +228,18 @@ func (c *chaos) linkOf(t market.Topic) *link {
 	return c.links[n%chaosLinks]
 }
 
+// carried returns the topic on its link; over a wire nothing may carry it.
+func (c *chaos) carried(t market.Topic) (*link, *carried) {
+	l := c.wire.of(t)
+	if c.wire == nil {
+		l = c.linkOf(t)
+	}
+	if k := l.topics[t]; k != nil {
+		return l, k
+	}
+	return l, &carried{}
+}
+
 func (c *chaos) ask(verb string, t market.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,6 +256,10 @@ func (c *chaos) Reconnect(t market.Topic) { c.ask("reconnect", t) }
 
 // listen does what the feed has asked for, as the stream's client does: snapshots after a jitter and once a second.
 func (c *chaos) listen() {
+	if c.wire != nil {
+		c.wire.listen()
+		return
+	}
 	c.mu.Lock()
 	asks := c.asks
 	c.asks = nil
@@ -274,6 +295,14 @@ func (c *chaos) listen() {
 
 func (c *chaos) close(l *link) {
 	if !l.up {
+		return
+	}
+	if c.wire != nil {
+		c.wire.closes++
+		code := [...]int{1006, 4002, 4003}[c.wire.closes%3]
+		c.faults[fmt.Sprintf("close %d", code)]++
+		c.wire.drop(l)
+		l.socket.end(code)
 		return
 	}
 	l.up, l.wire = false, nil
@@ -319,13 +348,14 @@ func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 
 // carry sends a message of a topic through the faults of the link.
 func (c *chaos) carry(m *market.Message) {
-	l := c.linkOf(m.Topic)
-	k := l.topics[m.Topic]
-	if k == nil || !k.up || !l.up {
+	l, k := c.carried(m.Topic)
+	if !k.up || !l.up {
 		return
 	}
 	deliver := func() {
-		if k.up {
+		if l.socket != nil {
+			l.say(frame(m))
+		} else if k.up {
 			got := *m
 			got.ReceivedAt = time.Now()
 			c.feed.Message(&got)
@@ -335,6 +365,9 @@ func (c *chaos) carry(m *market.Message) {
 	whole := m.Kind == market.MessageBookSnapshot && m.Seq != 0
 	switch {
 	case c.strike("drop", 1.5, k):
+	case l.socket != nil && c.strike("damage", 0.7, k):
+		bad := c.damage(m)
+		c.send(l, 0, func() { l.sayAny(bad) })
 	case whole && c.strike("lost snapshot", 25, k):
 	case whole && c.strike("slow snapshot", 25, k):
 		c.send(l, lag(1200), deliver)
@@ -350,6 +383,9 @@ func (c *chaos) carry(m *market.Message) {
 
 // subscribe brings up what is to be up: in one frame what begins at the same time.
 func (c *chaos) subscribe(l *link) {
+	if l.socket != nil {
+		return
+	}
 	now := time.Now()
 	if !l.up {
 		if now.Before(l.upAt) {
@@ -389,7 +425,8 @@ func (c *chaos) snapshot(t market.Topic) {
 		return
 	}
 	m := c.bookMessage(k)
-	if m.Seq != 0 && len(m.Book.Asks) > 0 && c.strike("crossed snapshot", 4, c.linkOf(t).topics[t]) {
+	_, on := c.carried(t)
+	if m.Seq != 0 && len(m.Book.Asks) > 0 && c.strike("crossed snapshot", 4, on) {
 		m.Book.Bids = append([]market.Level{m.Book.Asks[0]}, m.Book.Bids...)
 	}
 	c.carry(m)
@@ -504,7 +541,7 @@ func (c *chaos) move(k *token) (through bool) {
 func (c *chaos) publish(k *token) {
 	before := k.now
 	through := c.move(k)
-	carried := c.linkOf(bookOf(k.id)).topics[bookOf(k.id)]
+	_, carried := c.carried(bookOf(k.id))
 	if k.numbered && c.strike("skipped number", 0.5, carried) {
 		k.seq++
 		c.remember(k)
@@ -612,9 +649,12 @@ func (c *chaos) restart(quietly bool) {
 		k.sent, k.due = nil, 0
 		c.remember(k)
 	}
-	for _, l := range c.links {
+	for _, l := range slices.Clone(c.links) {
 		for _, k := range l.topics {
 			k.touched = time.Now()
+		}
+		if quietly && l.socket != nil {
+			c.wire.hello(l)
 		}
 		if !quietly {
 			c.close(l)
@@ -867,21 +907,25 @@ func (c *chaos) run(ctx context.Context) error {
 	c.listen()
 	turn := time.Now()
 	c.faulty = true
+	lost := false
 	for n := 0; ; n++ {
 		time.Sleep(chaosTick)
 		synctest.Wait()
 		now := time.Now()
 		age := now.Sub(turn)
-		if wasFaulty := c.faulty; age >= chaosBurst+chaosCalm {
+		if wasFaulty := c.faulty; age >= chaosBurst+c.calm {
 			if c.published >= chaosUpdates {
 				return nil
 			}
-			turn, c.faulty, c.bursting = now, true, 0
+			turn, c.faulty, c.bursting, lost = now, true, 0, false
 			c.bursts++
 		} else if c.faulty = age < chaosBurst; wasFaulty && !c.faulty {
 			c.hush()
+		} else if !lost && age >= chaosBurst+chaosTail {
+			lost = true
+			c.lose()
 		}
-		if c.faulty || age < chaosBurst+chaosCalm-chaosQuiet {
+		if c.faulty || age < chaosBurst+c.calm-chaosQuiet {
 			for range 2 + c.rand.IntN(4) {
 				if k := c.tokens[c.rand.IntN(len(c.tokens))]; !now.Before(k.quietUntil) {
 					c.publish(k)
@@ -896,6 +940,7 @@ func (c *chaos) run(ctx context.Context) error {
 			c.beat(l)
 			c.deliver(l)
 		}
+		synctest.Wait()
 		for i, r := range c.readers {
 			if (n+i)%r.every == 0 {
 				if err := r.read(); err != nil {
@@ -914,7 +959,7 @@ func (c *chaos) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.faulty || age < chaosBurst+chaosCalm-chaosTick {
+		if c.faulty || age < chaosBurst+c.calm-chaosTick {
 			continue
 		}
 		for _, r := range c.readers { // the end of a calm: all has been read
@@ -931,30 +976,33 @@ func (c *chaos) run(ctx context.Context) error {
 	}
 }
 
-// hush begins a calm: some tokens fall quiet, and of half of those the last frame is lost.
+// hush begins a calm: some tokens fall quiet.
 func (c *chaos) hush() {
 	for i, k := range c.tokens {
-		topic := bookOf(k.id)
-		carried := c.linkOf(topic).topics[topic]
+		_, carried := c.carried(bookOf(k.id))
 		carried.touched = time.Now()
-		if i%3 != 0 || !k.numbered {
-			continue
+		if i%3 == 0 && k.numbered {
+			k.quietUntil = time.Now().Add(c.calm)
 		}
-		if i%2 == 0 {
-			up := carried.up
-			carried.up = false // so that it is not carried
+	}
+}
+
+// lose loses the last frame of half of the quiet tokens, when nothing else is wrong with them that would find it.
+func (c *chaos) lose() {
+	for i, k := range c.tokens {
+		if _, carried := c.carried(bookOf(k.id)); i%6 == 0 && k.numbered && carried.up {
+			carried.touched, carried.up = time.Now(), false // so that it is not carried
 			c.publish(k)
-			carried.up = up
+			carried.up = true
 			c.faults["lost last frame"]++
 		}
-		k.quietUntil = time.Now().Add(chaosCalm)
 	}
 }
 
 // misfortune is what befalls whole connections, and the venue.
 func (c *chaos) misfortune() {
 	now := time.Now()
-	for _, l := range c.links {
+	for _, l := range slices.Clone(c.links) {
 		if !l.up {
 			continue
 		}
@@ -962,11 +1010,15 @@ func (c *chaos) misfortune() {
 		for _, t := range l.sorted() {
 			all = append(all, l.topics[t])
 		}
-		if c.strike("stall", 0.2, all...) {
-			l.stalled = now.Add(time.Second + time.Duration(c.rand.IntN(3000))*time.Millisecond)
+		if now.After(l.stalled) && c.chance(0.2) && c.faulty {
+			c.stall(l)
 		}
 		if c.strike("close", 0.04, all...) {
 			c.close(l)
+			continue
+		}
+		if l.socket != nil {
+			c.wire.spoil(l, all)
 			continue
 		}
 		sorted := l.sorted()
@@ -981,15 +1033,34 @@ func (c *chaos) misfortune() {
 	if !c.faulty {
 		return
 	}
-	switch c.bursting++; c.bursting {
+	c.bursting++
+	if c.wire != nil {
+		c.wire.misfortune(c.bursting)
+	}
+	switch c.bursting {
+	case 200:
+		if len(c.links) > 0 {
+			c.stall(c.links[0])
+		}
 	case 300, 800: // the connections close with one of them
 		quietly := (c.bursting == 300) == (c.bursts%2 == 1)
 		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
 		c.restart(quietly)
-	case 600:
-		c.faults["close"]++
-		c.close(c.links[c.bursts%chaosLinks])
+	case 450, 600, 750:
+		if (c.bursting == 600 || c.wire != nil) && len(c.links) > 0 {
+			c.faults["close"]++
+			c.close(c.links[c.bursts%len(c.links)])
+		}
 	}
+}
+
+// stall holds the frames of a link back for some seconds.
+func (c *chaos) stall(l *link) {
+	c.faults["stall"]++
+	for _, k := range l.topics {
+		k.touched = time.Now()
+	}
+	l.stalled = time.Now().Add(time.Second + time.Duration(c.rand.IntN(3000))*time.Millisecond)
 }
 
 func (c *chaos) resend(l *link) {
@@ -1017,6 +1088,14 @@ func (c *chaos) beat(l *link) {
 	}
 	epoch := c.epochName()
 	c.send(l, 0, func() {
+		if l.socket != nil {
+			numbers := object{}
+			for t, seq := range seqs {
+				numbers[t.ID] = seq
+			}
+			l.say(object{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": object{"orderbook": numbers}})
+			return
+		}
 		l.beaten = time.Now()
 		for t := range seqs {
 			if k := l.topics[t]; k == nil || !k.up {
@@ -1066,8 +1145,7 @@ func (c *chaos) look(ctx context.Context, k *token, watches [2]*Watch, n int) er
 	if c.faulty || !k.numbered {
 		return nil
 	}
-	l := c.linkOf(bookOf(k.id))
-	carried := l.topics[bookOf(k.id)]
+	l, carried := c.carried(bookOf(k.id))
 	if !l.up || !carried.up {
 		return nil
 	}
@@ -1090,11 +1168,12 @@ func (c *chaos) look(ctx context.Context, k *token, watches [2]*Watch, n int) er
 }
 
 // play runs a chaos of a seed over a feed without some of its defences.
-func playChaos(t *testing.T, seed uint64, without defences) (c *chaos, err error) {
+func playChaos(t *testing.T, seed uint64, wired bool, without defences) (c *chaos, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c = &chaos{
 			rand: rand.New(rand.NewPCG(seed, 0)), history: make(map[place]truth), prices: make(map[place]int32), faults: make(map[string]int),
+			calm: chaosCalm,
 		}
 		for i := range chaosTokens {
 			k := &token{id: fmt.Sprintf("T%02d", i), numbered: i < chaosTokens-3, deep: 20 + 3*i, seq: uint64(c.rand.IntN(100)) + 1, priceSeq: 1}
@@ -1107,16 +1186,30 @@ func playChaos(t *testing.T, seed uint64, without defences) (c *chaos, err error
 			c.remember(k)
 		}
 		for range chaosLinks {
+			if wired {
+				break // the client opens them
+			}
 			c.links = append(c.links, &link{topics: make(map[market.Topic]*carried), upAt: time.Now()})
 		}
 		c.cache = cache.New(c, cache.DefaultConfig())
 		defer c.cache.Close()
-		c.feed = New(Config{Sink: c.cache})
+		c.feed = New(Config{Sink: c.cache, Origin: c.cache.Origin()})
 		c.feed.without = without
 		c.feed.Connect(c)
 		defer c.feed.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		if wired {
+			c.calm = wireCalm
+			if c.wire, err = newWire(c, c.feed, seed); err != nil {
+				return
+			}
+			c.feed.Connect(c.wire.client)
+			var running sync.WaitGroup
+			running.Go(func() { _ = c.wire.client.Run(ctx) })
+			defer running.Wait()
+			defer cancel()
+		}
 		err = c.run(ctx)
 	})
 	return c, err
@@ -1126,7 +1219,16 @@ func playChaos(t *testing.T, seed uint64, without defences) (c *chaos, err error
 // compares every event of every reader, and what queries read, with what the venue had at that number. CHAOS=60 in the
 // environment plays 60 more of them.
 func TestChaos(t *testing.T) {
-	seeds := []uint64{1, 2, 3}
+	chaosOf(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
+}
+
+// TestChaosOnTheWire is TestChaos with the stream's real client in between, so that frames can be damaged too.
+func TestChaosOnTheWire(t *testing.T) {
+	chaosOf(t, true, []uint64{4, 5}, "damage", "some garbage", "garbage in a row", "unknown type", "silence",
+		"closed by the client", "close 1006", "close 4002", "close 4003")
+}
+
+func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	if n, err := strconv.Atoi(os.Getenv("CHAOS")); err == nil {
 		for i := range n {
 			seeds = append(seeds, uint64(100+i))
@@ -1135,7 +1237,7 @@ func TestChaos(t *testing.T) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			c, err := playChaos(t, seed, defences{})
+			c, err := playChaos(t, seed, wired, defences{})
 			events, reasons := 0, make(map[string]int)
 			for _, r := range c.readers {
 				events += r.events
@@ -1147,8 +1249,8 @@ func TestChaos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, fault := range []string{"drop", "duplicate", "reorder", "skipped number", "half an update", "crossed snapshot", "lost snapshot",
-				"slow snapshot", "lost last frame", "stall", "close", "restart", "restart without a close", "put off", "subscribed anew"} {
+			for _, fault := range append([]string{"drop", "duplicate", "reorder", "skipped number", "lost snapshot",
+				"slow snapshot", "lost last frame", "stall", "restart", "restart without a close"}, faults...) {
 				if c.faults[fault] == 0 {
 					t.Errorf("there was no fault of the kind %q", fault)
 				}
@@ -1157,6 +1259,18 @@ func TestChaos(t *testing.T) {
 				if reasons[reason] == 0 {
 					t.Errorf("there was no event of the reason %s", reason)
 				}
+			}
+			if !wired {
+				return
+			}
+			t.Log(c.wire)
+			for _, reason := range []string{"garbage", "closed", "slow", "restart"} {
+				if c.wire.reasons[reason] == 0 {
+					t.Errorf("no connection was lost for the reason %q", reason)
+				}
+			}
+			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // a topic that is not resynced may be the sooner
+				t.Error("no silent connection was given up")
 			}
 		})
 	}
@@ -1177,7 +1291,7 @@ func TestChaosFindsWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := playChaos(t, 1, x.without)
+			_, err := playChaos(t, 1, false, x.without)
 			if err == nil || !strings.HasPrefix(err.Error(), x.finds) {
 				t.Fatalf("without it the chaos finds %v", err)
 			}

@@ -1,0 +1,328 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/stream"
+)
+
+// wire carries a chaos over the stream's real client: its links are sockets, and all that is said on them is text.
+type wire struct {
+	chaos  *chaos
+	client *stream.Client
+	carry  map[market.Topic]*link
+	closes int // sockets that the venue has closed
+
+	mu      sync.Mutex // protects all below, which the client's goroutines reach for
+	rand    *rand.Rand
+	opened  []*socket
+	asked   []said
+	reasons map[string]int
+	kinds   map[string]int
+	drifts  map[string]int
+}
+
+// said is a frame of the client.
+type said struct {
+	by    *socket
+	frame struct {
+		Type, Rid, Channel, TokenID string
+		TokenIDs                    []string
+	}
+	closed bool
+}
+
+// socket is a connection as the client sees it.
+type socket struct {
+	wire     *wire
+	toClient chan []byte
+	closed   chan struct{}
+	once     sync.Once
+	err      error
+}
+
+// newWire returns a client that talks to the chaos, and hands what it hears to a feed.
+func newWire(c *chaos, f *Feed, seed uint64) (*wire, error) {
+	w := &wire{
+		chaos: c, carry: make(map[market.Topic]*link), rand: rand.New(rand.NewPCG(seed, 1)),
+		reasons: make(map[string]int), kinds: make(map[string]int), drifts: make(map[string]int),
+	}
+	var err error
+	w.client, err = stream.New(stream.Config{
+		URL: "ws://venue.example/ws", Dial: w, Rand: w.float, Observer: w, TopicsPerConnection: 2*chaosTokens/chaosLinks + 1,
+		StableAfter: 5 * time.Second, BackoffMax: 2 * time.Second,
+	}, f)
+	return w, err
+}
+
+func (w *wire) float() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rand.Float64()
+}
+
+func (w *wire) count(in map[string]int, what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in[what]++
+}
+
+func (w *wire) Frame(kind string)       { w.count(w.kinds, kind) }
+func (w *wire) Drift(what string)       { w.count(w.drifts, what) }
+func (w *wire) Reconnect(reason string) { w.count(w.reasons, reason) }
+
+func (w *wire) Dial(context.Context, string) (stream.Conn, error) {
+	s := &socket{wire: w, toClient: make(chan []byte, 100_000), closed: make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened = append(w.opened, s)
+	return s, nil
+}
+
+func (s *socket) Read(context.Context) ([]byte, error) {
+	select {
+	case frame := <-s.toClient:
+		return frame, nil
+	default:
+	}
+	select {
+	case frame := <-s.toClient:
+		return frame, nil
+	case <-s.closed:
+		return nil, s.err
+	}
+}
+
+func (s *socket) Write(_ context.Context, frame []byte) error {
+	x := said{by: s}
+	if err := json.Unmarshal(frame, &x.frame); err != nil {
+		return err
+	}
+	s.wire.mu.Lock()
+	defer s.wire.mu.Unlock()
+	s.wire.asked = append(s.wire.asked, x)
+	return nil
+}
+
+func (s *socket) Close(int, string) error {
+	s.wire.mu.Lock()
+	s.wire.asked = append(s.wire.asked, said{by: s, closed: true})
+	s.wire.mu.Unlock()
+	s.end(0)
+	return nil
+}
+
+func (s *socket) end(code int) {
+	s.once.Do(func() {
+		s.err = &stream.CloseError{Code: code}
+		close(s.closed)
+	})
+}
+
+// object is the members of a frame.
+type object map[string]any
+
+func (l *link) say(o object) {
+	frame, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	l.socket.toClient <- frame
+}
+
+func (w *wire) hello(l *link) {
+	l.say(object{"type": "hello", "epoch": w.chaos.epochName(), "heartbeatMs": chaosBeat.Milliseconds(), "limits": object{"depth": market.MaxBookDepth}})
+}
+
+// listen opens links and does what the client has asked for.
+func (w *wire) listen() {
+	w.mu.Lock()
+	opened, asked := w.opened, w.asked
+	w.opened, w.asked = nil, nil
+	w.mu.Unlock()
+	now := time.Now()
+	for _, s := range opened {
+		l := &link{socket: s, topics: make(map[market.Topic]*carried), up: true, upAt: now, last: now, beatAt: now.Add(chaosBeat)}
+		w.chaos.links = append(w.chaos.links, l)
+		w.hello(l)
+	}
+	for _, x := range asked {
+		i := slices.IndexFunc(w.chaos.links, func(l *link) bool { return l.socket == x.by })
+		if i < 0 {
+			continue
+		}
+		l := w.chaos.links[i]
+		switch {
+		case x.closed:
+			w.chaos.faults["closed by the client"]++
+			w.drop(l)
+		case x.frame.Type == "ping":
+			l.say(object{"type": "pong", "rid": x.frame.Rid})
+		case x.frame.Type == "subscribe":
+			l.say(object{"type": "subscribed", "rid": x.frame.Rid})
+			for _, id := range x.frame.TokenIDs {
+				t := market.Topic{Channel: market.Channel(x.frame.Channel), ID: id}
+				l.topics[t], w.carry[t] = &carried{up: true, upAt: now}, l
+				w.chaos.snapshot(t)
+			}
+		case x.frame.Type == "unsubscribe":
+			for _, id := range x.frame.TokenIDs {
+				w.leave(l, market.Topic{Channel: market.Channel(x.frame.Channel), ID: id})
+			}
+		case x.frame.Type == "resync":
+			if k := l.topics[market.Topic{Channel: market.Channel(x.frame.Channel), ID: x.frame.TokenID}]; k != nil {
+				k.resync = now
+			}
+		}
+	}
+}
+
+// of returns the link that carries a topic, or one that is not up.
+func (w *wire) of(t market.Topic) *link {
+	if w == nil {
+		return nil
+	}
+	if l := w.carry[t]; l != nil {
+		return l
+	}
+	return &link{}
+}
+
+func (w *wire) leave(l *link, t market.Topic) {
+	delete(l.topics, t)
+	if w.carry[t] == l {
+		delete(w.carry, t)
+	}
+}
+
+// drop takes a link out that is no more.
+func (w *wire) drop(l *link) {
+	for t, k := range l.topics {
+		k.up = false
+		w.leave(l, t)
+	}
+	l.up, l.wire = false, nil
+	w.chaos.links = slices.DeleteFunc(w.chaos.links, func(other *link) bool { return other == l })
+}
+
+// frame writes a message as the venue does.
+func frame(m *market.Message) object {
+	o := object{"tokenId": m.Topic.ID, "timestamp": m.Time}
+	if m.Seq != 0 {
+		o["epoch"], o["seq"] = m.Epoch, m.Seq
+	}
+	if m.PrevSeq != 0 {
+		o["prevSeq"] = m.PrevSeq
+	}
+	side := func(levels []market.Level) []object {
+		out := make([]object, len(levels))
+		for i, l := range levels {
+			out[i] = object{"price": json.Number(l.Price.String()), "size": json.Number(l.Size.String())}
+		}
+		return out
+	}
+	switch m.Kind {
+	case market.MessagePrice:
+		o["type"], o["price"] = "price_update", json.Number(m.Price.Price.String())
+	case market.MessageBookSnapshot:
+		o["type"], o["bids"], o["asks"], o["hash"] = "orderbook_snapshot", side(m.Book.Bids), side(m.Book.Asks), m.Book.Hash
+	default:
+		list := make([]object, len(m.Changes))
+		for i, x := range m.Changes {
+			list[i] = object{"side": x.Side, "price": json.Number(x.Price.String()), "size": json.Number(x.Size.String())}
+		}
+		o["type"], o["changes"] = "orderbook_update", list
+	}
+	return o
+}
+
+// garbage are texts that are no frames.
+var garbage = []string{"", "{", `{"type":"orderbook_update"`, "\x00\xff\xfe", "<html>502</html>", `{"type":}`, `nul`, `[{"type":"trade"},`, `{"a":1}{`}
+
+func rubbish(r *rand.Rand) []byte { return []byte(garbage[r.IntN(len(garbage))]) }
+
+// spoil sends what is of no use over a link.
+func (w *wire) spoil(l *link, all []*carried) {
+	c := w.chaos
+	if c.strike("some garbage", 0.5, all...) {
+		text := rubbish(c.rand)
+		c.send(l, 0, func() { l.socket.toClient <- text })
+	}
+	if c.strike("unknown type", 0.5) {
+		c.send(l, 0, func() { l.say(object{"type": "weather", "tokenId": "T00", "seq": 1}) })
+	}
+	if c.faulty && c.chance(0.03) {
+		w.ruin(l)
+	}
+}
+
+// ruin sends many frames in a row that are no JSON, so that the client gives the link up after ten, whatever else arrives
+// in between.
+func (w *wire) ruin(l *link) {
+	w.chaos.faults["garbage in a row"]++
+	for _, k := range l.topics {
+		k.touched = time.Now()
+	}
+	for range 40 {
+		text := rubbish(w.chaos.rand)
+		w.chaos.send(l, 0, func() { l.socket.toClient <- text })
+	}
+}
+
+// misfortune is what befalls links late in a burst for sure: they are ruined, or say nothing for so long that the client
+// gives them up.
+func (w *wire) misfortune(tick int) {
+	var busiest *link
+	for _, l := range w.chaos.links {
+		if time.Now().After(l.stalled) && (busiest == nil || len(l.topics) > len(busiest.topics)) {
+			busiest = l
+		}
+	}
+	switch {
+	case busiest == nil:
+	case tick%150 == 100 && tick < 800:
+		w.ruin(busiest)
+	case tick > 800 && len(busiest.topics) > 0 && w.chaos.faults["silence"] < 2*(w.chaos.bursts+1):
+		w.chaos.faults["silence"]++
+		busiest.stalled = time.Now().Add(time.Minute)
+	}
+}
+
+// damage makes something of a frame that can't be used.
+func (c *chaos) damage(m *market.Message) any {
+	o := frame(m)
+	switch c.rand.IntN(4) {
+	case 0:
+		return string(rubbish(c.rand))
+	case 1:
+		o["seq"] = "x"
+	case 2:
+		o["price"], o["bids"], o["changes"] = "much", 7, []object{{"side": "UP"}}
+	default:
+		whole, _ := json.Marshal(o)
+		return string(whole[:len(whole)/2])
+	}
+	return o
+}
+
+func (l *link) sayAny(v any) {
+	if text, ok := v.(string); ok {
+		l.socket.toClient <- []byte(text)
+		return
+	}
+	l.say(v.(object))
+}
+
+// String is what the wire has seen.
+func (w *wire) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("frames %v, drifts %v, reconnects %v", w.kinds, w.drifts, w.reasons)
+}
