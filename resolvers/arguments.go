@@ -69,6 +69,14 @@ func addErrorAt(ctx context.Context, index int, err error) {
 	graphql.AddError(ctx, failed)
 }
 
+// addLeftOut reports the rows that the list of the present field is without, since the venue's answer held them in no form
+// that can be read.
+func addLeftOut(ctx context.Context, rows market.LeftOut) {
+	for _, err := range rows {
+		graphql.AddError(ctx, err)
+	}
+}
+
 // or returns what p points to, or otherwise where p is nil.
 func or[T any](p *T, otherwise T) T {
 	if p == nil {

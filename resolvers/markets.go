@@ -172,6 +172,9 @@ func (r *Resolver) eventVolume(ctx context.Context, e *model.Event) (*market.Dec
 	if full == nil {
 		return nil, err
 	}
+	if len(full.Loaded.LeftOut) > 0 {
+		return nil, market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")
+	}
 	return full.Loaded.Volume, nil
 }
 
@@ -184,6 +187,7 @@ func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int,
 	if full == nil {
 		return nil, err
 	}
+	addLeftOut(ctx, full.Loaded.LeftOut)
 	p := cutPage(full.Loaded.Markets, marketKey, part)
 	return marketConnection(ctx, p, full.Meta), nil
 }
@@ -230,6 +234,7 @@ func (r *Resolver) querySearchMarkets(ctx context.Context, query string, filter 
 			return venuePage[*market.Market]{}, err
 		}
 		meta = older(meta, read.Meta)
+		addLeftOut(ctx, read.Value.LeftOut)
 		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total}, nil
 	}, marketKey, list, n, after)
 	if err != nil {

@@ -372,8 +372,8 @@ func (r *Resolver) portfolioSummaryAvailableCash(ctx context.Context, p *model.P
 
 // readCash reads an account's cash, nil where the venue does not state it.
 func readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
-	read, err := readUser(ctx, loaders.From(ctx).Balances, a)
-	if err != nil {
+	read, err := loaders.From(ctx).Balances.Get(a)
+	if err != nil || read.Value == nil {
 		return nil, err
 	}
 	return read.Value.CashBalance, nil

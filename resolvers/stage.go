@@ -17,7 +17,7 @@ type Group interface {
 	Post(e market.Envelope)
 	// Waiting is signalled while readers wait for the present state.
 	Waiting() <-chan struct{}
-	// Take returns an audience of them; resync tells that they have missed something, else they have seen nothing yet.
+	// Take returns an audience of them, and signals Waiting again where there are more; resync tells that they have missed something, else they have seen nothing yet.
 	Take() (to market.Audience, resync, ok bool)
 	// Admit lets an audience have what is posted from now on.
 	Admit(to market.Audience)
@@ -52,25 +52,21 @@ func (s *stage) waiting() <-chan struct{} {
 	return s.group.Waiting()
 }
 
-// show lets present send the present state to all that wait for it.
+// show lets present send the present state to some that wait for it. If others still wait, waiting is signalled again.
 func (s *stage) show(present func(reason model.UpdateReason) (bool, error)) (wanted bool, err error) {
-	for {
-		to, resync, ok := s.group.Take()
-		if !ok {
-			return true, nil
-		}
-		reason := model.UpdateReasonInitial
-		if resync {
-			reason = model.UpdateReasonResync
-		}
-		s.to = to
-		wanted, err = present(reason)
-		s.to = 0
-		s.group.Admit(to)
-		if !wanted || err != nil {
-			return wanted, err
-		}
+	to, resync, ok := s.group.Take()
+	if !ok {
+		return true, nil
 	}
+	reason := model.UpdateReasonInitial
+	if resync {
+		reason = model.UpdateReasonResync
+	}
+	s.to = to
+	wanted, err = present(reason)
+	s.to = 0
+	s.group.Admit(to)
+	return wanted, err
 }
 
 // outlet hands the events of a subscription over to the transport.

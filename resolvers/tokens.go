@@ -170,6 +170,7 @@ func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *ma
 	if err != nil || read.Value == nil {
 		return nil, err
 	}
+	addLeftOut(ctx, read.Value.LeftOut)
 	return &model.PriceHistory{From: first, To: last, Points: read.Value.Points, Meta: read.Meta}, nil
 }
 

@@ -46,8 +46,11 @@ func readUser[T any](ctx context.Context, from *loaders.Loader[market.Address, T
 }
 
 func (r *Resolver) userBalance(ctx context.Context, u *model.User) (*model.Balance, error) {
-	read, err := readUser(ctx, loaders.From(ctx).Balances, u.Address)
-	if err != nil {
+	if err := identified(ctx); err != nil {
+		return nil, err
+	}
+	read, err := loaders.From(ctx).Balances.Get(u.Address)
+	if err != nil || read.Value == nil { // the venue may know the account without a balance
 		return nil, err
 	}
 	return &model.Balance{Balance: read.Value, Address: u.Address, Meta: read.Meta}, nil
@@ -123,6 +126,7 @@ func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, af
 		if err != nil || read.Value == nil {
 			return venuePage[market.Trade]{}, err
 		}
+		addLeftOut(ctx, read.Value.LeftOut)
 		return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total}, nil
 	}, model.TradeKey, listHash("trades", string(u.Address)), n, after)
 	if err != nil {
@@ -172,6 +176,7 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 		if err != nil || read.Value == nil {
 			return venuePage[market.HistoryRecord]{}, err
 		}
+		addLeftOut(ctx, read.Value.LeftOut)
 		return venuePage[market.HistoryRecord]{read.Value.Records, read.Value.Next, read.Value.Total}, nil
 	}, model.HistoryKey, listHash("history", string(u.Address)), n, after)
 	if err != nil {

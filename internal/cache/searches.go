@@ -54,6 +54,7 @@ func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Ev
 		q.EventSlug = ""
 	}
 	var e *market.Event
+	var leftOut market.LeftOut
 	seen := make(map[string]bool) // a market may move to the next page while pages are read
 	for n := range maxEventPages {
 		if n > 0 {
@@ -66,6 +67,7 @@ func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Ev
 		if page == nil {
 			return e, nil
 		}
+		leftOut = append(leftOut, page.LeftOut...)
 		for _, m := range page.Markets {
 			if seen[m.MarketID] {
 				continue
@@ -77,6 +79,9 @@ func (c *Cache) fetchEvent(ctx context.Context, ref market.EventRef) (*market.Ev
 			e.Include(m)
 		}
 		if q.Page = page.Next; q.Page == "" {
+			if e != nil {
+				e.LeftOut = leftOut
+			}
 			return e, nil
 		}
 	}

@@ -199,6 +199,8 @@ type Event struct {
 	Volume *Decimal
 	// Markets are summaries in the venue's order.
 	Markets []*Market
+	// LeftOut are the markets that could not be read; Volume is a sum without them.
+	LeftOut LeftOut
 }
 
 // Price is what the venue says a token costs.
