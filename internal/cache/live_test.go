@@ -679,6 +679,7 @@ func TestOriginPassesByTheCache(t *testing.T) {
 		if p, err := o.Price(t.Context(), "u"); p != nil || err != nil {
 			t.Errorf("a token without a price has %v, %v", p, err)
 		}
+		synctest.Wait() // for the refresh of what queries were told
 		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
 		if b, err := o.Book(t.Context(), "t", 200); b != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("a venue that is away has %v, %v", b, err)
