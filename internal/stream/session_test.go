@@ -54,18 +54,34 @@ func TestOpen(t *testing.T) {
 
 func (b *bench) conn(n int) *fakeConn { return b.venue.conn(n) }
 
-// TestDepth: the least of ours and the venue's greatest depth is asked for.
+// depths is a Handler that remembers how deep the books and their changes are.
+type depths struct {
+	*record
+	book, changes int
+}
+
+func (d *depths) Message(m *market.Message) {
+	if d.changes = m.Depth; m.Book != nil {
+		d.book = m.Book.Depth
+	}
+}
+
+// TestDepth: the least of ours and the venue's greatest depth is asked for, and books and their changes reach as far.
 func TestDepth(t *testing.T) {
 	for _, test := range []struct {
 		ours, venues, want int
 	}{{0, 150, 150}, {50, 150, 50}, {300, 150, 150}, {0, 0, DefaultDepth}, {30, 0, 30}} {
+		heard := &depths{record: &record{}}
 		inBubble(t, func(c *Config, v *venue) {
-			c.Depth = test.ours
+			c.Depth, v.handler = test.ours, heard
 			v.hello = fmt.Sprintf(`{"type":"hello","limits":{"depth":%d}}`, test.venues)
 		}, func(b *bench) {
 			b.watch(book("T1"))
 			b.settle()
 			b.equal(fmt.Sprint(test), b.venue.sent("subscribe")[0].Depth, test.want)
+			b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"changes":[]}`)
+			b.settle()
+			b.equal(fmt.Sprint(test, " as heard"), []int{heard.book, heard.changes}, []int{test.want, test.want})
 		})
 	}
 }
