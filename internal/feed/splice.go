@@ -170,6 +170,25 @@ func (t *topic) fetched(x *read, m *market.Message, err error) {
 	t.feed.cfg.Log.Debug("a read brought no state for a topic", "channel", t.key.Channel, "times", t.fetches, "error", err)
 }
 
+// adopt goes on from the trades that have come where the tape itself does not: REST has none. It reports whether there are
+// any. The lock is held.
+func (t *topic) adopt() bool {
+	if t.key.Channel != market.ChannelTrades || len(t.buffered) == 0 {
+		return false
+	}
+	next := t.state
+	items := Items{Gap: next.Known || t.cut != nil}
+	for _, m := range t.buffered {
+		if seen(&next, m) {
+			continue
+		}
+		items.Gap = items.Gap || !t.follows(&next, m)
+		items.add(apply(&next, m))
+	}
+	t.commit(next, items)
+	return true
+}
+
 // base is a state that was read over REST, and what tells which messages of the stream it has in it.
 type base struct {
 	epoch string

@@ -475,6 +475,53 @@ var spliceScripts = []script{
 		rest -@5 .65
 		live 0 r0 .65`},
 
+	// Tapes, which REST has not.
+	{"a venue that sends no tape", "trades", `
+		up
+		trade A3 t1
+		trade A4 t2
+		unknown
+		wait 4s
+		asked resync
+		took t1 t2
+		live A4 r0 t1 t2
+		trade A5 t3
+		took t3
+		trade A7 t5
+		asked resync
+		trade A8 t6
+		trade A8 t6
+		wait 4s
+		asked resync
+		took gap t5 t6
+		live A8 r1 t1 t2 t3 t5 t6
+		down
+		up
+		trade B1 t9
+		wait 4s
+		asked resync
+		took gap t9
+		live B1 r2 t1 t2 t3 t5 t6 t9
+		wait 1h
+		asked`},
+	{"trades of which one was lost before the tape was given up", "trades", `
+		up
+		trade A3 t1
+		trade A5 t3
+		wait 4s
+		asked resync
+		took gap t1 t3
+		live A5 r0 t1 t3`},
+	{"a tape that comes late", "trades", `
+		up
+		trade A3 t3
+		wait 4s
+		asked resync
+		took t3
+		tape A4 t2 t3 t4
+		took t4
+		live A4 r0 t3 t4`},
+
 	// What cannot be read.
 	{"no tape", "trades", `
 		up

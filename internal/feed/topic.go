@@ -443,6 +443,8 @@ func (t *topic) overdue(wait int) {
 	t.overdues++
 	quiet := t.key.Channel == market.ChannelPrices && t.phase == opening && t.failures+1 >= failedResyncs
 	switch {
+	case t.overdues > 1 && t.adopt():
+		return
 	case t.reading != nil, t.overdues > 1 && t.read():
 	case quiet && t.feed.cfg.Origin == nil:
 		return // a venue that sends prices only as they change; queries read it over REST meanwhile
