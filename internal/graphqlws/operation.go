@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
+
 	"oddsgraph/internal/fanout"
 	"oddsgraph/internal/market"
 )
@@ -20,10 +22,14 @@ type operation struct {
 	// The socket's lock protects these. queued tells that it is among those that are ready, over that it has ended for the
 	// client.
 	queued, over bool
-	// once tells that it ends by itself, as far as is known; cancel makes it.
-	once   bool
-	cancel context.CancelFunc
+	// once tells that it ends by itself, as far as is known; cancel makes it. turn tells that it has one of the socket's turns.
+	once, turn bool
+	cancel     context.CancelFunc
 }
+
+// maxResults is the number of operations that end by themselves which are carried out at once on a socket, or whose response
+// waits to be written: what a client does not read is not even made.
+const maxResults = 10
 
 // begin handles a subscribe.
 func (k *socket) begin(id string, payload json.RawMessage) bool {
@@ -82,12 +88,30 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 		if over {
 			cancel()
 		}
+		if k.turns == nil {
+			k.turns = semaphore.NewWeighted(maxResults)
+		}
 		k.work.Go(func() {
 			defer cancel()
-			once(ctx)
+			if k.take(ctx, op) {
+				once(ctx)
+			}
 		})
 	}
 	return true
+}
+
+// take waits for a turn of an operation, which settle gives back. It returns false when the operation has ended.
+func (k *socket) take(ctx context.Context, op *operation) bool {
+	if k.turns.Acquire(ctx, 1) != nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if op.turn = op.once; !op.turn {
+		k.turns.Release(1)
+	}
+	return op.turn
 }
 
 // complete handles a complete, which may have crossed the end of the operation.
@@ -127,6 +151,10 @@ func (k *socket) settle(op *operation) {
 	if op.once {
 		op.once = false
 		k.once--
+	}
+	if op.turn {
+		op.turn = false
+		k.turns.Release(1)
 	}
 	done := k.draining && k.once == 0
 	k.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -54,6 +55,8 @@ type socket struct {
 	// mu protects the rest. It may be taken under the locks of fanout, so none of those may be taken inside it.
 	mu         sync.Mutex
 	operations map[string]*operation
+	// turns bounds those that are carried out at once and end by themselves; nil until there is one.
+	turns *semaphore.Weighted
 	// once counts the operations that end by themselves and have not yet told their end.
 	once int
 	// ready are operations with something to send, replies are frames that stand before all.
