@@ -57,7 +57,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 				out.Extensions["retryAfterMs"] = known.RetryAfter.Milliseconds()
 			}
 			if known.Err != nil {
-				log.DebugContext(ctx, "field failed", "path", out.Path.String(), "code", known.Code, "error", known)
+				log.DebugContext(ctx, "field failed", "field", fieldPath(ctx), "code", known.Code, "error", known)
 			}
 		case located != nil && located.Err == nil:
 			// The GraphQL library's own words about the document or its variables.
@@ -78,10 +78,10 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			}
 			var p *panicked
 			if errors.As(err, &p) {
-				log.ErrorContext(ctx, "panic in a resolver", "path", out.Path.String(), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
+				log.ErrorContext(ctx, "panic in a resolver", "field", fieldPath(ctx), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
 				break
 			}
-			log.ErrorContext(ctx, "internal error", "path", out.Path.String(), "error", err)
+			log.ErrorContext(ctx, "internal error", "field", fieldPath(ctx), "error", err)
 		}
 		return out
 	}
@@ -107,6 +107,22 @@ func responsePath(ctx context.Context, path ast.Path) (inResponse ast.Path, inpu
 		}
 	}
 	return path, ""
+}
+
+// fieldPath returns where in the graph something failed, for the log: by the names of the fields, since aliases are words of
+// the client.
+func fieldPath(ctx context.Context) string {
+	var path ast.Path
+	for f := graphql.GetFieldContext(ctx); f != nil; f = f.Parent {
+		switch {
+		case f.Index != nil:
+			path = append(path, ast.PathIndex(*f.Index))
+		case f.Field.Field != nil:
+			path = append(path, ast.PathName(f.Field.Name))
+		}
+	}
+	slices.Reverse(path)
+	return path.String()
 }
 
 // documentCode classifies an error of the GraphQL library.

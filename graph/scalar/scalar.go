@@ -44,7 +44,7 @@ func UnmarshalDecimal(v any) (market.Decimal, error) {
 	d, err := market.ParseDecimal(literal)
 	if err != nil {
 		return market.Decimal{}, badInput("a Decimal is a base-10 number of at most %d characters with an exponent within ±%d",
-			market.MaxDecimalLength, market.MaxDecimalExponent).Because(err)
+			market.MaxDecimalLength, market.MaxDecimalExponent)
 	}
 	return d, nil
 }

@@ -10,8 +10,9 @@ import (
 const RequestIDHeader = "X-Request-Id"
 
 // Requests gives every request an id, which the client gets in RequestIDHeader and the log in every line, and logs one
-// line for each. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Neither queries of
-// URLs nor headers are logged, since both can carry secrets.
+// line for each. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Nothing else of what
+// the client says is logged, since any of it can be a secret: not the URL but the pattern of the mux that it matched, and no
+// method but those of HTTP.
 func Requests(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(RequestIDHeader)
@@ -20,13 +21,23 @@ func Requests(log *slog.Logger, next http.Handler) http.Handler {
 		}
 		w.Header().Set(RequestIDHeader, id)
 		ctx := WithRequestID(r.Context(), id)
+		r = r.WithContext(ctx)
 		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
-			log.InfoContext(ctx, "request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "bytes", seen.bytes,
+			log.InfoContext(ctx, "request", "method", method(r), "route", r.Pattern, "status", seen.status, "bytes", seen.bytes,
 				"elapsed", time.Since(start))
 		}()
-		next.ServeHTTP(seen, r.WithContext(ctx))
+		next.ServeHTTP(seen, r)
 	})
+}
+
+// method returns a request's method, or OTHER for one that HTTP does not define.
+func method(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return r.Method
+	}
+	return "OTHER"
 }
 
 func goodID(id string) bool {

@@ -318,10 +318,14 @@ func inner(v any, key string) any {
 // maxMessage bounds a text of the venue in a log line.
 const maxMessage = 200
 
-// redactor returns a function that cuts the values of the credentials out of a text of the venue, then shortens it.
-func redactor(credentials *market.Credentials) func(string) string {
+// minWord is the least size of what a client has said that is cut out of the venue's texts: shorter ones are in every text.
+const minWord = 8
+
+// redactor returns a function that cuts the values of the credentials, and what a client asked for by rq, out of a text of the
+// venue, then shortens it.
+func redactor(credentials *market.Credentials, rq *request) func(string) string {
 	return func(s string) string {
-		for _, secret := range secretsOf(credentials) {
+		for _, secret := range append(secretsOf(credentials), wordsOf(rq)...) {
 			s = strings.ReplaceAll(s, secret, "[redacted]")
 		}
 		if len(s) > maxMessage {
@@ -355,6 +359,19 @@ func secretsOf(credentials *market.Credentials) []string {
 	}
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
+}
+
+// wordsOf returns every spelling of the values in a request that a client has chosen.
+func wordsOf(rq *request) (words []string) {
+	values, _ := url.ParseQuery(rq.query.b.String()) // which is our own
+	for _, name := range []string{"q", "category", "tag", "slug", "eventSlug", "eventId", "id", "ids", "tokenId", "tokenIds", "marketId", "cursor"} {
+		for word := range strings.SplitSeq(values.Get(name), ",") {
+			if len(word) >= minWord {
+				words = append(words, spellings(word)...)
+			}
+		}
+	}
+	return words
 }
 
 func spellings(s string) []string {

@@ -29,7 +29,7 @@ func open2(t *testing.T, e Endpoint, body []byte) (payload any, ok bool) {
 	t.Helper()
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
-	payload, err := c.open(e, resp, body, redactor(nil))
+	payload, err := c.open(e, resp, body, redactor(nil, &request{}))
 	checkError(t, err)
 	return payload, err == nil && payload != nil
 }

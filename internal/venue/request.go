@@ -176,7 +176,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *m
 	}
 	defer resp.Body.Close()
 	defer func() { c.reportLimits(ctx, resp.Header, err) }()
-	redact := redactor(credentials)
+	redact := redactor(credentials, rq)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
 		return resp.StatusCode, nil, c.statusFailure(rq.endpoint, resp, isJSON, text)
