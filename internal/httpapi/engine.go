@@ -117,7 +117,7 @@ func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []
 		if p.OperationName == "" {
 			return nil, validationErrors(gqlerror.Errorf("the document holds several operations; say which one in operationName"))
 		}
-		return nil, validationErrors(gqlerror.Errorf("operation %s not found", p.OperationName))
+		return nil, validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
 	op = &operation{
 		OperationContext: &graphql.OperationContext{
