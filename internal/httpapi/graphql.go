@@ -131,8 +131,6 @@ func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (p *params, err e
 	if err != nil {
 		return nil, err
 	}
-	// A deadline for reading would end the request's context, too.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if id := r.PathValue("documentId"); id != "" {
 		if p.Query != "" || p.DocumentID != "" {
 			return nil, refuseAs(http.StatusBadRequest, "the document is named by the URL; send no other")
@@ -160,7 +158,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*params, err
 		w.Header().Set("Connection", "close") // rather than to read what nobody needs
 		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
 	buf := getBuffer()
 	defer putBuffer(buf)
 	_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
