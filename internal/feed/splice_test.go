@@ -512,6 +512,27 @@ var spliceScripts = []script{
 		asked resync
 		took gap t1 t3
 		live A5 r0 t1 t3`},
+	{"trades without numbers and without a tape", "trades", `
+		up
+		trade - t1
+		wait 4s
+		asked resync
+		took t1
+		down
+		up
+		trade - t2
+		wait 4s
+		asked resync
+		took gap t2
+		live 0 r1 t1 t2`},
+	{"a repeated trade is no gap", "trades", `
+		up
+		trade A3 t1
+		trade A3 t1
+		wait 4s
+		asked resync
+		took t1
+		live A3 r0 t1`},
 	{"a tape that comes late", "trades", `
 		up
 		trade A3 t3
