@@ -244,12 +244,13 @@ func TestCost(t *testing.T) {
 
 // TestDeferredPartsComeAtOnce since nothing could carry them later.
 func TestDeferredPartsComeAtOnce(t *testing.T) {
-	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: "7", Demo: true} }))
+	h := New(benchConfig(t))
 	for _, query := range []string{
-		`{ serviceStatus { demo ... @defer { version } } }`, `{ serviceStatus { demo ...F @defer(label: \"l\") } } fragment F on ServiceStatus { version }`,
-		`{ ...F } fragment F on Query { serviceStatus { demo ... on ServiceStatus @defer { ... @defer { version } } } }`,
+		`{ token(tokenId: \"1\") { tokenId ... @defer { price { price } } } }`,
+		`{ token(tokenId: \"1\") { tokenId ...F @defer(label: \"l\") } } fragment F on Token { price { price } }`,
+		`{ ...F } fragment F on Query { token(tokenId: \"1\") { tokenId ... on Token { ... @defer { price { price } } } } }`,
 	} {
-		if w := post(t, h, `{"query":"`+query+`"}`); w.Body.String() != `{"data":{"serviceStatus":{"demo":true,"version":"7"}}}` {
+		if w := post(t, h, `{"query":"`+query+`"}`); w.Body.String() != `{"data":{"token":{"tokenId":"1","price":{"price":"0.55"}}}}` {
 			t.Errorf("%s gives %s", query, w.Body)
 		}
 	}
