@@ -19,10 +19,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -114,6 +116,12 @@ func start(t testing.TB, args ...string) *service {
 // startAt is start with the clock at another instant.
 func startAt(t testing.TB, now time.Time, args ...string) *service {
 	t.Helper()
+	return startRigged(t, now, nil, args...)
+}
+
+// startRigged is startAt with what makes the reads of the venue changed; rig may be nil.
+func startRigged(t testing.TB, now time.Time, rig func(*venue.Config, *cache.Config), args ...string) *service {
+	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
 		"--trusted-proxies=127.0.0.1",
@@ -127,7 +135,11 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 		log:    &logBuffer{},
 	}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock); err != nil {
+	var rigs []func(*venue.Config, *cache.Config)
+	if rig != nil {
+		rigs = append(rigs, rig)
+	}
+	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock, rigs...); err != nil {
 		t.Fatal(err)
 	}
 	if s.demo != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -219,8 +220,10 @@ func (c *Client) build(ctx context.Context, rq *request, credentials *market.Cre
 	if credentials != nil && c.mode == CredentialsQuery {
 		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // an account's query is never empty
 	}
+	// With a body, though it is empty and not sent, the transport does not repeat a call by itself on every connection that
+	// was idle: whether and when it is repeated, the budget is asked.
 	r := &http.Request{
-		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header,
+		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: io.NopCloser(strings.NewReader("")),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	return r.WithContext(ctx)

@@ -1,0 +1,575 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/venue"
+)
+
+// branch is a part of an answer that one endpoint of the venue is asked for.
+type branch struct {
+	// endpoint is the last part of the path, at the part's place in the data.
+	endpoint, path, at string
+	// errors are the paths of its errors.
+	errors []string
+	// past is a time after which it is not fresh, and, of public data, served stale.
+	past time.Duration
+}
+
+// branches are those of wholeQuery, in the order in which errors are sorted.
+var wholeBranches = []branch{
+	{"orderbook", "/api/exchange/orderbook", "book", []string{"book.orderbook"}, 5 * time.Second},
+	{"price-history", "/api/exchange/price-history", "chart", []string{"chart.history"}, 2 * time.Minute},
+	{"market-details", "/api/exchange/market-details", "details", []string{"details"}, 2 * time.Minute},
+	{"prices", "/api/exchange/prices", "prices", []string{"prices.0", "prices.1", "prices.2"}, 5 * time.Second},
+	{"market-search", "/api/exchange/market-search", "search", []string{"search"}, 20 * time.Second},
+	{"spreads", "/api/exchange/spreads", "spreads", []string{"spreads.0", "spreads.1", "spreads.2"}, 5 * time.Second},
+	{"balance", "/api/user/balance", "user.balance", []string{"user.balance"}, 5 * time.Second},
+	{"history", "/api/user/history", "user.history", []string{"user.history"}, 5 * time.Second},
+	{"orders", "/api/user/orders", "user.orders", []string{"user.orders"}, 5 * time.Second},
+	{"positions", "/api/user/positions", "user.positions", []string{"user.positions"}, 5 * time.Second},
+	{"trades", "/api/user/trades", "user.trades", []string{"user.trades"}, 5 * time.Second},
+}
+
+func (b *branch) public() bool { return !strings.HasPrefix(b.at, "user") }
+
+// wholeQuery asks every endpoint, each for a branch of its own.
+const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a: Address!, $day: Date!) {
+  prices: tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } }
+  spreads(tokenIds: $ids) { tokenId bestBid bestAsk freshness { stale } }
+  book: token(tokenId: $id) { orderbook(depth: 20) { bids { price size } asks { price size } freshness { stale } } }
+  chart: token(tokenId: $id) { history(from: $day, to: $day) { points { timestamp price } freshness { stale } } }
+  search: searchMarkets(first: 5) { nodes { marketId question freshness { stale } } }
+  details: market(marketId: $market) { marketId question description freshness { stale } }
+  user(address: $a) {
+    balance { cashBalance totalValue }
+    positions { nodes { tokenId size avgPrice } }
+    orders { nodes { orderId side price size filledSize } }
+    trades(first: 5) { nodes { tradeId price size } }
+    history(first: 5) { nodes { id kind amount } }
+  }
+}`
+
+// operationTime is the time budget of the operations of a lane, callTime that of each of their calls.
+const (
+	operationTime = 20 * time.Second
+	callTime      = 2 * time.Second
+)
+
+// lane is a service whose venue is spoiled, and what it answers when it is not.
+type lane struct {
+	*service
+	variables vars
+	// whole are the values of each branch, calls the venue's calls for all of them.
+	whole map[string]string
+	calls calls
+	// elsewhere is another host, and strays the requests that came there.
+	elsewhere string
+	strays    *atomic.Int64
+	// within is the time that an operation may take, its answer included.
+	within time.Duration
+}
+
+// newLane starts a service on a small venue; rig may be nil.
+func newLane(t testing.TB, rig func(*venue.Config, *cache.Config), args ...string) *lane {
+	t.Helper()
+	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
+}
+
+// newLaneAt is newLane with the clock at another instant.
+func newLaneAt(t testing.TB, now time.Time, rig func(*venue.Config, *cache.Config), args ...string) *lane {
+	t.Helper()
+	args = append([]string{
+		"--demo-markets=60", "--log-level=error", fmt.Sprint("--venue-timeout=", callTime), fmt.Sprint("--request-timeout=", operationTime),
+	}, args...)
+	l := &lane{service: startRigged(t, now, rig, args...), strays: &atomic.Int64{}, within: operationTime}
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { l.strays.Add(1) }))
+	t.Cleanup(other.Close)
+	l.elsewhere = other.URL + "/elsewhere"
+	ids := l.openTokens(3)
+	l.variables = vars{"ids": ids, "id": ids[0], "market": l.openMarkets(1)[0], "a": addressOf3, "day": now.AddDate(0, 0, -13).Format(time.DateOnly)}
+	var data any
+	l.calls = l.counted(func() { data = l.ask(t, wholeQuery, l.variables, keyOf3) })
+	l.whole = make(map[string]string)
+	for _, b := range wholeBranches {
+		l.whole[b.at] = valuesAt(data, b.at)
+		if l.calls[b.endpoint][0] != 1 || strings.Contains(l.whole[b.at], "null") || strings.Contains(l.whole[b.at], "[]") {
+			t.Fatalf("%s: %v calls, %s", b.endpoint, l.calls[b.endpoint], l.whole[b.at])
+		}
+	}
+	l.wantState(t, data)
+	return l
+}
+
+// wantState compares an answer with the venue's state.
+func (l *lane) wantState(t testing.TB, data any) {
+	t.Helper()
+	for i, id := range l.variables["ids"].([]string) {
+		q, _ := l.venue.Quote(id)
+		wantText(t, data, fmt.Sprintf("prices.%d.price", i), plain(q.Price))
+		wantText(t, data, fmt.Sprintf("spreads.%d.bestBid", i), plain(q.BestBid))
+		wantText(t, data, fmt.Sprintf("spreads.%d.bestAsk", i), plain(q.BestAsk))
+	}
+	wantBook(t, data, "book.orderbook.", l.bookOf(t, l.variables["id"].(string), 20))
+	balance, _ := l.venue.Balance(addressOf3)
+	wantText(t, data, "user.balance.cashBalance", plain(balance.CashBalance))
+	for i, p := range l.venue.Positions(addressOf3) {
+		wantText(t, data, fmt.Sprintf("user.positions.nodes.%d.tokenId", i), p.TokenID)
+		wantText(t, data, fmt.Sprintf("user.positions.nodes.%d.size", i), plain(p.Size))
+	}
+}
+
+// valuesAt prints a part of an answer without what tells of its age.
+func valuesAt(data any, path string) string {
+	var strip func(v any) any
+	strip = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			out := make(map[string]any, len(v))
+			for name, member := range v {
+				if name != "freshness" {
+					out[name] = strip(member)
+				}
+			}
+			return out
+		case []any:
+			out := make([]any, len(v))
+			for i := range v {
+				out[i] = strip(v[i])
+			}
+			return out
+		}
+		return v
+	}
+	return asJSON(strip(at(data, path)))
+}
+
+// reply is what a client got.
+type reply struct {
+	data   any
+	errors []graphError
+	took   time.Duration
+	calls  calls
+}
+
+// try asks the graph, and the venue how often it was asked meanwhile. It fails no test, so any goroutine may call it.
+func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
+	var out struct {
+		Data   any          `json:"data"`
+		Errors []graphError `json:"errors"`
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.within)
+	defer cancel()
+	began := time.Now()
+	r.calls = l.counted(func() { err = l.post(ctx, query, variables, credentials, &out) })
+	r.data, r.errors, r.took = out.Data, out.Errors, time.Since(began)
+	return r, err
+}
+
+// row is one case of the matrix. What is wrong with it is its error.
+type row struct {
+	name string
+	run  func(l *lane) error
+	// alone tells that it is to run while nothing else does, so that its memory can be told.
+	alone bool
+}
+
+// report collects what is wrong with a row.
+type report struct{ wrong []error }
+
+func (r *report) f(format string, args ...any) {
+	r.wrong = append(r.wrong, fmt.Errorf(format, args...))
+}
+
+func (r *report) err() error { return errors.Join(r.wrong...) }
+
+// fault is a way in which every endpoint is spoiled.
+type fault struct {
+	name string
+	demo.Fault
+	code string
+	// passing tells that a call is retried. wait is what the venue asks for.
+	passing bool
+	wait    time.Duration
+	// unclear tells that the venue may mean that it does not know the form of the request.
+	unclear bool
+	// bulk tells that tens of megabytes are sent.
+	bulk bool
+}
+
+var faults = []fault{
+	{name: "429 with seconds", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, code: "RATE_LIMITED", wait: 7 * time.Second},
+	{name: "429 with a date", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: inSeconds}, code: "RATE_LIMITED", wait: 9 * time.Second},
+	{name: "429 with 0", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "0"}, code: "RATE_LIMITED"},
+	{name: "429 without a word", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "empty"}, code: "RATE_LIMITED"},
+	{name: "500", Fault: demo.Fault{Kind: demo.FaultStatus}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, code: "UPSTREAM_UNAVAILABLE", passing: true},
+	{name: "HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "empty body", Fault: demo.Fault{Kind: demo.FaultEmpty}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "truncated JSON", Fault: demo.Fault{Kind: demo.FaultTruncated}, code: "UPSTREAM_BAD_RESPONSE", passing: true},
+	{name: "wrong types", Fault: demo.Fault{Kind: demo.FaultWrongTypes}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
+	{name: "missing fields", Fault: demo.Fault{Kind: demo.FaultMissingFields}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
+	{name: "200 with success:false", Fault: demo.Fault{Kind: demo.FaultSuccessFalse}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "200 with error", Fault: demo.Fault{Kind: demo.FaultErrorOnly}, code: "UPSTREAM_UNAVAILABLE", unclear: true},
+	{name: "hang", Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"},
+	{name: "hang in the body", Fault: demo.Fault{Kind: demo.FaultHangBody}, code: "UPSTREAM_TIMEOUT"},
+	{name: "slow drip", Fault: demo.Fault{Kind: demo.FaultDrip, DelayMs: 500}, code: "UPSTREAM_TIMEOUT"},
+	{name: "reset in the body", Fault: demo.Fault{Kind: demo.FaultReset}, code: "UPSTREAM_UNAVAILABLE", passing: true},
+	{name: "refused", Fault: demo.Fault{Kind: demo.FaultRefused}, code: "UPSTREAM_UNAVAILABLE", passing: true},
+	{name: "64 MiB body", Fault: demo.Fault{Kind: demo.FaultLarge}, code: "UPSTREAM_BAD_RESPONSE", bulk: true},
+	{name: "gzip bomb", Fault: demo.Fault{Kind: demo.FaultGzipBomb}, code: "UPSTREAM_BAD_RESPONSE", bulk: true},
+	{name: "large header", Fault: demo.Fault{Kind: demo.FaultLargeHeader}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: elsewhere}, code: "UPSTREAM_BAD_RESPONSE"},
+}
+
+// What a lane puts in their place: a date so many seconds away, and its other host.
+const (
+	inSeconds = "in 9 seconds"
+	elsewhere = "http://elsewhere.invalid/"
+)
+
+// at returns the fault as the lane's venue is told it.
+func (f *fault) at(l *lane, b *branch) demo.Fault {
+	out := f.Fault
+	out.Path = b.path
+	if out.RetryAfter == inSeconds {
+		out.RetryAfter = l.clock.Now().Add(9 * time.Second).Format(http.TimeFormat)
+	}
+	if out.Location == elsewhere {
+		out.Location = l.elsewhere
+	}
+	return out
+}
+
+// attempts returns how many calls the branch costs at least and at most while the fault lasts.
+func (f *fault) attempts(b *branch) (least, most int64) {
+	switch {
+	case f.passing:
+		return 3, 3
+	case f.unclear && (b.endpoint == "spreads" || b.endpoint == "market-details"):
+		return 1, 2 // it might be that the venue does not know a list, which is asked once
+	}
+	return 1, 1
+}
+
+// matrix returns the rows of one endpoint.
+func matrix(b *branch) []row {
+	var rows []row
+	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
+		rows = append(rows, row{fmt.Sprintf("%s, %s", b.endpoint, kind), func(l *lane) error { return l.drift(b, kind) }, false})
+	}
+	if len(b.errors) > 1 {
+		rows = append(rows, row{b.endpoint + ", a bad element", func(l *lane) error { return l.badElement(b) }, false})
+	}
+	for i := range faults {
+		f := &faults[i]
+		rows = append(rows,
+			row{fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), func(l *lane) error { return l.cold(b, f) }, f.bulk},
+			row{fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), func(l *lane) error { return l.warm(b, f) }, false},
+		)
+	}
+	return rows
+}
+
+// cold reads what is not cached.
+func (l *lane) cold(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	got := l.fails(&r, "cold", b, f)
+	for endpoint, n := range l.calls {
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer where a refresh of the row before has just ended
+			r.f("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
+		}
+	}
+	if f.code != "UPSTREAM_BAD_RESPONSE" { // a wait belongs to it
+		again := l.fails(&r, "at the same instant", b, nil)
+		if n := again.calls[b.endpoint][0]; n != 0 {
+			r.f("at the same instant the venue was asked %d times more", n)
+		}
+		if wait := f.wait - time.Second; wait > 0 {
+			l.clock.advance(wait)
+			if n := l.fails(&r, "before its time", b, nil).calls[b.endpoint][0]; n != 0 {
+				r.f("a second before its time the venue was asked %d times more", n)
+			}
+		}
+	}
+	l.recovers(&r, b, f)
+	return r.err()
+}
+
+// drift reads what the venue writes in another way, which makes no difference.
+func (l *lane) drift(b *branch, kind demo.FaultKind) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: kind}}); err != nil {
+		return err
+	}
+	l.intact(&r, "in other words")
+	return r.err()
+}
+
+// badElement reads a list of which one element cannot be read.
+func (l *lane) badElement(b *branch) error {
+	var r report
+	l.prepare(&r)
+	bad := l.variables["ids"].([]string)[1]
+	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: demo.FaultWrongTypes, TokenID: bad}}); err != nil {
+		return err
+	}
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		return err
+	}
+	if want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}; !slices.Equal(errorTexts(got.errors), want) {
+		r.f("errors %q, want %q", errorTexts(got.errors), want)
+	}
+	for _, i := range []int{0, 2} {
+		if v := valuesAt(got.data, fmt.Sprint(b.at, ".", i)); !strings.Contains(l.whole[b.at], v) || v == "null" {
+			r.f("element %d is %s", i, v)
+		}
+	}
+	l.others(&r, "beside it", b, got.data)
+	return r.err()
+}
+
+func errorTexts(errors []graphError) []string {
+	texts := make([]string, len(errors))
+	for i, e := range errors {
+		texts[i] = e.String()
+	}
+	return texts
+}
+
+// warm reads what is cached and no longer fresh.
+func (l *lane) warm(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	l.intact(&r, "warming up")
+	l.clock.advance(b.past)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	if b.public() {
+		before := l.asked(b)
+		got := l.intact(&r, "stale")
+		for path := range strings.SplitSeq(b.freshness(got.data), " ") {
+			if at(got.data, path) != true {
+				r.f("%s is not marked stale in %s", path, asJSON(at(got.data, b.at)))
+			}
+		}
+		least, most := f.attempts(b)
+		for began := time.Now(); l.asked(b)-before < least && time.Since(began) < patience; {
+			runtime.Gosched()
+			time.Sleep(time.Millisecond) // the refresh runs behind the answer, and waits between its attempts
+		}
+		if n := l.asked(b) - before; n < least || n > most {
+			r.f("refreshing it took %d calls, want %d to %d", n, least, most)
+		}
+		l.clock.advance(3 * time.Hour)
+		if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+			return err
+		}
+	}
+	l.fails(&r, "past its stale time", b, f)
+	l.recovers(&r, b, f)
+	return r.err()
+}
+
+// freshness returns the paths of what is marked stale in a branch.
+func (b *branch) freshness(data any) string {
+	switch b.endpoint {
+	case "prices", "spreads":
+		return strings.Join([]string{b.at + ".0.freshness.stale", b.at + ".1.freshness.stale", b.at + ".2.freshness.stale"}, " ")
+	case "orderbook":
+		return "book.orderbook.freshness.stale"
+	case "price-history":
+		return "chart.history.freshness.stale"
+	case "market-search":
+		return "search.nodes.0.freshness.stale"
+	}
+	return b.at + ".freshness.stale"
+}
+
+// prepare forgets the row before.
+func (l *lane) prepare(r *report) {
+	if err := l.venue.SetFaults(nil); err != nil {
+		r.f("%w", err)
+	}
+	l.clock.advance(3 * time.Hour)
+}
+
+// asked returns how often the venue was asked for a branch.
+func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
+
+// fails asks for everything while an endpoint fails: its branch is an error of its own, and all others are what they were.
+// Of a fault that is given, the calls are counted.
+func (l *lane) fails(r *report, when string, b *branch, f *fault) reply {
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		r.f("%s: %w", when, err)
+		return got
+	}
+	paths, codes := []string{}, []string{}
+	for _, e := range got.errors {
+		path, code, _ := strings.Cut(e.String(), " ")
+		paths = append(paths, path)
+		codes = append(codes, code)
+		if f != nil && f.wait > 0 && e.Extensions.RetryAfterMs != f.wait.Milliseconds() {
+			r.f("%s: retryAfterMs is %d", when, e.Extensions.RetryAfterMs)
+		}
+	}
+	if !slices.Equal(paths, b.errors) {
+		r.f("%s: errors at %q, want them at %q", when, paths, b.errors)
+	}
+	for _, code := range codes {
+		if f != nil && code != f.code {
+			r.f("%s: an error %s, want %s", when, code, f.code)
+		}
+	}
+	for _, path := range b.errors {
+		if at(got.data, path) != nil {
+			r.f("%s: %s is %s", when, path, asJSON(at(got.data, path)))
+		}
+	}
+	l.others(r, when, b, got.data)
+	if f != nil {
+		least, most := f.attempts(b)
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // it may join a refresh that is under way
+			r.f("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
+		}
+	}
+	if n := l.strays.Swap(0); n != 0 {
+		r.f("%s: another host was asked %d times", when, n)
+	}
+	return got
+}
+
+// others compares all branches but one with what they were.
+func (l *lane) others(r *report, when string, b *branch, data any) {
+	for _, other := range wholeBranches {
+		if b == nil || other.at != b.at {
+			if got := valuesAt(data, other.at); got != l.whole[other.at] {
+				r.f("%s: %s is %.300s, want %.300s", when, other.at, got, l.whole[other.at])
+			}
+		}
+	}
+}
+
+// intact asks for everything, and gets it.
+func (l *lane) intact(r *report, when string) reply {
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		r.f("%s: %w", when, err)
+		return got
+	}
+	for _, e := range got.errors {
+		r.f("%s: %s: %s", when, e, e.Message)
+	}
+	l.others(r, when, nil, got.data)
+	return got
+}
+
+// firstBackoff is the longest wait after a first failure for which the venue asks for none.
+const firstBackoff = 250 * time.Millisecond
+
+// recovers asks for everything one backoff after the fault has gone.
+func (l *lane) recovers(r *report, b *branch, f *fault) {
+	if err := l.venue.SetFaults(nil); err != nil {
+		r.f("%w", err)
+	}
+	l.clock.advance(max(f.wait, firstBackoff))
+	got := l.intact(r, "one backoff later")
+	if n := got.calls[b.endpoint][0]; n != 1 {
+		r.f("one backoff later the venue was asked %d times, want once", n)
+	}
+}
+
+// outcome is how a row went.
+type outcome struct {
+	name string
+	err  error
+}
+
+// TestFaultMatrix reads every endpoint of the venue through every fault, with and without something in the cache, beside
+// all other endpoints.
+func TestFaultMatrix(t *testing.T) {
+	lanes := make([]*lane, len(wholeBranches))
+	for i := range lanes {
+		lanes[i] = newLane(t, nil)
+	}
+	var results [][]outcome
+	var running sync.WaitGroup
+	for i, l := range lanes {
+		rows := matrix(&wholeBranches[i])
+		out := make([]outcome, len(rows))
+		results = append(results, out)
+		running.Go(func() {
+			for j, r := range rows {
+				if !r.alone {
+					out[j] = outcome{r.name, r.run(l)}
+				}
+			}
+		})
+	}
+	running.Wait()
+	for i, l := range lanes {
+		for j, r := range matrix(&wholeBranches[i]) {
+			if r.alone {
+				results[i][j] = outcome{r.name, leveled(func() error { return r.run(l) })}
+			}
+		}
+	}
+	survived, total := 0, 0
+	for _, rows := range results {
+		for _, o := range rows {
+			if total++; o.err == nil {
+				survived++
+				continue
+			}
+			t.Errorf("%s:\n%v", o.name, o.err)
+		}
+	}
+	t.Logf("fault matrix: survived/total %d/%d", survived, total)
+	if total < 100 {
+		t.Errorf("there are only %d rows", total)
+	}
+}
+
+// bulk is what a row of the matrix that is sent tens of megabytes may allocate in passing, and leave behind.
+const (
+	bulkInPassing = 96 << 20
+	bulkLeft      = 4 << 20
+)
+
+// leveled runs f and reports memory that it has not given back, or that it took too much of.
+func leveled(f func() error) error {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	err := f()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > bulkInPassing {
+		err = errors.Join(err, fmt.Errorf("%d MiB were allocated", n>>20))
+	}
+	if after.HeapAlloc > before.HeapAlloc+bulkLeft {
+		err = errors.Join(err, fmt.Errorf("%d MiB stayed in use", (after.HeapAlloc-before.HeapAlloc)>>20))
+	}
+	return err
+}
