@@ -11,19 +11,20 @@ import (
 
 // Watcher is told which tokens queries ask for, so that those that are asked for again and again can be streamed.
 type Watcher interface {
-	// Asked names tokens that were asked for and exist. It must not wait.
-	Asked(tokenIDs []string)
+	// Asked names tokens that were asked for and exist. Calls of one demand count once for each token, unless it is 0. It
+	// must not wait.
+	Asked(demand uint64, tokenIDs []string)
 }
 
 // SetWatcher tells a watcher from now on which tokens are asked for. Call it before the cache is read.
 func (c *Cache) SetWatcher(w Watcher) {
 	c.prices.asked, c.spreads.asked = w.Asked, w.Asked
-	c.books.asked = func(queries []market.BookQuery) {
+	c.books.asked = func(demand uint64, queries []market.BookQuery) {
 		tokens := make([]string, len(queries))
 		for i, q := range queries {
 			tokens[i] = q.TokenID
 		}
-		w.Asked(tokens)
+		w.Asked(demand, tokens)
 	}
 }
 

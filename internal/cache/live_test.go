@@ -164,7 +164,7 @@ func TestStreamedAccountIsItsReaders(t *testing.T) {
 
 type watcher struct{ asked []string }
 
-func (w *watcher) Asked(tokens []string) { w.asked = append(w.asked, tokens...) }
+func (w *watcher) Asked(_ uint64, tokens []string) { w.asked = append(w.asked, tokens...) }
 
 // The watcher hears of tokens that exist and that clients ask for, once for each read.
 func TestWatcherHearsOfDemand(t *testing.T) {

@@ -106,7 +106,7 @@ type store[K comparable, T any] struct {
 	// older reports whether a is an older state than b; only kinds that are streamed have it.
 	older func(a, b *T) bool
 	// asked is told which of the keys that were asked for exist; nil where nobody wants to know.
-	asked func(keys []K)
+	asked func(demand uint64, keys []K)
 	// urge is told which keys are missing while the budget is scarce; nil where nothing else could answer them.
 	urge func(keys []K)
 	// queries returns the canonical keys whose entries may lie in a slot; nil means the slot itself.
@@ -199,7 +199,7 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 		}
 	}
 	if len(exist) > 0 {
-		s.asked(exist)
+		s.asked(market.DemandFrom(ctx), exist)
 	}
 }
 

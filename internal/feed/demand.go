@@ -16,8 +16,8 @@ type demand struct {
 
 	// mu protects all below. It may be taken under the feed's lock, and topics' locks under it.
 	mu sync.Mutex
-	// asks are the tokens that were asked for lately, by when.
-	asks *lru.Cache[string, []time.Time]
+	// asks are the tokens that were asked for lately.
+	asks *lru.Cache[string, asks]
 	warm map[string]*warm
 	// sweep lets go of tokens that nobody asks for any more; nil while none is watched.
 	sweep  *time.Timer
@@ -30,8 +30,14 @@ type warm struct {
 	watches []*Watch
 }
 
+// asks are when a token was asked for, and by which demand it was last.
+type asks struct {
+	times []time.Time
+	by    uint64
+}
+
 func newDemand(f *Feed) *demand {
-	recent, err := lru.New[string, []time.Time](10 * f.cfg.WarmTokens)
+	recent, err := lru.New[string, asks](10 * f.cfg.WarmTokens)
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
@@ -39,7 +45,7 @@ func newDemand(f *Feed) *demand {
 }
 
 // asked notes that tokens were asked for, and opens those that were so often enough to be warm.
-func (d *demand) asked(tokenIDs []string, enough int) {
+func (d *demand) asked(by uint64, tokenIDs []string, enough int) {
 	now := d.feed.cfg.Clock.Now()
 	var opening []string
 	d.mu.Lock()
@@ -48,10 +54,13 @@ func (d *demand) asked(tokenIDs []string, enough int) {
 			w.asked = now
 			continue
 		}
-		times, _ := d.asks.Get(id)
-		times = append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
+		before, _ := d.asks.Get(id)
+		if by != 0 && before.by == by {
+			continue
+		}
+		times := append(slices.DeleteFunc(before.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
 		if len(times) < enough || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
-			d.asks.Add(id, times[max(0, len(times)-d.feed.cfg.WarmAsks):])
+			d.asks.Add(id, asks{times[max(0, len(times)-d.feed.cfg.WarmAsks):], by})
 			continue
 		}
 		d.asks.Remove(id)

@@ -41,7 +41,7 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 				watched := func() bool { return len(r.up.open()) > 0 }
 				for i, s := range c.asks {
 					at(s)
-					r.Asked([]string{"T"})
+					r.Asked(0, []string{"T"})
 					if c.opens >= 0 && s == c.opens && i+1 < len(c.asks) && c.asks[i+1] > s && !watched() {
 						t.Errorf("after %v s the token is not watched", s)
 					}
@@ -83,7 +83,7 @@ func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
 			t.Errorf("%q are watched", open)
 		}
 		time.Sleep(29 * time.Second)
-		r.Asked([]string{"b"})
+		r.Asked(0, []string{"b"})
 		time.Sleep(7 * time.Second)
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook b", "prices b"}) {
 			t.Errorf("after 36 s %q are watched", open)
@@ -93,7 +93,7 @@ func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
 
 func asked(r *rig, ids ...string) {
 	for _, id := range ids {
-		r.Asked([]string{id, id, id})
+		r.Asked(0, []string{id, id, id})
 	}
 }
 
@@ -230,7 +230,7 @@ func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
 		opened := 0
 		for range 90 { // asked for all the time
 			time.Sleep(time.Second)
-			r.Asked([]string{"T"})
+			r.Asked(0, []string{"T"})
 			opened += r.up.count("watch")
 			r.up.take()
 		}
@@ -239,6 +239,21 @@ func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
 		}
 		if opened > 4 { // both at first, and the book once more
 			t.Errorf("topics were opened %d times", opened)
+		}
+	})
+}
+
+// TestADemandCountsOnce asks for the price, the spread and the book of a token, as one query does.
+func TestADemandCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for demand := range uint64(3) {
+			for range 3 {
+				r.Asked(demand+1, []string{"T"})
+			}
+			if watched, want := r.Stats().Tokens == 1, demand == 2; watched != want {
+				t.Errorf("after %d demands the token is watched: %v, want %v", demand+1, watched, want)
+			}
 		}
 	})
 }

@@ -364,7 +364,7 @@ func TestClose(t *testing.T) {
 		reader, w := r.watch(t, bookOf("T"))
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
-		r.Asked([]string{"W", "W", "W"})
+		r.Asked(0, []string{"W", "W", "W"})
 		r.Close()
 		r.Close()
 		if _, err := w.State(); market.CodeOf(err) != market.CodeUpstreamUnavailable {
@@ -377,7 +377,7 @@ func TestClose(t *testing.T) {
 		r.up.take()
 		r.Message(bookMessage("T", "A", 2, ".50x1 | .60x1"))
 		r.upNow(bookOf("T"))
-		r.Asked([]string{"V", "V", "V"})
+		r.Asked(0, []string{"V", "V", "V"})
 		reader.Close()
 		synctest.Wait()
 		if asked := r.up.take(); len(asked) > 0 || len(r.demand.warm) > 0 || r.demand.sweep != nil {
@@ -417,7 +417,7 @@ func TestWithoutUpstream(t *testing.T) {
 		t.Errorf("watching ends with %v", err)
 	}
 	r.Accompany(bookOf("T"))
-	f.Asked([]string{"T", "T", "T"})
+	f.Asked(0, []string{"T", "T", "T"})
 }
 
 // TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.
@@ -573,7 +573,7 @@ func TestRaces(t *testing.T) {
 						case 0:
 							reader.Accompany(key)
 						case 1:
-							r.Asked([]string{key.ID, key.ID, fmt.Sprint(random.IntN(tokens))})
+							r.Asked(0, []string{key.ID, key.ID, fmt.Sprint(random.IntN(tokens))})
 						default:
 							if w, err := reader.Watch(key, nil); err == nil && random.IntN(3) == 0 {
 								defer w.Close()

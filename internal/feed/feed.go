@@ -240,11 +240,14 @@ func (r *Reader) Accompany(key market.Topic) {
 }
 
 // Asked tells that queries have asked for tokens, which exist. Tokens that are asked for again and again are watched.
-func (f *Feed) Asked(tokenIDs []string) { f.demand.asked(tokenIDs, f.cfg.WarmAsks) }
+// What one demand asks for counts once, unless its number is 0.
+func (f *Feed) Asked(demand uint64, tokenIDs []string) {
+	f.demand.asked(demand, tokenIDs, f.cfg.WarmAsks)
+}
 
 // Want tells that somebody waits for tokens, which exist, and that the stream may be the sooner to answer: they are watched
 // at once, as long and as far as tokens are that are asked for again and again.
-func (f *Feed) Want(tokenIDs []string) { f.demand.asked(tokenIDs, 1) }
+func (f *Feed) Want(tokenIDs []string) { f.demand.asked(0, tokenIDs, 1) }
 
 // Hasten lets the topics that fit close as soon as nobody watches them, without the linger, such as those of somebody whose
 // rights have ended.

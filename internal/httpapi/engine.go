@@ -154,7 +154,7 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 			resp = e.refused(ctx, string(op.kind), start, e.recover(ctx, v))
 		}
 	}()
-	responses, ctx := e.exec.DispatchOperation(ctx, op.OperationContext)
+	responses, ctx := e.exec.DispatchOperation(market.WithDemand(ctx), op.OperationContext)
 	if resp = responses(ctx); resp == nil {
 		return e.refused(ctx, string(op.kind), start, context.Cause(ctx))
 	}
@@ -213,6 +213,9 @@ func (e *engine) refused(ctx context.Context, kind string, start time.Time, errs
 // respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
 func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	start := time.Now()
+	if market.DemandFrom(ctx) == 0 { // an event of a subscription
+		ctx = market.WithDemand(ctx)
+	}
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	resolvers.Ahead(ctx)
 	resp := next(ctx)

@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -152,6 +153,22 @@ type quietKey struct{}
 // WithoutDemand returns a context whose reads do not count as a client's demand for live values.
 func WithoutDemand(ctx context.Context) context.Context {
 	return context.WithValue(ctx, quietKey{}, true)
+}
+
+type demandKey struct{}
+
+// demands numbers them.
+var demands atomic.Uint64
+
+// WithDemand returns a context whose reads are one demand of a client, however many values of a token they are.
+func WithDemand(ctx context.Context) context.Context {
+	return context.WithValue(ctx, demandKey{}, demands.Add(1))
+}
+
+// DemandFrom returns the number of the demand that the reads of ctx are part of, 0 for one of their own each.
+func DemandFrom(ctx context.Context) uint64 {
+	n, _ := ctx.Value(demandKey{}).(uint64)
+	return n
 }
 
 // Demands reports whether the reads of ctx count as a client's demand for live values.
