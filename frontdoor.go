@@ -13,6 +13,7 @@ import (
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -44,7 +45,9 @@ func (s *server) frontDoor(cfg *config.Config, schema graphql.ExecutableSchema, 
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Refusals: accounts.NewRefusals(clock), Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
-		Ready: s.ready, Operation: s.metrics.Operation,
+		Clients: quota.Limits{Connections: cfg.Client.Connections, Operations: cfg.Client.Operations},
+		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
+		Ready:   s.ready, Operation: s.metrics.Operation,
 	}
 	if cfg.AccountsFile != "" {
 		if s.files.accounts, err = accounts.Open(cfg.AccountsFile, s.log); err != nil {

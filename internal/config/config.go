@@ -50,6 +50,7 @@ type Config struct {
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file of bearer tokens' SHA-256 and the accounts that they stand for, which only its owner may read; changes are in force within a second. Empty knows no bearer tokens."`
 	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies before the service, separated by commas, whose X-Forwarded-For is believed. Empty believes nobody."`
 
+	Client    Client    `embed:"" prefix:"client-" group:"client"`
 	Documents Documents `embed:"" prefix:"documents-" group:"documents"`
 	Limit     Limit     `embed:"" prefix:"limit-" group:"limit"`
 
@@ -60,6 +61,14 @@ type Config struct {
 
 	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
+}
+
+// Client bounds what clients keep open for events.
+type Client struct {
+	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
+	Operations  int   `default:"10000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
+	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
+	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Greatest message of a client on a WebSocket; a longer one closes it."`
 }
 
 // Documents says which documents clients may name instead of sending their texts.

@@ -29,6 +29,7 @@ type grammar struct {
 
 var groups = kong.Groups{
 	"server":    "Server",
+	"client":    "What clients keep open",
 	"documents": "Persisted documents",
 	"limit":     "Limits of an operation",
 	"log":       "Log",
