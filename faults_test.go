@@ -232,13 +232,13 @@ var faults = []fault{
 	{name: "64 MiB body", Fault: demo.Fault{Kind: demo.FaultLarge}, code: "UPSTREAM_BAD_RESPONSE", bulk: true},
 	{name: "gzip bomb", Fault: demo.Fault{Kind: demo.FaultGzipBomb}, code: "UPSTREAM_BAD_RESPONSE", bulk: true},
 	{name: "large header", Fault: demo.Fault{Kind: demo.FaultLargeHeader}, code: "UPSTREAM_UNAVAILABLE"},
-	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: elsewhere}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
 // What a lane puts in their place: a date so many seconds away, and its other host.
 const (
 	inSeconds = "in 9 seconds"
-	elsewhere = "http://elsewhere.invalid/"
+	otherHost = "http://elsewhere.invalid/"
 )
 
 // at returns the fault as the lane's venue is told it.
@@ -248,7 +248,7 @@ func (f *fault) at(l *lane, b *branch) demo.Fault {
 	if out.RetryAfter == inSeconds {
 		out.RetryAfter = l.clock.Now().Add(9 * time.Second).Format(http.TimeFormat)
 	}
-	if out.Location == elsewhere {
+	if out.Location == otherHost {
 		out.Location = l.elsewhere
 	}
 	return out
