@@ -84,34 +84,45 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 		return
 	}
-	leave, err := g.gate.enter(ctx)
-	if err != nil {
+	op, resp, err := g.perform(ctx, r.Method, p)
+	switch {
+	case err != nil:
+		if op != nil && op.kind == ast.Mutation {
+			w.Header().Set("Allow", "POST")
+		}
 		g.refuse(w, r, err)
-		return
-	}
-	defer leave()
-	op, resp := g.engine.prepare(ctx, p)
-	if resp != nil {
+	case op == nil:
 		status := statusOf(resp)
 		if media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // the request itself was well-formed, and that's all that this type's status can say
 		}
 		g.write(w, r, media, status, resp, nil)
-		return
-	}
-	switch {
-	case op.kind == ast.Subscription:
-		g.refuse(w, r, refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents))
-	case op.kind == ast.Mutation && r.Method != http.MethodPost:
-		w.Header().Set("Allow", "POST")
-		g.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST"))
 	default:
-		resp := g.engine.execute(ctx, op)
 		if r.Header.Get(CostHeader) != "" {
 			resp.Extensions = withCost(resp.Extensions, op.cost)
 		}
 		g.write(w, r, media, statusOf(resp), resp, op)
 	}
+}
+
+// perform makes the response of an operation when there is room for it. There is no operation with a response that refuses
+// it. An error is one of the request. The room is free again when it returns, however long the client takes to read.
+func (g *graphQL) perform(ctx context.Context, method string, p *params) (*operation, *graphql.Response, error) {
+	leave, err := g.gate.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	op, refusal := g.engine.prepare(ctx, p)
+	switch {
+	case refusal != nil:
+		return nil, refusal, nil
+	case op.kind == ast.Subscription:
+		return op, nil, refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
+	case op.kind == ast.Mutation && method != http.MethodPost:
+		return op, nil, refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
+	}
+	return op, g.engine.execute(ctx, op), nil
 }
 
 // withCost returns extensions with the cost of an operation.

@@ -324,6 +324,35 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// stuck is a client that does not read.
+type stuck struct {
+	*httptest.ResponseRecorder
+	writing, read chan struct{}
+}
+
+func (s *stuck) Write(b []byte) (int, error) {
+	close(s.writing)
+	<-s.read
+	return len(b), nil
+}
+
+// TestAClientThatDoesNotRead keeps no room from others.
+func TestAClientThatDoesNotRead(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Operations, cfg.Queue = 1, 0
+	h := New(cfg)
+	w := &stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", PathGraphQL+"?query={__typename}", nil)
+	var wg sync.WaitGroup
+	wg.Go(func() { h.ServeHTTP(w, r) })
+	<-w.writing
+	if w := post(t, h, `{"query":"{ __typename }"}`); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	close(w.read)
+	wg.Wait()
+}
+
 func TestOutcomes(t *testing.T) {
 	var got []string
 	cfg := testConfig(t)
