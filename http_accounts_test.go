@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"oddsgraph/internal/httpapi"
@@ -100,8 +101,9 @@ func TestBearerTokens(t *testing.T) {
 func TestRevocationEndsQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	asked, release := make(chan struct{}), make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) })
 	v := newStub(t, map[string]func(url.Values) (int, any){"positions": func(url.Values) (int, any) {
-		close(asked)
+		ask()
 		<-release
 		return http.StatusOK, []any{}
 	}})
