@@ -37,7 +37,7 @@ func newSubscriptions(e *engine, enter func(ctx context.Context) (leave func(), 
 // start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
 // to be called on a goroutine of its own; a refusal has no data.
 func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
-	op, refusal := s.engine.prepare(ctx, p)
+	op, refusal := s.prepare(ctx, p)
 	switch {
 	case refusal != nil:
 		return nil, refusal
@@ -52,6 +52,16 @@ func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) 
 			m.Finish(fanout.End{})
 		}, nil
 	}
+}
+
+// prepare makes an operation in its turn, since parsing and validating take time, too.
+func (s *subscriptions) prepare(ctx context.Context, p *params) (*operation, *graphql.Response) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, s.engine.refuse(ctx, err)
+	}
+	defer leave()
+	return s.engine.prepare(ctx, p)
 }
 
 // respond executes an operation that is no subscription.
