@@ -210,6 +210,16 @@ type socket struct {
 // dialDeaf opens a socket whose client never reads more than the acknowledgement.
 func (s *service) dialDeaf(t testing.TB, credentials string) *socket {
 	t.Helper()
+	payload := vars{}
+	if credentials != anonymous {
+		payload[httpapi.CredentialsHeader] = credentials
+	}
+	return s.dialSaying(t, payload)
+}
+
+// dialSaying is dialDeaf with another introduction.
+func (s *service) dialSaying(t testing.TB, payload vars) *socket {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, strings.Replace(s.url(), "http", "ws", 1)+httpapi.PathGraphQL, &websocket.DialOptions{
@@ -220,10 +230,6 @@ func (s *service) dialDeaf(t testing.TB, credentials string) *socket {
 	}
 	conn.SetReadLimit(-1)
 	k := &socket{conn: conn, subs: make(map[string]*events), done: make(chan struct{})}
-	payload := map[string]string{}
-	if credentials != anonymous {
-		payload[httpapi.CredentialsHeader] = credentials
-	}
 	k.send(t, frame{Type: "connection_init", Payload: json.RawMessage(asJSON(payload))})
 	if f, err := k.read(ctx); err != nil || f.Type != "connection_ack" {
 		t.Fatalf("connection_init was answered by %+v, %v", f, err)
@@ -324,15 +330,21 @@ func (k *socket) close() { _ = k.conn.CloseNow() }
 // sse starts a subscription over Server-Sent Events.
 func (s *service) sse(t testing.TB, query string, variables vars, credentials string) *events {
 	t.Helper()
+	return s.stream(t, query, s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials))
+}
+
+// stream sends a request for Server-Sent Events.
+func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials).WithContext(ctx)
+	r = r.WithContext(ctx)
 	r.Header.Set("Accept", "text/event-stream")
 	resp, err := s.client.Do(r)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	e, done := newEvents(strings.TrimSpace(query)), make(chan struct{})
+	e, done := newEvents(strings.TrimSpace(name)), make(chan struct{})
 	go func() {
 		defer close(done)
 		defer resp.Body.Close()
