@@ -90,21 +90,19 @@ func (h *Handle) Bump() { h.version.Add(1) }
 
 // Recorder collects the handles of everything that one response was built from. It is safe for concurrent use.
 type Recorder struct {
-	mu      sync.Mutex
-	handles map[*Handle]struct{}
+	mu sync.Mutex
+	// handles may hold one several times.
+	handles []*Handle
 }
 
-// Record adds a handle; nil and repeated handles are ignored. A nil Recorder ignores everything.
+// Record adds a handle; nil is ignored. A nil Recorder ignores everything.
 func (r *Recorder) Record(h *Handle) {
 	if r == nil || h == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.handles == nil {
-		r.handles = make(map[*Handle]struct{}, 16)
-	}
-	r.handles[h] = struct{}{}
+	r.handles = append(r.handles, h)
 }
 
 // Handles returns the distinct handles recorded so far, in no order. A nil Recorder has none.
@@ -114,9 +112,12 @@ func (r *Recorder) Handles() []*Handle {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make([]*Handle, 0, len(r.handles))
-	for h := range r.handles {
-		out = append(out, h)
+	out, known := make([]*Handle, 0, len(r.handles)), make(map[*Handle]bool, len(r.handles))
+	for _, h := range r.handles {
+		if !known[h] {
+			known[h] = true
+			out = append(out, h)
+		}
 	}
 	return out
 }

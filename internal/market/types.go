@@ -33,9 +33,11 @@ func (p *Position) CostBasis() *Decimal {
 	if p.AvgPrice == nil {
 		return nil
 	}
-	c := p.Size.Mul(*p.AvgPrice).Reduce()
+	c := p.costAt(*p.AvgPrice)
 	return &c
 }
+
+func (p *Position) costAt(price Decimal) Decimal { return p.Size.Mul(price).Reduce() }
 
 // Order is an active order of a wallet.
 type Order struct {
@@ -183,12 +185,14 @@ func (m *Market) SettlementPrice(o *Outcome) *Decimal {
 	if won == nil {
 		return nil
 	}
-	d := NewDecimal(0, 0)
 	if *won {
-		d = NewDecimal(1, 0)
+		return &one
 	}
-	return &d
+	return &zero
 }
+
+// zero and one are what outcomes are settled at.
+var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
 // Event is a group of markets.
 type Event struct {

@@ -77,17 +77,21 @@ func valueBy(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 }
 
 func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation {
-	v := &Valuation{Price: price, Basis: basis, Value: p.Size.Mul(price).Reduce(), Meta: meta}
-	cost := p.CostBasis()
-	if cost == nil {
-		return v
+	v := &struct { // in one piece, since lists are valued whole
+		Valuation
+		pnl, percent Decimal
+	}{Valuation: Valuation{Price: price, Basis: basis, Value: p.Size.Mul(price).Reduce(), Meta: meta}}
+	if p.AvgPrice == nil {
+		return &v.Valuation
 	}
-	pnl := v.Value.Sub(*cost).Reduce()
-	v.UnrealizedPnl = &pnl
-	if percent, ok := pnl.Mul(NewDecimal(100, 0)).QuoRound(*cost, 6); ok {
-		v.UnrealizedPnlPercent = &percent
+	cost := p.costAt(*p.AvgPrice)
+	v.pnl = v.Value.Sub(cost).Reduce()
+	v.UnrealizedPnl = &v.pnl
+	var ok bool
+	if v.percent, ok = v.pnl.Mul(NewDecimal(100, 0)).QuoRound(cost, 6); ok {
+		v.UnrealizedPnlPercent = &v.percent
 	}
-	return v
+	return &v.Valuation
 }
 
 // Portfolio sums valued positions. Its sums are exact.
