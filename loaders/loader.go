@@ -37,6 +37,9 @@ type Loader[K comparable, T any] struct {
 	recorder *market.Recorder
 	// gathers tells that several keys travel together, so that waiting for stragglers pays.
 	gathers bool
+	// found is what a loader that answers from memory alone has found, and all that it uses of what is below; nil for one
+	// that waits.
+	found *table[K, T]
 
 	mu    sync.Mutex
 	slots map[K]*slot[T]
@@ -74,6 +77,9 @@ func newLoader[K comparable, T any](ctx context.Context, source Source[K, T], ga
 
 // Get reads one key. A key that is not cached waits a moment for others where they can travel together.
 func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
+	if l.found != nil {
+		return l.recall(key)
+	}
 	var found [1]*slot[T]
 	l.enter([]K{key}, found[:], !l.gathers)
 	return l.await(found[0])
@@ -81,6 +87,10 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 
 // GetMany reads keys into out, which is aligned with them. What is not cached leaves at once, in one batch.
 func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
+	if l.found != nil {
+		l.recallMany(keys, out)
+		return
+	}
 	found := make([]*slot[T], len(keys))
 	l.enter(keys, found, true)
 	for i, s := range found {
@@ -90,13 +100,20 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 
 // Prefetch sends for what will be read, in one batch, and does not wait.
 func (l *Loader[K, T]) Prefetch(keys []K) {
-	if len(keys) > 0 {
+	if len(keys) > 0 && l.found == nil {
 		l.enter(keys, make([]*slot[T], len(keys)), true)
 	}
 }
 
 // Peek returns a key's value where this response has it at hand, without a look-up. It does not count as a read.
 func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
+	if l.found != nil {
+		i, known := l.found.index[key]
+		if !known || *l.found.missed {
+			return read, false
+		}
+		return l.found.reads[i], true
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.slots[key]
@@ -109,6 +126,9 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 // follow sends for keys like Prefetch and calls then with their results, aligned with the keys, when all of them are there:
 // at once, or before anybody who waits for the last of them goes on. then must neither wait nor panic.
 func (l *Loader[K, T]) follow(keys []K, then func([]market.Result[market.Read[*T]])) {
+	if l.found != nil {
+		return
+	}
 	found := make([]*slot[T], len(keys))
 	l.enter(keys, found, true)
 	f := &follower[T]{results: make([]market.Result[market.Read[*T]], len(keys)), then: then}

@@ -24,14 +24,14 @@ type Sources struct {
 	Pages     Pages
 }
 
-// Pages reads one page of a list that the venue pages.
+// Pages reads one page of a list that the venue pages. Under a context that has ended it answers from memory or fails at once.
 type Pages interface {
 	Search(ctx context.Context, q market.Search) (market.Read[*market.SearchPage], error)
 	Trades(ctx context.Context, a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error)
 	History(ctx context.Context, a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error)
 }
 
-// Set is what one response reads with. It is safe for concurrent use.
+// Set is what one response reads with. It is safe for concurrent use, unless it is FromMemory.
 type Set struct {
 	Prices    *Loader[string, market.Price]
 	Spreads   *Loader[string, market.Spread]
@@ -45,6 +45,8 @@ type Set struct {
 	books *Loader[market.BookQuery, market.Book]
 	pages Pages
 	ctx   context.Context
+	// found is what was found in memory; nil in a set that waits.
+	found *found
 
 	// mu protects all below.
 	mu sync.Mutex
@@ -98,11 +100,17 @@ func (s *Set) FollowMarkets(refs []market.MarketRef, then func([]market.Result[m
 
 // Book reads a token's book, which has depth levels a side or more, where it holds so many.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
+	if s.InMemory() {
+		return s.recallBook(market.BookQuery{TokenID: tokenID, Depth: market.BookDepthStep(depth)})
+	}
 	return s.books.Get(s.deepest(tokenID, depth))
 }
 
 // PrefetchBooks sends for the books of tokens and does not wait.
 func (s *Set) PrefetchBooks(tokenIDs []string, depth int) {
+	if s.InMemory() {
+		return
+	}
 	keys := make([]market.BookQuery, len(tokenIDs))
 	for i, id := range tokenIDs {
 		keys[i] = s.deepest(id, depth)
@@ -125,17 +133,25 @@ func (s *Set) deepest(tokenID string, depth int) market.BookQuery {
 
 // Search reads one page of a market search.
 func (s *Set) Search(q market.Search) (market.Read[*market.SearchPage], error) {
-	return page(s, func() (market.Read[*market.SearchPage], error) { return s.pages.Search(s.ctx, q) }, q)
+	return page(s, func() (market.Read[*market.SearchPage], error) { return s.pages.Search(s.pageContext(), q) }, q)
 }
 
 // Trades reads one page of an account's trades.
 func (s *Set) Trades(a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error) {
-	return page(s, func() (market.Read[*market.TradePage], error) { return s.pages.Trades(s.ctx, a, q) }, a, q)
+	return page(s, func() (market.Read[*market.TradePage], error) { return s.pages.Trades(s.pageContext(), a, q) }, a, q)
 }
 
 // History reads one page of an account's history.
 func (s *Set) History(a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error) {
-	return page(s, func() (market.Read[*market.HistoryPage], error) { return s.pages.History(s.ctx, a, q) }, a, q)
+	return page(s, func() (market.Read[*market.HistoryPage], error) { return s.pages.History(s.pageContext(), a, q) }, a, q)
+}
+
+// pageContext is the context that pages are read under.
+func (s *Set) pageContext() context.Context {
+	if s.InMemory() {
+		return ended{s.ctx}
+	}
+	return s.ctx
 }
 
 // page reads a page once for the response, whoever asks for it and however often.
@@ -152,6 +168,9 @@ func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (ma
 	}
 	s.mu.Unlock()
 	r, err := once()
+	if err != nil && s.InMemory() {
+		s.found.missed = true
+	}
 	market.RecorderFrom(s.ctx).Record(r.Handle)
 	return r, err
 }

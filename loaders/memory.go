@@ -1,0 +1,211 @@
+package loaders
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"oddsgraph/internal/market"
+)
+
+// errNotInMemory is what a read costs that would have to wait.
+var errNotInMemory = errors.New("what is asked for is not in memory")
+
+// FromMemory is With for a response that is to be made at once or not at all: reads are answered from memory, and one that
+// would have to wait fails and sets Missed. Nothing is sent for, but what is stale is refreshed behind the response as ever.
+// The set belongs to one goroutine. Release it when the response has been made.
+func FromMemory(ctx context.Context, s Sources) (context.Context, *Set, *market.Recorder) {
+	ctx, recorder := market.WithRecorder(ctx)
+	set := New(ctx, s)
+	set.found = foundPool.Get().(*found)
+	f := set.found
+	set.Prices.found, set.Spreads.found, set.Histories.found = &f.prices, &f.spreads, &f.histories
+	set.Markets.found, set.Events.found = &f.markets, &f.events
+	set.Balances.found, set.Positions.found, set.Orders.found = &f.balances, &f.positions, &f.orders
+	set.books.found = &f.books
+	return context.WithValue(ctx, setKey{}, set), set, recorder
+}
+
+// InMemory reports whether reads are answered from memory or fail, so that looking ahead leads to nothing.
+func (s *Set) InMemory() bool { return s.found != nil }
+
+// Missed reports whether a read has failed because it would have had to wait. Whatever was made with the set is void then.
+func (s *Set) Missed() bool { return s.found != nil && s.found.missed }
+
+// Release ends the use of a set that is FromMemory.
+func (s *Set) Release() {
+	f := s.found
+	*s = Set{}
+	f.missed = false
+	clear(f.shelf)
+	for _, t := range [...]interface{ empty() }{
+		&f.prices, &f.spreads, &f.histories, &f.markets, &f.events, &f.balances, &f.positions, &f.orders, &f.books,
+	} {
+		t.empty()
+	}
+	foundPool.Put(f)
+}
+
+// found is what a response has found in memory. Others use it again.
+type found struct {
+	// missed tells that something was not there.
+	missed bool
+
+	prices    table[string, market.Price]
+	spreads   table[string, market.Spread]
+	histories table[market.PriceHistoryQuery, market.PriceHistory]
+	markets   table[market.MarketRef, market.Market]
+	events    table[market.EventRef, market.Event]
+	balances  table[market.Address, market.Balance]
+	positions table[market.Address, []market.Position]
+	orders    table[market.Address, []market.Order]
+	books     table[market.BookQuery, market.Book]
+	// shelf holds the books by token.
+	shelf map[string]market.Read[*market.Book]
+}
+
+var foundPool = sync.Pool{New: func() any {
+	f := &found{shelf: make(map[string]market.Read[*market.Book])}
+	f.prices.missed, f.spreads.missed, f.histories.missed = &f.missed, &f.missed, &f.missed
+	f.markets.missed, f.events.missed = &f.missed, &f.missed
+	f.balances.missed, f.positions.missed, f.orders.missed = &f.missed, &f.missed, &f.missed
+	f.books.missed = &f.missed
+	return f
+}}
+
+// table is what was found of one kind, so that a key has one value within a response.
+type table[K comparable, T any] struct {
+	missed *bool
+	// index says where in reads a key's value is.
+	index map[K]int
+	reads []market.Read[*T]
+	// key and result are those of a look-up of a single key, fresh those of one of many.
+	key    [1]K
+	result [1]market.Result[market.Read[*T]]
+	fresh  []K
+}
+
+// maxKept bounds the size of the tables that are used again.
+const maxKept = 1000
+
+func (t *table[K, T]) empty() {
+	if len(t.reads) > maxKept {
+		*t = table[K, T]{missed: t.missed}
+		return
+	}
+	clear(t.index)
+	clear(t.reads)
+	clear(t.fresh)
+	clear(t.key[:])
+	clear(t.result[:])
+	t.reads, t.fresh = t.reads[:0], t.fresh[:0]
+}
+
+// miss notes a read that would have to wait.
+func (t *table[K, T]) miss() (read market.Read[*T], err error) {
+	*t.missed = true
+	return read, errNotInMemory
+}
+
+// put remembers what was found of a key.
+func (t *table[K, T]) put(key K, read market.Read[*T]) {
+	if t.index == nil {
+		t.index = make(map[K]int)
+	}
+	t.index[key] = len(t.reads)
+	t.reads = append(t.reads, read)
+}
+
+// recall is Get from memory.
+func (l *Loader[K, T]) recall(key K) (market.Read[*T], error) {
+	t := l.found
+	if *t.missed {
+		return t.miss()
+	}
+	if i, known := t.index[key]; known {
+		return t.reads[i], nil
+	}
+	t.key[0], t.result[0] = key, market.Result[market.Read[*T]]{}
+	if missing := l.source.Lookup(l.ctx, t.key[:], t.result[:], nil); len(missing) > 0 || t.result[0].Err != nil {
+		return t.miss()
+	}
+	read := t.result[0].Value
+	t.put(key, read)
+	l.recorder.Record(read.Handle)
+	return read, nil
+}
+
+// recallMany is GetMany from memory. All keys that are new to the response are looked up in one go.
+func (l *Loader[K, T]) recallMany(keys []K, out []market.Result[market.Read[*T]]) {
+	t := l.found
+	if !*t.missed {
+		l.lookUpNew(keys, out)
+	}
+	switch {
+	case *t.missed:
+		for i := range keys {
+			out[i].Value, out[i].Err = t.miss()
+		}
+	case len(t.fresh) < len(keys): // else the results are in their places
+		for i, key := range keys {
+			out[i].Value, out[i].Err = t.reads[t.index[key]], nil
+		}
+	}
+}
+
+// lookUpNew looks up the keys that are new to the response, with the results at the beginning of out.
+func (l *Loader[K, T]) lookUpNew(keys []K, out []market.Result[market.Read[*T]]) {
+	t, first := l.found, len(l.found.reads)
+	t.fresh = t.fresh[:0]
+	for _, key := range keys {
+		if _, known := t.index[key]; !known {
+			t.put(key, market.Read[*T]{})
+			t.fresh = append(t.fresh, key)
+		}
+	}
+	if len(t.fresh) == 0 {
+		return
+	}
+	results := out[:len(t.fresh)]
+	clear(results)
+	*t.missed = len(l.source.Lookup(l.ctx, t.fresh, results, nil)) > 0
+	for i := range results {
+		if results[i].Err != nil {
+			*t.missed = true
+		}
+		t.reads[first+i] = results[i].Value
+		l.recorder.Record(results[i].Value.Handle)
+	}
+}
+
+// recallBook is Book from memory. Books of one token that were read at different depths must be of one entry: whoever looks
+// ahead reads them all at the greatest.
+func (s *Set) recallBook(q market.BookQuery) (market.Read[*market.Book], error) {
+	held, known := s.found.shelf[q.TokenID]
+	if known && (held.Value == nil || held.Value.Covers(q.Depth)) {
+		return held, nil
+	}
+	read, err := s.books.recall(q)
+	if err == nil && known && read.Handle != held.Handle {
+		return s.books.found.miss()
+	}
+	if err == nil {
+		s.found.shelf[q.TokenID] = read
+	}
+	return read, err
+}
+
+// ended is a context that has ended, with the values of another: who reads under it gets what is in memory, or an error.
+type ended struct{ context.Context }
+
+var over = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Done implements context.Context.
+func (ended) Done() <-chan struct{} { return over }
+
+// Err implements context.Context.
+func (ended) Err() error { return context.Canceled }
