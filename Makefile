@@ -32,7 +32,7 @@ check: cc ## what must be green before a commit: format, lint, generated code, g
 	@$(MAKE) --no-print-directory test
 
 generate: ## write the code made from schema.graphqls, and docs/configuration.md
-	$(GO) tool gqlgen generate
+	$(GO) run ./graph/gen
 	$(GO) test ./internal/config -run '^TestReference$$' -count=1 -update
 
 fmt: ## format the Go code

@@ -23,7 +23,19 @@ const separator = "\n"
 
 // EncodeID returns the opaque global id of an object.
 func EncodeID(kind string, parts ...string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(kind + separator + strings.Join(parts, separator)))
+	var buf [256]byte
+	return string(AppendID(buf[:0], kind, parts...))
+}
+
+// AppendID appends the opaque global id of an object, which needs no escapes in JSON. A type whose ids are shown in lists has
+// a method of this name beside ID.
+func AppendID(dst []byte, kind string, parts ...string) []byte {
+	var buf [192]byte
+	id := append(buf[:0], kind...)
+	for _, part := range parts {
+		id = append(append(id, separator...), part...)
+	}
+	return base64.RawURLEncoding.AppendEncode(dst, id)
 }
 
 // DecodeID returns the kind and the parts of a global id. ok is false when it is not one.

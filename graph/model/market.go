@@ -19,6 +19,9 @@ func (Market) IsNode() {}
 // ID returns the global id.
 func (m Market) ID() string { return EncodeID(KindMarket, m.MarketID) }
 
+// AppendID appends the global id.
+func (m Market) AppendID(dst []byte) []byte { return AppendID(dst, KindMarket, m.MarketID) }
+
 // Slug returns the readable name where the venue gives one.
 func (m Market) Slug() *string { return text(&m.Market.Slug) }
 
@@ -144,6 +147,9 @@ func (Token) IsNode() {}
 // ID returns the global id.
 func (t Token) ID() string { return EncodeID(KindToken, t.TokenID) }
 
+// AppendID appends the global id.
+func (t Token) AppendID(dst []byte) []byte { return AppendID(dst, KindToken, t.TokenID) }
+
 // TokenPrice is what a token costs.
 type TokenPrice struct {
 	Quote *market.Price
@@ -152,6 +158,9 @@ type TokenPrice struct {
 
 // ID returns a cache key that is the same for every read of the price.
 func (p TokenPrice) ID() string { return EncodeID("TokenPrice", p.Quote.TokenID) }
+
+// AppendID appends the global id.
+func (p TokenPrice) AppendID(dst []byte) []byte { return AppendID(dst, "TokenPrice", p.Quote.TokenID) }
 
 // TokenID returns the priced token's id.
 func (p TokenPrice) TokenID() string { return p.Quote.TokenID }
@@ -179,6 +188,9 @@ type Spread struct {
 
 // ID returns a cache key that is the same for every read of the spread.
 func (s Spread) ID() string { return EncodeID("Spread", s.Top.TokenID) }
+
+// AppendID appends the global id.
+func (s Spread) AppendID(dst []byte) []byte { return AppendID(dst, "Spread", s.Top.TokenID) }
 
 // TokenID returns the token's id.
 func (s Spread) TokenID() string { return s.Top.TokenID }

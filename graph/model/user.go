@@ -70,6 +70,11 @@ func (Position) IsNode() {}
 // ID returns the global id.
 func (p Position) ID() string { return PositionID(p.Address, p.Position) }
 
+// AppendID appends the global id.
+func (p Position) AppendID(dst []byte) []byte {
+	return AppendID(dst, KindPosition, string(p.Address), p.MarketID, p.Outcome)
+}
+
 // TokenID returns the token's id where the venue states it with the position.
 func (p Position) TokenID() *string { return text(&p.Position.TokenID) }
 
@@ -82,13 +87,13 @@ func (p Position) Freshness() Freshness { return freshness(p.Meta) }
 // Valuation is a position priced by a stated basis.
 type Valuation struct {
 	*market.Valuation
-	// Position is the valued position's id, By the basis that was asked for.
-	Position string
-	By       market.PriceBasis
+	// Of is what is valued, By the basis that was asked for.
+	Of *Position
+	By market.PriceBasis
 }
 
 // ID returns a cache key of the valuation by this basis.
-func (v Valuation) ID() string { return EncodeID("Valuation", v.Position, string(v.By)) }
+func (v Valuation) ID() string { return EncodeID("Valuation", v.Of.ID(), string(v.By)) }
 
 // Freshness returns the age of the oldest value in the valuation.
 func (v Valuation) Freshness() Freshness { return freshness(v.Meta) }
@@ -104,6 +109,11 @@ func (Order) IsNode() {}
 
 // ID returns the global id.
 func (o Order) ID() string { return EncodeID(KindOrder, string(o.Address), o.OrderID) }
+
+// AppendID appends the global id.
+func (o Order) AppendID(dst []byte) []byte {
+	return AppendID(dst, KindOrder, string(o.Address), o.OrderID)
+}
 
 // TokenID returns the token's id where the venue states it with the order.
 func (o Order) TokenID() *string { return text(&o.Order.TokenID) }

@@ -10,17 +10,25 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/market"
 )
 
 // DateTimeLayout is how a DateTime leaves: RFC 3339 in UTC with milliseconds.
 const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
+// Each MarshalX writes what AppendX appends; compiled selections use the latter.
+
+// AppendDecimal appends an exact number as a JSON string without exponent.
+func AppendDecimal(dst []byte, d market.Decimal) []byte {
+	return append(d.Append(append(dst, '"')), '"')
+}
+
 // MarshalDecimal writes an exact number as a JSON string without exponent.
 func MarshalDecimal(d market.Decimal) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		var buf [48]byte
-		_, _ = w.Write(append(d.Append(append(buf[:0], '"')), '"'))
+		_, _ = w.Write(AppendDecimal(buf[:0], d))
 	})
 }
 
@@ -49,11 +57,16 @@ func UnmarshalDecimal(v any) (market.Decimal, error) {
 	return d, nil
 }
 
+// AppendDateTime appends an instant in UTC with milliseconds.
+func AppendDateTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), DateTimeLayout), '"')
+}
+
 // MarshalDateTime writes an instant in UTC with milliseconds.
 func MarshalDateTime(t time.Time) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		var buf [40]byte
-		_, _ = w.Write(append(t.UTC().AppendFormat(append(buf[:0], '"'), DateTimeLayout), '"'))
+		_, _ = w.Write(AppendDateTime(buf[:0], t))
 	})
 }
 
@@ -67,9 +80,17 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	return time.Time{}, badInput("a DateTime is an RFC 3339 instant such as \"2026-01-31T12:00:00Z\"")
 }
 
+// AppendDate appends the form YYYY-MM-DD.
+func AppendDate(dst []byte, d market.Date) []byte {
+	return append(d.Start().AppendFormat(append(dst, '"'), time.DateOnly), '"')
+}
+
 // MarshalDate writes the form YYYY-MM-DD.
 func MarshalDate(d market.Date) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) { _, _ = io.WriteString(w, `"`+d.String()+`"`) })
+	return graphql.WriterFunc(func(w io.Writer) {
+		var buf [16]byte
+		_, _ = w.Write(AppendDate(buf[:0], d))
+	})
 }
 
 // UnmarshalDate reads the form YYYY-MM-DD.
@@ -80,6 +101,11 @@ func UnmarshalDate(v any) (market.Date, error) {
 		}
 	}
 	return 0, badInput("a Date has the form YYYY-MM-DD")
+}
+
+// AppendAddress appends an address in lower case.
+func AppendAddress(dst []byte, a market.Address) []byte {
+	return compiled.AppendString(dst, string(a))
 }
 
 // MarshalAddress writes an address in lower case.

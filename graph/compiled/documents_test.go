@@ -1,0 +1,286 @@
+package compiled_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// writer writes random documents of a schema: fields with arguments, aliases and merged selections, fragments of both kinds
+// on the types that fit, directives and variables. A few of them are not valid, since fields that don't merge meet.
+type writer struct {
+	*rand.Rand
+	schema *ast.Schema
+	// values returns a value for an argument, as JSON, by its name and type.
+	values func(w *writer, name string, t *ast.Type) any
+
+	fragments []string
+	// spread are the fragments on each type that are complete.
+	spread    map[string][]string
+	variables map[string]any
+	// declared are the types and defaults of the variables.
+	declared map[string]string
+	// left is how many fields may still be written.
+	left int
+}
+
+// document returns a document with its variables.
+func (w *writer) document() (text string, variables map[string]any) {
+	w.fragments, w.spread, w.variables, w.declared, w.left = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
+	root := w.selection(w.schema.Query, 0)
+	var declarations string
+	for i, name := range slices.Sorted(maps.Keys(w.declared)) {
+		if i > 0 {
+			declarations += ", "
+		}
+		declarations += "$" + name + ": " + w.declared[name]
+	}
+	if declarations != "" {
+		declarations = "(" + declarations + ")"
+	}
+	return "query Q" + declarations + " " + root + "\n" + strings.Join(w.fragments, "\n"), w.variables
+}
+
+// selection returns a selection of a type in braces.
+func (w *writer) selection(t *ast.Definition, depth int) string {
+	var parts []string
+	for n := 1 + w.IntN(5); n > 0 || len(parts) == 0; n-- {
+		parts = append(parts, w.part(t, depth))
+		if w.IntN(5) == 0 {
+			parts = append(parts, pick(w.Rand, parts)) // the same again, to be merged
+		}
+	}
+	return "{ " + strings.Join(parts, " ") + " }"
+}
+
+// part returns a field or a fragment with fields of a type.
+func (w *writer) part(t *ast.Definition, depth int) string {
+	if depth < 6 && w.left > 0 {
+		switch w.IntN(9) {
+		case 0:
+			on, name := w.onto(t), ""
+			if on != t || w.IntN(2) == 0 {
+				name = " on " + on.Name
+			}
+			return "..." + name + w.directives() + " " + w.selection(on, depth+1)
+		case 1:
+			on := w.onto(t)
+			if known := w.spread[on.Name]; len(known) > 0 && w.IntN(3) > 0 {
+				return "..." + pick(w.Rand, known) + w.directives()
+			}
+			body := w.selection(on, depth+1)
+			name := fmt.Sprint("F", len(w.fragments))
+			w.fragments = append(w.fragments, "fragment "+name+" on "+on.Name+" "+body)
+			w.spread[on.Name] = append(w.spread[on.Name], name)
+			return "..." + name + w.directives()
+		}
+	}
+	return w.field(t, depth)
+}
+
+// onto returns a type that a fragment within a selection of t may be on.
+func (w *writer) onto(t *ast.Definition) *ast.Definition {
+	fit := []*ast.Definition{t}
+	if t.IsAbstractType() {
+		fit = append(fit, w.schema.GetPossibleTypes(t)...)
+	} else {
+		fit = append(fit, w.schema.GetImplements(t)...)
+	}
+	return pick(w.Rand, fit)
+}
+
+func (w *writer) field(t *ast.Definition, depth int) string {
+	w.left--
+	if w.IntN(12) == 0 {
+		return pick(w.Rand, []string{"__typename", "kind: __typename"}) + w.directives()
+	}
+	var fields []*ast.FieldDefinition
+	for _, f := range t.Fields {
+		leaf := w.schema.Types[f.Type.Name()].IsLeafType()
+		if !strings.HasPrefix(f.Name, "__") && (leaf || depth < 6 && w.left > 0 || t.Name == "Query") {
+			fields = append(fields, f)
+		}
+	}
+	if len(fields) == 0 {
+		return "__typename"
+	}
+	f := pick(w.Rand, fields)
+	arguments := ""
+	for _, a := range f.Arguments {
+		required := a.Type.NonNull && a.DefaultValue == nil
+		if required || w.IntN(3) == 0 {
+			arguments += ", " + a.Name + ": " + w.argument(a)
+		}
+	}
+	if arguments != "" {
+		arguments = "(" + arguments[2:] + ")"
+	}
+	alias := ""
+	if arguments != "" || w.IntN(4) == 0 { // what says the same is called the same, so that it can be merged
+		h := fnv.New32a()
+		_, _ = io.WriteString(h, t.Name+f.Name+arguments)
+		alias = fmt.Sprintf("a%x: ", h.Sum32())
+	}
+	out := alias + f.Name + arguments + w.directives()
+	if of := w.schema.Types[f.Type.Name()]; of.IsCompositeType() {
+		out += " " + w.selection(of, depth+1)
+	}
+	return out
+}
+
+// argument returns a value for an argument, or a variable that has it.
+func (w *writer) argument(a *ast.ArgumentDefinition) string {
+	v := w.values(w, a.Name, a.Type)
+	if w.IntN(2) == 0 {
+		return w.literal(v, a.Type)
+	}
+	name := fmt.Sprint("v", len(w.declared))
+	w.declared[name] = a.Type.String()
+	if w.IntN(4) == 0 && (v != nil || !a.Type.NonNull) {
+		w.declared[name] += " = " + w.literal(w.values(w, a.Name, a.Type), a.Type)
+	}
+	if a.Type.NonNull || w.IntN(4) > 0 {
+		w.variables[name] = v
+	}
+	return "$" + name
+}
+
+func (w *writer) literal(v any, t *ast.Type) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = w.literal(v[i], t.Elem)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, name+": "+w.literal(v[name], w.schema.Types[t.Name()].Fields.ForName(name).Type))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case string:
+		if w.schema.Types[t.Name()].Kind == ast.Enum {
+			return v
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		return string(b)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// directives returns @skip and @include with literals or variables, or mostly nothing.
+func (w *writer) directives() (out string) {
+	for _, name := range []string{"skip", "include"} {
+		if w.IntN(12) > 0 {
+			continue
+		}
+		on := strconv.FormatBool((w.IntN(4) == 0) == (name == "skip"))
+		if w.IntN(2) == 0 {
+			variable := fmt.Sprint("if", w.IntN(3))
+			if _, known := w.variables[variable]; !known {
+				w.variables[variable], w.declared[variable] = w.IntN(2) == 0, "Boolean!"
+			}
+			on = "$" + variable
+		}
+		out += " @" + name + "(if: " + on + ")"
+	}
+	return out
+}
+
+// valuesOf returns values for arguments that fit a universe, and some that do not.
+func valuesOf(u *universe) func(w *writer, name string, t *ast.Type) any {
+	ids := u.ids()
+	var value func(w *writer, name string, t *ast.Type) any
+	value = func(w *writer, name string, t *ast.Type) any {
+		if !t.NonNull && w.IntN(6) == 0 {
+			return nil
+		}
+		if t.Elem != nil {
+			list := make([]any, w.IntN(5))
+			for i := range list {
+				list[i] = value(w, name, t.Elem)
+			}
+			return list
+		}
+		switch d := w.schema.Types[t.Name()]; {
+		case d.Kind == ast.Enum:
+			return pick(w.Rand, d.EnumValues).Name
+		case d.Kind == ast.InputObject:
+			object := map[string]any{}
+			for _, f := range d.Fields {
+				if w.IntN(3) == 0 {
+					object[f.Name] = value(w, f.Name, f.Type)
+				}
+			}
+			return object
+		}
+		odd := w.IntN(25) == 0
+		switch t.Name() {
+		case "Boolean":
+			return w.IntN(2) == 0
+		case "Int":
+			if odd {
+				return pick(w.Rand, []int{-1, 0, 501, 1 << 30})
+			}
+			return 1 + w.IntN(60)
+		case "Decimal":
+			if odd {
+				return pick(w.Rand, []any{"NaN", "", 3, -1})
+			}
+			return pick(w.Rand, []any{"0.5", "10", 2, 0.25})
+		case "Address":
+			if odd {
+				return "0x1"
+			}
+			return string(pick(w.Rand, wallets))
+		case "Date":
+			if odd {
+				return "2026-02-31"
+			}
+			return fmt.Sprintf("2026-03-%02d", 1+w.IntN(14))
+		case "DateTime":
+			if odd {
+				return "yesterday"
+			}
+			return fmt.Sprintf("2026-03-%02dT10:00:00+01:00", 1+w.IntN(14))
+		case "ID":
+			if odd {
+				return "?"
+			}
+			return pick(w.Rand, ids[4:])
+		}
+		if odd {
+			return pick(w.Rand, []string{"a,b", "", "unknown", "x\ny"})
+		}
+		switch name {
+		case "tokenId", "tokenIds":
+			return tokenID(w.IntN(tokens + 1))
+		case "marketId", "marketIds":
+			return marketID(w.IntN(markets + 1))
+		case "eventId":
+			return eventID(w.IntN(events + 1))
+		case "slug":
+			return pick(w.Rand, []string{"slug-", "event-slug-"}) + fmt.Sprint(w.IntN(4))
+		case "after":
+			return ""
+		default:
+			return "text"
+		}
+	}
+	return value
+}

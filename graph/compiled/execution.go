@@ -1,0 +1,114 @@
+package compiled
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// Execution is one execution of an operation, and the context of its resolvers. It belongs to one goroutine.
+type Execution struct {
+	context.Context
+	// Buf is the response so far. Generated code appends to it.
+	Buf []byte
+
+	variables map[string]any
+	// arguments are the decoded arguments of fields, by slot.
+	arguments []any
+	// field is that whose resolver runs.
+	field  *Field
+	failed bool
+	// slabs hold a *slab for each type of which Make was asked for values.
+	slabs []any
+}
+
+type executionKey struct{}
+
+// Value implements context.Context.
+func (x *Execution) Value(key any) any {
+	if key == (executionKey{}) {
+		return x
+	}
+	return x.Context.Value(key)
+}
+
+// From returns the execution that a resolver's context belongs to, nil where gqlgen executes.
+func From(ctx context.Context) *Execution {
+	x, _ := ctx.Value(executionKey{}).(*Execution)
+	return x
+}
+
+// Selects reports whether a field is selected, under whatever key, of the object that the resolver which runs is to return.
+// It is not for fields of abstract types.
+func (x *Execution) Selects(name string) bool {
+	if x.field == nil || x.field.Sub == nil {
+		return false
+	}
+	for i := range x.field.Sub.Fields {
+		if x.field.Sub.Fields[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Fail ends the execution without a result.
+func (x *Execution) Fail() { x.failed = true }
+
+// Failed reports whether the execution has ended without a result.
+func (x *Execution) Failed() bool { return x.failed }
+
+// Enter notes the field whose resolver is about to run, and returns the context for it.
+func (x *Execution) Enter(f *Field) context.Context {
+	x.field = f
+	return x
+}
+
+// Arguments returns a field's decoded arguments, nil where they are refused.
+func (x *Execution) Arguments(f *Field) any {
+	if f.slot < 0 {
+		return f.arguments
+	}
+	if x.arguments[f.slot] == nil {
+		decoded, err := f.decode(x.Context, f.field.ArgumentMap(x.variables))
+		if err != nil {
+			x.Fail()
+			return nil
+		}
+		x.arguments[f.slot] = decoded
+	}
+	return x.arguments[f.slot]
+}
+
+// Close ends an object.
+func (x *Execution) Close(s *Selection) {
+	if len(s.Fields) == 0 {
+		x.Buf = append(x.Buf, '{')
+	}
+	x.Buf = append(x.Buf, '}')
+}
+
+// Null writes null.
+func (x *Execution) Null() { x.Buf = append(x.Buf, "null"...) }
+
+// Marshal writes a value by its own marshaler. Null is refused where the schema has none.
+func (x *Execution) Marshal(m graphql.Marshaler, nonNull bool) {
+	if nonNull && m == graphql.Null {
+		x.Fail()
+		return
+	}
+	m.MarshalGQL(writer{x})
+}
+
+// writer is the response as an io.Writer.
+type writer struct{ x *Execution }
+
+func (w writer) Write(p []byte) (int, error) {
+	w.x.Buf = append(w.x.Buf, p...)
+	return len(p), nil
+}
+
+func (w writer) WriteString(s string) (int, error) {
+	w.x.Buf = append(w.x.Buf, s...)
+	return len(s), nil
+}

@@ -1,0 +1,155 @@
+package compiled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// maxFields bounds what one operation is compiled to. What is selected through fragments is counted wherever it is spread.
+const maxFields = 10_000
+
+// Selection is what is selected of an object type: its fields in the order in which they are written, each once.
+type Selection struct {
+	Fields []Field
+}
+
+// Field is a selected field.
+type Field struct {
+	// Number is the field's in its object type.
+	Number int
+	// Key is all that stands before the value: { or a comma, and the field's key in the response.
+	Key string
+	// Sub is what is selected of the object that the field holds. Where that is one of an abstract type, Of holds a selection
+	// for each type that it may be, in the order of Type.Possible.
+	Sub *Selection
+	Of  []*Selection
+
+	name string
+	// arguments are decoded where they hold no variables; nil where they are refused, so that the field fails if it is reached.
+	// Others are decoded once an execution, into the slot.
+	arguments any
+	slot      int
+	decode    func(ctx context.Context, raw map[string]any) (any, error)
+	field     *ast.Field
+}
+
+// compilation is the compiling of one operation.
+type compilation struct {
+	*Compiler
+	op     *graphql.OperationContext
+	fields int
+	slots  int
+}
+
+// compileOperation compiles an operation for the given values of the variables in @skip and @include. The root of what it
+// returns is nil where the operation can't be compiled.
+func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, switches map[string]any) (v *variant) {
+	defer func() {
+		if recover() != nil { // the library panics over literals that are out of range
+			v = &variant{}
+		}
+	}()
+	run := &compilation{Compiler: c, op: &graphql.OperationContext{Doc: doc, Operation: op, Variables: switches}}
+	root, err := run.selection(op.SelectionSet, c.schema.Query.Name)
+	if err != nil {
+		return &variant{}
+	}
+	return &variant{root: root, slots: run.slots}
+}
+
+var errTooLarge = errors.New("too many fields")
+
+// selection compiles what is selected of an object type. Fields are collected by gqlgen itself, so that which there are and
+// where they stand can't differ.
+func (c *compilation) selection(set ast.SelectionSet, object string) (*Selection, error) {
+	typ, ok := c.types[object]
+	if !ok {
+		return nil, fmt.Errorf("type %s is not known", object)
+	}
+	collected := graphql.CollectFields(c.op, set, c.satisfies[object])
+	if c.fields += len(collected); c.fields > maxFields {
+		return nil, errTooLarge
+	}
+	s := &Selection{Fields: make([]Field, len(collected))}
+	keys := make(map[string]bool, len(collected))
+	for i := range collected {
+		if keys[collected[i].Alias] {
+			return nil, fmt.Errorf("%s.%s is collected twice", object, collected[i].Alias)
+		}
+		keys[collected[i].Alias] = true
+		if err := c.field(&s.Fields[i], &collected[i], typ); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", object, collected[i].Name, err)
+		}
+		before := ","
+		if i == 0 {
+			before = "{"
+		}
+		s.Fields[i].Key = before + string(AppendString(nil, collected[i].Alias)) + ":"
+	}
+	return s, nil
+}
+
+// field compiles a field of a type.
+func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Type) error {
+	if len(collected.Deferrables) > 0 {
+		return errors.New("it is deferred")
+	}
+	f.name, f.slot, f.field = collected.Name, -1, collected.Field
+	if f.name == "__typename" {
+		f.Number = Typename
+		return nil
+	}
+	known, ok := typ.Fields[f.name]
+	if !ok {
+		return errors.New("it is not known")
+	}
+	f.Number, f.decode = known.Number, known.Arguments
+	c.argumentsOf(f)
+	of := collected.Definition.Type.Name()
+	var err error
+	switch c.schema.Types[of].Kind {
+	case ast.Object:
+		f.Sub, err = c.selection(collected.Selections, of)
+	case ast.Interface, ast.Union:
+		f.Of = make([]*Selection, len(c.types[of].Possible))
+		for i, name := range c.types[of].Possible {
+			if f.Of[i], err = c.selection(collected.Selections, name); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+// argumentsOf decodes a field's arguments, or gives them a slot where they hold variables.
+func (c *compilation) argumentsOf(f *Field) {
+	if f.decode == nil {
+		return
+	}
+	for _, a := range f.field.Arguments {
+		if holdsVariable(a.Value) {
+			f.slot = c.slots
+			c.slots++
+			return
+		}
+	}
+	if decoded, err := f.decode(context.Background(), f.field.ArgumentMap(nil)); err == nil {
+		f.arguments = decoded
+	}
+}
+
+func holdsVariable(v *ast.Value) bool {
+	if v.Kind == ast.Variable {
+		return true
+	}
+	for _, child := range v.Children {
+		if holdsVariable(child.Value) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,394 @@
+package compiled_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+// universe is a venue of random data in memory, some of which is absent, has to be fetched or can't be had. What a key gives is
+// decided by the universe's seed and the key, so everybody reads the same.
+type universe struct {
+	seed uint64
+	// misses, failures and absences are how many in a hundred keys are not in memory, fail when they are fetched, and are
+	// of nothing.
+	misses, failures, absences int
+	// spoilt are how many lists in a hundred had rows that could not be read.
+	spoilt int
+	// fetched counts the reads that did not find their value in memory.
+	fetched atomic.Int64
+	// round changes every value that is read from now on, where it is not 0.
+	round atomic.Int64
+	// handles are those of the entries, by what they are of.
+	handles sync.Map
+}
+
+var (
+	now     = time.Date(2026, 3, 14, 15, 9, 26, 535_000_000, time.UTC)
+	wallets = []market.Address{"0x1111111111111111111111111111111111111111", "0x2222222222222222222222222222222222222222"}
+)
+
+// heldClock stands still.
+type heldClock struct{}
+
+func (heldClock) Now() time.Time { return now }
+
+const (
+	tokens  = 12
+	markets = 6
+	events  = 3
+)
+
+// texts are what venues might send and JSON might mind.
+var texts = []string{
+	"plain", "", "two words", "ümläut und ß", "日本語", "👍 emoji", `quote " and \ backslash`, "tab\tline\nreturn\r", "\x00\x01\x1f\x7f", "</script>&",
+	"\u2028\u2029", "bad \xff\xfe utf-8 \xc3", "\xed\xa0\x80", "{\"json\": [1]}", strings.Repeat("long ", 100),
+}
+
+var numbers = []string{
+	"0", "1", "0.5", "0.50", "-3.25", "0.000000000001", "123456789012345678901234567890.123456789", "1e30", "1.5e-20", "99999999.99", "0.00",
+	"-0", "1e64", "7", "0.3333333333333333333333333333333333",
+}
+
+func (u *universe) random(key string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, key)
+	return rand.New(rand.NewPCG(u.seed, h.Sum64()))
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+func percent(r *rand.Rand, n int) bool { return r.IntN(100) < n }
+
+func decimal(r *rand.Rand) market.Decimal { return market.MustDecimal(pick(r, numbers)) }
+
+func price(r *rand.Rand) market.Decimal { return market.NewDecimal(int64(r.IntN(1001)), -3) }
+
+func maybe[T any](r *rand.Rand, v T) *T {
+	if percent(r, 25) {
+		return nil
+	}
+	return &v
+}
+
+func instant(r *rand.Rand) time.Time {
+	switch r.IntN(4) {
+	case 0:
+		return time.Time{}
+	case 1:
+		return now.Add(time.Duration(r.Int64N(int64(1e6 * time.Hour)))).In(time.FixedZone("x", r.IntN(20000)-10000))
+	default:
+		return now.Add(-time.Duration(r.Int64N(int64(1000 * time.Hour))))
+	}
+}
+
+func tokenID(n int) string  { return fmt.Sprintf("token-%d", n) }
+func marketID(n int) string { return fmt.Sprintf("market-%d", n) }
+func eventID(n int) string  { return fmt.Sprintf("event-%d", n) }
+
+func (u *universe) meta(r *rand.Rand) market.Meta {
+	return market.Meta{AsOf: instant(r), ReceivedAt: now.Add(-time.Duration(r.IntN(1e9))), Source: pick(r, []market.Source{market.SourceREST, market.SourceStream}),
+		Stale: percent(r, 20)}
+}
+
+func (u *universe) leftOut(r *rand.Rand) (out market.LeftOut) {
+	if percent(r, u.spoilt) {
+		out = append(out, market.Errorf(market.CodeUpstreamBadResponse, "row 3 could not be read"))
+	}
+	return out
+}
+
+func (u *universe) market(n int, summary bool) *market.Market {
+	r := u.random("market " + marketID(n))
+	m := &market.Market{
+		MarketID: marketID(n), Slug: fmt.Sprintf("slug-%d", n), Question: pick(r, texts), GroupItemTitle: pick(r, texts), Description: pick(r, texts),
+		Image: pick(r, texts), Category: pick(r, texts), Status: pick(r, []market.Status{market.StatusOpen, market.StatusResolved, market.StatusUnknown, market.StatusClosed, "BRAND NEW"}),
+		StatusRaw: pick(r, texts), AcceptingOrders: maybe(r, percent(r, 50)), StartsAt: instant(r), EndsAt: instant(r), UpdatedAt: instant(r),
+		Volume: maybe(r, decimal(r)), Volume24h: maybe(r, decimal(r)), Liquidity: maybe(r, decimal(r)), TickSize: maybe(r, decimal(r)), MinOrderSize: maybe(r, decimal(r)),
+	}
+	for range r.IntN(4) {
+		m.Tags = append(m.Tags, pick(r, texts))
+	}
+	if e := r.IntN(events + 1); e < events {
+		m.EventID, m.EventSlug, m.EventTitle = eventID(e), fmt.Sprintf("event-slug-%d", e), pick(r, texts)
+	}
+	for i := range 2 {
+		o := market.Outcome{TokenID: tokenID(2*n + i), Label: pick(r, []string{"YES", "no", "Other", pick(r, texts)}), Price: maybe(r, price(r))}
+		if m.Status == market.StatusResolved && percent(r, 80) {
+			won := i == n%2
+			o.Winner = &won
+		}
+		m.Outcomes = append(m.Outcomes, o)
+	}
+	if m.Status == market.StatusResolved && percent(r, 70) {
+		m.Resolution = &market.Resolution{Outcome: pick(r, []string{"", m.Outcomes[0].Label}), ResolvedAt: instant(r), Source: pick(r, texts)}
+	}
+	if summary {
+		m.Summary, m.Description, m.Resolution = true, "", nil
+	}
+	return m
+}
+
+func (u *universe) positions(a market.Address) []market.Position {
+	r := u.random("positions " + string(a))
+	var list []market.Position
+	for i := range r.IntN(9) {
+		n := r.IntN(tokens)
+		p := market.Position{MarketID: marketID(n / 2), TokenID: tokenID(n), Outcome: fmt.Sprint(i, pick(r, texts)), Size: decimal(r), AvgPrice: maybe(r, price(r)),
+			CurrentPrice: maybe(r, price(r)), UnrealizedPnl: maybe(r, decimal(r))}
+		if percent(r, 30) { // known by market and label only
+			p.TokenID, p.Outcome = "", u.market(n/2, false).Outcomes[n%2].Label
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func (u *universe) orders(a market.Address) []market.Order {
+	r := u.random("orders " + string(a))
+	var list []market.Order
+	for i := range r.IntN(6) {
+		n := r.IntN(tokens)
+		list = append(list, market.Order{OrderID: fmt.Sprint("order", i), MarketID: pick(r, []string{"", marketID(n / 2)}), TokenID: pick(r, []string{"", tokenID(n)}),
+			Side: pick(r, []market.OrderSide{market.SideBuy, market.SideSell, market.SideUnknown}), SideRaw: pick(r, texts), Outcome: pick(r, texts),
+			Price: price(r), Size: decimal(r), FilledSize: price(r), Status: market.OrderOpen, StatusRaw: pick(r, texts), CreatedAt: instant(r)})
+	}
+	return list
+}
+
+func (u *universe) book(id string) *market.Book {
+	r := u.random("book " + id)
+	b := &market.Book{TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: market.MaxBookDepth}
+	for i := range r.IntN(70) {
+		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})
+	}
+	for i := range r.IntN(70) {
+		b.Asks = append(b.Asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: price(r)})
+	}
+	return b
+}
+
+// source is a loaders.Source over the universe.
+type source[K comparable, T any] struct {
+	u    *universe
+	name string
+	// value returns what a key stands for, nil for nothing.
+	value func(key K, r *rand.Rand) *T
+	// entry names what a key's answer is an entry of; nil for the key.
+	entry func(key K) string
+}
+
+func (s source[K, T]) at(key K) (r *rand.Rand, inMemory, fails bool) {
+	name := fmt.Sprint(key)
+	if s.entry != nil {
+		name = s.entry(key)
+	}
+	if round := s.u.round.Load(); round != 0 {
+		name += fmt.Sprint(" in round ", s.u.round.Add(1))
+	}
+	r = s.u.random(s.name + " " + name)
+	return r, !percent(r, s.u.misses), percent(r, s.u.failures)
+}
+
+func (s source[K, T]) read(key K, r *rand.Rand) (read market.Read[*T]) {
+	absent := percent(r, s.u.absences)
+	read.Meta = s.u.meta(r)
+	handle, _ := s.u.handles.LoadOrStore(r.Uint64(), market.NewHandle(now))
+	read.Handle = handle.(*market.Handle)
+	if !absent {
+		read.Value = s.value(key, r)
+	}
+	return read
+}
+
+// Lookup implements loaders.Source.
+func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	for i, key := range keys {
+		r, inMemory, fails := s.at(key)
+		if !inMemory || fails {
+			missing = append(missing, i)
+			continue
+		}
+		out[i].Value = s.read(key, r)
+	}
+	return missing
+}
+
+// Fetch implements loaders.Source.
+func (s source[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.Read[*T]] {
+	s.u.fetched.Add(1)
+	out := make([]market.Result[market.Read[*T]], len(keys))
+	for i, key := range keys {
+		r, _, fails := s.at(key)
+		if fails {
+			out[i].Err = pick(r, []error{
+				market.Errorf(market.CodeUpstreamTimeout, "the venue took too long"), market.RateLimited(time.Second), fmt.Errorf("secret %v", key),
+			})
+			continue
+		}
+		out[i].Value = s.read(key, r)
+	}
+	return out
+}
+
+func (u *universe) sources() loaders.Sources {
+	number := func(id, of string) int {
+		var n int
+		if _, err := fmt.Sscanf(id, of+"-%d", &n); err != nil {
+			return -1
+		}
+		return n
+	}
+	known := func(id string) bool { n := number(id, "token"); return n >= 0 && n < tokens }
+	return loaders.Sources{
+		Prices: source[string, market.Price]{u: u, name: "price", value: func(id string, r *rand.Rand) *market.Price {
+			if !known(id) {
+				return nil
+			}
+			return &market.Price{TokenID: id, Price: price(r), Basis: pick(r, []market.PriceBasis{market.BasisVenue, market.BasisLast, market.BasisMidpoint}), Timestamp: instant(r)}
+		}},
+		Spreads: source[string, market.Spread]{u: u, name: "spread", value: func(id string, r *rand.Rand) *market.Spread {
+			if !known(id) {
+				return nil
+			}
+			return &market.Spread{TokenID: id, BestBid: maybe(r, price(r)), BestAsk: maybe(r, price(r)), Spread: maybe(r, price(r)), Timestamp: instant(r)}
+		}},
+		Books: source[market.BookQuery, market.Book]{u: u, name: "book", entry: func(q market.BookQuery) string { return q.TokenID }, value: func(q market.BookQuery, _ *rand.Rand) *market.Book {
+			if !known(q.TokenID) {
+				return nil
+			}
+			return u.book(q.TokenID).Cut(q.Depth)
+		}},
+		Histories: source[market.PriceHistoryQuery, market.PriceHistory]{u: u, name: "history", value: func(q market.PriceHistoryQuery, r *rand.Rand) *market.PriceHistory {
+			h := &market.PriceHistory{TokenID: q.TokenID, From: q.From, To: q.To, LeftOut: u.leftOut(r)}
+			for i := range r.IntN(20) {
+				h.Points = append(h.Points, market.PricePoint{Timestamp: now.Add(time.Duration(i) * time.Hour), Price: price(r), Volume: maybe(r, decimal(r))})
+			}
+			return h
+		}},
+		Markets: source[market.MarketRef, market.Market]{u: u, name: "market", value: func(ref market.MarketRef, _ *rand.Rand) *market.Market {
+			n := number(ref.Value, map[market.MarketRefKind]string{market.ByMarketID: "market", market.BySlug: "slug", market.ByToken: "token"}[ref.By])
+			if ref.By == market.ByToken && n >= 0 {
+				n /= 2
+			}
+			if n < 0 || n >= markets {
+				return nil
+			}
+			return u.market(n, false)
+		}},
+		Events: source[market.EventRef, market.Event]{u: u, name: "event", value: func(ref market.EventRef, r *rand.Rand) *market.Event {
+			n := max(number(ref.EventID, "event"), number(strings.Replace(ref.EventSlug, "event-slug", "event", 1), "event"))
+			if n < 0 || n >= events {
+				return nil
+			}
+			e := &market.Event{EventID: eventID(n), Slug: pick(r, texts), Title: pick(r, texts), LeftOut: u.leftOut(r)}
+			for i := range markets {
+				if percent(r, 50) {
+					e.Include(u.market(i, true))
+				}
+			}
+			return e
+		}},
+		Balances: source[market.Address, market.Balance]{u: u, name: "balance", value: func(_ market.Address, r *rand.Rand) *market.Balance {
+			return &market.Balance{PortfolioValue: maybe(r, decimal(r)), CashBalance: maybe(r, decimal(r)), PositionsValue: maybe(r, decimal(r)), TotalValue: maybe(r, decimal(r)), UpdatedAt: instant(r)}
+		}},
+		Positions: source[market.Address, []market.Position]{u: u, name: "positions", value: func(a market.Address, _ *rand.Rand) *[]market.Position {
+			list := u.positions(a)
+			return &list
+		}},
+		Orders: source[market.Address, []market.Order]{u: u, name: "orders", value: func(a market.Address, _ *rand.Rand) *[]market.Order {
+			list := u.orders(a)
+			return &list
+		}},
+		Pages: u,
+	}
+}
+
+// page decides of a page like a source of a key, under a context that may have ended.
+func page[T any](ctx context.Context, u *universe, value func(r *rand.Rand) *T, key ...any) (market.Read[*T], error) {
+	s := source[string, T]{u: u, name: "page", value: func(_ string, r *rand.Rand) *T { return value(r) }}
+	keys, out := []string{fmt.Sprintf("%+v", key)}, make([]market.Result[market.Read[*T]], 1)
+	if len(s.Lookup(ctx, keys, out, nil)) > 0 {
+		if ctx.Err() != nil {
+			return market.Read[*T]{}, ctx.Err()
+		}
+		out = s.Fetch(ctx, keys)
+	}
+	return out[0].Value, out[0].Err
+}
+
+// Search implements loaders.Pages.
+func (u *universe) Search(ctx context.Context, q market.Search) (market.Read[*market.SearchPage], error) {
+	return page(ctx, u, func(r *rand.Rand) *market.SearchPage {
+		p := &market.SearchPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+		if q.Page == "" && percent(r, 40) {
+			p.Next = "2"
+		}
+		for n := range min(q.Limit, markets) {
+			if percent(r, 70) {
+				p.Markets = append(p.Markets, u.market(n, percent(r, 60)))
+			}
+		}
+		return p
+	}, "search", q)
+}
+
+// Trades implements loaders.Pages.
+func (u *universe) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error) {
+	return page(ctx, u, func(r *rand.Rand) *market.TradePage {
+		p := &market.TradePage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+		for i := range min(q.Limit, r.IntN(6)) {
+			n := r.IntN(tokens)
+			p.Trades = append(p.Trades, market.Trade{TradeID: pick(r, []string{"", fmt.Sprint(q.Page, i)}), MarketID: pick(r, []string{"", marketID(n / 2)}), TokenID: pick(r, []string{"", tokenID(n)}),
+				Outcome: pick(r, texts), Side: market.SideSell, SideRaw: pick(r, texts), Price: price(r), Size: decimal(r), Fee: maybe(r, decimal(r)), Timestamp: instant(r), TransactionHash: pick(r, texts)})
+		}
+		return p
+	}, "trades", a, q)
+}
+
+// History implements loaders.Pages.
+func (u *universe) History(ctx context.Context, a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error) {
+	return page(ctx, u, func(r *rand.Rand) *market.HistoryPage {
+		p := &market.HistoryPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+		for i := range min(q.Limit, r.IntN(6)) {
+			p.Records = append(p.Records, market.HistoryRecord{ID: fmt.Sprint(q.Page, i), Kind: pick(r, []market.HistoryKind{market.HistoryTrade, market.HistoryUnknown}), KindRaw: pick(r, texts),
+				Timestamp: instant(r), Amount: maybe(r, decimal(r)), MarketID: pick(r, []string{"", marketID(r.IntN(markets))}), Outcome: pick(r, texts),
+				Side: pick(r, []market.OrderSide{"", market.SideBuy}), Price: maybe(r, price(r)), Size: maybe(r, decimal(r)), TransactionHash: pick(r, texts)})
+		}
+		return p
+	}, "history", a, q)
+}
+
+// status is what serviceStatus shows.
+func status(context.Context) model.ServiceStatus {
+	return model.ServiceStatus{Version: texts[6], Stream: model.StreamStatus{State: model.StreamStateLive, Since: now, Connections: 2}, ThrottledUntil: &now}
+}
+
+// ids are global ids, good and bad.
+func (u *universe) ids() []string {
+	ids := []string{"", "bad", model.EncodeID("Balance", "x"), model.EncodeID(model.KindUser, "0x1")}
+	for n := range 4 {
+		ids = append(ids, model.EncodeID(model.KindToken, tokenID(n)), model.EncodeID(model.KindMarket, marketID(n)), model.EncodeID(model.KindEvent, eventID(n)))
+	}
+	for _, a := range wallets {
+		ids = append(ids, model.EncodeID(model.KindUser, string(a)))
+		for i, p := range u.positions(a) {
+			ids = append(ids, model.PositionID(a, &u.positions(a)[i]), model.EncodeID(model.KindPosition, string(a), p.MarketID, "gone"))
+		}
+		for _, o := range u.orders(a) {
+			ids = append(ids, model.EncodeID(model.KindOrder, string(a), o.OrderID))
+		}
+	}
+	return slices.Compact(ids)
+}
