@@ -18,6 +18,7 @@ import (
 // it the operation with the ids in its arguments or a resolver with the rows that it read, looks ahead: it walks the
 // selection once, collects what it demands of the elements and sends for all of it in one batch per kind. The fields then
 // find their values under way. Looking ahead never changes an answer; what it misses travels with the stragglers.
+// Nobody looks ahead of an answer that is made of what is in memory.
 
 // A demand says what a selection will read of each object of a list.
 type (
@@ -342,7 +343,7 @@ func settled(m *market.Market, tokenID string) bool {
 
 // aheadOf looks ahead of a connection's rows of an account.
 func aheadOf[T any](ctx context.Context, typ string, rows []T, hold func(*T) holding) {
-	if len(rows) == 0 {
+	if len(rows) == 0 || loaders.From(ctx).InMemory() {
 		return
 	}
 	l, d := newLook(ctx), &holdingDemand{}
@@ -360,6 +361,9 @@ func aheadOf[T any](ctx context.Context, typ string, rows []T, hold func(*T) hol
 // aheadOfPortfolio looks ahead of the portfolio that is asked for beside a page of positions: what it needs of all of them
 // covers what the page needs, so neither is to leave alone.
 func aheadOfPortfolio(ctx context.Context, set *loaders.Set, positions []market.Position) {
+	if set.InMemory() {
+		return
+	}
 	user := graphql.GetFieldContext(ctx).Parent
 	if user == nil || user.Field.Field == nil {
 		return
@@ -375,6 +379,9 @@ func aheadOfPortfolio(ctx context.Context, set *loaders.Set, positions []market.
 
 // aheadOfMarkets looks ahead of a connection's markets.
 func aheadOfMarkets(ctx context.Context, rows []model.Market) {
+	if loaders.From(ctx).InMemory() {
+		return
+	}
 	l, d := newLook(ctx), &marketDemand{}
 	for _, selection := range nodeSelections(ctx) {
 		l.demandMarket(d, selection)

@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/market"
 )
 
@@ -61,6 +62,10 @@ func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bo
 
 // addErrorAt reports that one element of the list that the present field returns could not be had.
 func addErrorAt(ctx context.Context, index int, err error) {
+	if x := compiled.From(ctx); x != nil {
+		x.Fail()
+		return
+	}
 	path := append(append(ast.Path{}, graphql.GetPath(ctx)...), ast.PathIndex(index))
 	failed := &gqlerror.Error{Err: err, Message: "element failed", Path: path}
 	if position := graphql.GetFieldContext(ctx).Field.Position; position != nil {
@@ -72,6 +77,10 @@ func addErrorAt(ctx context.Context, index int, err error) {
 // addLeftOut reports the rows that the list of the present field is without, since the venue's answer held them in no form
 // that can be read.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
+	if x := compiled.From(ctx); x != nil && len(rows) > 0 {
+		x.Fail()
+		return
+	}
 	for _, err := range rows {
 		graphql.AddError(ctx, err)
 	}

@@ -6,15 +6,17 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
 )
 
 // page is a part of a list with what Relay says of it.
 type page[T any] struct {
-	items   []T
-	cursors []string
-	info    model.PageInfo
-	total   *int
+	items []T
+	// cursor returns the cursor of an item.
+	cursor func(i int) string
+	info   model.PageInfo
+	total  *int
 }
 
 // cut is which part of a list that is read whole a page is to be.
@@ -35,17 +37,11 @@ func cutOf(list uint64, first *int, after *string) (c cut, err error) {
 
 // cutPage cuts a page out of a list.
 func cutPage[T any](items []T, key func(*T) string, c cut) page[T] {
-	hashes := make([]uint64, len(items))
-	for i := range items {
-		hashes[i] = keyHash(key(&items[i]))
-	}
+	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
 	total := len(items)
-	p := page[T]{items: items[start:end], cursors: make([]string, end-start), total: &total}
-	for i := range p.cursors {
-		p.cursors[i] = listCursor(c.list, hashes, start+i)
-	}
+	p := page[T]{items: items[start:end], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
 	p.bound(nil)
 	return p
@@ -54,8 +50,9 @@ func cutPage[T any](items []T, key func(*T) string, c cut) page[T] {
 // bound sets the cursors of the page's ends; empty is that of an empty page that others follow.
 func (p *page[T]) bound(empty *string) {
 	p.info.EndCursor = empty
-	if n := len(p.cursors); n > 0 {
-		p.info.StartCursor, p.info.EndCursor = &p.cursors[0], &p.cursors[n-1]
+	if n := len(p.items); n > 0 {
+		first, last := p.cursor(0), p.cursor(n-1)
+		p.info.StartCursor, p.info.EndCursor = &first, &last
 	}
 }
 
@@ -78,7 +75,7 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 	}
 	out := page[T]{info: model.PageInfo{HasPreviousPage: after != nil && *after != ""}}
 	var rows []T
-	var cursors []string
+	var cursors []pageCursor
 	current, limit, seeking, next := at.Page, at.Limit, at.Element, ""
 	for range maxPages {
 		p, err := read(current, limit)
@@ -99,7 +96,7 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 			if i == len(p.rows)-1 && next != "" {
 				c = pageCursor{List: list, Page: next, Limit: first} // going on there takes one call, not two
 			}
-			rows, cursors = append(rows, p.rows[i]), append(cursors, c.String())
+			rows, cursors = append(rows, p.rows[i]), append(cursors, c)
 		}
 		if next == "" || seeking == 0 && len(rows) >= first {
 			break
@@ -112,7 +109,7 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 	}
 	out.info.HasNextPage = len(rows) > first || next != ""
 	n := min(first, len(rows))
-	out.items, out.cursors = rows[:n], cursors[:n]
+	out.items, out.cursor = rows[:n], func(i int) string { return cursors[i].String() }
 	var empty *string
 	if n == 0 && next != "" {
 		beginning := pageCursor{List: list, Page: next, Limit: first}.String()
@@ -124,14 +121,22 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 
 // edgesOf builds the edges of a page, if they are selected.
 func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(cursor string, node N) E) []E {
-	if !slices.ContainsFunc(selected(ctx), func(f graphql.CollectedField) bool { return f.Name == "edges" }) {
+	if !selects(ctx, "edges") {
 		return nil
 	}
 	edges := make([]E, len(nodes))
 	for i := range nodes {
-		edges[i] = edge(p.cursors[i], nodes[i])
+		edges[i] = edge(p.cursor(i), nodes[i])
 	}
 	return edges
+}
+
+// selects reports whether a field is selected of the object that the present field returns.
+func selects(ctx context.Context, name string) bool {
+	if x := compiled.From(ctx); x != nil {
+		return x.Selects(name)
+	}
+	return slices.ContainsFunc(selected(ctx), func(f graphql.CollectedField) bool { return f.Name == name })
 }
 
 // selected returns the fields that are selected of the object that the present field returns.

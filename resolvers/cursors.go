@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"hash/fnv"
-	"slices"
 )
 
 // A cursor begins with a hash of what its list is, so that no list takes another's.
@@ -24,22 +22,44 @@ const (
 	maxNamed = 32
 )
 
+// keyHash is FNV-1a, as hash/fnv has it for those who have the key as bytes.
 func keyHash(key string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(key))
-	return h.Sum64()
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return h
 }
 
-// listCursor returns the cursor of element i of a list with the given key hashes.
-func listCursor(list uint64, hashes []uint64, i int) string {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 128), list)
+// keyHashes are the hashes of the keys of a list's elements, each made when it is asked for.
+type keyHashes struct {
+	key  func(i int) string
+	made []uint64
+}
+
+func newKeyHashes(n int, key func(i int) string) *keyHashes {
+	return &keyHashes{key, make([]uint64, n)}
+}
+
+func (h *keyHashes) at(i int) uint64 {
+	if h.made[i] == 0 {
+		h.made[i] = keyHash(h.key(i))
+	}
+	return h.made[i]
+}
+
+// listCursor returns the cursor of element i of a list.
+func listCursor(list uint64, hashes *keyHashes, i int) string {
+	var buf [8 + 8*maxNamed]byte
+	b := binary.BigEndian.AppendUint64(buf[:0], list)
 	for back := 0; back <= i; {
-		b = binary.BigEndian.AppendUint64(b, hashes[i-back])
+		b = binary.BigEndian.AppendUint64(b, hashes.at(i-back))
 		if back++; back >= near {
 			back *= 2
 		}
 	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	var text [(8 + 8*maxNamed) * 8 / 6]byte
+	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
 // place is a cursor that was read: the hashes of the elements that it names, the nearest first. Without any it is the
@@ -66,12 +86,14 @@ func parsePlace(list uint64, after *string) (place, error) {
 	return p, nil
 }
 
-// start returns the index of the element behind the place in a list with the given key hashes: the beginning when nothing
-// that the cursor names stands any more.
-func (p place) start(hashes []uint64) int {
+// start returns the index of the element behind the place in a list: the beginning when nothing that the cursor names stands
+// any more.
+func (p place) start(hashes *keyHashes) int {
 	for _, named := range p {
-		if i := slices.Index(hashes, named); i >= 0 {
-			return i + 1
+		for i := range hashes.made {
+			if hashes.at(i) == named {
+				return i + 1
+			}
 		}
 	}
 	return 0

@@ -11,12 +11,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-func hashesOf(keys []string) []uint64 {
-	out := make([]uint64, len(keys))
-	for i, k := range keys {
-		out[i] = keyHash(k)
-	}
-	return out
+func hashesOf(keys []string) *keyHashes {
+	return newKeyHashes(len(keys), func(i int) string { return keys[i] })
 }
 
 // ofKeys is the list that the tests' cursors are of.
@@ -161,8 +157,9 @@ func TestVenuePages(t *testing.T) {
 					if p.calls != 1 {
 						t.Errorf("%d rows by %d: page %d took %d calls", n, first, pages, p.calls)
 					}
-					for i, c := range out.cursors { // going on from within the page
+					for i := range out.items { // going on from within the page
 						if from := len(got) + i + 1; from < n {
+							c := out.cursor(i)
 							if next := p.page(t, first, &c); len(next.items) == 0 || next.items[0] != p.rows[from] {
 								t.Fatalf("%d rows by %d: behind row %d comes %v", n, first, from-1, next.items)
 							}
@@ -213,7 +210,7 @@ func TestVenuePagesOfFewMatches(t *testing.T) {
 func TestARowThatCursorsNameMayGo(t *testing.T) {
 	p := &paged{rows: numbered(30), byOffset: true}
 	out := p.page(t, 10, nil)
-	cursor := out.cursors[4]
+	cursor := out.cursor(4)
 	p.rows = slices.Delete(slices.Clone(p.rows), 4, 5)
 	if next := p.page(t, 3, &cursor); !slices.Equal(next.items, []string{"key 5", "key 6", "key 7"}) {
 		t.Errorf("behind the row that has gone come %v", next.items)

@@ -5,18 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 )
 
 // readMarket reads a market, nil where the venue does not know it.
-func readMarket(set *loaders.Set, ref market.MarketRef) (*model.Market, error) {
-	read, err := set.Markets.Get(ref)
+func readMarket(ctx context.Context, ref market.MarketRef) (*model.Market, error) {
+	read, err := loaders.From(ctx).Markets.Get(ref)
 	if err != nil || read.Value == nil {
 		return nil, err
 	}
-	return &model.Market{Market: read.Value, Meta: read.Meta}, nil
+	return object(ctx, model.Market{Market: read.Value, Meta: read.Meta}), nil
+}
+
+// object returns an object of the response as what resolvers return.
+func object[T any](ctx context.Context, value T) *T {
+	o := compiled.Make[T](ctx)
+	*o = value
+	return o
 }
 
 // readEvent reads an event, nil where the venue does not know it.
@@ -42,19 +50,19 @@ func (r *Resolver) queryMarket(ctx context.Context, marketID, slug *string) (*mo
 		return nil, err
 	}
 	if isID {
-		return readMarket(loaders.From(ctx), byID(value))
+		return readMarket(ctx, byID(value))
 	}
-	return readMarket(loaders.From(ctx), market.MarketRef{By: market.BySlug, Value: value})
+	return readMarket(ctx, market.MarketRef{By: market.BySlug, Value: value})
 }
 
 func (r *Resolver) queryMarkets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
 	return readList(ctx, "marketIds", marketIDs, byID, loaders.From(ctx).Markets, func(read market.Read[*market.Market]) *model.Market {
-		return &model.Market{Market: read.Value, Meta: read.Meta}
+		return object(ctx, model.Market{Market: read.Value, Meta: read.Meta})
 	})
 }
 
 // readList reads the objects that a list of ids names, aligned with it: nil where an id is unknown or its read failed.
-func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], object func(market.Read[*T]) *M) ([]*M, error) {
+func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], show func(market.Read[*T]) *M) ([]*M, error) {
 	bad, err := checkIDs(argument, ids)
 	if err != nil {
 		return nil, err
@@ -75,7 +83,7 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 		case result.Err != nil:
 			addErrorAt(ctx, indexes[j], result.Err)
 		case result.Value.Value != nil:
-			out[indexes[j]] = object(result.Value)
+			out[indexes[j]] = show(result.Value)
 		}
 	}
 	return out, nil
@@ -97,7 +105,7 @@ func detailed(ctx context.Context, m *model.Market) (model.Market, error) {
 	if !m.Summary {
 		return *m, nil
 	}
-	full, err := readMarket(loaders.From(ctx), byID(m.MarketID))
+	full, err := readMarket(ctx, byID(m.MarketID))
 	if err != nil {
 		return model.Market{}, err
 	}

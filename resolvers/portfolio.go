@@ -27,7 +27,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 		return nil, err
 	}
 	aheadOfPortfolio(ctx, set, *read.Value)
-	var positions []*market.Position
+	positions := make([]*market.Position, 0, len(*read.Value))
 	for i := range *read.Value {
 		if p := &(*read.Value)[i]; in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) {
 			positions = append(positions, p)
@@ -196,11 +196,62 @@ func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, 
 	return valuations, nil
 }
 
+// valueOne is valueAll for one position.
+func valueOne(set *loaders.Set, p *market.Position, held market.Meta, basis market.PriceBasis) (*market.Valuation, error) {
+	if set.InMemory() {
+		q, err := recallQuotes(set, p, basis)
+		if err != nil {
+			return nil, err
+		}
+		return market.Value(p, held, &q, basis), nil
+	}
+	valuations, err := valueAll(set, []*market.Position{p}, held, basis)
+	if err != nil {
+		return nil, err
+	}
+	return valuations[0], nil
+}
+
+// recallQuotes reads what a position is priced by from memory: what quoteEach reads of many in batches, one after the other.
+func recallQuotes(set *loaders.Set, p *market.Position, basis market.PriceBasis) (q market.Quotes, err error) {
+	token := p.TokenID
+	if basis == "" || basis == market.BasisSettlement || basis != market.BasisPosition && token == "" {
+		if q.Market, err = set.Markets.Get(byID(p.MarketID)); err != nil {
+			return q, err
+		}
+		if q.Outcome = outcomeIn(q.Market.Value, p); token == "" && q.Outcome != nil {
+			token = q.Outcome.TokenID
+		}
+	}
+	if token == "" || basis == "" && q.Market.Value != nil && q.Market.Value.SettlementPrice(q.Outcome) != nil {
+		return q, nil
+	}
+	if pricedByVenue(basis) {
+		if q.Price, err = set.Prices.Get(token); err != nil {
+			return q, err
+		}
+	}
+	switch {
+	case basis == "" && q.Price.Value == nil, basis == market.BasisMidpoint, basis == market.BasisBestBid, basis == market.BasisBestAsk:
+		q.Spread, err = set.Spreads.Get(token)
+	}
+	return q, err
+}
+
 // quoteEach prices positions like valueAll, with what each was priced by and an error for each. What can be asked for at
 // once is.
 func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) (quotes []market.Quotes, valuations []*market.Valuation, errs []error) {
 	n := len(positions)
 	quotes, errs = make([]market.Quotes, n), make([]error, n)
+	if set.InMemory() {
+		valuations = make([]*market.Valuation, n)
+		for i, p := range positions {
+			if quotes[i], errs[i] = recallQuotes(set, p, basis); errs[i] == nil {
+				valuations[i] = market.Value(p, held, &quotes[i], basis)
+			}
+		}
+		return quotes, valuations, errs
+	}
 	prefetchQuotes(set, positions, basis)
 	pricesWanted := pricedByVenue(basis)
 	if basis != market.BasisPosition {
@@ -301,13 +352,13 @@ func fill[T any](set *loaders.Loader[string, T], positions []*market.Position, q
 func (r *Resolver) positionValuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
 	by := or(basis, "")
 	if p.Valued != nil && p.ValuedBy == by {
-		return &model.Valuation{Valuation: p.Valued, Position: p.ID(), By: by}, nil
+		return &model.Valuation{Valuation: p.Valued, Of: p, By: by}, nil
 	}
-	valuations, err := valueAll(loaders.From(ctx), []*market.Position{p.Position}, p.Meta, by)
-	if err != nil || valuations[0] == nil {
+	v, err := valueOne(loaders.From(ctx), p.Position, p.Meta, by)
+	if v == nil {
 		return nil, err
 	}
-	return &model.Valuation{Valuation: valuations[0], Position: p.ID(), By: by}, nil
+	return object(ctx, model.Valuation{Valuation: v, Of: p, By: by}), nil
 }
 
 func (r *Resolver) positionRedeemable(ctx context.Context, p *model.Position) (*bool, error) {

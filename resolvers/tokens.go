@@ -27,7 +27,7 @@ func (r *Resolver) queryTokens(ctx context.Context, tokenIDs []string) ([]*model
 			addErrorAt(ctx, i, bad[i])
 			continue
 		}
-		out[i] = &model.Token{TokenID: id}
+		out[i] = object(ctx, model.Token{TokenID: id})
 	}
 	return out, nil
 }
@@ -36,28 +36,30 @@ func identity(id string) string { return id }
 
 func (r *Resolver) queryTokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
 	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Prices, func(read market.Read[*market.Price]) *model.TokenPrice {
-		return &model.TokenPrice{Quote: read.Value, Meta: read.Meta}
+		return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta})
 	})
 }
 
 func (r *Resolver) querySpreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Spreads, spreadOf)
+	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Spreads, func(read market.Read[*market.Spread]) *model.Spread {
+		return spreadOf(ctx, read)
+	})
 }
 
 // spreadOf returns what was read of the top of a book, nil where nothing stands there.
-func spreadOf(read market.Read[*market.Spread]) *model.Spread {
+func spreadOf(ctx context.Context, read market.Read[*market.Spread]) *model.Spread {
 	s := read.Value
 	if s == nil || s.BestBid == nil && s.BestAsk == nil && s.Spread == nil {
 		return nil
 	}
-	return &model.Spread{Top: s, Meta: read.Meta}
+	return object(ctx, model.Spread{Top: s, Meta: read.Meta})
 }
 
 func (r *Resolver) tokenMarket(ctx context.Context, t *model.Token) (*model.Market, error) {
 	if t.In != nil {
-		return &model.Market{Market: t.In, Meta: t.Meta}, nil
+		return object(ctx, model.Market{Market: t.In, Meta: t.Meta}), nil
 	}
-	return readMarket(loaders.From(ctx), refOf(t))
+	return readMarket(ctx, refOf(t))
 }
 
 // refOf names a token's market in the best way that is known.
@@ -70,11 +72,14 @@ func refOf(t *model.Token) market.MarketRef {
 
 // outcomeOf returns a token's market and its outcome in it; both are nil where the venue does not know it.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
-	m, err := r.tokenMarket(ctx, t)
+	m := t.In
 	if m == nil {
-		return nil, nil, err
+		read, err := loaders.From(ctx).Markets.Get(refOf(t))
+		if m = read.Value; m == nil || err != nil {
+			return nil, nil, err
+		}
 	}
-	return m.Market, m.OutcomeByToken(t.TokenID), nil
+	return m, m.OutcomeByToken(t.TokenID), nil
 }
 
 func (r *Resolver) tokenOutcome(ctx context.Context, t *model.Token) (*string, error) {
@@ -102,7 +107,7 @@ func (r *Resolver) tokenWinner(ctx context.Context, t *model.Token) (*bool, erro
 	if won := m.Won(o); won != nil || !m.Summary || m.Status != market.StatusResolved {
 		return won, nil
 	}
-	full, err := readMarket(loaders.From(ctx), byID(m.MarketID)) // a list may leave the winner out
+	full, err := readMarket(ctx, byID(m.MarketID)) // a list may leave the winner out
 	if full == nil {
 		return nil, err
 	}
@@ -117,7 +122,7 @@ func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.Token
 	if err != nil || read.Value == nil {
 		return nil, err
 	}
-	return &model.TokenPrice{Quote: read.Value, Meta: read.Meta}, nil
+	return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta}), nil
 }
 
 func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spread, error) {
@@ -128,7 +133,7 @@ func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spre
 	if err != nil {
 		return nil, err
 	}
-	return spreadOf(read), nil
+	return spreadOf(ctx, read), nil
 }
 
 func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
@@ -145,7 +150,7 @@ func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *in
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
 		return nil, err
 	}
-	return &model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}, nil
+	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
 }
 
 // days checks a range of days and returns its bounds: the last 7 days unless it says otherwise.

@@ -199,9 +199,9 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 func marketOf(ctx context.Context, h holding) (*model.Market, error) {
 	switch {
 	case h.marketID != "":
-		return readMarket(loaders.From(ctx), byID(h.marketID))
+		return readMarket(ctx, byID(h.marketID))
 	case h.tokenID != "":
-		return readMarket(loaders.From(ctx), byToken(h.tokenID))
+		return readMarket(ctx, byToken(h.tokenID))
 	default:
 		return nil, nil
 	}
@@ -211,7 +211,7 @@ func marketOf(ctx context.Context, h holding) (*model.Market, error) {
 // outcome, compared without case. It is nil where neither is known.
 func tokenOf(ctx context.Context, h holding) (*model.Token, error) {
 	if h.tokenID != "" {
-		return &model.Token{TokenID: h.tokenID, MarketID: h.marketID}, nil
+		return object(ctx, model.Token{TokenID: h.tokenID, MarketID: h.marketID}), nil
 	}
 	m, err := marketOf(ctx, h)
 	if m == nil {
@@ -221,8 +221,7 @@ func tokenOf(ctx context.Context, h holding) (*model.Token, error) {
 	if o == nil {
 		return nil, nil
 	}
-	t := m.Token(o)
-	return &t, nil
+	return object(ctx, m.Token(o)), nil
 }
 
 func (r *Resolver) orderMarket(ctx context.Context, o *model.Order) (*model.Market, error) {
