@@ -1,0 +1,239 @@
+// Package execution measures what executing an operation takes, with all that it reads in the cache and without a transport.
+package execution
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/compiled"
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// graphService executes documents over a cache in front of a demo venue, without a transport.
+type graphService struct {
+	venue    *demo.Venue
+	sources  loaders.Sources
+	schema   graphql.ExecutableSchema
+	exec     *executor.Executor
+	compiler *compiled.Compiler
+}
+
+func newGraphService(t testing.TB) *graphService {
+	t.Helper()
+	s := &graphService{venue: demo.New(demo.Config{Seed: 1})}
+	endpoint := httptest.NewServer(s.venue)
+	t.Cleanup(endpoint.Close)
+	client, err := venue.New(venue.Config{BaseURL: endpoint.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	cfg := cache.DefaultConfig()
+	cfg.Clock = market.SystemClock{}
+	for _, k := range []*cache.Kind{&cfg.Price, &cfg.Book, &cfg.Spread, &cfg.Market, &cfg.Search, &cfg.History, &cfg.User} {
+		k.Fresh = 1 << 50 // what is read once stays
+	}
+	c := cache.New(client, cfg)
+	t.Cleanup(c.Close)
+	s.sources = loaders.Sources{
+		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
+		Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Pages: c,
+	}
+	g := graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: s.sources}}
+	s.schema, s.compiler = graph.NewExecutableSchema(g), graph.NewCompiler(g)
+	s.exec = executor.New(s.schema)
+	s.exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		ctx, _, _ = loaders.With(ctx, s.sources)
+		resolvers.Ahead(ctx)
+		return next(ctx)
+	})
+	return s
+}
+
+// execution is an operation with its variables, executed by either path.
+type execution struct {
+	*graphService
+	ctx       context.Context
+	doc       *ast.QueryDocument
+	variables map[string]any
+	operation *compiled.Operation
+}
+
+func (s *graphService) execution(t testing.TB, document string, variables map[string]any, credentials string) *execution {
+	t.Helper()
+	doc, errs := gqlparser.LoadQueryWithRules(s.schema.Schema(), document, nil)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	x := &execution{graphService: s, ctx: context.Background(), doc: doc}
+	var err error
+	if x.variables, err = validator.VariableValues(s.schema.Schema(), doc.Operations[0], variables); err != nil {
+		t.Fatal(err)
+	}
+	if credentials != "" {
+		c, err := market.ParseCredentials([]byte(credentials))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.ctx = market.WithCredentials(x.ctx, c)
+	}
+	x.operation = s.compiler.Operation(doc, doc.Operations[0])
+	return x
+}
+
+// library executes by gqlgen.
+func (x *execution) library() *graphql.Response {
+	next, ctx := x.exec.DispatchOperation(x.ctx, &graphql.OperationContext{
+		Doc: x.doc, Operation: x.doc.Operations[0], Variables: x.variables, RecoverFunc: resolvers.Recover,
+		ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
+		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+	})
+	return next(ctx)
+}
+
+// compiled executes from memory.
+func (x *execution) compiled(buf []byte) ([]byte, bool) {
+	ctx, set, _ := loaders.FromMemory(x.ctx, x.sources)
+	defer set.Release()
+	data, ok := x.operation.Execute(ctx, x.variables, buf)
+	return data, ok && !set.Missed()
+}
+
+// The documents of the workloads, and one that asks for more of a portfolio.
+const (
+	portfolioQuery = `query Portfolio($address: Address!) {
+  user(address: $address) {
+    positions(first: 50) {
+      nodes { marketId outcome size avgPrice market { question slug } token { tokenId outcome price { price } } }
+    }
+  }
+}`
+	marketQuery = `query MarketPage($id: String!) {
+  market(marketId: $id) {
+    question slug category
+    tokens { tokenId outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } }
+  }
+}`
+	pricesQuery         = `query Prices($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price } }`
+	typenameQuery       = `{ __typename }`
+	wholePortfolioQuery = `query Portfolio($address: Address!) {
+  user(address: $address) {
+    positions(first: 50) {
+      nodes {
+        id marketId outcome size avgPrice
+        market { question slug }
+        token { id price { price } outcome }
+        valuation { price value unrealizedPnl unrealizedPnlPercent }
+      }
+    }
+  }
+}`
+)
+
+// The demo account with 50 positions.
+const (
+	holder            = "0x2222222222222222222222222222222222222222"
+	holderCredentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
+)
+
+// executions are the documents of the workloads, warm.
+func (s *graphService) executions(t testing.TB) map[string]*execution {
+	t.Helper()
+	var ids []string
+	var marketID string
+	for _, token := range s.venue.Tokens() {
+		if token.Status != "OPEN" {
+			continue
+		}
+		if len(ids) < 50 {
+			ids = append(ids, token.TokenID)
+		}
+		if marketID == "" {
+			x := s.execution(t, marketQuery, map[string]any{"id": token.MarketID}, "")
+			if deep(t, x.library().Data) {
+				marketID = token.MarketID
+			}
+		}
+	}
+	out := map[string]*execution{
+		"portfolio":      s.execution(t, portfolioQuery, map[string]any{"address": holder}, holderCredentials),
+		"wholePortfolio": s.execution(t, wholePortfolioQuery, map[string]any{"address": holder}, holderCredentials),
+		"market":         s.execution(t, marketQuery, map[string]any{"id": marketID}, ""),
+		"prices":         s.execution(t, pricesQuery, map[string]any{"ids": ids}, ""),
+		"typename":       s.execution(t, typenameQuery, nil, ""),
+	}
+	for name, x := range out {
+		first, again := x.library(), x.library()
+		if len(first.Errors) > 0 || !bytes.Equal(first.Data, again.Data) {
+			t.Fatalf("%s: %v", name, first.Errors)
+		}
+		data, ok := x.compiled(nil)
+		if !ok || !bytes.Equal(data, first.Data) {
+			t.Fatalf("%s: compiled %v\n%s\ninstead of\n%s", name, ok, data, first.Data)
+		}
+	}
+	return out
+}
+
+func deep(t testing.TB, data []byte) bool {
+	t.Helper()
+	var page struct {
+		Market struct {
+			Tokens []struct {
+				Orderbook struct{ Bids, Asks []json.RawMessage }
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &page); err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range page.Market.Tokens {
+		if len(token.Orderbook.Bids) < 20 || len(token.Orderbook.Asks) < 20 {
+			return false
+		}
+	}
+	return len(page.Market.Tokens) == 2
+}
+
+// TestCompiledAllocations holds what executing a portfolio of 50 positions takes, with everything in the cache.
+func TestCompiledAllocations(t *testing.T) {
+	x := newGraphService(t).executions(t)["wholePortfolio"]
+	var buf []byte
+	if n := testing.AllocsPerRun(50, func() { buf, _ = x.compiled(buf[:0]) }); n >= 300 {
+		t.Errorf("a portfolio of 50 positions takes %.0f allocations", n)
+	}
+}
+
+// BenchmarkExecute executes what is in the cache, without a transport: by gqlgen and compiled.
+func BenchmarkExecute(b *testing.B) {
+	for name, x := range newGraphService(b).executions(b) {
+		b.Run(name+"/library", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				x.library()
+			}
+		})
+		b.Run(name+"/compiled", func(b *testing.B) {
+			b.ReportAllocs()
+			var buf []byte
+			for b.Loop() {
+				buf, _ = x.compiled(buf[:0])
+			}
+		})
+	}
+}
