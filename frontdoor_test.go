@@ -436,6 +436,10 @@ func TestASaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
 	s.streaming(t)
+	s.venue = venue.demo
+	token := s.openTokens(1)[0]
+	open := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}})
+	open.value(t)
 	release := venue.hold("/api/user/history")
 	defer release()
 	const slow = `{ user(address: "` + addressOf3 + `") { history { totalCount } } }`
@@ -452,14 +456,17 @@ func TestASaturatedService(t *testing.T) {
 			t.Errorf("%s: %+v", method, got)
 		}
 	}
-	if ev := s.dial(t, anonymous).subscribe(t, `{ __typename }`, nil).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "RATE_LIMITED" || ev.data != nil {
-		t.Errorf("on a socket: %+v", ev)
+	for _, document := range []string{`{ __typename }`, subStatus} {
+		if ev := s.dial(t, anonymous).subscribe(t, document, nil).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "RATE_LIMITED" || ev.data != nil {
+			t.Errorf("%s on a socket: %+v", document, ev)
+		}
 	}
 	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
 		t.Errorf("over SSE: %+v", got)
 	}
-	// Subscriptions are no load, and neither are health and pages.
-	s.dial(t, anonymous).subscribe(t, subStatus, nil).value(t)
+	// Subscriptions that are open go on, and health and pages are always there.
+	s.move(t, token)
+	open.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
 	if got := s.do(t, s.asking(t, http.MethodGet, "/healthz", "")); got.status != http.StatusOK {
 		t.Errorf("health: %+v", got)
 	}

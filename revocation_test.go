@@ -46,6 +46,7 @@ func (k *socket) closed(t testing.TB) websocket.StatusCode {
 // slowVenue is the demo venue behind a door that can be held shut for paths of its choice.
 type slowVenue struct {
 	*httptest.Server
+	demo *demo.Venue
 	mu   sync.Mutex
 	held map[string]chan struct{}
 	// waiting is told of each request that has to wait.
@@ -54,7 +55,7 @@ type slowVenue struct {
 
 func newSlowVenue(t testing.TB) *slowVenue {
 	v := demo.New(demo.Config{Markets: 300})
-	d := &slowVenue{held: map[string]chan struct{}{}, waiting: make(chan string, 64)}
+	d := &slowVenue{demo: v, held: map[string]chan struct{}{}, waiting: make(chan string, 64)}
 	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
 		gate := d.held[r.URL.Path]
