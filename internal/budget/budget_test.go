@@ -708,14 +708,14 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s: %d calls, want %d", scope, n, want)
 			}
 		}
-		spent("alice", 1+38)
+		spent("alice", 38)
 		if s := b.Status(); s.Left != 18 || s.Scopes != 1 {
 			t.Errorf("%+v", s)
 		}
-		spent("bob", 1+38)
+		spent("bob", 38)
 		spent("carol", 17) // there is no room for her while the others' calls count
 		time.Sleep(span)
-		spent("carol", 1+38)
+		spent("carol", 38)
 		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil {
 			t.Errorf("%+v", s)
 		}
@@ -858,4 +858,35 @@ func BenchmarkRefusal(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestCallsBeforeAcceptance: what credentials have spent while the venue had not accepted them yet counts in their own
+// window too, as it does at the venue.
+func TestCallsBeforeAcceptance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 100, Key: 20})
+		want := market.Want{Scope: "key", Priority: market.PriorityUser, Deadline: time.Now().Add(time.Second)}
+		made := 0
+		call := func(k market.Ticket) {
+			if k.AdmitCall(t.Context()) == nil {
+				made++
+			}
+		}
+		first := []market.Ticket{b.Enter(want), b.Enter(want), b.Enter(want)}
+		for _, k := range first {
+			call(k)
+		}
+		call(first[0]) // another page
+		for _, k := range first {
+			k.Release(true)
+		}
+		for range 30 {
+			k := b.Enter(want)
+			call(k)
+			k.Release(true)
+		}
+		if made != 19 { // a twentieth is left alone
+			t.Errorf("%d calls were let through, want 19", made)
+		}
+	})
 }

@@ -30,6 +30,8 @@ type ticket struct {
 	// admitted tells that the ticket may make one call more, which is counted already; flying that its call is counted and
 	// has not ended.
 	admitted, released, flying bool
+	// made counts the calls that were let through, further ones included.
+	made int
 	// of is the ticket of the read that this one is a further call of, further are those of the further calls that wait or
 	// have not ended.
 	of      *ticket
@@ -178,6 +180,7 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 	case t.admitted:
 		defer t.budget.mu.Unlock()
 		t.admitted = false
+		t.made++
 		return nil
 	default:
 		now := t.budget.clock.Now()
@@ -202,6 +205,8 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 		}
 		if further.err != nil {
 			t.further = slices.DeleteFunc(t.further, func(f *ticket) bool { return f == further })
+		} else {
+			t.made++
 		}
 		return further.err
 	}
@@ -241,6 +246,9 @@ func (t *ticket) Release(accepted bool) {
 	}
 	if accepted {
 		t.budget.accept(t.scope, now)
+		if own := t.budget.keys[t.scope]; own != nil && own != w {
+			own.adopt(t, now)
+		}
 	}
 	w.settle(now)
 }

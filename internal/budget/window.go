@@ -204,6 +204,18 @@ func (w *window) end(t *ticket, now time.Time) {
 	t.further = waiting
 }
 
+// adopt counts calls of the window's credentials that were made before it was known that the venue accepts them. Among the
+// public calls they count as well.
+func (w *window) adopt(t *ticket, now time.Time) {
+	c := w.callerOf(t.caller.name, now)
+	for range t.made {
+		w.ended = append(w.ended, place{now.Add(span), c, t.counted})
+		w.byPriority[t.counted]++
+		w.spend(c, 1)
+	}
+	w.stale = true
+}
+
 // giveBack uncounts the call of a ticket, which was not made.
 func (w *window) giveBack(t *ticket) {
 	w.fly(t, -1)

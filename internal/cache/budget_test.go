@@ -307,7 +307,7 @@ func TestUserCallsCountForTheirKey(t *testing.T) {
 				t.Errorf("told to come back in %s", wait)
 			}
 		}
-		if s := b.Status(); n != 1+19 || s.Left != 94 || s.Scopes != 1 {
+		if s := b.Status(); n != 19 || s.Left != 94 || s.Scopes != 1 {
 			t.Errorf("%d calls, %+v", n, s)
 		}
 		if _, err := readOne(as(t, "bob"), c.Balances(), "0x1"); err != nil {
