@@ -81,7 +81,7 @@ func newAnnals(t testing.TB, seed uint64, tokens int, limits [2]int) *annals {
 	}
 	w.open(t)
 	for _, token := range w.venue.Tokens() {
-		if token.Status == "OPEN" && token.Outcome == "YES" && len(w.tokens) < tokens {
+		if token.Status == "OPEN" && len(w.tokens) < tokens {
 			w.tokens = append(w.tokens, token.TokenID)
 			w.books[token.TokenID], w.prices[token.TokenID] = &past[bookState]{}, &past[priceState]{}
 		}
@@ -105,7 +105,7 @@ func (w *annals) open(t testing.TB) {
 	}
 	w.address = l.Addr().String()
 	w.venue = demo.New(demo.Config{
-		Markets: 300, Seed: w.seed, Heartbeat: 500 * time.Millisecond, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
+		Markets: 400, Seed: w.seed, Heartbeat: 500 * time.Millisecond, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
 	})
 	w.server, w.served = &http.Server{Handler: w.venue}, make(chan struct{})
 	go func(s *http.Server, served chan struct{}) {

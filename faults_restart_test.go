@@ -10,6 +10,7 @@ import (
 // Meanwhile everybody is answered, and what was shown is marked stale; when it is back, the first fresh answer comes within
 // the wait that the failures before have earned.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	w := newAnnals(t, 1, 8, [2]int{})
 	s := startLive(t, w.args()...)
 	s.streaming(t)
@@ -87,8 +88,6 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		settle("again")
 	}
 	c.disperse()
-	if wrong := c.complaints(); len(wrong) > 0 {
-		t.Errorf("%v", wrong)
-	}
+	c.wantNothingWrong(t)
 	t.Logf("the crowd saw %v", c.sights())
 }

@@ -55,6 +55,7 @@ func streamRows() []streamRow {
 // TestStreamFaultsUnderLoad spoils the stream in every way under subscribers and pollers. Whatever they are sent is what the
 // venue had, no query fails, and all of them hold the venue's present state when it is over.
 func TestStreamFaultsUnderLoad(t *testing.T) {
+	t.Parallel()
 	const lanes = 4
 	rows := streamRows()
 	survived := make(chan int, lanes)

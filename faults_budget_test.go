@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// audience is a load as frontends make it: boards of 50 prices and market pages of two books, each polled every second by a
+// client of its own.
+type audience struct {
+	*crowd
+	boards, pages int
+	// settled is the time after which answers are looked at closely.
+	settled time.Time
+	markets [][2]string
+}
+
+const (
+	boardQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price timestamp freshness { stale source receivedAt } } }`
+	pageQuery  = `query ($yes: String!, $no: String!) {
+		yes: token(tokenId: $yes) { market { question } orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } }
+		no: token(tokenId: $no) { orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } } }`
+)
+
+// newAudience returns an audience of markets whose tokens are all remembered. The boards show 500 tokens.
+func newAudience(s *service, w *annals, boards, pages int, settles time.Duration) *audience {
+	a := &audience{crowd: newCrowd(s, w), boards: boards, pages: pages, settled: time.Now().Add(settles)}
+	of := make(map[string][]string)
+	for _, t := range w.venue.Tokens() {
+		if w.books[t.TokenID] != nil {
+			of[t.MarketID] = append(of[t.MarketID], t.TokenID)
+		}
+	}
+	for _, t := range w.venue.Tokens() {
+		if ids := of[t.MarketID]; len(ids) == 2 && ids[0] == t.TokenID && len(a.markets) < pages {
+			a.markets = append(a.markets, [2]string(ids))
+		}
+	}
+	return a
+}
+
+func client(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(n >> 8), byte(n)}) }
+
+// attend runs the load for some time.
+func (a *audience) attend(d time.Duration) {
+	ctx, cancel := context.WithTimeout(a.ctx, d)
+	defer cancel()
+	var all sync.WaitGroup
+	come := func(n int, query string, variables vars, take func(data any)) {
+		all.Go(func() {
+			select {
+			case <-time.After(time.Duration(rand.N(1000)) * time.Millisecond):
+			case <-ctx.Done():
+			}
+			tick := time.NewTicker(time.Second)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				var out struct {
+					Data   any          `json:"data"`
+					Errors []graphError `json:"errors"`
+				}
+				if err := a.postFrom(ctx, client(n), query, variables, anonymous, &out); err != nil {
+					if ctx.Err() == nil {
+						a.complain(fmt.Errorf("no answer: %w", err))
+					}
+					return
+				}
+				for _, e := range out.Errors {
+					a.note(a.phase() + "error " + e.Extensions.Code)
+					if e.Extensions.Code == "RATE_LIMITED" && e.Extensions.RetryAfterMs <= 0 {
+						a.complain(fmt.Errorf("%s without a time to come back", e))
+					}
+				}
+				take(out.Data)
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	for i := range a.boards {
+		ids := make([]string, 50)
+		for j := range ids {
+			ids[j] = a.annals.tokens[(i*50+j)%500]
+		}
+		come(i, boardQuery, vars{"ids": ids}, func(data any) {
+			for _, p := range list(data, "tokenPrices") {
+				if p != nil {
+					a.complain(a.annals.checkPrice(p))
+					a.age("price", p)
+				}
+			}
+		})
+	}
+	for i, ids := range a.markets {
+		come(a.boards+i, pageQuery, vars{"yes": ids[0], "no": ids[1]}, func(data any) {
+			for j, side := range []string{"yes", "no"} {
+				if b := at(data, side+".orderbook"); b != nil {
+					a.complain(a.annals.checkBook(ids[j], b))
+					a.age("book", b)
+				}
+			}
+		})
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		a.annals.step()
+		<-tick.C
+	}
+	all.Wait()
+}
+
+// phase tells whether the service has had its time to settle.
+func (a *audience) phase() string {
+	if time.Now().Before(a.settled) {
+		return "settling: "
+	}
+	return ""
+}
+
+// age notes how fresh a value is and where it is from.
+func (a *audience) age(kind string, v any) {
+	what := a.phase() + kind + " fresh " + text(v, "freshness.source")
+	if at(v, "freshness.stale") == true {
+		what = a.phase() + kind + " stale"
+		received, _ := time.Parse(time.RFC3339Nano, text(v, "freshness.receivedAt"))
+		if age := time.Since(received); age > a.bound() {
+			a.complain(fmt.Errorf("a %s that is stale for %v", kind, age))
+		}
+	}
+	a.note(what)
+}
+
+// bound is how old a stale value may be at most.
+func (a *audience) bound() time.Duration { return 5*time.Minute + 40*time.Second }
+
+// limited are the requests a minute that venues of these tests take of an address and of a key.
+var limited = [2]int{100, 300}
+
+// wantNoRefusal fails when the venue had to refuse a call for its rate.
+func (w *annals) wantNoRefusal(t testing.TB) {
+	t.Helper()
+	stats := w.venue.Stats()
+	if n := stats.Statuses["429"]; n != 0 {
+		t.Errorf("the venue refused %d calls: %v", n, stats.Requests)
+	}
+	t.Logf("the venue was asked %v", stats.Requests)
+}
+
+// wantStreamed checks that an audience saw nothing but this once all had settled, and nothing wrong before.
+func (a *audience) wantStreamed(t testing.TB, want ...string) {
+	t.Helper()
+	seen := a.sights()
+	t.Logf("the audience saw %v", seen)
+	for what, n := range seen {
+		if !strings.HasPrefix(what, "settling: ") && !slices.Contains(want, what) {
+			t.Errorf("after all had settled, %d times: %s", n, what)
+		}
+	}
+	for _, what := range want {
+		if seen[what] == 0 {
+			t.Errorf("nobody saw: %s", what)
+		}
+	}
+	a.wantNothingWrong(t)
+}
+
+// wantNothingWrong fails for everything that was wrong.
+func (c *crowd) wantNothingWrong(t testing.TB) {
+	t.Helper()
+	for what, n := range c.complaints() {
+		t.Errorf("%d times: %s", n, what)
+	}
+}
+
+// TestPollingWithinTheBudget polls 500 prices and 40 books at a venue that takes 100 requests a minute, over a stream.
+func TestPollingWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	w := newAnnals(t, 1, 540, limited)
+	s := startLive(t, w.args()...)
+	s.streaming(t)
+	a := newAudience(s, w, 20, 20, 15*time.Second)
+	a.attend(22 * time.Second)
+	a.disperse()
+	a.wantStreamed(t, "price fresh STREAM", "book fresh STREAM")
+	w.wantNoRefusal(t)
+}
+
+// TestPollingWithoutTheStream is TestPollingWithinTheBudget with a stream that is refused, and less patience.
+func TestPollingWithoutTheStream(t *testing.T) {
+	t.Parallel()
+	w := newAnnals(t, 1, 540, [2]int{100, 20})
+	if err := w.venue.SetFaults([]demo.Fault{{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: 503}}); err != nil {
+		t.Fatal(err)
+	}
+	s := startLive(t, w.args("--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=2s")...)
+	a := newAudience(s, w, 20, 20, 0)
+	// An account is asked for more than its key may ask.
+	refused := make(chan map[string]int)
+	go func() {
+		codes := map[string]int{}
+		defer func() { refused <- codes }()
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for range 40 {
+			var out struct {
+				Data   any          `json:"data"`
+				Errors []graphError `json:"errors"`
+			}
+			if err := a.postFrom(a.ctx, client(9999), branchesQuery, nil, keyOf50, &out); err != nil {
+				a.complain(err)
+				return
+			}
+			for _, e := range out.Errors {
+				codes[e.Extensions.Code]++
+			}
+			codes["answered"] += len(branches) - len(out.Errors)
+			<-tick.C
+		}
+	}()
+	a.attend(22 * time.Second)
+	codes := <-refused
+	a.disperse()
+	seen := a.sights()
+	t.Logf("the audience saw %v, the account %v", seen, codes)
+	if seen["price stale"] == 0 || seen["book stale"] == 0 || seen["error RATE_LIMITED"] == 0 || seen["price fresh REST"] == 0 {
+		t.Errorf("not all was seen of what is fresh, stale and refused: %v", seen)
+	}
+	for what := range seen {
+		if strings.HasPrefix(what, "error ") && what != "error RATE_LIMITED" {
+			t.Errorf("%d times: %s", seen[what], what)
+		}
+	}
+	if codes["RATE_LIMITED"] == 0 || codes["answered"] == 0 || len(codes) != 2 {
+		t.Errorf("the account's branches: %v", codes)
+	}
+	a.wantNothingWrong(t)
+	w.wantNoRefusal(t)
+}
+
+// TestAttackersBesideHonestClients asks for 40 random ids, and with junk credentials, as fast as it goes, beside honest
+// clients: theirs stay fresh, and neither budget nor watches go to the attacker.
+func TestAttackersBesideHonestClients(t *testing.T) {
+	t.Parallel()
+	w := newAnnals(t, 1, 540, limited)
+	s := startLive(t, w.args()...)
+	s.streaming(t)
+	a := newAudience(s, w, 50, 0, 8*time.Second)
+	attackers, stop := context.WithCancel(context.Background())
+	var attacking sync.WaitGroup
+	attempts := map[string]int{}
+	var mu sync.Mutex
+	attack := func(name string, n int, request func(r *rand.Rand) (string, vars, string)) {
+		for i := range 2 { // connections
+			attacking.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(n), uint64(i)))
+				for attackers.Err() == nil {
+					query, variables, credentials := request(r)
+					var out struct{ Errors []graphError }
+					err := s.postFrom(attackers, client(n), query, variables, credentials, &out)
+					mu.Lock()
+					attempts[name]++
+					mu.Unlock()
+					if err != nil && attackers.Err() == nil {
+						a.complain(err)
+					}
+				}
+			})
+		}
+	}
+	time.AfterFunc(4*time.Second, func() {
+		attack("random ids", 5000, func(r *rand.Rand) (string, vars, string) {
+			ids := make([]string, 40)
+			for i := range ids {
+				ids[i] = fmt.Sprint("junk", r.Uint64())
+			}
+			return boardQuery, vars{"ids": ids}, anonymous
+		})
+		attack("junk credentials", 5001, func(r *rand.Rand) (string, vars, string) {
+			return branchesQuery, nil, credentials(fmt.Sprint("junk", r.Uint64()))
+		})
+	})
+	a.attend(16 * time.Second)
+	stop()
+	attacking.Wait()
+	a.disperse()
+	a.wantStreamed(t, "price fresh STREAM")
+	w.wantNoRefusal(t)
+	stats := w.venue.Stats()
+	for channel := range stats.Stream.Topics {
+		if !slices.Contains([]string{"prices", "orderbook"}, channel) {
+			t.Errorf("watches of %s are spent", channel)
+		}
+	}
+	if n := stats.Stream.Topics["prices"]; n > 500 {
+		t.Errorf("%d prices are watched", n)
+	}
+	if n := stats.Stream.Subscribes["prices"]; n > 520 {
+		t.Errorf("%d prices were subscribed to", n)
+	}
+	t.Logf("%v attempts", attempts)
+	if attempts["random ids"] < 20 || attempts["junk credentials"] < 20 {
+		t.Errorf("the attackers made only %v attempts", attempts)
+	}
+}
