@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -18,6 +16,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -32,12 +31,14 @@ type both struct {
 	exec     *executor.Executor
 	compiler *compiled.Compiler
 	ctx      context.Context
+	// panics has serviceStatus panic.
+	panics bool
 }
 
 func newBoth(t testing.TB, u *universe) *both {
 	t.Helper()
 	b := &both{t: t, universe: u, sources: u.sources()}
-	cfg := graph.Config{Resolvers: &resolvers.Resolver{Status: status, Clock: heldClock{}, Sources: b.sources}}
+	cfg := graph.Config{Resolvers: &resolvers.Resolver{Status: b.status, Clock: heldClock{}, Sources: b.sources}}
 	es := graph.NewExecutableSchema(cfg)
 	b.schema, b.compiler, b.exec = es.Schema(), graph.NewCompiler(cfg), executor.New(es)
 	log := slog.New(slog.DiscardHandler)
@@ -56,6 +57,20 @@ func newBoth(t testing.TB, u *universe) *both {
 	}
 	b.ctx = market.WithCredentials(context.Background(), c)
 	return b
+}
+
+func (b *both) status(ctx context.Context) model.ServiceStatus {
+	if b.panics {
+		panic("boom")
+	}
+	return status(ctx)
+}
+
+func decode(t testing.TB, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
 }
 
 // operation is a valid operation with its variables.
@@ -214,14 +229,3 @@ func TestEveryField(t *testing.T) {
 		t.Errorf("only %d types were reached", len(seen))
 	}
 }
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-var _ = fmt.Sprint
