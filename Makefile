@@ -42,10 +42,10 @@ lint: ## go vet and staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-bench: ## measure a query against a bare handler and a plain gqlgen server (BENCH="-duration 5m"), then run the benchmarks
+bench: ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 30 minutes (BENCH=-quick: one), then the benchmarks of every layer
 	$(GO) generate ./bench/plain
-	$(GO) run ./bench $(BENCH)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 50x -timeout $(TIMEOUT) ./bench/...
+	$(GO) run ./bench -out bench $(BENCH)
+	$(if $(findstring -quick,$(BENCH)),,$(GO) test -run '^$$' -bench . -benchmem -timeout 60m ./...)
 
 build: ## build bin/oddsgraph: one static binary with its version from git
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/oddsgraph .

@@ -21,9 +21,6 @@ import (
 // that of the same calls made by hand, in turn with those of the server, so that what the machine does to the one it does
 // to the other.
 
-// venueLatency is that of each answer of the venue.
-const venueLatency = 20 * time.Millisecond
-
 // call is one that the venue got. The last of a query may not have its end yet when the answer is there.
 type call struct {
 	path       string
@@ -39,9 +36,10 @@ type watchedVenue struct {
 	calls []*call
 }
 
-func newWatchedVenue(t testing.TB) *watchedVenue {
+// newWatchedVenue returns one whose answers each take the latency.
+func newWatchedVenue(t testing.TB, latency time.Duration) *watchedVenue {
 	w := &watchedVenue{}
-	venue := demo.New(demo.Config{Latency: venueLatency})
+	venue := demo.New(demo.Config{Latency: latency})
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		c := &call{path: r.URL.Path, keys: 1, start: time.Now()}
 		if ids := r.URL.Query().Get("tokenIds") + r.URL.Query().Get("ids"); ids != "" {
@@ -189,7 +187,7 @@ func describe(calls []call) string {
 
 // cold are the flags with which oddsgraph remembers nothing of a portfolio.
 var cold = []string{
-	"--log-level=warn",
+	"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
 }
 
@@ -206,7 +204,7 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 	return s
 }
 
-var portfolioQuestion = string(newRequest(portfolioQuery, "Portfolio", map[string]any{"address": holder}, "").body)
+var portfolioQuestion = string(portfolio(holder, "").body)
 
 // TestBatchingAddsLittle holds that no timer stands between the levels of a query. It compares the fastest of some runs
 // with the fastest by hand, since a busy machine adds to both and takes nothing off, and gives a busy one more runs. A
@@ -216,7 +214,7 @@ func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs the server")
 	}
-	venue := newWatchedVenue(t)
+	venue := newWatchedVenue(t, 20*time.Millisecond)
 	s := startOddsgraph(t, venue.url)
 	const enough, most = 15, 60
 	fastest := trial{time.Hour, time.Hour, time.Hour, time.Hour}
@@ -244,27 +242,30 @@ func TestBatchingAddsLittle(t *testing.T) {
 //
 // allocs/op and B/op are those of the server's process, ns/op is the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {
-	b.Run("oddsgraph", func(b *testing.B) {
-		venue := newWatchedVenue(b)
-		benchmarkCold(b, venue, startOddsgraph(b, venue.url), 5)
-	})
-	for _, wait := range []string{"16ms", "1ms"} {
-		b.Run("plain-"+wait, func(b *testing.B) {
-			program, err := shared.plain()
-			if errors.Is(err, errNotGenerated) {
-				b.Skip(err)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			venue := newWatchedVenue(b)
-			s, err := shared.start(b.Context(), plainServer, program, "-listen", "-venue-url="+venue.url, "-wait="+wait)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(s.stop)
-			benchmarkCold(b, venue, s, 0)
+	for _, latency := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond} {
+		name := "latency=" + latency.String() + "/"
+		b.Run(name+"oddsgraph", func(b *testing.B) {
+			venue := newWatchedVenue(b, latency)
+			benchmarkCold(b, venue, startOddsgraph(b, venue.url), 5)
 		})
+		for _, wait := range []string{"16ms", "1ms"} {
+			b.Run(name+"plain-"+wait, func(b *testing.B) {
+				program, err := shared.plain()
+				if errors.Is(err, errNotGenerated) {
+					b.Skip(err)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				venue := newWatchedVenue(b, latency)
+				s, err := shared.start(b.Context(), plainServer, program, "-listen", "-venue-url="+venue.url, "-wait="+wait)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(s.stop)
+				benchmarkCold(b, venue, s, 0)
+			})
+		}
 	}
 }
 

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,22 +44,36 @@ func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs the servers")
 	}
-	var out strings.Builder
 	// Without the plain server, whose generated half isn't there on a fresh clone.
-	o := options{duration: time.Second, rounds: 1, connections: 4, benchfmt: t.TempDir() + "/rounds"}
+	o := options{
+		duration: 50 * time.Millisecond, rounds: 1, connections: 4, latencies: []time.Duration{0}, variety: variety{8, 4, 4},
+		subscribers: []int{20}, events: 3, out: t.TempDir(), benchfmt: t.TempDir() + "/rounds",
+	}
+	var out strings.Builder
 	if err := measure(t.Context(), o, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []string{"W1", "W2", "W3", "V3", "W4"} {
-		for _, s := range []string{limitServer, graphServer} {
-			if !strings.Contains(out.String(), fmt.Sprintf("\n| %-8s | %-9s |", w, s)) {
-				t.Errorf("no row of %s under %s", s, w)
-			}
+	rows := map[string]int{
+		`W[1-4] +\| limit`: 4 + 3, `W[1-4] +\| oddsgraph`: 4 + 3,
+		`V[1-3] +\| limit`: 3, `V[1-3] +\| oddsgraph`: 3, `V[1-3] +\| uncached`: 3,
+		`20 +\| broadcast`: 1, `20 +\| oddsgraph`: 1,
+	}
+	for row, want := range rows {
+		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
+			t.Errorf("%d rows of %s, want %d", len(got), row, want)
 		}
 	}
 	rounds, err := os.ReadFile(o.benchfmt)
-	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 10 {
+	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 23 || strings.Count(string(rounds), "\nBenchmarkDeliver/") != 2 {
 		t.Errorf("the rounds are %s, %v", rounds, err)
+	}
+	results, err := os.ReadFile(o.out + "/results.md")
+	if err != nil || !strings.HasSuffix(string(results), out.String()) {
+		t.Errorf("the results are %s, %v", results, err)
+	}
+	picture, err := os.ReadFile(o.out + "/chart.svg")
+	if err := errors.Join(err, xml.Unmarshal(picture, new(struct{}))); err != nil || strings.Count(string(picture), `<rect class="cached"`) != 8 {
+		t.Errorf("the chart is %s, %v", picture, err)
 	}
 	if t.Failed() {
 		t.Log(out.String())
@@ -88,12 +105,12 @@ func TestConnection(t *testing.T) {
 	}
 	defer c.close()
 	for _, test := range []struct{ credentials, want string }{{"", "short"}, {"chunks", long}, {"long", long}, {"", "short"}} {
-		got, err := c.ask(wire([]byte("{}"), test.credentials))
+		got, err := c.ask(wire("/graphql", []byte("{}"), test.credentials))
 		if err != nil || string(got) != test.want {
 			t.Fatalf("%q: %.20q of %d bytes, %v", test.credentials, got, len(got), err)
 		}
 	}
-	if _, err := c.ask(wire([]byte("{}"), "bad")); err == nil || !strings.Contains(err.Error(), "400: no") {
+	if _, err := c.ask(wire("/graphql", []byte("{}"), "bad")); err == nil || !strings.Contains(err.Error(), "400: no") {
 		t.Errorf("a 400 gave %v", err)
 	}
 }
@@ -106,8 +123,8 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		requests := []request{newRequest(typenameQuery, "", nil, "")}
-		l, err := run(t.Context(), []*connection{c}, requests, [][]byte{[]byte(want)}, 0)
+		requests := []request{newRequest(typenameQuery, "", nil, question{})}
+		l, err := run(t.Context(), []*connection{c}, task{requests: requests, answers: [][]byte{[]byte(want)}, once: true})
 		if (err == nil) != ok || ok && len(l.latencies) != 1 {
 			t.Errorf("with %s expected: %d answers, %v", want, len(l.latencies), err)
 		}

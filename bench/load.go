@@ -33,9 +33,9 @@ func dial(ctx context.Context, address string) (*connection, error) {
 
 func (c *connection) close() { _ = c.conn.Close() }
 
-// wire returns a POST of a GraphQL request as it is sent. credentials may be empty.
-func wire(body []byte, credentials string) []byte {
-	b := []byte("POST /graphql HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+// wire returns a POST as it is sent. credentials may be empty.
+func wire(path string, body []byte, credentials string) []byte {
+	b := []byte("POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
 		"Accept: application/graphql-response+json, application/json;q=0.9\r\n")
 	if credentials != "" {
 		b = append(b, "X-Venue-Credentials: "+credentials+"\r\n"...)
@@ -141,9 +141,29 @@ func (l *load) percentile(share float64) time.Duration {
 	return l.latencies[min(int(share*float64(len(l.latencies))), len(l.latencies)-1)]
 }
 
-// run has as many clients as there are connections ask a workload's questions in turn for some time, each its next when
-// it has its answer. An answer other than the one that is expected ends it.
-func run(ctx context.Context, connections []*connection, requests []request, answers [][]byte, d time.Duration) (*load, error) {
+// patience is how long the last answers may take.
+const patience = 30 * time.Second
+
+// sampleEvery is the time between two answers that are looked into while a server is under load.
+const sampleEvery = 20 * time.Millisecond
+
+// task is what the clients do.
+type task struct {
+	requests []request
+	// answers are what each request is answered with, byte for byte; nil where that changes.
+	answers [][]byte
+	// sample judges some of the answers; nil judges none.
+	sample func(answer []byte, sent, received time.Time) error
+	// once asks each request once; otherwise all are asked in turn for the duration.
+	once     bool
+	duration time.Duration
+	// keep takes the answers; nil leaves them.
+	keep func(n int, answer []byte) error
+}
+
+// run has as many clients as there are connections do a task, each asking again when it has its answer. A wrong answer ends
+// it.
+func run(ctx context.Context, connections []*connection, t task) (*load, error) {
 	var (
 		wg        sync.WaitGroup
 		next      atomic.Int64
@@ -151,28 +171,55 @@ func run(ctx context.Context, connections []*connection, requests []request, ans
 		out       load
 		firstErr  error
 		latencies = make([][]time.Duration, len(connections))
+		start     = time.Now()
 	)
-	start := time.Now()
+	for i, c := range connections {
+		if err := c.conn.SetDeadline(start.Add(t.duration + patience)); err != nil {
+			return nil, err
+		}
+		latencies[i] = make([]time.Duration, 0, 1<<12)
+	}
+	ask := func(c *connection, i int) error {
+		sampled := start
+		for ctx.Err() == nil {
+			n := int(next.Add(1) - 1)
+			if t.once && n >= len(t.requests) {
+				return nil
+			}
+			n %= len(t.requests)
+			sent := time.Now()
+			answer, err := c.ask(t.requests[n].wire)
+			now := time.Now()
+			if err != nil {
+				return err
+			}
+			if t.answers != nil && !bytes.Equal(answer, t.answers[n]) {
+				return fmt.Errorf("wrong answer\n%.300s\nwant\n%.300s", answer, t.answers[n])
+			}
+			latencies[i] = append(latencies[i], now.Sub(sent))
+			if t.keep != nil {
+				if err := t.keep(n, answer); err != nil {
+					return err
+				}
+			}
+			if i == 0 && t.sample != nil && now.Sub(sampled) >= sampleEvery {
+				sampled = now
+				if err := t.sample(answer, sent, now); err != nil {
+					return err
+				}
+			}
+			if !t.once && now.Sub(start) >= t.duration {
+				return nil
+			}
+		}
+		return nil
+	}
 	for i, c := range connections {
 		wg.Go(func() {
-			for ctx.Err() == nil {
-				n := int(next.Add(1)-1) % len(requests)
-				sent := time.Now()
-				answer, err := c.ask(requests[n].wire)
-				if err == nil && answers != nil && !bytes.Equal(answer, answers[n]) {
-					err = fmt.Errorf("wrong answer\n%.300s\nwant\n%.300s", answer, answers[n])
-				}
-				now := time.Now()
-				if err != nil {
-					mu.Lock()
-					firstErr = errors.Join(firstErr, err)
-					mu.Unlock()
-					return
-				}
-				latencies[i] = append(latencies[i], now.Sub(sent))
-				if now.Sub(start) >= d {
-					return
-				}
+			if err := ask(c, i); err != nil {
+				mu.Lock()
+				firstErr = errors.Join(firstErr, err)
+				mu.Unlock()
 			}
 		})
 	}
@@ -183,7 +230,7 @@ func run(ctx context.Context, connections []*connection, requests []request, ans
 	return &out, errors.Join(firstErr, ctx.Err())
 }
 
-// post sends a GraphQL request with net/http and returns the body of a 200.
+// post sends JSON with net/http and returns the body of a 200.
 func post(ctx context.Context, url string, body []byte, credentials string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {

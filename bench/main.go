@@ -1,32 +1,23 @@
-// Command bench puts the same load on three servers in turn, each a process of its own: limit, which knows the answers;
-// plain, which is gqlgen with a dataloader as one writes it first; and oddsgraph. It prints what a query cost in each.
+// Command bench puts the same load on several servers in turn, each a process of its own: limit, which knows the answers;
+// plain, which is gqlgen with a dataloader as one writes it first; and oddsgraph, with its response cache and without. Then
+// it has many clients subscribe to one token. It prints what a query and a delivery cost in each.
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"oddsgraph/bench/probe"
-)
-
-// The servers, in the order in which each round asks them.
-const (
-	limitServer = "limit"
-	plainServer = "plain"
-	graphServer = "oddsgraph"
 )
 
 // options are the flags.
@@ -34,40 +25,107 @@ type options struct {
 	duration    time.Duration
 	rounds      int
 	connections int
-	latency     time.Duration
-	workloads   string
+	latencies   []time.Duration
+	workloads   []string
+	variety     variety
 	plain       bool
-	flags       string
+	subscribers []int
+	events      int
+	flags       []string
+	out         string
 	benchfmt    string
 	profile     string
 }
 
+// quick is for a look at whether all works.
+var quick = options{
+	duration: 200 * time.Millisecond, rounds: 1, latencies: []time.Duration{0}, variety: variety{100, 20, 40},
+	subscribers: []int{200}, events: 10,
+}
+
 func main() {
-	var o options
-	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the servers are under load, all in all")
-	flag.IntVar(&o.rounds, "rounds", 3, "rounds, of which the table shows the medians")
-	flag.IntVar(&o.connections, "connections", 64, "clients, each on a connection of its own")
-	flag.DurationVar(&o.latency, "latency", 0, "least time that each answer of the venue takes")
-	flag.StringVar(&o.workloads, "workloads", "", "names of the workloads, such as W1,V3; empty is all")
-	flag.BoolVar(&o.plain, "plain", true, "measure the plain server too")
-	flag.StringVar(&o.flags, "flags", "", "more `flags` for oddsgraph, separated by spaces")
-	flag.StringVar(&o.benchfmt, "benchfmt", "", "`file` to write every round to, for benchstat")
-	flag.StringVar(&o.profile, "profile", "", "`directory` to write profiles of oddsgraph to, one of each workload")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := measure(ctx, o, os.Stdout)
-	stop()
+	o, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err = measure(ctx, o, os.Stdout)
+		stop()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// measure does what the flags say and prints the table to out.
-func measure(ctx context.Context, o options, out io.Writer) error {
-	if o.rounds < 1 || o.connections < 1 {
-		return errors.New("there is at least one round and one connection")
+func parse(args []string) (o options, err error) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	hurry := f.Bool("quick", false, "a look at whether all works: short, one round, few subscribers, no latency, nothing written with -out")
+	f.DurationVar(&o.duration, "duration", 3*time.Second, "how long each server is under each load in each round")
+	f.IntVar(&o.rounds, "rounds", 5, "rounds, of which the tables show the medians")
+	f.IntVar(&o.connections, "connections", 64, "clients, each on a connection of its own")
+	latencies := f.String("latency", "0,5ms", "least times that each answer of the venue takes, one after the other")
+	workloads := f.String("workloads", "", "names of the workloads, such as W1,V3; empty is all, none is none")
+	f.IntVar(&o.variety.wallets, "wallets", 1000, "wallets of V1")
+	f.IntVar(&o.variety.markets, "markets", 200, "markets of V2")
+	f.IntVar(&o.variety.boards, "boards", 400, "sets of prices of V3")
+	f.BoolVar(&o.plain, "plain", true, "measure the plain server too")
+	subscribers := f.String("subscribers", "2000,10000", "numbers of subscribers of one token; empty measures none")
+	f.IntVar(&o.events, "events", 30, "events that they get in each round, ten a second")
+	flags := f.String("flags", "", "more `flags` for oddsgraph, separated by spaces")
+	f.StringVar(&o.out, "out", "", "`directory` to write results.md and chart.svg to, where all workloads were measured at no latency")
+	f.StringVar(&o.benchfmt, "benchfmt", "", "`file` to write every round to, for benchstat")
+	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph to, one of each workload and the last latency")
+	if err := f.Parse(args); err != nil {
+		return o, err
 	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag", f.Arg(0))
+	}
+	if o.workloads, err = split(*workloads, func(s string) (string, error) { return s, nil }); err != nil {
+		return o, err
+	}
+	if o.latencies, err = split(*latencies, parseLatency); err != nil {
+		return o, err
+	}
+	if o.subscribers, err = split(*subscribers, strconv.Atoi); err != nil {
+		return o, err
+	}
+	o.flags = strings.Fields(*flags)
+	if *hurry {
+		o.duration, o.rounds, o.latencies, o.variety = quick.duration, quick.rounds, quick.latencies, quick.variety
+		o.subscribers, o.events, o.out = quick.subscribers, quick.events, ""
+	}
+	if o.rounds < 1 || o.connections < 1 || o.events < 1 || o.variety.wallets < 1 || o.variety.markets < 1 || o.variety.boards < 1 {
+		return o, errors.New("there is at least one of everything that is counted")
+	}
+	return o, nil
+}
+
+func parseLatency(s string) (time.Duration, error) {
+	if s == "0" {
+		return 0, nil
+	}
+	return time.ParseDuration(s)
+}
+
+func split[T any](list string, read func(string) (T, error)) (out []T, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for s := range strings.SplitSeq(list, ",") {
+		v, err := read(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// measure does what the flags say and prints the tables to out.
+func measure(ctx context.Context, o options, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
@@ -77,19 +135,61 @@ func measure(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	l, err := newLab(ctx, b, o)
+	r := &report{machine: machine(), rounds: o.rounds, connections: o.connections}
+	if !slices.Equal(o.workloads, []string{"none"}) {
+		for _, latency := range o.latencies {
+			for _, moving := range []bool{false, true} {
+				t := &table{latency: latency, moving: moving}
+				if err := serve(ctx, b, o, t); err != nil {
+					return fmt.Errorf("%s: %w", t.title(), err)
+				}
+				r.tables = append(r.tables, t)
+			}
+		}
+	}
+	for _, n := range o.subscribers {
+		c, err := subscribe(ctx, b, o, n)
+		if err != nil {
+			return fmt.Errorf("%d subscribers: %w", n, err)
+		}
+		r.crowds = append(r.crowds, c)
+	}
+	text := r.markdown()
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	if o.benchfmt != "" {
+		if err := os.WriteFile(o.benchfmt, r.benchfmt(), 0o644); err != nil {
+			return err
+		}
+	}
+	if o.out == "" {
+		return nil
+	}
+	var picture bytes.Buffer
+	if !r.chart(&picture) {
+		return nil // a part is not to take the place of the whole
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(o.out, "results.md"), []byte("# Results of `make bench`\n\n"+text), 0o644),
+		os.WriteFile(filepath.Join(o.out, "chart.svg"), picture.Bytes(), 0o644),
+	)
+}
+
+// serve measures the workloads over a venue of its own and fills the table.
+func serve(ctx context.Context, b *builds, o options, t *table) error {
+	l, err := newLab(ctx, b, o, t)
 	if err != nil {
 		return err
 	}
 	defer l.stop()
-
-	fmt.Fprintln(out, machine())
-	each := o.duration / time.Duration(o.rounds*len(l.workloads)*len(l.servers))
-	t := &table{rounds: o.rounds}
 	for round := range o.rounds {
 		for w := range l.workloads {
 			for _, s := range l.servers {
-				c, err := l.measure(ctx, s, w, each)
+				if !l.suits(s, w) {
+					continue
+				}
+				c, err := l.measure(ctx, s, w, o.duration)
 				if err != nil {
 					return fmt.Errorf("%s, %s, round %d: %w", l.workloads[w].name, s.name, round+1, err)
 				}
@@ -97,287 +197,8 @@ func measure(ctx context.Context, o options, out io.Writer) error {
 			}
 		}
 	}
-	if err := t.print(out); err != nil {
-		return err
-	}
-	if o.benchfmt != "" {
-		if err := os.WriteFile(o.benchfmt, t.benchfmt(), 0o644); err != nil {
-			return err
-		}
-	}
-	if o.profile != "" {
-		return l.profile(ctx, o.profile)
-	}
-	return nil
-}
-
-// lab is a venue, the servers over it and the workloads.
-type lab struct {
-	venue     *server
-	servers   []*server
-	workloads []workload
-	// answers are the expected ones by server, workload and request.
-	answers     map[*server][][][]byte
-	connections int
-}
-
-func newLab(ctx context.Context, b *builds, o options) (_ *lab, err error) {
-	l := &lab{connections: o.connections, answers: map[*server][][][]byte{}}
-	defer func() {
-		if err != nil {
-			l.stop()
-		}
-	}()
-	program, err := b.oddsgraph(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// The venue stands still, so that every answer can be compared with the first.
-	l.venue, err = b.start(ctx, "venue", program, "--demo-listen", "venue", "--demo-still", "--demo-control", "--log-level=warn",
-		"--demo-latency="+o.latency.String())
-	if err != nil {
-		return nil, err
-	}
-	flags := append([]string{"--venue-url=" + l.venue.url(), "--log-level=warn"}, strings.Fields(o.flags)...)
-	subject, err := b.start(ctx, graphServer, program, "--listen", flags...)
-	if err != nil {
-		return nil, err
-	}
-	l.servers = append(l.servers, subject)
-	listing, err := newListing(ctx, subject.url())
-	if err != nil {
-		return nil, err
-	}
-	if err := l.choose(newWorkloads(listing), o.workloads); err != nil {
-		return nil, err
-	}
-	if err := l.record(ctx, subject); err != nil {
-		return nil, err
-	}
-
-	if o.plain {
-		if program, err = b.plain(ctx); err != nil {
-			return nil, err
-		}
-		s, err := b.start(ctx, plainServer, program, "--listen", "--venue-url="+l.venue.url())
-		if err != nil {
-			return nil, err
-		}
-		l.servers = slices.Insert(l.servers, 0, s)
-		if err := l.record(ctx, s); err != nil {
-			return nil, err
-		}
-		if err := l.compare(s, subject); err != nil {
-			return nil, err
-		}
-	}
-
-	if program, err = b.limit(ctx); err != nil {
-		return nil, err
-	}
-	file := filepath.Join(b.dir, "answers.json")
-	if err := l.write(file, subject); err != nil {
-		return nil, err
-	}
-	s, err := b.start(ctx, limitServer, program, "--listen", "--answers="+file)
-	if err != nil {
-		return nil, err
-	}
-	l.servers = slices.Insert(l.servers, 0, s)
-	l.answers[s] = l.answers[subject]
-	return l, nil
-}
-
-func (l *lab) stop() {
-	for _, s := range l.servers {
-		s.stop()
-	}
-	if l.venue != nil {
-		l.venue.stop()
-	}
-}
-
-// choose keeps the workloads that are named; an empty list names all.
-func (l *lab) choose(all []workload, names string) error {
-	if names == "" {
-		l.workloads = all
+	if o.profile == "" {
 		return nil
 	}
-	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(all, func(w workload) bool { return w.name == name })
-		if i < 0 {
-			return fmt.Errorf("there is no workload %q", name)
-		}
-		l.workloads = append(l.workloads, all[i])
-	}
-	return nil
-}
-
-// record asks a server everything once. Its answers are those that it has to give from then on.
-func (l *lab) record(ctx context.Context, s *server) error {
-	c, err := dial(ctx, s.address)
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	for _, w := range l.workloads {
-		answers := make([][]byte, len(w.requests))
-		for i, r := range w.requests {
-			answer, err := c.ask(r.wire)
-			if err == nil {
-				var data any
-				err = readData(answer, &data)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", s.name, w.name, err)
-			}
-			answers[i] = slices.Clone(answer)
-		}
-		l.answers[s] = append(l.answers[s], answers)
-	}
-	return nil
-}
-
-// compare fails unless two servers give the same data.
-func (l *lab) compare(s, other *server) error {
-	for w := range l.workloads {
-		for i := range l.answers[s][w] {
-			var data, want any
-			if err := errors.Join(readData(l.answers[s][w][i], &data), readData(l.answers[other][w][i], &want)); err != nil {
-				return err
-			}
-			if !reflect.DeepEqual(data, want) {
-				return fmt.Errorf("%s: %s says\n%.1000s\nand %s\n%.1000s", l.workloads[w].name, s.name, l.answers[s][w][i], other.name, l.answers[other][w][i])
-			}
-		}
-	}
-	return nil
-}
-
-// write writes the answers of a server to a file for the limit.
-func (l *lab) write(file string, s *server) error {
-	type answer struct {
-		Request []byte `json:"request"`
-		Answer  []byte `json:"answer"`
-	}
-	var all []answer
-	for w := range l.workloads {
-		for i, r := range l.workloads[w].requests {
-			all = append(all, answer{r.body, l.answers[s][w][i]})
-		}
-	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, b, 0o600)
-}
-
-// measure puts a workload on a server, for a fifth of the time to warm up and then for the time.
-func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c cell, err error) {
-	connections, err := l.dial(ctx, s)
-	if err != nil {
-		return c, err
-	}
-	defer func() {
-		for _, c := range connections {
-			c.close()
-		}
-	}()
-	if _, err := run(ctx, connections, l.workloads[w].requests, l.answers[s][w], d/5); err != nil {
-		return c, err
-	}
-	callsBefore, err := l.calls(ctx)
-	if err != nil {
-		return c, err
-	}
-	before, err := s.usage(ctx)
-	if err != nil {
-		return c, err
-	}
-	ownBefore := probe.Read()
-	load, err := run(ctx, connections, l.workloads[w].requests, l.answers[s][w], d)
-	if err != nil {
-		return c, err
-	}
-	own := probe.Read()
-	after, err := s.usage(ctx)
-	if err != nil {
-		return c, err
-	}
-	calls, err := l.calls(ctx)
-	if err != nil {
-		return c, err
-	}
-	n := float64(len(load.latencies))
-	return cell{
-		queries: len(load.latencies),
-		values: [columns]float64{
-			perSecond: n / load.elapsed.Seconds(),
-			cpu:       float64(after.CPU-before.CPU) / n,
-			allocs:    float64(after.Allocs-before.Allocs) / n,
-			heapBytes: float64(after.Bytes-before.Bytes) / n,
-			p50:       float64(load.percentile(.5)),
-			p99:       float64(load.percentile(.99)),
-			upstream:  float64(calls-callsBefore) / n,
-			resident:  float64(s.memory()),
-			clientCPU: float64(own.CPU-ownBefore.CPU) / n,
-		},
-	}, nil
-}
-
-func (l *lab) dial(ctx context.Context, s *server) ([]*connection, error) {
-	connections := make([]*connection, l.connections)
-	for i := range connections {
-		c, err := dial(ctx, s.address)
-		if err != nil {
-			return nil, err
-		}
-		connections[i] = c
-	}
-	return connections, nil
-}
-
-// calls returns how many requests the venue has had.
-func (l *lab) calls(ctx context.Context) (n int64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.venue.url()+"/__control/stats", nil)
-	if err != nil {
-		return 0, err
-	}
-	b, err := fetch(req)
-	if err != nil {
-		return 0, err
-	}
-	var stats struct {
-		Requests map[string]int64 `json:"requests"`
-	}
-	if err := json.Unmarshal(b, &stats); err != nil {
-		return 0, err
-	}
-	for _, count := range stats.Requests {
-		n += count
-	}
-	return n, nil
-}
-
-// profileTime is how long each workload is profiled.
-const profileTime = 5 * time.Second
-
-// profile writes a CPU profile of oddsgraph under each workload, and one of all its allocations.
-func (l *lab) profile(ctx context.Context, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	s := l.servers[len(l.servers)-1]
-	for w := range l.workloads {
-		made := make(chan error, 1)
-		go func() {
-			made <- s.profile(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", profileTime/time.Second), filepath.Join(dir, l.workloads[w].name+".cpu.pprof"))
-		}()
-		_, err := l.measure(ctx, s, w, profileTime)
-		if err = errors.Join(err, <-made); err != nil {
-			return err
-		}
-	}
-	return s.profile(ctx, "/debug/pprof/allocs", filepath.Join(dir, "allocs.pprof"))
+	return l.profile(ctx, o.profile)
 }

@@ -54,6 +54,14 @@ func (b *builds) limit(ctx context.Context) (string, error) {
 	return b.build(ctx, "limit", "./bench/limit")
 }
 
+func (b *builds) broadcast(ctx context.Context) (string, error) {
+	return b.build(ctx, "broadcast", "./bench/broadcast")
+}
+
+func (b *builds) subscribers(ctx context.Context) (string, error) {
+	return b.build(ctx, "subscribers", "./bench/subscribers/run")
+}
+
 // errNotGenerated tells that the plain server's generated half is missing.
 var errNotGenerated = errors.New("bench/plain/graph is not there: run go generate ./bench/plain first, as make bench does")
 
@@ -112,12 +120,7 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 	s.cmd = exec.CommandContext(ctx, program, append(args, listenFlag+"="+s.address)...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = 5 * time.Second
-	s.cmd.Env = []string{probe.Variable + "=" + socket}
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "ODDSGRAPH_") {
-			s.cmd.Env = append(s.cmd.Env, v)
-		}
-	}
+	s.cmd.Env = environment(probe.Variable + "=" + socket)
 	var said bytes.Buffer
 	s.cmd.Stdout, s.cmd.Stderr = &said, &said
 	if _, err := s.cmd.StdinPipe(); err != nil { // it ends with this process
@@ -149,6 +152,18 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 			}
 		}
 	}
+}
+
+// environment is what programs run in: the same for all, so that no server has more memory for its garbage than another.
+// oddsgraph takes a GOGC of 400 by itself.
+func environment(more ...string) []string {
+	env := append([]string{"GOGC=400"}, more...) // the last of equal names counts
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "ODDSGRAPH_") {
+			env = append(env, v)
+		}
+	}
+	return env
 }
 
 // stop ends the program and waits for it.

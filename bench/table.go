@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
-	"runtime"
+	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The columns of a measurement.
@@ -21,6 +20,9 @@ const (
 	upstream  // calls a query
 	resident  // bytes
 	clientCPU // nanoseconds a query
+	hits      // share of the queries that the response cache answered
+	executed  // operations a query
+	behind    // nanoseconds
 	columns
 )
 
@@ -37,10 +39,27 @@ type row struct {
 	cells    []cell
 }
 
-// table collects the rounds.
+// table collects the rounds of one lab.
 type table struct {
-	rounds int
-	rows   []*row
+	latency time.Duration
+	moving  bool
+	notes   []string
+	rows    []*row
+}
+
+func (t *table) title() string {
+	venue := "a venue that stands still, everything cached"
+	if t.moving {
+		venue = fmt.Sprintf("a venue where each price of the answer moves %d times a second, default settings", changesPerSecond)
+	}
+	return fmt.Sprintf("Queries over %s, %v of latency", venue, t.latency)
+}
+
+// note adds a remark to the table, if it is true.
+func (t *table) note(is bool, text string) {
+	if is {
+		t.notes = append(t.notes, text)
+	}
 }
 
 func (t *table) add(w workload, server string, c cell) {
@@ -61,22 +80,24 @@ func (t *table) row(workload, server string) *row {
 	return t.rows[i]
 }
 
-func (r *row) median(column int) float64 {
+func (r *row) column(column int) []float64 {
 	values := make([]float64, len(r.cells))
 	for i, c := range r.cells {
 		values[i] = c.values[column]
 	}
-	return median(values)
+	return values
 }
 
-// ratio returns the median of what the column of other is to that of r in the same round; 0 without other.
-func (r *row) ratio(other *row, column int) float64 {
-	if other == nil {
+func (r *row) median(column int) float64 { return median(r.column(column)) }
+
+// ratio returns the median of what the column of one row is to that of another in the same round; 0 without either.
+func ratio(of, to *row, column int) float64 {
+	if of == nil || to == nil {
 		return 0
 	}
-	values := make([]float64, len(r.cells))
-	for i := range r.cells {
-		values[i] = other.cells[i].values[column] / max(r.cells[i].values[column], 1)
+	values := make([]float64, len(of.cells))
+	for i := range of.cells {
+		values[i] = of.cells[i].values[column] / max(to.cells[i].values[column], 1)
 	}
 	return median(values)
 }
@@ -90,42 +111,66 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// print writes the medians as a table in Markdown.
-func (t *table) print(out io.Writer) error {
-	lines := [][]string{{"workload", "server", "req/s", "CPU µs", "allocs", "KB", "p50 ms", "p99 ms", "calls", "RSS MB", "of limit", "× plain"}}
-	number := func(format string, v float64) string {
-		if v == 0 {
-			return "-"
-		}
-		return fmt.Sprintf(format, v)
+// spread returns how far the values lie apart, as a share of their median.
+func spread(values []float64) float64 {
+	if m := median(values); m > 0 {
+		return (slices.Max(values) - slices.Min(values)) / m
 	}
-	var about []workload
-	var client []float64
+	return 0
+}
+
+// number formats a value; one that is 0 is not known, or there is none.
+func number(format string, v float64) string {
+	if v == 0 || math.IsNaN(v) {
+		return "-"
+	}
+	return fmt.Sprintf(format, v)
+}
+
+// markdown returns the medians.
+func (t *table) markdown() string {
+	lines := [][]string{{
+		"workload", "server", "req/s", "CPU µs", "±", "allocs", "KB", "p50 ms", "p99 ms", "calls", "executed", "hits", "behind ms", "RSS MB",
+		"of limit", "by req/s", "+µs", "× plain", "by req/s", "client µs",
+	}}
 	for _, r := range t.rows {
-		if !slices.ContainsFunc(about, func(w workload) bool { return w.name == r.workload.name }) {
-			about = append(about, r.workload)
+		limit, plain := t.row(r.workload.name, limitServer), t.row(r.workload.name, plainServer)
+		above := 0.0
+		if limit != nil && limit != r {
+			above = (r.median(cpu) - limit.median(cpu)) / 1e3
 		}
-		client = append(client, r.median(clientCPU))
+		late := "-"
+		if t.moving && r.server != limitServer {
+			late = fmt.Sprintf("%.0f", r.median(behind)/1e6)
+		}
 		lines = append(lines, []string{
 			r.workload.name, r.server,
 			fmt.Sprintf("%.0f", r.median(perSecond)),
 			number("%.1f", r.median(cpu)/1e3),
+			fmt.Sprintf("%.0f%%", 100*spread(r.column(cpu))),
 			fmt.Sprintf("%.0f", r.median(allocs)),
 			fmt.Sprintf("%.1f", r.median(heapBytes)/1e3),
 			fmt.Sprintf("%.2f", r.median(p50)/1e6),
 			fmt.Sprintf("%.2f", r.median(p99)/1e6),
 			fmt.Sprintf("%.3f", r.median(upstream)),
+			number("%.3f", r.median(executed)),
+			number("%.3f", r.median(hits)),
+			late,
 			number("%.0f", r.median(resident)/(1<<20)),
-			number("%.3f", r.ratio(t.row(r.workload.name, limitServer), cpu)),
-			number("%.1f", r.ratio(t.row(r.workload.name, plainServer), cpu)),
+			number("%.3f", ratio(limit, r, cpu)),
+			number("%.3f", ratio(r, limit, perSecond)),
+			number("%.1f", above),
+			number("%.1f", ratio(plain, r, cpu)),
+			number("%.1f", ratio(r, plain, perSecond)),
+			number("%.1f", r.median(clientCPU)/1e3),
 		})
 	}
+	return markdown(lines, 2)
+}
+
+// markdown returns lines as a table, whose first columns are aligned left.
+func markdown(lines [][]string, left int) string {
 	var b bytes.Buffer
-	b.WriteByte('\n')
-	for _, w := range about {
-		fmt.Fprintf(&b, "%s: %s\n", w.name, w.about)
-	}
-	fmt.Fprintf(&b, "Medians of %d rounds. The load client itself took %.0f to %.0f µs of CPU a query.\n\n", t.rounds, slices.Min(client)/1e3, slices.Max(client)/1e3)
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {
 		for i, s := range line {
@@ -135,7 +180,7 @@ func (t *table) print(out io.Writer) error {
 	for n, line := range lines {
 		for i, s := range line {
 			pad := strings.Repeat(" ", widths[i]-len([]rune(s)))
-			if i < 2 {
+			if i < left {
 				fmt.Fprintf(&b, "| %s%s ", s, pad)
 			} else {
 				fmt.Fprintf(&b, "| %s%s ", pad, s)
@@ -145,7 +190,7 @@ func (t *table) print(out io.Writer) error {
 		if n == 0 {
 			for i, w := range widths {
 				rule := strings.Repeat("-", w)
-				if i < 2 {
+				if i < left {
 					fmt.Fprintf(&b, "| %s ", rule)
 				} else {
 					fmt.Fprintf(&b, "| %s:", rule)
@@ -154,39 +199,5 @@ func (t *table) print(out io.Writer) error {
 			b.WriteString("|\n")
 		}
 	}
-	_, err := out.Write(b.Bytes())
-	return err
-}
-
-// benchfmt returns every round in the format of Go's benchmarks.
-func (t *table) benchfmt() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: oddsgraph/bench\n", runtime.GOOS, runtime.GOARCH)
-	for _, r := range t.rows {
-		for _, c := range r.cells {
-			v := c.values
-			fmt.Fprintf(&b, "BenchmarkServe/%s/%s %d %.0f cpu-ns/op %.1f allocs/op %.0f B/op %.0f p50-ns %.0f p99-ns %.1f req/s %.4f calls/op %.0f RSS-bytes\n",
-				r.workload.name, r.server, c.queries, v[cpu], v[allocs], v[heapBytes], v[p50], v[p99], v[perSecond], v[upstream], v[resident])
-		}
-	}
-	return b.Bytes()
-}
-
-// machine names what the figures were measured on, as far as the system says.
-func machine() string {
-	s := fmt.Sprintf("%d CPUs, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				s = strings.TrimSpace(model) + ", " + s
-				break
-			}
-		}
-	}
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if fields := strings.Fields(string(b)); len(fields) >= 3 {
-			s += ", load average " + strings.Join(fields[:3], " ")
-		}
-	}
-	return s
+	return b.String()
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 )
@@ -28,21 +26,41 @@ const (
 	typenameQuery = `{ __typename }`
 )
 
-// The demo account with 50 positions.
+// The demo account with 50 positions, and credentials that open all accounts but the demo ones.
 const holder = "0x2222222222222222222222222222222222222222"
 
-var holderCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
+var (
+	holderCredentials = encode(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`)
+	anyCredentials    = encode(`{"apiKey":"demo","secret":"demo","passphrase":"demo"}`)
+)
+
+func encode(credentials string) string { return base64.StdEncoding.EncodeToString([]byte(credentials)) }
 
 // workload is a set of requests that are asked in turn.
 type workload struct {
 	name, about string
 	requests    []request
+	// tokens are those whose prices move where the venue moves.
+	tokens []string
+	// varied tells that every request differs from the one before.
+	varied bool
 }
 
-// request is one request, as JSON and as it is sent.
-type request struct{ body, wire []byte }
+// request is one request, as JSON and as it is sent, and what it asks for.
+type request struct {
+	body, wire []byte
+	question
+}
 
-func newRequest(document, operation string, variables map[string]any, credentials string) request {
+// question is what a request asks for: the portfolio of an address, the page of a market, the prices of tokens, or nothing
+// of the venue's.
+type question struct {
+	address, credentials string
+	market               string
+	tokens               []string
+}
+
+func newRequest(document, operation string, variables map[string]any, q question) request {
 	body, err := json.Marshal(struct {
 		Query         string         `json:"query"`
 		OperationName string         `json:"operationName,omitempty"`
@@ -51,129 +69,51 @@ func newRequest(document, operation string, variables map[string]any, credential
 	if err != nil {
 		panic("bench: " + err.Error()) // strings can't fail
 	}
-	return request{body, wire(body, credentials)}
+	return request{body, wire("/graphql", body, q.credentials), q}
 }
 
-const (
-	boardSize = 50
-	// boards is how many different price boards V3 asks for in turn.
-	boards = 400
-)
+func portfolio(address, credentials string) request {
+	return newRequest(portfolioQuery, "Portfolio", map[string]any{"address": address}, question{address: address, credentials: credentials})
+}
+
+func marketPage(id string) request {
+	return newRequest(marketQuery, "MarketPage", map[string]any{"id": id}, question{market: id})
+}
+
+func prices(tokens []string) request {
+	return newRequest(pricesQuery, "Prices", map[string]any{"ids": tokens}, question{tokens: tokens})
+}
+
+// boardSize is the number of prices on a board.
+const boardSize = 50
+
+// variety is how many different requests the workloads have whose requests differ.
+type variety struct{ wallets, markets, boards int }
 
 // newWorkloads makes the requests, the same in every run over the same venue.
-func newWorkloads(listing *listing) []workload {
+func newWorkloads(l *listing, v variety) []workload {
 	random := rand.New(rand.NewPCG(1, 2))
-	prices := make([]request, boards)
-	for i := range prices {
-		random.Shuffle(len(listing.tokens), func(i, j int) {
-			listing.tokens[i], listing.tokens[j] = listing.tokens[j], listing.tokens[i]
-		})
-		prices[i] = newRequest(pricesQuery, "Prices", map[string]any{"ids": listing.tokens[:boardSize]}, "")
+	tokens := l.tokens()
+	boards := make([]request, v.boards)
+	for i := range boards {
+		random.Shuffle(len(tokens), func(i, j int) { tokens[i], tokens[j] = tokens[j], tokens[i] })
+		boards[i] = prices(append([]string(nil), tokens[:boardSize]...))
+	}
+	pages := make([]request, min(v.markets, len(l.deep)))
+	for i := range pages {
+		pages[i] = marketPage(l.deep[i].MarketID)
+	}
+	wallets := make([]request, v.wallets)
+	for i := range wallets {
+		wallets[i] = portfolio(fmt.Sprintf("0x%016x%024x", random.Uint64(), i), anyCredentials)
 	}
 	return []workload{
-		{"W1", "the same portfolio of 50 positions", []request{newRequest(portfolioQuery, "Portfolio", map[string]any{"address": holder}, holderCredentials)}},
-		{"W2", "the same market page with two books of 20 levels a side", []request{newRequest(marketQuery, "MarketPage", map[string]any{"id": listing.market}, "")}},
-		{"W3", "the same 50 prices", prices[:1]},
-		{"V3", fmt.Sprintf("50 prices, %d sets in turn", boards), prices},
-		{"W4", "{ __typename }", []request{newRequest(typenameQuery, "", nil, "")}},
+		{name: "W1", about: "the same portfolio of 50 positions", requests: []request{portfolio(holder, holderCredentials)}, tokens: l.held},
+		{name: "W2", about: "the same market page with two books of 20 levels a side", requests: pages[:1], tokens: l.deep[0].tokens()},
+		{name: "W3", about: "the same 50 prices", requests: boards[:1], tokens: boards[0].tokens},
+		{name: "W4", about: "`{ __typename }`", requests: []request{newRequest(typenameQuery, "", nil, question{})}},
+		{name: "V1", about: fmt.Sprintf("portfolios of 50 positions of %d wallets in turn", len(wallets)), requests: wallets, varied: true},
+		{name: "V2", about: fmt.Sprintf("the pages of %d markets in turn", len(pages)), requests: pages, varied: true},
+		{name: "V3", about: fmt.Sprintf("50 prices, %d sets in turn", len(boards)), requests: boards, varied: true},
 	}
-}
-
-// listing is what the workloads need to know of the venue.
-type listing struct {
-	tokens []string
-	market string // with two tokens whose books are deep
-}
-
-// newListing reads the open markets from oddsgraph.
-func newListing(ctx context.Context, url string) (*listing, error) {
-	const document = `query ($after: String) {
-  searchMarkets(filter: { status: [OPEN] }, sort: VOLUME, first: 100, after: $after) {
-    nodes { marketId tokens { tokenId } }
-    pageInfo { hasNextPage endCursor }
-  }
-}`
-	l := &listing{}
-	var after *string
-	for {
-		var page struct {
-			SearchMarkets struct {
-				Nodes []struct {
-					MarketID string
-					Tokens   []struct{ TokenID string }
-				}
-				PageInfo struct {
-					HasNextPage bool
-					EndCursor   *string
-				}
-			}
-		}
-		if err := ask(ctx, url, newRequest(document, "", map[string]any{"after": after}, ""), &page); err != nil {
-			return nil, err
-		}
-		for _, m := range page.SearchMarkets.Nodes {
-			for _, t := range m.Tokens {
-				l.tokens = append(l.tokens, t.TokenID)
-			}
-			if l.market == "" && len(m.Tokens) == 2 {
-				if deep, err := isDeep(ctx, url, m.MarketID); err != nil {
-					return nil, err
-				} else if deep {
-					l.market = m.MarketID
-				}
-			}
-		}
-		if !page.SearchMarkets.PageInfo.HasNextPage {
-			break
-		}
-		after = page.SearchMarkets.PageInfo.EndCursor
-	}
-	if l.market == "" || len(l.tokens) < 2*boardSize {
-		return nil, errors.New("the venue has too few markets")
-	}
-	return l, nil
-}
-
-// isDeep reports whether all books of a market have 20 levels a side.
-func isDeep(ctx context.Context, url, marketID string) (bool, error) {
-	var page struct {
-		Market struct {
-			Tokens []struct {
-				Orderbook struct{ Bids, Asks []struct{} }
-			}
-		}
-	}
-	if err := ask(ctx, url, newRequest(marketQuery, "MarketPage", map[string]any{"id": marketID}, ""), &page); err != nil {
-		return false, err
-	}
-	for _, t := range page.Market.Tokens {
-		if len(t.Orderbook.Bids) < 20 || len(t.Orderbook.Asks) < 20 {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// ask sends a request and reads the data of its answer.
-func ask(ctx context.Context, url string, r request, data any) error {
-	b, err := post(ctx, url+"/graphql", r.body, "")
-	if err != nil {
-		return err
-	}
-	return readData(b, data)
-}
-
-// readData reads the data of an answer without errors.
-func readData(answer []byte, data any) error {
-	var in struct {
-		Data   json.RawMessage `json:"data"`
-		Errors json.RawMessage `json:"errors"`
-	}
-	if err := json.Unmarshal(answer, &in); err != nil {
-		return err
-	}
-	if in.Errors != nil {
-		return fmt.Errorf("answer with errors: %.500s", in.Errors)
-	}
-	return json.Unmarshal(in.Data, data)
 }

@@ -92,7 +92,7 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 		}
 		x.ctx = market.WithCredentials(x.ctx, c)
 	}
-	x.operation = s.compiler.Operation(doc, doc.Operations[0])
+	x.operation = s.compiler.Operation(doc, doc.Operations[0], func(int) {})
 	return x
 }
 

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cacheFlag is the one that sets the size of the response cache.
+const cacheFlag = "--response-cache-size"
+
+// withoutResponseCache returns the flags that switch the response cache of a program off; nil where it has none.
+func withoutResponseCache(ctx context.Context, program string) ([]string, error) {
+	help, err := exec.CommandContext(ctx, program, "--help").Output()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(help, []byte(cacheFlag+"=")) {
+		return nil, nil
+	}
+	return []string{cacheFlag + "=0"}, nil
+}
+
+// counters are the samples of a server's metrics by their names, each with its labels; nil where it shows none.
+type counters map[string]float64
+
+// The metrics of which the table makes columns.
+const (
+	metricOperations = "oddsgraph_operations_total"
+	metricResponses  = "oddsgraph_response_cache_requests_total"
+)
+
+// counters reads what the server shows at /metrics.
+func (s *server) counters(ctx context.Context) (counters, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url()+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil
+	}
+	return readCounters(bufio.NewScanner(resp.Body))
+}
+
+// readCounters reads the text format of Prometheus.
+func readCounters(lines *bufio.Scanner) (counters, error) {
+	c := counters{}
+	for lines.Scan() {
+		line := lines.Text()
+		name, value, ok := cutLast(line)
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if f, err := strconv.ParseFloat(value, 64); err == nil {
+			c[name] = f
+		}
+	}
+	return c, lines.Err()
+}
+
+func cutLast(line string) (name, value string, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	if i < 0 {
+		return "", "", false
+	}
+	return line[:i], line[i+1:], true
+}
+
+// sum adds up the samples of a metric that have all of the labels.
+func (c counters) sum(metric string, labels ...string) (n float64) {
+	for name, value := range c {
+		rest, ok := strings.CutPrefix(name, metric)
+		if ok && (rest == "" || rest[0] == '{') && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l) }) {
+			n += value
+		}
+	}
+	return n
+}
+
+// hits returns the share of the requests since before that the response cache answered; 0 where that is not known.
+func (c counters) hits(before counters) float64 {
+	all := c.sum(metricResponses) - before.sum(metricResponses)
+	if all == 0 {
+		return 0
+	}
+	return (c.sum(metricResponses, `verdict="hit"`) - before.sum(metricResponses, `verdict="hit"`)) / all
+}
+
+// executed returns how many operations were executed since before; 0 where that is not known.
+func (c counters) executed(before counters) float64 {
+	return c.sum(metricOperations) - before.sum(metricOperations)
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bufio"
+	"strings"
+	"testing"
+)
+
+func TestCounters(t *testing.T) {
+	read := func(text string) counters {
+		c, err := readCounters(bufio.NewScanner(strings.NewReader(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	before := read(`# HELP oddsgraph_operations_total GraphQL operations, by type and outcome.
+oddsgraph_operations_total{outcome="ok",type="query"} 3
+oddsgraph_response_cache_requests_total{verdict="hit"} 10
+`)
+	after := read(`oddsgraph_operations_total{outcome="ok",type="query"} 5
+oddsgraph_operations_total{outcome="error",type="query"} 1e+00
+oddsgraph_operations_total_of_something_else 100
+oddsgraph_response_cache_requests_total{verdict="hit"} 40
+oddsgraph_response_cache_requests_total{verdict="miss"} 10
+`)
+	if got := after.executed(before); got != 3 {
+		t.Errorf("%v operations", got)
+	}
+	if got := after.hits(before); got != .75 {
+		t.Errorf("a share of %v hits", got)
+	}
+	if got := counters(nil).hits(nil) + counters(nil).executed(nil); got != 0 {
+		t.Errorf("%v of nothing", got)
+	}
+}

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"oddsgraph/bench/probe"
+)
+
+// The servers, in the order in which each round asks them.
+const (
+	limitServer = "limit"
+	plainServer = "plain"
+	// graphServer is oddsgraph as it is; uncachedServer executes every query.
+	graphServer    = "oddsgraph"
+	uncachedServer = "uncached"
+)
+
+// lab is a venue, the servers over it and the workloads.
+type lab struct {
+	venue     venue
+	servers   []*server
+	workloads []workload
+	listing   *listing
+	// answers are the expected ones by server, workload and request.
+	answers     map[*server][][][]byte
+	connections int
+	moving      bool
+	process     *server // of the venue
+}
+
+// warm keeps what was read: over a venue that stands still nothing is read again.
+var warm = []string{"--cache-price-fresh=1h", "--cache-book-fresh=1h", "--cache-market-fresh=1h", "--cache-user-fresh=1h"}
+
+// unlimited lets oddsgraph ask as often as the plain server does.
+var unlimited = []string{"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0"}
+
+// newLab starts a venue and the servers over it, and has the servers give every answer once.
+func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err error) {
+	l := &lab{connections: o.connections, moving: t.moving, answers: map[*server][][][]byte{}}
+	defer func() {
+		if err != nil {
+			l.stop()
+		}
+	}()
+	program, err := b.oddsgraph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.process, err = startVenue(ctx, b, program, t.latency); err != nil {
+		return nil, err
+	}
+	l.venue = venue{l.process.url()}
+	if l.listing, err = l.venue.list(ctx, o.variety.markets); err != nil {
+		return nil, err
+	}
+	if err := l.choose(newWorkloads(l.listing, o.variety), o.workloads); err != nil {
+		return nil, err
+	}
+
+	flags := slices.Concat(unlimited, []string{"--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"}, o.flags)
+	if !t.moving {
+		flags = append(flags, warm...)
+	}
+	subject, err := l.start(ctx, b, graphServer, program, flags)
+	if err != nil {
+		return nil, err
+	}
+	if l.varied() {
+		off, err := withoutResponseCache(ctx, program)
+		if err != nil {
+			return nil, err
+		}
+		t.note(off == nil, "This oddsgraph has no response cache: uncached is the same program.")
+		if _, err := l.start(ctx, b, uncachedServer, program, append(flags, off...)); err != nil {
+			return nil, err
+		}
+	}
+	if o.plain {
+		if program, err = b.plain(ctx); err != nil {
+			return nil, err
+		}
+		if _, err := l.start(ctx, b, plainServer, program, []string{"--venue-url=" + l.process.url()}); err != nil {
+			return nil, err
+		}
+	}
+	if program, err = b.limit(ctx); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(b.dir, "answers.json")
+	if err := l.write(file, subject); err != nil {
+		return nil, err
+	}
+	if _, err := l.start(ctx, b, limitServer, program, []string{"--answers=" + file}); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(l.servers, func(a, b *server) int { return order(a.name) - order(b.name) })
+	return l, nil
+}
+
+func order(server string) int {
+	return slices.Index([]string{limitServer, plainServer, graphServer, uncachedServer}, server)
+}
+
+// startVenue starts a demo venue that moves only when it is told to.
+func startVenue(ctx context.Context, b *builds, program string, latency time.Duration) (*server, error) {
+	return b.start(ctx, "venue", program, "--demo-listen", "venue", "--demo-still", "--demo-control", "--log-level=warn", "--demo-latency="+latency.String())
+}
+
+// start starts a server, and compares with the venue what it answers.
+func (l *lab) start(ctx context.Context, b *builds, name, program string, flags []string) (*server, error) {
+	s, err := b.start(ctx, name, program, "--listen", flags...)
+	if err != nil {
+		return nil, err
+	}
+	l.servers = append(l.servers, s)
+	return s, l.record(ctx, s)
+}
+
+func (l *lab) stop() {
+	for _, s := range l.servers {
+		s.stop()
+	}
+	if l.process != nil {
+		l.process.stop()
+	}
+}
+
+// choose keeps the workloads that are named and have a place in the lab; no names are all.
+func (l *lab) choose(all []workload, names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(w workload) bool { return w.name == name }) {
+			return fmt.Errorf("there is no workload %q", name)
+		}
+	}
+	for _, w := range all {
+		if (len(names) == 0 || slices.Contains(names, w.name)) && (!l.moving || w.tokens != nil) {
+			l.workloads = append(l.workloads, w)
+		}
+	}
+	return nil
+}
+
+func (l *lab) varied() bool {
+	return slices.ContainsFunc(l.workloads, func(w workload) bool { return w.varied })
+}
+
+// suits reports whether a server is measured under a workload: where all requests are equal, the response cache is on.
+func (l *lab) suits(s *server, w int) bool {
+	return s.name != uncachedServer || l.workloads[w].varied
+}
+
+// checkEvery is how many of the answers there are for each one that is compared with the venue.
+const checkEvery = 10
+
+// record asks a server everything once. Its answers are those that it has to give from then on.
+func (l *lab) record(ctx context.Context, s *server) error {
+	connections, err := l.dial(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer closeAll(connections)
+	for w := range l.workloads {
+		requests := l.workloads[w].requests
+		answers := make([][]byte, len(requests))
+		_, err := run(ctx, connections, task{requests: requests, once: true, keep: func(n int, answer []byte) error {
+			answers[n] = slices.Clone(answer)
+			if n%checkEvery > 0 {
+				return nil
+			}
+			return l.venue.check(ctx, requests[n].question, answer)
+		}})
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", s.name, l.workloads[w].name, err)
+		}
+		l.answers[s] = append(l.answers[s], answers)
+	}
+	return nil
+}
+
+// write writes the answers of a server to a file for the limit.
+func (l *lab) write(file string, s *server) error {
+	type answer struct {
+		Request []byte `json:"request"`
+		Answer  []byte `json:"answer"`
+	}
+	var all []answer
+	for w := range l.workloads {
+		for i, r := range l.workloads[w].requests {
+			all = append(all, answer{r.body, l.answers[s][w][i]})
+		}
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, b, 0o600)
+}
+
+// measure puts a workload on a server, for a fifth of the time to warm up and then for the time.
+func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c cell, err error) {
+	connections, err := l.dial(ctx, s)
+	if err != nil {
+		return c, err
+	}
+	defer closeAll(connections)
+	t := task{requests: l.workloads[w].requests, answers: l.answers[s][w], duration: d / 5}
+	var still func() error
+	if l.moving {
+		m, err := l.venue.moves(ctx, l.process.address, l.listing, l.workloads[w].tokens)
+		if err != nil {
+			return c, err
+		}
+		defer func() { c.values[behind] = float64(longest(m.behind)) }()
+		still = m.start(ctx)
+		defer func() { err = errors.Join(err, still()) }()
+		if s.name != limitServer {
+			t.answers, t.duration = nil, max(t.duration, settling)
+		}
+		if _, err := run(ctx, connections, t); err != nil {
+			return c, err
+		}
+		if s.name != limitServer {
+			t.sample = m.judge
+		}
+	} else if _, err := run(ctx, connections, t); err != nil {
+		return c, err
+	}
+	t.duration = d
+
+	// What only looks stands outermost, so that nothing of it is measured.
+	shown, err := l.look(ctx, s)
+	if err != nil {
+		return c, err
+	}
+	before, err := s.usage(ctx)
+	if err != nil {
+		return c, err
+	}
+	own := probe.Read().CPU
+	load, err := run(ctx, connections, t)
+	if err != nil {
+		return c, err
+	}
+	own = probe.Read().CPU - own
+	after, err := s.usage(ctx)
+	if err != nil {
+		return c, err
+	}
+	showing, err := l.look(ctx, s)
+	if err != nil {
+		return c, err
+	}
+	if l.moving {
+		if err := still(); err != nil {
+			return c, err
+		}
+		if s.name != limitServer {
+			if err := l.settled(ctx, connections[0], l.workloads[w].requests[0]); err != nil {
+				return c, err
+			}
+		}
+	}
+	n := float64(len(load.latencies))
+	return cell{
+		queries: len(load.latencies),
+		values: [columns]float64{
+			perSecond: n / load.elapsed.Seconds(),
+			cpu:       float64(after.CPU-before.CPU) / n,
+			allocs:    float64(after.Allocs-before.Allocs) / n,
+			heapBytes: float64(after.Bytes-before.Bytes) / n,
+			p50:       float64(load.percentile(.5)),
+			p99:       float64(load.percentile(.99)),
+			upstream:  float64(showing.calls-shown.calls) / n,
+			resident:  float64(s.memory()),
+			clientCPU: float64(own) / n,
+			hits:      showing.counters.hits(shown.counters),
+			executed:  showing.counters.executed(shown.counters) / n,
+		},
+	}, nil
+}
+
+// settling is how long a server is under load before its answers are judged, where the venue moves: what it has read over
+// REST may be some time old, until it has found that the tokens are asked for again and again.
+const settling = 500 * time.Millisecond
+
+// start moves the prices until the function is called, or ctx ends. Calling it again does nothing more.
+func (m *mover) start(ctx context.Context) (still func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- m.run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+}
+
+// settled waits until a server answers as the venue does, now that it stands still.
+func (l *lab) settled(ctx context.Context, c *connection, r request) error {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		answer, err := c.ask(r.wire)
+		if err != nil {
+			return err
+		}
+		if err = l.venue.check(ctx, r.question, answer); err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func longest(d []time.Duration) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	return slices.Max(d)
+}
+
+// view is what a server and the venue show of what they did.
+type view struct {
+	calls    int64
+	counters counters
+}
+
+func (l *lab) look(ctx context.Context, s *server) (v view, err error) {
+	var errs [2]error
+	v.calls, errs[0] = l.venue.calls(ctx)
+	v.counters, errs[1] = s.counters(ctx)
+	return v, errors.Join(errs[:]...)
+}
+
+func (l *lab) dial(ctx context.Context, s *server) ([]*connection, error) {
+	connections := make([]*connection, 0, l.connections)
+	for range l.connections {
+		c, err := dial(ctx, s.address)
+		if err != nil {
+			closeAll(connections)
+			return nil, err
+		}
+		connections = append(connections, c)
+	}
+	return connections, nil
+}
+
+func closeAll(connections []*connection) {
+	for _, c := range connections {
+		c.close()
+	}
+}
+
+// profileTime is how long each workload is profiled.
+const profileTime = 5 * time.Second
+
+// profile writes a CPU profile of oddsgraph under each workload, and one of all its allocations.
+func (l *lab) profile(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	suffix := map[bool]string{true: ".moving"}[l.moving]
+	for _, s := range l.servers {
+		if s.name == limitServer || s.name == plainServer {
+			continue
+		}
+		for w := range l.workloads {
+			if !l.suits(s, w) {
+				continue
+			}
+			made := make(chan error, 1)
+			go func() {
+				file := filepath.Join(dir, l.workloads[w].name+suffix+"."+s.name+".cpu.pprof")
+				made <- s.profile(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", profileTime/time.Second), file)
+			}()
+			_, err := l.measure(ctx, s, w, profileTime)
+			if err = errors.Join(err, <-made); err != nil {
+				return err
+			}
+		}
+		if err := s.profile(ctx, "/debug/pprof/allocs", filepath.Join(dir, "allocs"+suffix+"."+s.name+".pprof")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

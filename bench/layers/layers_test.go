@@ -1,0 +1,278 @@
+// Package layers measures the parts of oddsgraph that have no benchmarks beside them, each through what it shows to the
+// others, and how the cost of what is live grows.
+package layers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/fanout"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue"
+)
+
+// list is the number of ids in a list.
+const list = 40
+
+// recorded is a venue whose answers come from memory, so that what is measured is the client.
+type recorded map[string][]byte
+
+func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, ok := r[req.URL.Path]
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusNotFound
+	}
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// holder is the demo account with 50 positions.
+const holder = "0x2222222222222222222222222222222222222222"
+
+// record has the demo venue answer once, and returns a client of the answers with a caller and the ids that it knows.
+func record(b *testing.B) (client *venue.Client, ctx context.Context, tokens, markets []string) {
+	b.Helper()
+	v := demo.New(demo.Config{Seed: 1})
+	seen := map[string]bool{}
+	for _, t := range v.Tokens() {
+		if t.Status == "OPEN" && !seen[t.MarketID] && len(markets) < list {
+			seen[t.MarketID] = true
+			tokens, markets = append(tokens, t.TokenID), append(markets, t.MarketID)
+		}
+	}
+	const credentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
+	r := recorded{}
+	for path, query := range map[string]string{
+		"/api/exchange/prices":         "tokenIds=" + join(tokens),
+		"/api/exchange/market-details": "ids=" + join(markets),
+		"/api/exchange/orderbook":      "depth=200&tokenId=" + tokens[0],
+		"/api/user/positions":          "address=" + holder + "&credentials=" + credentials,
+	} {
+		req := httptest.NewRequest(http.MethodGet, path, nil)
+		req.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		v.ServeHTTP(w, req)
+		if w.Code != http.StatusOK {
+			b.Fatalf("%s: %d, %s", path, w.Code, w.Body)
+		}
+		r[path] = w.Body.Bytes()
+	}
+	client, err := venue.New(venue.Config{BaseURL: "http://venue", Transport: r})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(client.Close)
+	c, err := market.ParseCredentials([]byte(credentials))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return client, market.WithCredentials(b.Context(), c), tokens, markets
+}
+
+func join(ids []string) string {
+	var buf bytes.Buffer
+	for i, id := range ids {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		buf.WriteString(id)
+	}
+	return buf.String()
+}
+
+// BenchmarkVenue is a call to the venue without the network: the request, and reading the answer.
+func BenchmarkVenue(b *testing.B) {
+	client, ctx, tokens, markets := record(b)
+	whole := func(n, want int, err error) error {
+		if err == nil && n != want {
+			err = fmt.Errorf("%d rows, want %d", n, want)
+		}
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		call func() error
+	}{
+		{"prices=40", func() error {
+			out, err := client.Prices(ctx, tokens)
+			return whole(len(out), list, err)
+		}},
+		{"markets=40", func() error {
+			out, err := client.MarketsByID(ctx, markets)
+			return whole(len(out), list, err)
+		}},
+		{"positions=50", func() error {
+			out, err := client.Positions(ctx, holder)
+			return whole(len(out), 50, err)
+		}},
+		{"book", func() error {
+			_, err := client.Book(ctx, tokens[0], 200)
+			return err
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.call(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCache is 40 prices that the cache has, and 40 that it fetches.
+func BenchmarkCache(b *testing.B) {
+	client, ctx, tokens, _ := record(b)
+	for name, fresh := range map[string]time.Duration{"hits": time.Hour, "misses": 0} {
+		b.Run(name, func(b *testing.B) {
+			cfg := cache.DefaultConfig()
+			cfg.Price.TTL = cache.TTL{Fresh: fresh}
+			c := cache.New(client, cfg)
+			defer c.Close()
+			prices := c.Prices()
+			prices.Fetch(ctx, tokens)
+			out, missing := make([]market.Result[market.Read[*market.Price]], list), make([]int, 0, list)
+			b.ReportAllocs()
+			for b.Loop() {
+				missing = prices.Lookup(ctx, tokens, out, missing[:0])
+				if (len(missing) == 0) != (fresh > 0) {
+					b.Fatalf("%d prices are missing", len(missing))
+				}
+				if len(missing) > 0 {
+					prices.Fetch(ctx, tokens)
+				}
+			}
+		})
+	}
+}
+
+// events is a subscription whose events the benchmark hands over.
+type events struct {
+	ctx   context.Context
+	group *fanout.Group
+	next  chan []byte
+	laid  chan struct{}
+	asked bool
+}
+
+func (s *events) Next() ([]byte, bool) {
+	if s.asked {
+		s.laid <- struct{}{}
+	}
+	s.asked = true
+	select {
+	case payload := <-s.next:
+		return payload, true
+	case <-s.ctx.Done():
+		return nil, false
+	}
+}
+
+func (*events) Last() []byte { return nil }
+
+// BenchmarkFanOut lays one event into the queues of all members of a group, who take it.
+func BenchmarkFanOut(b *testing.B) {
+	for _, members := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
+			hub := fanout.New(fanout.Limits{})
+			opened := make(chan *events, 1)
+			all := make([]*fanout.Member, members)
+			for i := range all {
+				all[i] = fanout.NewMember(func(*fanout.Member) {})
+				hub.Join(b.Context(), fanout.Key{}, all[i], func(ctx context.Context, g *fanout.Group) fanout.Source {
+					s := &events{ctx: ctx, group: g, next: make(chan []byte), laid: make(chan struct{}, 1)}
+					opened <- s
+					return s
+				})
+			}
+			s := <-opened
+			defer hub.Close()
+			payload := []byte(`{"data":{"priceChanged":{"price":{"price":"0.5"}}}}`)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.group.Post(market.Envelope{Mode: market.Replace})
+				s.next <- payload
+				<-s.laid
+				for _, m := range all {
+					if got, _, _ := m.Take(); got == nil {
+						b.Fatal("a member got nothing")
+					}
+				}
+			}
+			perItem(b, members)
+		})
+	}
+}
+
+// ample is an upstream with room for everything.
+type ample struct{}
+
+func (ample) Watch(market.Topic, *market.Credentials) error { return nil }
+func (ample) Unwatch(market.Topic)                          {}
+func (ample) Resync(market.Topic)                           {}
+func (ample) Reconnect(market.Topic)                        {}
+
+// BenchmarkWatched has the price of every watched token change once, and reach the reader and the cache. ns/item should not
+// grow with the number of tokens.
+func BenchmarkWatched(b *testing.B) {
+	for _, tokens := range []int{1, 10, 100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
+			client, _, _, _ := record(b)
+			c := cache.New(client, cache.DefaultConfig())
+			defer c.Close()
+			f := feed.New(feed.Config{Sink: c, Topics: tokens})
+			defer f.Close()
+			f.Connect(ample{})
+			reader := f.NewReader()
+			defer reader.Close()
+			topics := make([]market.Topic, tokens)
+			prices := make([]*market.Price, tokens)
+			for i := range topics {
+				id := fmt.Sprintf("713210456792522125946263855327069127503327285719425322896313%d", i)
+				topics[i] = market.Topic{Channel: market.ChannelPrices, ID: id}
+				prices[i] = &market.Price{TokenID: id, Price: market.MustDecimal("0.55"), Basis: market.BasisVenue}
+				if _, err := reader.Watch(topics[i], nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			f.Up("", topics)
+			seq := uint64(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				seq++
+				at := time.Now()
+				for i, key := range topics {
+					f.Message(&market.Message{Topic: key, Kind: market.MessagePrice, Epoch: "A", Seq: seq, ReceivedAt: at, Price: prices[i]})
+				}
+				changed := reader.Take()
+				if len(changed) != tokens {
+					b.Fatalf("%d tokens have changed", len(changed))
+				}
+				for _, w := range changed {
+					if s, _, err := w.Take(); err != nil || s.Seq != seq {
+						b.Fatal("the reader has another state")
+					}
+				}
+			}
+			perItem(b, tokens)
+		})
+	}
+}
+
+// perItem reports the time for one of the items that each turn of the loop is about.
+func perItem(b *testing.B, items int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(items), "ns/item")
+}

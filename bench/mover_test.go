@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+func TestJudge(t *testing.T) {
+	start := time.Now()
+	at := func(milliseconds int) time.Time { return start.Add(time.Duration(milliseconds) * time.Millisecond) }
+	for name, test := range map[string]struct {
+		answer string
+		behind int // in milliseconds
+		err    string
+	}{
+		"present":           {`{"tokenPrices":[{"tokenId":"A","price":"0.52"}]}`, 0, ""},
+		"before":            {`{"tokenPrices":[{"tokenId":"A","price":"0.5100"}]}`, 300, ""},
+		"of another field":  {`{"user":{"token":{"tokenId":"A","price":{"price":"0.51"}}}}`, 300, ""},
+		"the oldest counts": {`[{"tokenId":"A","price":"0.52"},{"tokenId":"A","price":"0.51"}]`, 300, ""},
+		"too old":           {`{"tokenId":"A","price":"0.5"}`, 1400, "behind the venue"},
+		"never":             {`{"tokenId":"A","price":"0.53"}`, 0, "lately it had"},
+		"does not move":     {`{"tokenId":"B","price":"0.99"}`, 0, ""},
+		"no price":          {`{"tokenId":"A","price":null}`, 0, ""},
+		"book":              {`{"tokenId":"A","price":"0.52","orderbook":{"bids":[{"price":"0.51"},{"price":"0.49"}],"asks":[{"price":"0.53"}]}}`, 0, ""},
+		"book elsewhere":    {`{"tokenId":"A","price":"0.52","orderbook":{"bids":[{"price":"0.31"}],"asks":[{"price":"0.33"}]}}`, 0, "best prices"},
+		"book in disorder":  {`{"tokenId":"A","price":"0.52","orderbook":{"bids":[{"price":"0.50"},{"price":"0.51"}],"asks":[{"price":"0.53"}]}}`, 0, "not in order"},
+		"half a book":       {`{"tokenId":"A","price":"0.52","orderbook":{"bids":[],"asks":[{"price":"0.53"}]}}`, 0, "is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &mover{past: map[string]*past{"A": {prices: []int{5000, 5100, 5200}, sent: []time.Time{{}, at(-1400), at(-300)}, spread: 400}}}
+			err := m.judge([]byte(`{"data":`+test.answer+`}`), start, start)
+			if err == nil != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Fatalf("the error is %v, want %q", err, test.err)
+			}
+			if want := time.Duration(test.behind) * time.Millisecond; err == nil && longest(m.behind) != want {
+				t.Errorf("%v behind, want %v", longest(m.behind), want)
+			}
+		})
+	}
+	if err := new(mover).judge([]byte(`{"errors":[{}]}`), start, start); err == nil {
+		t.Error("errors are taken for an answer")
+	}
+}
+
+func TestMoverMovesTheVenue(t *testing.T) {
+	s := httptest.NewServer(demo.New(demo.Config{Markets: 200, Control: true}))
+	defer s.Close()
+	v := venue{s.URL}
+	l, err := v.list(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := l.deep[0].tokens()
+	m, err := v.moves(t.Context(), s.Listener.Addr().String(), l, tokens[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.conn.close()
+	if len(m.places) != 1 {
+		t.Fatalf("%d places move", len(m.places))
+	}
+	for range 2 * walk {
+		if err := m.move(&m.places[0]); err != nil {
+			t.Fatal(err)
+		}
+		now, err := v.prices(t.Context(), tokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for token, price := range now {
+			answer := fmt.Appendf(nil, `{"data":{"tokenId":%q,"price":%q}}`, token, price)
+			if err := m.judge(answer, time.Now(), time.Now()); err != nil || longest(m.behind) > 0 {
+				t.Fatalf("%v behind, %v", longest(m.behind), err)
+			}
+		}
+	}
+}

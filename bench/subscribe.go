@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+
+	"oddsgraph/bench/subscribers"
+)
+
+// broadcastServer sends the same bytes to bare WebSockets.
+const broadcastServer = "broadcast"
+
+const subscription = `subscription { priceChanged(tokenIds: [%q]) { reason token { tokenId } price { price basis timestamp freshness { source stale } } previousPrice } }`
+
+// crowd is what many subscribers of one token cost, server by server.
+type crowd struct {
+	subscribers int
+	servers     []*delivering
+}
+
+// delivering is one server, round by round.
+type delivering struct {
+	name   string
+	rounds []delivery
+}
+
+// delivery is one round. share is that of the messages which arrived, load the server's CPU time a second; cpu, clientCPU
+// (nanoseconds) and allocs are those of one delivery, p50 and p99 (nanoseconds) from the cause of an event to its arrival.
+type delivery struct{ deliveries, share, load, cpu, allocs, clientCPU, p50, p99, resident float64 }
+
+// audience is a server with its subscribers, which are a process of their own.
+type audience struct {
+	*delivering
+	server  *server
+	cmd     *exec.Cmd
+	orders  io.WriteCloser
+	reports *json.Decoder
+	said    bytes.Buffer
+}
+
+// gather has subscribers connect to a server.
+func gather(ctx context.Context, program string, s *server, n int, document string) (*audience, error) {
+	a := &audience{delivering: &delivering{name: s.name}, server: s}
+	a.cmd = exec.CommandContext(ctx, program, "-address="+s.address, "-n="+strconv.Itoa(n), "-document="+document)
+	a.cmd.Env, a.cmd.Stderr = environment(), &a.said
+	var err error
+	if a.orders, err = a.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	reports, err := a.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	a.reports = json.NewDecoder(reports)
+	if err := a.cmd.Start(); err != nil {
+		return nil, err
+	}
+	_, err = a.read()
+	return a, err
+}
+
+func (a *audience) read() (r subscribers.Report, err error) {
+	if err = a.reports.Decode(&r); err != nil {
+		err = errors.Join(fmt.Errorf("the subscribers of %s: %w", a.name, err), a.stop())
+	}
+	return r, err
+}
+
+// stop ends the subscribers, and returns what they complained of. Stopping again does nothing.
+func (a *audience) stop() error {
+	if a.orders == nil {
+		return nil
+	}
+	_ = a.orders.Close()
+	a.orders = nil
+	if err := a.cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, a.said.Bytes())
+	}
+	return nil
+}
+
+// deliver causes events and measures a round, which it returns with the last message.
+func (a *audience) deliver(ctx context.Context, n int, o subscribers.Order) (string, error) {
+	before, err := a.server.usage(ctx)
+	if err != nil {
+		return "", err
+	}
+	start := time.Now()
+	if err := json.NewEncoder(a.orders).Encode(o); err != nil {
+		return "", errors.Join(err, a.stop())
+	}
+	r, err := a.read()
+	if err != nil {
+		return "", err
+	}
+	elapsed := time.Since(start)
+	after, err := a.server.usage(ctx)
+	if err != nil {
+		return "", err
+	}
+	if r.Deliveries == 0 {
+		return "", fmt.Errorf("nothing arrived from %s", a.name)
+	}
+	each := float64(r.Deliveries)
+	a.rounds = append(a.rounds, delivery{
+		deliveries: each,
+		share:      each / float64(n*len(o.Bodies)),
+		load:       float64(after.CPU-before.CPU) / float64(elapsed),
+		cpu:        float64(after.CPU-before.CPU) / each,
+		allocs:     float64(after.Allocs-before.Allocs) / each,
+		clientCPU:  float64(r.CPU) / each,
+		p50:        float64(r.P50),
+		p99:        float64(r.P99),
+		resident:   float64(a.server.memory()),
+	})
+	return r.Last, nil
+}
+
+// statedPrice is the price in a message.
+var statedPrice = regexp.MustCompile(`"price":\{"price":"[^"]*"`)
+
+// subscribe has n clients subscribe to a token of oddsgraph and as many listen to a bare broadcast. In each round the token's
+// price moves, and then the broadcast sends the same messages.
+func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
+	program, err := b.oddsgraph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	process, err := startVenue(ctx, b, program, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer process.stop()
+	flags := append([]string{"--venue-url=" + process.url(), "--stream-url=ws://" + process.address + "/ws"}, unlimited...)
+	subject, err := b.start(ctx, graphServer, program, "--listen", append(flags, o.flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer subject.stop()
+	if program, err = b.broadcast(ctx); err != nil {
+		return nil, err
+	}
+	bare, err := b.start(ctx, broadcastServer, program, "-listen")
+	if err != nil {
+		return nil, err
+	}
+	defer bare.stop()
+	if program, err = b.subscribers(ctx); err != nil {
+		return nil, err
+	}
+
+	token, moves, err := venue{process.url()}.busy(ctx, o.events)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := gather(ctx, program, subject, n, fmt.Sprintf(subscription, token))
+	if err != nil {
+		return nil, err
+	}
+	defer ours.stop()
+	theirs, err := gather(ctx, program, bare, n, "")
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.stop()
+	for range o.rounds {
+		message, err := ours.deliver(ctx, n, moves)
+		if err != nil {
+			return nil, err
+		}
+		same := subscribers.Order{URL: bare.url() + "/broadcast", Prices: moves.Prices, Every: moves.Every}
+		for _, p := range moves.Prices {
+			same.Bodies = append(same.Bodies, statedPrice.ReplaceAllString(message, fmt.Sprintf(`"price":{"price":"%d.%04d"`, p/10_000, p%10_000)))
+		}
+		if _, err := theirs.deliver(ctx, n, same); err != nil {
+			return nil, err
+		}
+	}
+	return &crowd{n, []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
+}
+
+// busy returns a token with a fine grid of prices, and an order to move it.
+func (v venue) busy(ctx context.Context, events int) (token string, o subscribers.Order, err error) {
+	l, err := v.list(ctx, 1)
+	if err != nil {
+		return "", o, err
+	}
+	o = subscribers.Order{URL: v.url + "/__control/price", Every: time.Second / changesPerSecond}
+	for _, m := range l.open {
+		tick, err := fixed(m.TickSize.String())
+		if err != nil {
+			return "", o, err
+		}
+		now, err := fixed(m.Outcomes[0].Price.String())
+		if err != nil {
+			return "", o, err
+		}
+		// The prices before the last come back, so that each round begins by a change.
+		if first := now + tick; events*tick+first < 10_000 {
+			token = m.Outcomes[0].TokenID
+			for i := range events {
+				o.Prices = append(o.Prices, first+i*tick)
+				o.Bodies = append(o.Bodies, string(setPrice(token, first+i*tick)))
+			}
+			return token, o, nil
+		}
+	}
+	return "", o, errors.New("no token has so many prices")
+}
+
+// crowdsMarkdown returns the medians.
+func crowdsMarkdown(crowds []*crowd) string {
+	lines := [][]string{{"subscribers", "server", "CPU", "CPU µs", "allocs", "p50 ms", "p99 ms", "arrived", "RSS MB", "× broadcast's CPU", "× its p99", "client µs"}}
+	for _, c := range crowds {
+		bare := c.servers[0]
+		for _, s := range c.servers {
+			lines = append(lines, []string{
+				strconv.Itoa(c.subscribers), s.name,
+				fmt.Sprintf("%.0f%%", 100*s.median(func(d delivery) float64 { return d.load })),
+				fmt.Sprintf("%.2f", s.median(func(d delivery) float64 { return d.cpu })/1e3),
+				fmt.Sprintf("%.2f", s.median(func(d delivery) float64 { return d.allocs })),
+				fmt.Sprintf("%.1f", s.median(func(d delivery) float64 { return d.p50 })/1e6),
+				fmt.Sprintf("%.1f", s.median(func(d delivery) float64 { return d.p99 })/1e6),
+				fmt.Sprintf("%.1f%%", 100*s.median(func(d delivery) float64 { return d.share })),
+				fmt.Sprintf("%.0f", s.median(func(d delivery) float64 { return d.resident })/(1<<20)),
+				fmt.Sprintf("%.2f", s.ratio(bare, func(d delivery) float64 { return d.cpu })),
+				fmt.Sprintf("%.2f", s.ratio(bare, func(d delivery) float64 { return d.p99 })),
+				fmt.Sprintf("%.2f", s.median(func(d delivery) float64 { return d.clientCPU })/1e3),
+			})
+		}
+	}
+	return markdown(lines, 2)
+}
+
+func (s *delivering) median(of func(delivery) float64) float64 {
+	values := make([]float64, len(s.rounds))
+	for i, d := range s.rounds {
+		values[i] = of(d)
+	}
+	return median(values)
+}
+
+// ratio returns the median of what a figure is to that of another server in the same round.
+func (s *delivering) ratio(to *delivering, of func(delivery) float64) float64 {
+	values := make([]float64, len(s.rounds))
+	for i, d := range s.rounds {
+		values[i] = of(d) / max(of(to.rounds[i]), 1)
+	}
+	return median(values)
+}

@@ -1,0 +1,242 @@
+// Package subscribers is many readers of one WebSocket server. They connect, and then events are caused as they are ordered
+// and it is reported how long they took to arrive.
+package subscribers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"oddsgraph/bench/probe"
+)
+
+// Order tells to cause events: one for each body, which is posted to the URL.
+type Order struct {
+	URL    string   `json:"url"`
+	Bodies []string `json:"bodies"`
+	// Prices are those that the events carry, in 1/10,000, by which they are known again. None comes twice.
+	Prices []int `json:"prices"`
+	// Every is the time between two events.
+	Every time.Duration `json:"every"`
+}
+
+// Report tells what arrived.
+type Report struct {
+	// Subscribers are connected.
+	Subscribers int `json:"subscribers"`
+	// Deliveries is how many messages arrived, P50 and P99 after how long.
+	Deliveries int           `json:"deliveries"`
+	P50        time.Duration `json:"p50"`
+	P99        time.Duration `json:"p99"`
+	// CPU is what the reading took, in nanoseconds.
+	CPU int64 `json:"cpu"`
+	// Last is a message that arrived.
+	Last string `json:"last"`
+}
+
+// Serve connects n subscribers to a server, says so, and then obeys orders until there are no more. An empty document
+// subscribes to nothing.
+func Serve(address string, n int, document string, in io.Reader, out io.Writer) error {
+	c := &crowd{}
+	defer c.close()
+	if err := c.connect(address, n, document); err != nil {
+		return err
+	}
+	answers := json.NewEncoder(out)
+	if err := answers.Encode(Report{Subscribers: n}); err != nil {
+		return err
+	}
+	orders := json.NewDecoder(in)
+	for {
+		var o Order
+		if err := orders.Decode(&o); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		r, err := c.obey(o)
+		if err != nil {
+			return err
+		}
+		if err := answers.Encode(r); err != nil {
+			return err
+		}
+	}
+}
+
+// crowd are the subscribers.
+type crowd struct {
+	readers []*reader
+	// reading waits for their goroutines.
+	reading sync.WaitGroup
+	// sent is when the event with a price was caused, in nanoseconds since began; 0 where there was none.
+	sent    [10_001]atomic.Int64
+	arrived atomic.Int64
+	last    atomic.Pointer[[]byte]
+	ended   atomic.Pointer[error]
+}
+
+var began = time.Now()
+
+// reader is a subscriber.
+type reader struct {
+	*socket
+
+	// mu protects delays.
+	mu     sync.Mutex
+	delays []time.Duration
+}
+
+// begin forgets what has arrived and makes room for more.
+func (r *reader) begin(events int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delays = make([]time.Duration, 0, events)
+}
+
+func (r *reader) note(delay time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delays = append(r.delays, delay)
+}
+
+// end returns what has arrived.
+func (r *reader) end() []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delays := r.delays
+	r.delays = nil
+	return delays
+}
+
+// dialing is how many connect at once.
+const dialing = 32
+
+func (c *crowd) connect(address string, n int, document string) error {
+	c.readers = make([]*reader, n)
+	var g errgroup.Group
+	g.SetLimit(dialing)
+	for i := range c.readers {
+		g.Go(func() error {
+			s, err := open(address, i)
+			if err != nil {
+				return fmt.Errorf("subscriber %d: %w", i+1, err)
+			}
+			c.readers[i] = &reader{socket: s}
+			if document == "" {
+				return nil
+			}
+			return s.subscribe(document)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, r := range c.readers {
+		c.reading.Go(func() { c.follow(r) })
+	}
+	return nil
+}
+
+func (c *crowd) close() {
+	for _, r := range c.readers {
+		if r != nil {
+			_ = r.conn.Close()
+		}
+	}
+	c.reading.Wait()
+}
+
+// marker stands before the price in a message.
+var marker = []byte(`"price":{"price":"`)
+
+func (c *crowd) follow(r *reader) {
+	for {
+		message, err := r.next()
+		if err != nil {
+			c.ended.CompareAndSwap(nil, &err)
+			return
+		}
+		_, rest, ok := bytes.Cut(message, marker)
+		if !ok {
+			continue
+		}
+		literal, _, _ := bytes.Cut(rest, []byte{'"'})
+		price, err := strconv.ParseFloat(string(literal), 64)
+		if err != nil || price < 0 || price > 1 {
+			continue
+		}
+		sent := c.sent[int(price*10_000+.5)].Load()
+		if sent == 0 {
+			continue // the present state, or an event of before
+		}
+		r.note(time.Since(began) - time.Duration(sent))
+		if c.arrived.Add(1)%1000 == 1 {
+			last := bytes.Clone(message)
+			c.last.Store(&last)
+		}
+	}
+}
+
+// silence is how long nothing may arrive before what is missing is given up.
+const silence = 2 * time.Second
+
+func (c *crowd) obey(o Order) (Report, error) {
+	for i := range c.sent {
+		c.sent[i].Store(0) // what arrives of before is not counted
+	}
+	for _, r := range c.readers {
+		r.begin(len(o.Bodies))
+	}
+	c.arrived.Store(0)
+	before := probe.Read().CPU
+	start := time.Now()
+	for i, body := range o.Bodies {
+		time.Sleep(time.Until(start.Add(time.Duration(i) * o.Every)))
+		c.sent[o.Prices[i]].Store(int64(time.Since(began)))
+		resp, err := http.Post(o.URL, "application/json", bytes.NewReader([]byte(body)))
+		if err != nil {
+			return Report{}, err
+		}
+		answer, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			return Report{}, fmt.Errorf("%s: %s: %s, %w", o.URL, resp.Status, answer, err)
+		}
+	}
+	want := int64(len(c.readers) * len(o.Bodies))
+	for seen, since := int64(-1), time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if err := c.ended.Load(); err != nil {
+			return Report{}, fmt.Errorf("a subscriber was cut off: %w", *err)
+		}
+		now := c.arrived.Load()
+		if now != seen {
+			seen, since = now, time.Now()
+		}
+		if now >= want || time.Since(since) > silence {
+			break
+		}
+	}
+	r := Report{Subscribers: len(c.readers), CPU: probe.Read().CPU - before}
+	var delays []time.Duration
+	for _, reader := range c.readers {
+		delays = append(delays, reader.end()...)
+	}
+	slices.Sort(delays)
+	if r.Deliveries = len(delays); r.Deliveries > 0 {
+		r.P50, r.P99 = delays[len(delays)/2], delays[len(delays)*99/100]
+	}
+	if last := c.last.Load(); last != nil {
+		r.Last = string(*last)
+	}
+	return r, nil
+}

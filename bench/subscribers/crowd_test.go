@@ -1,0 +1,129 @@
+package subscribers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage is a server that speaks the protocol and sends what is posted to it.
+type stage struct {
+	t *testing.T
+
+	pongs chan struct{}
+
+	mu    sync.Mutex
+	conns []*websocket.Conn
+}
+
+func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, c := range s.conns {
+			if err := c.Write(r.Context(), websocket.MessageText, body); err != nil {
+				s.t.Error(err)
+			}
+		}
+		return
+	}
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer c.CloseNow()
+	for {
+		_, b, err := c.Read(context.Background())
+		if err != nil {
+			return
+		}
+		switch text := string(b); {
+		case text == `{"type":"connection_init"}`:
+			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"type":"connection_ack"}`))
+			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"type":"ping"}`))
+		case text == `{"type":"pong"}`:
+			s.pongs <- struct{}{}
+		case strings.HasPrefix(text, `{"id":"1","type":"subscribe","payload":{"query":"subscription `):
+			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
+			s.mu.Lock()
+			s.conns = append(s.conns, c)
+			s.mu.Unlock()
+		default:
+			s.t.Errorf("a subscriber says %s", text)
+		}
+	}
+}
+
+func event(price string) string {
+	return fmt.Sprintf(`{"id":"1","type":"next","payload":{"data":{"priceChanged":{"price":{"price":%q},"note":%q}}}}`, price, strings.Repeat("x", 2000))
+}
+
+func TestServe(t *testing.T) {
+	s := &stage{t: t, pongs: make(chan struct{}, 10)}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	in, orders := io.Pipe()
+	reports, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(server.Listener.Addr().String(), 5, "subscription { "+strings.Repeat("a ", 100)+"}", in, out)
+		_ = out.Close()
+	}()
+	answers := json.NewDecoder(reports)
+	read := func() (r Report) {
+		if err := answers.Decode(&r); err != nil {
+			t.Fatal(err, <-ended)
+		}
+		return r
+	}
+	if r := read(); r.Subscribers != 5 {
+		t.Fatalf("%d subscribers", r.Subscribers)
+	}
+	for range 2 {
+		order := Order{
+			URL: server.URL, Every: time.Microsecond, Prices: []int{5100, 5200, 10_000},
+			Bodies: []string{event("0.51"), event("0.5200"), event("1")},
+		}
+		if err := json.NewEncoder(orders).Encode(order); err != nil {
+			t.Fatal(err)
+		}
+		r := read()
+		if r.Deliveries != 15 || r.P50 <= 0 || r.P99 < r.P50 || !strings.Contains(r.Last, `"price":{"price":"0.51"`) {
+			t.Errorf("the report is %+v", r)
+		}
+	}
+	_ = orders.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for range 5 {
+		select {
+		case <-s.pongs:
+		case <-time.After(30 * time.Second):
+			t.Fatal("a subscriber has not answered a ping")
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	err := Serve(server.Listener.Addr().String(), 1, "", strings.NewReader(""), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("a server that is none gave %v", err)
+	}
+}

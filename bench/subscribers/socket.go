@@ -1,0 +1,170 @@
+package subscribers
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// socket speaks as much WebSocket as a reader needs, so that the readers leave the processors to the server.
+type socket struct {
+	conn net.Conn
+	in   *bufio.Reader
+	buf  []byte
+}
+
+const (
+	// perAddress is how many sockets come from one address: servers limit that.
+	perAddress = 1000
+	// opening is how long a socket may take to open and subscribe.
+	opening = 60 * time.Second
+)
+
+// open connects the number-th socket. Past the first perAddress they come from further addresses of the loopback network,
+// which Linux has without being told.
+func open(address string, number int) (*socket, error) {
+	dialer := net.Dialer{Timeout: opening}
+	if number >= perAddress {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+number/perAddress))}
+	}
+	conn, err := dialer.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{conn: conn, in: bufio.NewReaderSize(conn, 1<<10), buf: make([]byte, 1<<10)}
+	if err := s.upgrade(); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *socket) upgrade() error {
+	_ = s.conn.SetDeadline(time.Now().Add(opening))
+	const handshake = "GET /graphql HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
+	if _, err := io.WriteString(s.conn, handshake); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		line, err := s.in.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if first && !strings.HasPrefix(line, "HTTP/1.1 101 ") {
+			return fmt.Errorf("the server says %q", line)
+		}
+		if line == "\r\n" {
+			return s.conn.SetDeadline(time.Time{})
+		}
+	}
+}
+
+// subscribe introduces the client and subscribes, and returns when the first response is there.
+func (s *socket) subscribe(document string) error {
+	_ = s.conn.SetDeadline(time.Now().Add(opening))
+	if err := s.say(opText, []byte(`{"type":"connection_init"}`)); err != nil {
+		return err
+	}
+	payload, err := json.Marshal(map[string]string{"query": document})
+	if err != nil {
+		return err
+	}
+	if err := s.say(opText, fmt.Appendf(nil, `{"id":"1","type":"subscribe","payload":%s}`, payload)); err != nil {
+		return err
+	}
+	for {
+		message, err := s.next()
+		if err != nil {
+			return err
+		}
+		switch text := string(message); {
+		case strings.HasPrefix(text, `{"type":"connection_ack"`):
+		case strings.HasPrefix(text, `{"id":"1","type":"next","payload":{"data":`):
+			return s.conn.SetDeadline(time.Time{})
+		default:
+			return fmt.Errorf("the server says %.500s", text)
+		}
+	}
+}
+
+// The kinds of frames.
+const (
+	opText  = 1
+	opClose = 8
+	opPing  = 9
+	opPong  = 10
+)
+
+// say sends a frame of at most 64 KiB. Its mask is 0, so that nothing has to be masked.
+func (s *socket) say(op byte, payload []byte) error {
+	frame := []byte{0x80 | op, 0x80 | 126, 0, 0, 0, 0, 0, 0}
+	if len(payload) < 126 {
+		frame = []byte{0x80 | op, 0x80 | byte(len(payload)), 0, 0, 0, 0}
+	} else {
+		binary.BigEndian.PutUint16(frame[2:], uint16(len(payload)))
+	}
+	_, err := s.conn.Write(append(frame, payload...))
+	return err
+}
+
+var (
+	errClosed = errors.New("the server has closed the socket")
+	errFrame  = errors.New("the server has sent a frame that no reader needs")
+)
+
+// next returns the next text, which holds until the one after it. It answers pings.
+func (s *socket) next() ([]byte, error) {
+	for {
+		op, payload, err := s.frame()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case op == opPing:
+			err = s.say(opPong, payload)
+		case op == opClose:
+			return nil, fmt.Errorf("%w: %q", errClosed, payload)
+		case op == opText && string(payload) == `{"type":"ping"}`:
+			err = s.say(opText, []byte(`{"type":"pong"}`))
+		case op == opText:
+			return payload, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// frame reads an unmasked frame that is not in parts.
+func (s *socket) frame() (op byte, payload []byte, err error) {
+	head, err := s.in.Peek(2)
+	if err != nil {
+		return 0, nil, err
+	}
+	op, size := head[0]&0x0f, int(head[1])
+	if head[0]&0xf0 != 0x80 || size > 126 {
+		return 0, nil, errFrame
+	}
+	length := 2
+	if size == 126 {
+		if head, err = s.in.Peek(4); err != nil {
+			return 0, nil, err
+		}
+		length, size = 4, int(binary.BigEndian.Uint16(head[2:]))
+	}
+	if _, err := s.in.Discard(length); err != nil {
+		return 0, nil, err
+	}
+	if size > len(s.buf) {
+		s.buf = make([]byte, size)
+	}
+	_, err = io.ReadFull(s.in, s.buf[:size])
+	return op, s.buf[:size], err
+}

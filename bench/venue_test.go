@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+// Any change of an answer is found, whatever it is about.
+func TestCheck(t *testing.T) {
+	s := httptest.NewServer(demo.New(demo.Config{Markets: 200, Control: true}))
+	defer s.Close()
+	v := venue{s.URL}
+	l, err := v.list(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range newWorkloads(l, variety{1, 1, 1}) {
+		q := w.requests[0].question
+		want, err := v.answer(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := json.Marshal(object{"data": want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.check(t.Context(), q, answer); err != nil {
+			t.Errorf("%s: %v", w.name, err)
+		}
+		for _, value := range leaves(want, nil) {
+			wrong := strings.Replace(string(answer), `:"`+value+`"`, `:"wrong"`, 1)
+			if wrong == string(answer) {
+				t.Fatalf("%s: %q is not in %s", w.name, value, answer)
+			}
+			if err := v.check(t.Context(), q, []byte(wrong)); err == nil {
+				t.Errorf("%s: nobody misses %q", w.name, value)
+			}
+		}
+	}
+}
+
+// leaves returns values in an answer, of its lists the first two elements.
+func leaves(v any, found []string) []string {
+	switch v := v.(type) {
+	case string:
+		return append(found, v)
+	case []any:
+		for _, e := range v[:min(len(v), 2)] {
+			found = leaves(e, found)
+		}
+	case object:
+		for _, e := range v {
+			found = leaves(e, found)
+		}
+	}
+	return found
+}
