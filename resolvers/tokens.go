@@ -171,6 +171,9 @@ func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *ma
 	if err != nil {
 		return nil, err
 	}
+	if to == nil {
+		market.RecorderFrom(ctx).Until((last + 1).Start()) // another day is the last one then
+	}
 	read, err := loaders.From(ctx).Histories.Get(market.PriceHistoryQuery{TokenID: t.TokenID, From: first, To: last})
 	if err != nil || read.Value == nil {
 		return nil, err

@@ -139,8 +139,10 @@ func WithCredentials(ctx context.Context, c *Credentials) context.Context {
 	return context.WithValue(ctx, credentialsKey{}, c)
 }
 
-// CredentialsFrom returns the caller's credentials, or nil when the caller is anonymous.
+// CredentialsFrom returns the caller's credentials, or nil when the caller is anonymous. The recorder of ctx is told that
+// somebody looked: what a response shows can depend on its caller in no other way.
 func CredentialsFrom(ctx context.Context) *Credentials {
+	RecorderFrom(ctx).identify()
 	c, _ := ctx.Value(credentialsKey{}).(*Credentials)
 	return c
 }

@@ -88,38 +88,88 @@ func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.s
 // Bump tells the holders of the handle that the entry was replaced, evicted or is no longer live. It is safe for concurrent use.
 func (h *Handle) Bump() { h.version.Add(1) }
 
-// Recorder collects the handles of everything that one response was built from. It is safe for concurrent use.
+// Recorder collects what one response rests on: the handles of everything that it was built from, and what else could make
+// the same question be answered otherwise later. It is safe for concurrent use. A nil Recorder ignores everything.
 type Recorder struct {
 	mu sync.Mutex
 	// handles may hold one several times.
 	handles []*Handle
+	until   time.Time
+	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
+	personal, spoiled bool
 }
 
-// Record adds a handle; nil is ignored. A nil Recorder ignores everything.
+// Record adds the handle of what was read, once or more. A nil handle is that of a read that failed or has no
+// entry: it tells nobody when it would give something else, so what the response rests on is not known any more.
 func (r *Recorder) Record(h *Handle) {
-	if r == nil || h == nil {
+	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if h == nil {
+		r.spoiled = true
+		return
+	}
 	r.handles = append(r.handles, h)
+}
+
+// Until tells that the clock alone changes the response from an instant on. The earliest instant counts.
+func (r *Recorder) Until(at time.Time) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.until.IsZero() || at.Before(r.until) {
+		r.until = at
+	}
+}
+
+// identify notes that it was looked who asks.
+func (r *Recorder) identify() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.personal = true
 }
 
 // Handles returns the distinct handles recorded so far, in no order. A nil Recorder has none.
 func (r *Recorder) Handles() []*Handle {
+	b, _ := r.Basis()
+	return b.Handles
+}
+
+// Basis is what a response rests on: while all handles stand and are fresh and it is not yet Until, the same question by the
+// same caller is answered the same.
+type Basis struct {
+	// Handles are distinct and in no order.
+	Handles []*Handle
+	// Until is when the clock alone changes the response; zero where it does not.
+	Until time.Time
+	// Personal tells that the response may depend on the caller's credentials, or on there being none.
+	Personal bool
+}
+
+// Basis returns what was recorded so far. ok is false where something was read of which nobody can tell how long it holds,
+// and for a nil Recorder.
+func (r *Recorder) Basis() (b Basis, ok bool) {
 	if r == nil {
-		return nil
+		return b, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out, known := make([]*Handle, 0, len(r.handles)), make(map[*Handle]bool, len(r.handles))
+	b = Basis{Handles: make([]*Handle, 0, len(r.handles)), Until: r.until, Personal: r.personal}
+	known := make(map[*Handle]bool, len(r.handles))
 	for _, h := range r.handles {
 		if !known[h] {
 			known[h] = true
-			out = append(out, h)
+			b.Handles = append(b.Handles, h)
 		}
 	}
-	return out
+	return b, !r.spoiled
 }
 
 type recorderKey struct{}

@@ -281,6 +281,9 @@ func TestHandleAndRecorder(t *testing.T) {
 	}
 	wg.Wait()
 	got := r.Handles()
+	if _, ok := r.Basis(); ok {
+		t.Error("a read without a handle has not spoiled the recorder")
+	}
 	if len(got) != 2 || !slices.Contains(got, h) || !slices.Contains(got, other) || h.Version() != 9 {
 		t.Errorf("recorded %v, version %d", got, h.Version())
 	}
@@ -288,6 +291,31 @@ func TestHandleAndRecorder(t *testing.T) {
 	none.Record(h)
 	if none != nil || none.Handles() != nil {
 		t.Errorf("a recorder without a context: %v", none)
+	}
+}
+
+func TestBasis(t *testing.T) {
+	ctx, r := WithRecorder(t.Context())
+	b, ok := r.Basis()
+	if !ok || b.Personal || !b.Until.IsZero() || len(b.Handles) != 0 {
+		t.Errorf("nothing was recorded: %+v, %v", b, ok)
+	}
+	h, early := NewHandle(time.Unix(9, 0)), time.Unix(5, 0)
+	r.Record(h)
+	r.Until(early.Add(time.Second))
+	r.Until(early)
+	r.Until(early.Add(time.Minute))
+	if b, ok = r.Basis(); !ok || b.Personal || !b.Until.Equal(early) || len(b.Handles) != 1 || b.Handles[0] != h {
+		t.Errorf("%+v, %v", b, ok)
+	}
+	CredentialsFrom(ctx)
+	if b, ok = r.Basis(); !ok || !b.Personal {
+		t.Errorf("a look at the credentials: %+v, %v", b, ok)
+	}
+	none := RecorderFrom(t.Context())
+	none.Until(early)
+	if _, ok := none.Basis(); ok || CredentialsFrom(t.Context()) != nil {
+		t.Error("a context without a recorder has a basis, or credentials")
 	}
 }
 
