@@ -1,0 +1,489 @@
+package respcache
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// TestServedWhileItStands changes one thing of many that a response rests on.
+func TestServedWhileItStands(t *testing.T) {
+	session := &market.Session{}
+	type basis struct {
+		handles []*market.Handle
+		session *market.Session
+		until   time.Time
+	}
+	tests := map[string]func(g *rig, b *basis){
+		"the first instant that one is not fresh": func(g *rig, _ *basis) { g.clock.advance(2 * time.Second) },
+		"the end of the day":                      func(g *rig, b *basis) { g.clock.advance(b.until.Sub(g.clock.Now())) },
+		"the end of the stream's session":         func(g *rig, b *basis) { b.session.End(g.clock.Now()) },
+	}
+	for i := range 5 {
+		tests[fmt.Sprintf("entry %d was replaced", i)] = func(_ *rig, b *basis) { b.handles[i].Bump() }
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(1 << 20)
+			*session = market.Session{}
+			b := basis{session: session, until: g.clock.Now().Add(1500 * time.Millisecond)}
+			b.handles = []*market.Handle{
+				g.fresh(time.Minute), g.fresh(2 * time.Second), market.NewStreamHandle(session), g.fresh(3 * time.Second), market.NewStreamHandle(&market.Session{}),
+			}
+			key := g.question("q", g.Scope(nil))
+			if strings.HasPrefix(name, "the first") {
+				b.until = time.Time{}
+			}
+			g.ask(t, key, func(_ context.Context, r *market.Recorder) {
+				on(b.handles...)(nil, r)
+				if !b.until.IsZero() {
+					r.Until(b.until.Add(time.Hour))
+					r.Until(b.until)
+				}
+			})
+			g.clock.advance(1499 * time.Millisecond)
+			g.want(t, "before", key, Hit)
+			g.clock.advance(-1499 * time.Millisecond)
+			change(g, &b)
+			g.want(t, "after", key, Executed)
+			if s := g.Stats(); s.Invalidated != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+	t.Run("nothing", func(t *testing.T) {
+		g := newRig(1 << 20)
+		key := g.question("q", g.Scope(nil))
+		g.ask(t, key, on())
+		g.clock.advance(renewal - 1)
+		g.want(t, "before its renewal", key, Hit)
+		g.clock.advance(1)
+		g.want(t, "at its renewal", key, Executed)
+	})
+}
+
+func TestNeverKept(t *testing.T) {
+	ended := &market.Session{}
+	ended.End(time.Now())
+	for name, record := range map[string]func(g *rig, r *market.Recorder){
+		"a read that failed":          func(g *rig, r *market.Recorder) { r.Record(g.fresh(time.Minute)); r.Record(nil) },
+		"what was stale":              func(g *rig, r *market.Recorder) { r.Record(g.fresh(0)) },
+		"what was streamed":           func(g *rig, r *market.Recorder) { r.Record(market.NewStreamHandle(ended)) },
+		"what changed while it ran":   func(g *rig, r *market.Recorder) { h := g.fresh(time.Minute); r.Record(h); h.Bump() },
+		"what went past while it ran": func(g *rig, r *market.Recorder) { r.Record(g.fresh(time.Second)); g.clock.advance(time.Second) },
+		"a day that ended":            func(g *rig, r *market.Recorder) { r.Until(g.clock.Now()) },
+	} {
+		g := newRig(1 << 20)
+		key := g.question("q", g.Scope(nil))
+		g.ask(t, key, func(_ context.Context, r *market.Recorder) { record(g, r) })
+		if s := g.Stats(); s.Stored != 0 || s.Entries != 0 || s.Bytes != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	g := newRig(1 << 20)
+	for name, r := range map[string]*Response{
+		"errors":          NewResponse([]byte("x"), nil, nil),
+		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(market.Recorder)),
+	} {
+		if _, _, err := g.Do(t.Context(), g.question(name, Scope{1}), func(context.Context) *Response { return r }); err != nil {
+			t.Fatal(err)
+		}
+		if s := g.Stats(); s.Stored != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestCallersAreKeptApart shares only what was made without a look at the caller.
+func TestCallersAreKeptApart(t *testing.T) {
+	g := newRig(1 << 20)
+	alice, bob, nobody := g.Scope(account(t, "alice")), g.Scope(account(t, "bob")), g.Scope(nil)
+	if alice != g.Scope(account(t, "alice")) || alice == bob || nobody == (Scope{}) || alice == (Scope{}) {
+		t.Error("scopes are not those of their callers")
+	}
+	if newRig(1).Scope(account(t, "alice")) == alice {
+		t.Error("a scope can be told without the process's key")
+	}
+	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *market.Recorder){"personal": personally, "public": on} {
+		for _, first := range []Scope{alice, nobody} {
+			g := newRig(1 << 20)
+			g.ask(t, g.question(name, first), makes(g.fresh(time.Second)))
+			for _, other := range []Scope{alice, bob, nobody} {
+				want := Executed
+				if other == first || name == "public" {
+					want = Hit
+				}
+				if _, got := g.ask(t, g.question(name, other), makes(g.fresh(time.Second))); got != want {
+					t.Errorf("%s, from %x to %x: %d, want %d", name, first[:2], other[:2], got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	seen := map[[32]byte]string{}
+	for _, document := range [][32]byte{{}, {1}} {
+		for _, rest := range [][3]string{{"", "", ""}, {"a", "", ""}, {"", "a", ""}, {"", "", "a"}, {"a", "b", ""}, {"ab", "", ""}, {"", "ab", ""}, {"\x01a", "", ""}, {"", "\x01a", ""}} {
+			q, name := Question(document, rest[0], []byte(rest[1]), rest[2]), fmt.Sprintf("%x %q", document[:1], rest)
+			if other, ok := seen[q]; ok {
+				t.Errorf("%s is the same question as %s", name, other)
+			}
+			seen[q] = name
+			if q != Question(document, rest[0], []byte(rest[1]), rest[2]) {
+				t.Errorf("%s is not itself", name)
+			}
+		}
+	}
+}
+
+func TestForget(t *testing.T) {
+	g := newRig(1 << 20)
+	alice, bob := g.Scope(account(t, "alice")), g.Scope(account(t, "bob"))
+	g.ask(t, g.question("q", alice), personally(g.fresh(time.Second)))
+	g.ask(t, g.question("q", bob), personally(g.fresh(time.Second)))
+	g.ask(t, g.question("public", alice), on(g.fresh(time.Second)))
+	g.ask(t, g.question("while it runs", alice), func(ctx context.Context, r *market.Recorder) {
+		personally(g.fresh(time.Second))(ctx, r)
+		g.Forget(account(t, "alice"))
+	})
+	g.want(t, "what was made for alice", g.question("q", alice), Executed)
+	g.want(t, "what was being made for alice", g.question("while it runs", alice), Executed)
+	g.want(t, "what was made for bob", g.question("q", bob), Hit)
+	g.want(t, "what is alike for all", g.question("public", alice), Hit)
+}
+
+func TestBound(t *testing.T) {
+	g := newRig(64 << 10)
+	key := func(i int) Key { return g.question(fmt.Sprint(i), Scope{1}) }
+	last := 0
+	for i := range 500 {
+		g.ask(t, key(i), on(g.fresh(time.Second)))
+		g.want(t, "the first, which is asked for again and again", key(0), Hit)
+		s := g.Stats()
+		if s.Bytes > 64<<10 || s.Bytes <= 0 {
+			t.Fatalf("%d: %+v", i, s)
+		}
+		if s.Evicted > 0 && last == 0 {
+			last = i
+		}
+	}
+	s := g.Stats()
+	if last < 30 || s.Evicted+uint64(s.Entries) != s.Stored || s.Invalidated != 0 {
+		t.Errorf("the first eviction is at %d, %+v", last, s)
+	}
+	g.want(t, "the second", key(1), Executed)
+
+	// What is made of a response later is counted too, up to its own end.
+	r, _, _ := g.Do(t.Context(), key(0), nil)
+	before := g.Stats().Bytes
+	for range 3 {
+		r.Encoded("br")
+		r.Encoded("zstd")
+	}
+	if grown := g.Stats().Bytes - before; grown < int64(2*len(r.Body)) || grown > 2048 {
+		t.Errorf("two codings take %d bytes", grown)
+	}
+	for i := range 500 {
+		g.ask(t, key(1000+i), on(g.fresh(time.Second)))
+	}
+	r.Encoded("gzip") // it is not kept any more
+	for i := range 2000 {
+		g.clock.advance(time.Hour)
+		g.want(t, "what has gone past", key(1000+i%500), Executed)
+	}
+	if got := g.Stats(); got.Bytes != g.counted() {
+		t.Errorf("%+v, but there are %d bytes", got, g.counted())
+	}
+}
+
+// counted sums what is there.
+func (g *rig) counted() (n int64) {
+	for _, r := range g.lru.Values() {
+		n += r.size
+	}
+	return n
+}
+
+// TestWhatIsDeadGoes although nobody asks for it again.
+func TestWhatIsDeadGoes(t *testing.T) {
+	g := newRig(1 << 30)
+	dead := g.fresh(time.Hour)
+	for i := range 300 {
+		g.ask(t, g.question(fmt.Sprint("dead ", i), Scope{1}), on(dead))
+	}
+	dead.Bump()
+	for i := range 1000 {
+		g.ask(t, g.question(fmt.Sprint("alive ", i), Scope{1}), on(g.fresh(time.Hour)))
+	}
+	if s := g.Stats(); s.Entries != 1000 || s.Invalidated != 300 || s.Bytes != g.counted() {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestBytesAreCounted compares what is counted with what the heap holds.
+func TestBytesAreCounted(t *testing.T) {
+	for _, test := range []struct{ body, handles int }{{30, 0}, {1000, 10}, {20_000, 150}} {
+		g := newRig(1 << 40)
+		heap := func() int64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		n := max(200, 10_000_000/(test.body+1000))
+		before := heap()
+		for i := range n {
+			key := g.question(fmt.Sprint(i), Scope{1})
+			r, _, err := g.Do(t.Context(), key, func(context.Context) *Response {
+				var recorder market.Recorder
+				for range test.handles {
+					recorder.Record(g.fresh(time.Hour))
+				}
+				return NewResponse(make([]byte, test.body), nil, &recorder)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Remember(r, "", fmt.Appendf(nil, "%500d", i), always)
+		}
+		if held, counted := heap()-before, g.Stats().Bytes; held > counted || counted > 3*held {
+			t.Errorf("%d bytes, %d handles: the heap holds %d a response, %d are counted", test.body, test.handles, held/int64(n), counted/int64(n))
+		} else {
+			t.Logf("%d bytes, %d handles: the heap holds %d a response, %d are counted", test.body, test.handles, held/int64(n), counted/int64(n))
+		}
+		runtime.KeepAlive(g)
+	}
+}
+
+func always() bool { return true }
+
+func TestRepeat(t *testing.T) {
+	g := newRig(1 << 20)
+	alice, bob := g.Scope(account(t, "alice")), g.Scope(account(t, "bob"))
+	var moved atomic.Bool
+	remember := func(key Key, body string, record func(context.Context, *market.Recorder)) {
+		t.Helper()
+		g.ask(t, key, record)
+		r, _, _ := g.Do(t.Context(), key, nil)
+		g.Remember(r, "POST", []byte(body), func() bool { return !moved.Load() })
+	}
+	want := func(what string, scope Scope, form, body string, found bool) {
+		t.Helper()
+		if r := g.Repeat(scope, form, []byte(body)); (r != nil) != found {
+			t.Errorf("%s: %v", what, r)
+		}
+	}
+	mine, public := g.fresh(time.Second), g.fresh(time.Second)
+	remember(g.question("mine", alice), "{ mine }", personally(mine))
+	remember(g.question("public", alice), "{ public }", on(public))
+	want("the owner", alice, "POST", "{ mine }", true)
+	want("somebody else", bob, "POST", "{ mine }", false)
+	want("another form", alice, "GET", "{ mine }", false)
+	want("another body", alice, "POST", "{  mine }", false)
+	want("the body for all, by the one", alice, "POST", "{ public }", true)
+	want("the body for all, by the other", bob, "POST", "{ public }", true)
+	moved.Store(true)
+	want("a body that means something else now", alice, "POST", "{ mine }", false)
+	moved.Store(false)
+	want("a body that means the same again", alice, "POST", "{ mine }", true)
+	mine.Bump()
+	want("after a change", alice, "POST", "{ mine }", false)
+	want("what has not changed", alice, "POST", "{ public }", true)
+	if len(g.requests) != 1 {
+		t.Errorf("%d requests are remembered", len(g.requests))
+	}
+	remember(g.question("mine", alice), "{ mine }", personally(g.fresh(time.Second)))
+	want("the owner, again", alice, "POST", "{ mine }", true)
+	g.Forget(account(t, "alice"))
+	want("after the account is gone", alice, "POST", "{ mine }", false)
+
+	r := g.Repeat(bob, "POST", []byte("{ public }"))
+	for i := range 100 {
+		g.Remember(r, "POST", fmt.Appendf(nil, "{ public %d }", i), always)
+	}
+	if len(g.requests) != maxRequests {
+		t.Errorf("%d requests are remembered", len(g.requests))
+	}
+	g.Remember(r, "POST", make([]byte, 1<<16), always)
+	if s := g.Stats(); s.Bytes != g.counted() || s.Bytes > 10_000 {
+		t.Errorf("%+v", s)
+	}
+	public.Bump()
+	want("after a change, too", bob, "POST", "{ public }", false)
+	g.Remember(r, "POST", []byte("{ late }"), always)
+	if s := g.Stats(); len(g.requests) != 0 || s.Bytes != 0 || s.Entries != 0 {
+		t.Errorf("%d requests are remembered, %+v", len(g.requests), s)
+	}
+}
+
+// TestARequestWithTheHashOfAnother is not taken for it.
+func TestARequestWithTheHashOfAnother(t *testing.T) {
+	g := newRig(1 << 20)
+	g.ask(t, g.question("q", Scope{1}), on(g.fresh(time.Second)))
+	r, _, _ := g.Do(t.Context(), g.question("q", Scope{1}), nil)
+	g.Remember(r, "POST", []byte("{ one }"), always)
+	for key, q := range g.requests {
+		q.body = []byte("{ another }")
+		g.requests[key] = q
+	}
+	if g.Repeat(Scope{1}, "POST", []byte("{ one }")) != nil {
+		t.Error("bodies are not compared")
+	}
+}
+
+func TestEncodedOnce(t *testing.T) {
+	g := newRig(1 << 20)
+	r, _, _ := g.Do(t.Context(), g.question("q", Scope{1}), func(context.Context) *Response {
+		return NewResponse([]byte("body"), "note", new(market.Recorder))
+	})
+	var wg sync.WaitGroup
+	for range 8 {
+		for _, coding := range codings {
+			wg.Go(func() {
+				if got := string(r.Encoded(coding)); got != coding+":body" {
+					t.Errorf("%s: %s", coding, got)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if g.encodings != 3 || r.Note != "note" {
+		t.Errorf("encoded %d times", g.encodings)
+	}
+}
+
+// TestAHitAllocatesNothing holds what a hit costs in this package.
+func TestAHitAllocatesNothing(t *testing.T) {
+	g := newRig(1 << 20)
+	c, body := account(t, "alice"), bytes.Repeat([]byte("x"), 2000)
+	handles := make([]*market.Handle, 150)
+	for i := range handles {
+		handles[i] = g.fresh(time.Second)
+	}
+	key := g.question("q", g.Scope(c))
+	g.ask(t, key, personally(handles...))
+	r, _, _ := g.Do(t.Context(), key, nil)
+	g.Remember(r, "POST", body, always)
+	r.Encoded("br")
+	ctx := t.Context()
+	for name, f := range map[string]func() bool{
+		"Repeat":  func() bool { return g.Repeat(key.Scope, "POST", body) == r },
+		"Do":      func() bool { got, _, _ := g.Do(ctx, key, nil); return got == r },
+		"Encoded": func() bool { return r.Encoded("br") != nil },
+	} {
+		if !f() {
+			t.Errorf("%s does not find it", name)
+		}
+		if n := testing.AllocsPerRun(100, func() { f() }); n > 0 {
+			t.Errorf("%s: %.0f allocations", name, n)
+		}
+	}
+}
+
+// TestNothingOldIsServed changes values under many readers: whoever asks after a change gets what came with it or later.
+func TestNothingOldIsServed(t *testing.T) {
+	g := newRig(256 << 10)
+	const values = 8
+	type value struct {
+		n      int
+		handle *market.Handle
+	}
+	var now [values]atomic.Pointer[value]
+	for i := range now {
+		now[i].Store(&value{0, g.fresh(time.Hour)})
+	}
+	var readers, writer sync.WaitGroup
+	stop := make(chan struct{})
+	writer.Go(func() {
+		random := rand.New(rand.NewPCG(1, 1))
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			i := random.IntN(values)
+			old := now[i].Load()
+			old.handle.Bump()
+			now[i].Store(&value{old.n + 1, g.fresh(time.Hour)})
+			runtime.Gosched()
+		}
+	})
+	for seed := range uint64(6) {
+		readers.Go(func() {
+			random := rand.New(rand.NewPCG(2, seed))
+			for range 2000 {
+				i := random.IntN(values)
+				j := (i + 1) % values
+				least := [2]int{now[i].Load().n, now[j].Load().n}
+				r, _, err := g.Do(t.Context(), g.question(fmt.Sprint(i), Scope{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
+					ctx, recorder := market.WithRecorder(ctx)
+					market.CredentialsFrom(ctx)
+					a, b := now[i].Load(), now[j].Load()
+					recorder.Record(a.handle)
+					recorder.Record(b.handle)
+					return NewResponse(fmt.Appendf(nil, "%d %d", a.n, b.n), nil, recorder)
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var got [2]int
+				if _, err := fmt.Sscan(string(r.Body), &got[0], &got[1]); err != nil || got[0] < least[0] || got[1] < least[1] {
+					t.Errorf("got %v, %v after %v", got, err, least)
+					return
+				}
+			}
+		})
+	}
+	readers.Wait()
+	close(stop)
+	writer.Wait()
+	if s := g.Stats(); s.Hits == 0 || s.Invalidated == 0 || s.Bytes != g.counted() {
+		t.Errorf("%+v", s)
+	}
+}
+
+func BenchmarkHit(b *testing.B) {
+	g := newRig(64 << 20)
+	body := bytes.Repeat([]byte("x"), 600)
+	for _, n := range []int{1, 50, 150} {
+		handles := make([]*market.Handle, n)
+		for i := range handles {
+			handles[i] = g.fresh(time.Hour)
+		}
+		key := g.question(fmt.Sprint(n), g.Scope(nil))
+		g.ask(b, key, on(handles...))
+		r, _, _ := g.Do(b.Context(), key, nil)
+		body := fmt.Appendf(body, "%d", n)
+		g.Remember(r, "POST", body, always)
+		b.Run(fmt.Sprintf("%d handles", n), func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if g.Repeat(key.Scope, "POST", body) == nil {
+						b.Fatal("no hit")
+					}
+				}
+			})
+		})
+	}
+	c := account(b, "alice")
+	b.Run("scope", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			g.Scope(c)
+		}
+	})
+}

@@ -1,0 +1,246 @@
+package respcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// answer is what Do has returned.
+type answer struct {
+	body    string
+	outcome Outcome
+	err     error
+}
+
+// asker asks one question from many goroutines. What an execution records, and when it ends, is the test's to say.
+type asker struct {
+	*rig
+	key     Key
+	running chan *execution
+}
+
+// execution is one that is under way.
+type execution struct {
+	ctx      context.Context
+	recorder *market.Recorder
+	finish   chan struct{}
+}
+
+func newAsker() *asker {
+	a := &asker{rig: newRig(1 << 20), running: make(chan *execution, 10)}
+	a.key = a.question("q", a.Scope(nil))
+	return a
+}
+
+// start asks on a goroutine of its own and returns when that waits.
+func (a *asker) start(ctx context.Context) chan answer {
+	out := make(chan answer, 1)
+	go func() {
+		r, outcome, err := a.Do(ctx, a.key, func(ctx context.Context) *Response {
+			x := &execution{ctx, new(market.Recorder), make(chan struct{})}
+			a.running <- x
+			select {
+			case <-x.finish:
+			case <-ctx.Done():
+				return NewResponse(fmt.Appendf(nil, "cut: %v", context.Cause(ctx)), nil, nil)
+			}
+			return a.executed(x.recorder)
+		})
+		if err != nil {
+			out <- answer{"", outcome, err}
+			return
+		}
+		out <- answer{string(r.Body), outcome, nil}
+	}()
+	synctest.Wait()
+	return out
+}
+
+func wantAnswer(t *testing.T, who string, got chan answer, want answer) {
+	t.Helper()
+	if a := <-got; a.body != want.body || a.outcome != want.outcome || !errors.Is(a.err, want.err) {
+		t.Errorf("%s: %+v, want %+v", who, a, want)
+	}
+}
+
+func TestEqualRequestsAreExecutedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		first := a.start(t.Context())
+		others := []chan answer{a.start(t.Context()), a.start(t.Context()), a.start(t.Context())}
+		x := <-a.running
+		x.recorder.Record(a.fresh(time.Second))
+		close(x.finish)
+		wantAnswer(t, "the first", first, answer{"execution 1", Executed, nil})
+		for _, o := range others {
+			wantAnswer(t, "another", o, answer{"execution 1", Shared, nil})
+		}
+		wantAnswer(t, "one later", a.start(t.Context()), answer{"execution 1", Hit, nil})
+		if s := a.Stats(); s.Misses != 1 || s.Coalesced != 3 || s.Hits != 1 || s.Stored != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestWhatHasChangedIsForThoseWhoCameBefore has a value change, or a read fail, while an execution is under way.
+func TestWhatHasChangedIsForThoseWhoCameBefore(t *testing.T) {
+	for name, spoil := range map[string]func(a *asker, r *market.Recorder){
+		"a change": func(a *asker, r *market.Recorder) { h := a.fresh(time.Second); r.Record(h); h.Bump() },
+		"an error": func(_ *asker, r *market.Recorder) { r.Record(nil) },
+		"stale":    func(a *asker, r *market.Recorder) { r.Record(a.fresh(0)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAsker()
+				first := a.start(t.Context())
+				x := <-a.running
+				late := []chan answer{a.start(t.Context()), a.start(t.Context()), a.start(t.Context())}
+				spoil(a, x.recorder)
+				close(x.finish)
+				wantAnswer(t, "who executed", first, answer{"execution 1", Executed, nil})
+				synctest.Wait()
+				x = <-a.running // one for all who came late
+				spoil(a, x.recorder)
+				close(x.finish)
+				synctest.Wait()
+				executed := 0
+				for _, l := range late {
+					got := <-l
+					if got.body != "execution 2" || got.err != nil {
+						t.Errorf("who came late got %+v", got)
+					}
+					if got.outcome == Executed {
+						executed++
+					}
+				}
+				if executed != 1 || a.executions != 2 || a.Stats().Stored != 0 {
+					t.Errorf("%d of them executed, %d in all", executed, a.executions)
+				}
+			})
+		})
+	}
+}
+
+func TestTheFirstMayLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		first := a.start(ctx)
+		other, cancelOther := context.WithCancelCause(t.Context())
+		second, third := a.start(t.Context()), a.start(other)
+		x := <-a.running
+		cancel(gone)
+		cancelOther(gone)
+		wantAnswer(t, "one who waited and left", third, answer{"", Shared, gone})
+		synctest.Wait()
+		if x.ctx.Err() != nil {
+			t.Error("the execution ended with the first who asked")
+		}
+		x.recorder.Record(a.fresh(time.Second))
+		close(x.finish)
+		wantAnswer(t, "who stayed", second, answer{"execution 1", Shared, nil})
+		wantAnswer(t, "the first", first, answer{"", Executed, gone})
+		wantAnswer(t, "one later", a.start(t.Context()), answer{"execution 1", Hit, nil})
+	})
+}
+
+func TestWhenAllHaveLeftItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		first, second := a.start(ctx), a.start(ctx)
+		x := <-a.running
+		cancel(gone)
+		synctest.Wait()
+		if !errors.Is(context.Cause(x.ctx), gone) {
+			t.Errorf("the execution has ended with %v", context.Cause(x.ctx))
+		}
+		wantAnswer(t, "the second", second, answer{"", Shared, gone})
+		wantAnswer(t, "the first", first, answer{"cut: gone", Executed, nil})
+		third := a.start(t.Context())
+		close((<-a.running).finish)
+		wantAnswer(t, "one later", third, answer{"execution 1", Executed, nil})
+	})
+}
+
+// TestADeadlineIsItsOwners lets one with less time ask first.
+func TestADeadlineIsItsOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		first := a.start(short)
+		long, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		second, third := a.start(long), a.start(long)
+		if d, ok := (<-a.running).ctx.Deadline(); !ok || time.Until(d) > time.Second {
+			t.Error("the execution has not the deadline of who asked first")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantAnswer(t, "the first", first, answer{"cut: context deadline exceeded", Executed, nil})
+		close((<-a.running).finish)
+		synctest.Wait()
+		for _, c := range []chan answer{second, third} {
+			if got := <-c; got.body != "execution 1" || got.err != nil {
+				t.Errorf("who had more time got %+v", got)
+			}
+		}
+		short, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		a.clock.advance(time.Hour)
+		fourth, fifth := a.start(long), a.start(short)
+		x := <-a.running
+		time.Sleep(time.Second)
+		wantAnswer(t, "one with less time", fifth, answer{"", Shared, context.DeadlineExceeded})
+		close(x.finish)
+		wantAnswer(t, "one with more", fourth, answer{"execution 2", Executed, nil})
+	})
+}
+
+func TestAPanicHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		running, fail := make(chan struct{}), make(chan struct{})
+		panicked := make(chan any, 1)
+		go func() {
+			defer func() { panicked <- recover() }()
+			_, _, _ = a.Do(t.Context(), a.key, func(context.Context) *Response {
+				close(running)
+				<-fail
+				panic("no")
+			})
+		}()
+		<-running
+		second := a.start(t.Context())
+		close(fail)
+		if v := <-panicked; v != "no" {
+			t.Errorf("the panic is %v", v)
+		}
+		close((<-a.running).finish)
+		wantAnswer(t, "the second", second, answer{"execution 1", Executed, nil})
+	})
+}
+
+// TestTheExecutionIsOfTheFirst has the values of his context, whoever waits.
+func TestTheExecutionIsOfTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type name struct{}
+		a := newAsker()
+		first := a.start(context.WithValue(t.Context(), name{}, "first"))
+		x := <-a.running
+		if x.ctx.Value(name{}) != "first" {
+			t.Error("the values are gone")
+		}
+		close(x.finish)
+		<-first
+	})
+}

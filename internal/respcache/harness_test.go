@@ -1,0 +1,117 @@
+package respcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// heldClock stands still until it is advanced.
+type heldClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *heldClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *heldClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// rig is a cache on a held clock, and counts what it executes.
+type rig struct {
+	*Cache
+	clock *heldClock
+	// executions counts run's calls; encodings those of Encode.
+	mu                    sync.Mutex
+	executions, encodings int
+}
+
+func newRig(bytes int64) *rig {
+	g := &rig{clock: &heldClock{now: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)}}
+	g.Cache = New(Config{Bytes: bytes, Clock: g.clock, Encode: func(body []byte, coding string) []byte {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.encodings++
+		return append([]byte(coding+":"), body...)
+	}})
+	return g
+}
+
+// fresh returns a handle that is fresh for a while.
+func (g *rig) fresh(d time.Duration) *market.Handle { return market.NewHandle(g.clock.Now().Add(d)) }
+
+// executed returns what run makes of what was recorded, a new text each time, and counts that.
+func (g *rig) executed(recorder *market.Recorder) *Response {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.executions++
+	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
+}
+
+// ask asks a question whose answer rests on what record records.
+func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *market.Recorder)) (body string, outcome Outcome) {
+	t.Helper()
+	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
+		ctx, recorder := market.WithRecorder(ctx)
+		record(ctx, recorder)
+		return g.executed(recorder)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(r.Body), outcome
+}
+
+// on records handles.
+func on(handles ...*market.Handle) func(context.Context, *market.Recorder) {
+	return func(_ context.Context, r *market.Recorder) {
+		for _, h := range handles {
+			r.Record(h)
+		}
+	}
+}
+
+// personally records handles for a caller who is looked at.
+func personally(handles ...*market.Handle) func(context.Context, *market.Recorder) {
+	return func(ctx context.Context, r *market.Recorder) {
+		market.CredentialsFrom(ctx)
+		on(handles...)(ctx, r)
+	}
+}
+
+// want asks again what was asked before, and fails unless the answer comes from there.
+func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
+	t.Helper()
+	if _, got := g.ask(t, key, on()); got != outcome {
+		t.Errorf("%s: the outcome is %d, want %d", what, got, outcome)
+	}
+}
+
+// question returns a key for a scope.
+func (g *rig) question(text string, scope Scope) Key {
+	return Key{Question: Question([32]byte{}, text, nil, "application/json"), Scope: scope}
+}
+
+func account(t testing.TB, key string) *market.Credentials {
+	t.Helper()
+	c, err := market.ParseCredentials(fmt.Appendf(nil, `{"apiKey":%q,"secret":"s","passphrase":"p"}`, key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
