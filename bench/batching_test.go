@@ -192,7 +192,7 @@ var cold = []string{
 }
 
 func startOddsgraph(t testing.TB, venueURL string) *server {
-	program, err := shared.oddsgraph()
+	program, err := shared.oddsgraph(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func BenchmarkColdPortfolio(b *testing.B) {
 		})
 		for _, wait := range []string{"16ms", "1ms"} {
 			b.Run(name+"plain-"+wait, func(b *testing.B) {
-				program, err := shared.plain()
+				program, err := shared.plain(b.Context())
 				if errors.Is(err, errNotGenerated) {
 					b.Skip(err)
 				}

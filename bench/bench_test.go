@@ -11,16 +11,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
 // shared are the programs that the tests build, once.
-var shared struct {
-	builds
-	oddsgraph, plain func() (string, error)
-}
+var shared *builds
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -29,13 +25,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		b, err := newBuilds(context.Background(), dir)
-		if err != nil {
+		if shared, err = newBuilds(context.Background(), dir); err != nil {
 			panic(err)
 		}
-		shared.builds = *b
-		shared.oddsgraph = sync.OnceValues(func() (string, error) { return b.oddsgraph(context.Background()) })
-		shared.plain = sync.OnceValues(func() (string, error) { return b.plain(context.Background()) })
 		return m.Run()
 	}())
 }
@@ -50,7 +42,7 @@ func TestMeasure(t *testing.T) {
 		subscribers: []int{20}, events: 3, out: t.TempDir(), benchfmt: t.TempDir() + "/rounds",
 	}
 	var out strings.Builder
-	if err := measure(t.Context(), o, &out); err != nil {
+	if err := measure(t.Context(), shared, o, &out); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]int{

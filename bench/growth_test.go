@@ -29,11 +29,11 @@ query Portfolio($address: Address!, $first: Int!, $after: String, $more: Boolean
 //
 // Neither should grow.
 func BenchmarkPositions(b *testing.B) {
-	program, err := shared.oddsgraph()
+	program, err := shared.oddsgraph(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	process, err := startVenue(b.Context(), &shared.builds, program, 0)
+	process, err := startVenue(b.Context(), shared, program, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func main() {
 	}
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err = measure(ctx, o, os.Stdout)
+		err = buildAndMeasure(ctx, o)
 		stop()
 	}
 	if err != nil {
@@ -124,8 +124,8 @@ func split[T any](list string, read func(string) (T, error)) (out []T, err error
 	return out, nil
 }
 
-// measure does what the flags say and prints the tables to out.
-func measure(ctx context.Context, o options, out io.Writer) error {
+// buildAndMeasure measures programs that are built for it.
+func buildAndMeasure(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
@@ -135,6 +135,11 @@ func measure(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return measure(ctx, b, o, os.Stdout)
+}
+
+// measure does what the flags say and prints the tables to out.
+func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 	r := &report{machine: machine(), rounds: o.rounds, connections: o.connections}
 	if !slices.Equal(o.workloads, []string{"none"}) {
 		for _, latency := range o.latencies {
