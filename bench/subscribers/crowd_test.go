@@ -106,6 +106,13 @@ func TestServe(t *testing.T) {
 			t.Errorf("the report is %+v", r)
 		}
 	}
+	// What was not ordered is not counted.
+	if err := json.NewEncoder(orders).Encode(Order{URL: server.URL, Prices: []int{5300}, Bodies: []string{event("0.77")}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(); r.Deliveries != 0 {
+		t.Errorf("the report is %+v", r)
+	}
 	_ = orders.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
