@@ -2,6 +2,7 @@ package budget
 
 import (
 	"container/list"
+	"maps"
 	"sync"
 	"time"
 
@@ -44,7 +45,12 @@ type Budget struct {
 	// keys holds the windows of accepted credentials, recent the same with those used last in front.
 	keys   map[string]*window
 	recent list.List
+	// held is until when the venue wants no calls with credentials that have no window.
+	held map[string]time.Time
 }
+
+// maxHeld bounds Budget.held; calls are let through too rarely for that many refusals within patience.
+const maxHeld = 1024
 
 // New returns a budget of which nothing is spent.
 func New(cfg Config) *Budget {
@@ -59,7 +65,7 @@ func New(cfg Config) *Budget {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}
-	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window)}
+	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), held: make(map[string]time.Time)}
 	b.public = newWindow(b, cfg.Public)
 	return b
 }
@@ -89,6 +95,11 @@ func (b *Budget) Enter(want market.Want) market.Ticket {
 		return t
 	}
 	t.window = b.windowOf(want.Scope)
+	if err := b.holds(want.Scope, b.clock.Now()); err != nil {
+		t.window.refused++
+		t.refuse(err)
+		return t
+	}
 	t.window.enter(t, want)
 	return t
 }
@@ -101,6 +112,38 @@ func (b *Budget) windowOf(scope string) *window {
 		return w
 	}
 	return b.public
+}
+
+// about returns the window that the venue's word on a call with a ticket's scope is about, nil where there is none. Calls
+// with credentials that have no window are counted as public ones, but what the venue says may be about the credentials, of
+// which their owner may have spent any number elsewhere: it must not be held against the others. If it was about the address,
+// the next public call will show that.
+func (b *Budget) about(t *ticket) *window {
+	if t.scope == t.window.scope {
+		return t.window
+	}
+	return b.keys[t.scope]
+}
+
+// hold remembers that the venue wants no calls with credentials that have no window.
+func (b *Budget) hold(scope string, until, now time.Time) {
+	if len(b.held) >= maxHeld {
+		maps.DeleteFunc(b.held, func(_ string, until time.Time) bool { return !until.After(now) })
+	}
+	until = earlier(until, now.Add(patience))
+	if old, known := b.held[scope]; until.After(old) && (known || len(b.held) < maxHeld) {
+		b.held[scope] = until
+	}
+}
+
+// holds returns why no call is made with credentials that have no window, or nil.
+func (b *Budget) holds(scope string, now time.Time) error {
+	until, known := b.held[scope]
+	if wait := until.Sub(now); known && wait > 0 {
+		return market.RateLimited(wait)
+	}
+	delete(b.held, scope)
+	return nil
 }
 
 // accept gives credentials a window of their own. While as many as are remembered have calls in theirs, there is none.
@@ -121,6 +164,10 @@ func (b *Budget) accept(scope string, now time.Time) {
 	w.scope = scope
 	w.element = b.recent.PushFront(w)
 	b.keys[scope] = w
+	if until := b.held[scope]; until.After(now) {
+		w.throttle(until, now)
+	}
+	delete(b.held, scope)
 }
 
 // Left returns how much of the window of public calls is left, from 0 to 1; 0 while the venue wants no calls.

@@ -890,3 +890,96 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress: what the venue says about credentials that have no window yet, which their
+// owner may have used up elsewhere, costs nobody else a call.
+func TestWhatIsSaidOfAKeyIsNotHeldAgainstTheAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		key := func(scope string) market.Want {
+			return market.Want{Scope: scope, Priority: market.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
+		}
+		before := b.Status()
+
+		// Used 250 times elsewhere.
+		k := b.Enter(key("busy"))
+		_ = k.AdmitCall(t.Context())
+		k.Observe(300, 49, within(time.Minute))
+		k.Observe(10, -1, time.Time{})
+		k.Release(true)
+		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
+			t.Errorf("after the first call with a busy key: %+v", s)
+		}
+		// From now on it is known whose word it is, also of a call that was under way.
+		k = b.Enter(key("busy"))
+		_ = k.AdmitCall(t.Context())
+		k.Observe(300, 3, within(time.Minute))
+		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
+			t.Errorf("%d foreign calls in the key's own window", w.foreign)
+		}
+		k.Release(true)
+
+		// Used up elsewhere, again and again, with one key and with many.
+		for i := range 20 {
+			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
+				k := b.Enter(key(scope))
+				if err := k.Err(); i > 0 && scope == "empty" {
+					if wait := retryAfter(t, k); wait != 40*time.Second {
+						t.Errorf("told to come back in %s", wait)
+					}
+				} else if err != nil || k.AdmitCall(t.Context()) != nil {
+					t.Errorf("%s: %v", scope, err)
+				}
+				k.Throttled(within(40 * time.Second))
+				if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
+					t.Errorf("a further call: %v", err)
+				}
+				k.Release(false)
+			}
+		}
+		if s := b.Status(); !s.ThrottledUntil.IsZero() || s.Limit != before.Limit || s.Left != before.Left-1-1-20 {
+			t.Errorf("after refusals of keys: %+v", s)
+		}
+		if !call(b, prices("another", time.Second)) {
+			t.Error("a public call of somebody else had to wait")
+		}
+		time.Sleep(40 * time.Second)
+		if !call(b, key("empty")) {
+			t.Error("held for longer than the venue said")
+		}
+		if b.Status().Scopes != 2 {
+			t.Error("not accepted after the time that the venue named")
+		}
+
+		// What was said before the venue accepted the key holds in its window.
+		first, second := b.Enter(key("new")), b.Enter(key("new"))
+		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
+		first.Throttled(within(30 * time.Second))
+		first.Release(false)
+		second.Release(true)
+		if wait := retryAfter(t, b.Enter(key("new"))); wait != 30*time.Second {
+			t.Errorf("told to come back in %s", wait)
+		}
+	})
+}
+
+// TestHeldKeysAreBounded: and those whose time is over make room.
+func TestHeldKeysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		k := b.Enter(market.Want{Scope: "key"}).(*ticket)
+		defer k.Release(false)
+		for i := range 2 * maxHeld {
+			k.scope = fmt.Sprint(i)
+			k.Throttled(within(time.Minute))
+		}
+		if len(b.held) != maxHeld {
+			t.Errorf("%d keys are remembered", len(b.held))
+		}
+		time.Sleep(time.Minute)
+		k.Throttled(within(100 * time.Hour))
+		if len(b.held) != 1 || b.held[k.scope].After(within(patience)) {
+			t.Errorf("%d keys are remembered, the last until %s", len(b.held), b.held[k.scope])
+		}
+	})
+}

@@ -186,6 +186,10 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 		now := t.budget.clock.Now()
 		w.expire(now)
 		w.end(t, now)
+		if err := t.budget.holds(t.scope, now); err != nil {
+			t.budget.mu.Unlock()
+			return err
+		}
 		further := &ticket{budget: t.budget, window: w, of: t, arrival: t.arrival, priority: t.priority, caller: t.caller}
 		w.add(further, now)
 		t.further = append(t.further, further)
@@ -216,14 +220,21 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 func (t *ticket) Observe(limit, remaining int, reset time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	t.window.observe(limit, remaining, reset, t.budget.clock.Now())
+	if w := t.budget.about(t); w != nil {
+		w.observe(limit, remaining, reset, t.budget.clock.Now())
+	}
 }
 
 // Throttled tells that the venue wants no calls before a time.
 func (t *ticket) Throttled(until time.Time) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	t.window.throttle(until, t.budget.clock.Now())
+	now := t.budget.clock.Now()
+	if w := t.budget.about(t); w != nil {
+		w.throttle(until, now)
+	} else {
+		t.budget.hold(t.scope, until, now)
+	}
 }
 
 // Release ends the read, or its wait.

@@ -253,14 +253,19 @@ func (w *window) throttle(until, now time.Time) {
 		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
 	}
 	w.mend = now.Add(2 * span)
-	if limit := now.Add(patience); until.After(limit) {
-		until = limit
-	}
+	until = earlier(until, now.Add(patience))
 	if until.After(w.throttled) {
 		w.throttled = until
 	}
 	w.relimit()
 	w.settle(now)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // close refuses all who wait.
