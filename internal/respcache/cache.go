@@ -51,7 +51,7 @@ type Config struct {
 	Encode func(body []byte, coding string) []byte
 }
 
-// Cache keeps responses. It is safe for concurrent use and has no goroutines.
+// Cache keeps responses. It is safe for concurrent use. Its goroutines end before the last call of Do that waits for them.
 type Cache struct {
 	limit  int64
 	clock  market.Clock
@@ -208,7 +208,7 @@ const leastSweep = 64
 
 // sweep removes the responses that do not stand any more and that nobody has asked for since, once half as many have been
 // stored as there are: so it costs each of them the same, however many there are.
-func (c *Cache) sweep(now time.Time) {
+func (c *Cache) sweep() {
 	c.mu.Lock()
 	if c.since < leastSweep || 2*c.since < c.lru.Len() {
 		c.mu.Unlock()
@@ -217,6 +217,7 @@ func (c *Cache) sweep(now time.Time) {
 	c.since = 0
 	all := c.lru.Values()
 	c.mu.Unlock()
+	now := c.clock.Now()
 	var dead []*Response
 	for _, r := range all {
 		if !r.stands(now) {

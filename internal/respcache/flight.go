@@ -3,6 +3,8 @@ package respcache
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 )
 
 // Outcome is where a response came from.
@@ -23,30 +25,30 @@ type flight struct {
 	key Key
 	// began is its turn, forgotten how often Forget had been called by then.
 	began, forgotten uint64
-	// ctx is the execution's, without its deadline.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	// response is there when done is closed, unless run has panicked. current tells that it stood then, cut that the
-	// execution's own time was over first.
+	ctx              context.Context
+	cancel           context.CancelCauseFunc
+	done             chan struct{}
+	// response or err is there when done is closed. current tells that the response stood then, cut that the time of the
+	// execution was over before it was made.
 	response     *Response
+	err          error
 	current, cut bool
 
-	// wanted counts those who wait, who executes included, under the cache's lock.
+	// wanted counts those who wait, under the cache's lock.
 	wanted int
 }
 
 // Do returns the response to a question: one that is kept and stands, that of an equal request under way, or that of run,
 // which is kept if it stands when run is over.
 //
-// run executes on the goroutine of the first who asks, under a context with the values and the deadline of his that does not
-// end when he leaves: it is cancelled when all who wait have left. Whoever comes later may share what run returns if it stands
-// when run is over, since nothing that it was made of has changed since he asked. If it does not stand, be it for a change,
-// for an error or because it is made of what is stale, those who came after run had begun execute again, once for all of them:
-// by then they all came before it began, and share what it gives in any case. What the deadline of another has cut is nobody
-// else's.
+// run executes under a context with the values and the deadline of the first who asks, which does not end when he leaves: it
+// is cancelled when all who wait have left, and the last of them waits for that. Whoever comes later may share what run
+// returns if it stands when run is over, since nothing that it was made of has changed since he asked. If it does not stand,
+// be it for a change, for an error or because it is made of what is stale, those who came after run had begun execute again,
+// once for all of them: by then they all came before it began, and share what it gives in any case. What the deadline of
+// another has cut is nobody else's.
 //
-// The error is the cause of the end of ctx, when others still wait.
+// The error is the cause of the end of ctx, when others still wait, or tells of a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	for {
@@ -58,70 +60,67 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		if arrived == 0 {
 			arrived = c.turn
 		}
-		f := c.flights[key]
+		f, outcome := c.flights[key], Shared
 		if f == nil {
-			f = c.begin(ctx, key)
-			c.mu.Unlock()
-			return c.execute(ctx, f, run)
+			f, outcome = c.begin(ctx, key), Executed
+			go c.fly(f, run)
 		}
 		f.wanted++
 		c.mu.Unlock()
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			c.leave(f, context.Cause(ctx))
-			return nil, Shared, context.Cause(ctx)
-		}
-		if f.response != nil && !f.cut && (f.current || f.began > arrived) {
+		own, err := c.wait(ctx, f, outcome == Executed)
+		switch {
+		case err != nil:
+			return nil, outcome, err
+		case outcome == Executed:
+			c.sweep()
+			return f.response, outcome, f.err
+		case own, !f.cut && (f.current || f.err != nil || f.began > arrived):
 			c.coalesced.Add(1)
-			return f.response, Shared, nil
+			return f.response, outcome, f.err
 		}
 	}
 }
 
-// begin starts a flight for the first who asks. The caller holds the lock.
+// begin makes a flight for the first who asks. The caller holds the lock.
 func (c *Cache) begin(first context.Context, key Key) *flight {
-	f := &flight{key: key, began: c.turn, forgotten: c.forgotten, done: make(chan struct{}), wanted: 1}
+	f := &flight{key: key, began: c.turn, forgotten: c.forgotten, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))
 	c.flights[key] = f
+	if deadline, ok := first.Deadline(); ok {
+		cancel := f.cancel
+		var expire context.CancelFunc
+		f.ctx, expire = context.WithDeadline(f.ctx, deadline)
+		f.cancel = func(cause error) { cancel(cause); expire() }
+	}
 	return f
 }
 
-// execute runs a flight for the first who asked, and for those who have joined by its end.
-func (c *Cache) execute(first context.Context, f *flight, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
-	defer f.cancel(nil)
-	ctx := f.ctx
-	if deadline, ok := first.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
-		defer cancel()
+// wait waits until a flight has landed. If ctx ends before, that is only for who was the last to wait, or the first with his
+// deadline, which the flight shares: what it brings is theirs then, whatever it is. The error is the cause of the end of ctx,
+// for all others.
+func (c *Cache) wait(ctx context.Context, f *flight, first bool) (own bool, err error) {
+	select {
+	case <-f.done:
+		return false, nil
+	case <-ctx.Done():
 	}
-	stop := context.AfterFunc(first, func() {
-		if !errors.Is(first.Err(), context.DeadlineExceeded) { // which is the execution's own
-			c.leave(f, context.Cause(first))
-		}
-	})
-	defer stop()
-	func() {
-		defer c.land(f) // also after a panic
-		r := run(ctx)
-		r.cache = c
-		f.response, f.cut = r, ctx.Err() != nil
-	}()
-	if errors.Is(first.Err(), context.Canceled) && !f.cut {
-		return nil, Executed, context.Cause(first)
+	if first && errors.Is(ctx.Err(), context.DeadlineExceeded) || c.leave(f, context.Cause(ctx)) {
+		<-f.done
+		return true, nil
 	}
-	return f.response, Executed, nil
+	return false, context.Cause(ctx)
 }
 
-// leave takes one who waits away from a flight, which is cancelled when he was the last.
-func (c *Cache) leave(f *flight, cause error) {
+// leave takes one who waits away from a flight and reports whether he was the last, so that it is cancelled.
+func (c *Cache) leave(f *flight, cause error) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.wanted--; f.wanted == 0 {
-		c.end(f)
-		f.cancel(cause)
+	if f.wanted--; f.wanted > 0 {
+		return false
 	}
+	c.end(f)
+	f.cancel(cause)
+	return true
 }
 
 // end lets nobody join a flight any more. The caller holds the lock.
@@ -131,20 +130,34 @@ func (c *Cache) end(f *flight) {
 	}
 }
 
-// land keeps what a flight has brought, if it stands, and tells those who wait. It judges when nobody can join any more, so
-// that nobody shares what had changed when he came.
-func (c *Cache) land(f *flight) {
+// fly executes, keeps what that has brought, if it stands, and tells those who wait. It judges when nobody can join any more,
+// so that nobody shares what had changed when he came.
+func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	c.misses.Add(1)
+	defer f.cancel(nil)
+	defer close(f.done)
+	f.response, f.err = execute(f.ctx, run)
+	f.cut = f.ctx.Err() != nil
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.end(f)
+	if f.err != nil {
+		return
+	}
+	f.response.cache = c
 	now := c.clock.Now()
-	f.current = f.response != nil && !f.cut && f.response.stands(now)
+	f.current = !f.cut && f.response.stands(now)
 	if f.current && f.forgotten == c.forgotten {
 		c.keep(f.key, f.response, now)
 	}
-	c.mu.Unlock()
-	close(f.done)
-	if f.current {
-		c.sweep(now)
-	}
+}
+
+// execute is run, with its panics as errors.
+func execute(ctx context.Context, run func(ctx context.Context) *Response) (r *Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("executing: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return run(ctx), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,14 +140,13 @@ func TestTheFirstMayLeave(t *testing.T) {
 		cancel(gone)
 		cancelOther(gone)
 		wantAnswer(t, "one who waited and left", third, answer{"", Shared, gone})
-		synctest.Wait()
+		wantAnswer(t, "the first", first, answer{"", Executed, gone})
 		if x.ctx.Err() != nil {
 			t.Error("the execution ended with the first who asked")
 		}
 		x.recorder.Record(a.fresh(time.Second))
 		close(x.finish)
 		wantAnswer(t, "who stayed", second, answer{"execution 1", Shared, nil})
-		wantAnswer(t, "the first", first, answer{"", Executed, gone})
 		wantAnswer(t, "one later", a.start(t.Context()), answer{"execution 1", Hit, nil})
 	})
 }
@@ -159,12 +159,17 @@ func TestWhenAllHaveLeftItEnds(t *testing.T) {
 		first, second := a.start(ctx), a.start(ctx)
 		x := <-a.running
 		cancel(gone)
-		synctest.Wait()
+		synctest.Wait() // whoever is the last to leave gets what that makes of the execution
 		if !errors.Is(context.Cause(x.ctx), gone) {
 			t.Errorf("the execution has ended with %v", context.Cause(x.ctx))
 		}
-		wantAnswer(t, "the second", second, answer{"", Shared, gone})
-		wantAnswer(t, "the first", first, answer{"cut: gone", Executed, nil})
+		last, other := <-first, <-second
+		if last.err != nil {
+			last, other = other, last
+		}
+		if last.body != "cut: gone" || !errors.Is(other.err, gone) {
+			t.Errorf("%+v, %+v", last, other)
+		}
 		third := a.start(t.Context())
 		close((<-a.running).finish)
 		wantAnswer(t, "one later", third, answer{"execution 1", Executed, nil})
@@ -206,27 +211,30 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-func TestAPanicHoldsNobodyUp(t *testing.T) {
+func TestAPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
 		running, fail := make(chan struct{}), make(chan struct{})
-		panicked := make(chan any, 1)
+		first := make(chan error, 1)
 		go func() {
-			defer func() { panicked <- recover() }()
-			_, _, _ = a.Do(t.Context(), a.key, func(context.Context) *Response {
+			_, _, err := a.Do(t.Context(), a.key, func(context.Context) *Response {
 				close(running)
 				<-fail
 				panic("no")
 			})
+			first <- err
 		}()
 		<-running
 		second := a.start(t.Context())
 		close(fail)
-		if v := <-panicked; v != "no" {
-			t.Errorf("the panic is %v", v)
+		for _, err := range []error{<-first, (<-second).err} {
+			if err == nil || !strings.Contains(err.Error(), "panic: no") {
+				t.Errorf("the panic is %v", err)
+			}
 		}
+		third := a.start(t.Context())
 		close((<-a.running).finish)
-		wantAnswer(t, "the second", second, answer{"execution 1", Executed, nil})
+		wantAnswer(t, "one later", third, answer{"execution 1", Executed, nil})
 	})
 }
 
