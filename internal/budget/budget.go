@@ -181,7 +181,8 @@ func (b *Budget) Left() float64 {
 type Status struct {
 	// Limit is the number of public calls allowed in any 60 seconds at present, Left those that are left of it.
 	Limit, Left int
-	// ThrottledUntil is until when the venue wants no public calls; the zero time when it takes them.
+	// ThrottledUntil is until when no public call of anybody leaves, since the venue wants none or the limit is used up; the
+	// zero time when they do. While calls that are under way use it up, it is the earliest time that is possible.
 	ThrottledUntil time.Time
 	// Waiting counts the calls that wait, by market.Priority and in all windows.
 	Waiting [market.Priorities]int
@@ -200,7 +201,10 @@ func (b *Budget) Status() Status {
 	w.expire(now)
 	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Admitted: w.admitted, Refused: w.refused}
 	if w.throttled.After(now) {
-		s.ThrottledUntil, s.Left = w.throttled, 0
+		s.Left = 0
+	}
+	if opens := w.opens(now); opens.After(now) {
+		s.ThrottledUntil = opens
 	}
 	count := func(w *window) {
 		for p := range w.queue {

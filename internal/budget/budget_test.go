@@ -983,3 +983,91 @@ func TestHeldKeysAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestStatusTellsWhenTheNextCallIsFree: whatever uses the window up, and not while anything is left.
+func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 11}) // 10
+		until := func(what string, want time.Duration) {
+			t.Helper()
+			got := b.Status().ThrottledUntil
+			if want == 0 && !got.IsZero() || want > 0 && !got.Equal(within(want)) {
+				t.Errorf("%s: until %s, want in %s", what, got, want)
+			}
+		}
+		// holds checks that it is true: no call leaves before, and one does then.
+		holds := func(what string) {
+			t.Helper()
+			at := b.Status().ThrottledUntil
+			time.Sleep(time.Until(at) - 1)
+			if call(b, prices("x", time.Nanosecond)) {
+				t.Errorf("%s: a call left before", what)
+			}
+			time.Sleep(1)
+			if until(what, 0); !call(b, prices("x", time.Nanosecond)) {
+				t.Errorf("%s: no call left then", what)
+			}
+		}
+		spend(t, b, "x", 3)
+		time.Sleep(10 * time.Second)
+		spend(t, b, "x", 6)
+		until("one is left", 0)
+		flying := b.Enter(prices("x", time.Second))
+		until("used up", span-10*time.Second)
+		flying.Release(false)
+		until("given back", 0)
+		spend(t, b, "x", 1)
+		holds("used up")
+
+		time.Sleep(2 * span)
+		k := b.Enter(prices("x", time.Second))
+		_ = k.AdmitCall(t.Context())
+		k.Observe(11, 0, within(20*time.Second))
+		until("used up by others", 20*time.Second)
+		k.Release(true)
+		holds("used up by others")
+
+		time.Sleep(2 * span)
+		spend(t, b, "x", 5)
+		time.Sleep(5 * time.Second)
+		k = b.Enter(prices("x", time.Second))
+		k.Release(false)
+		k.Observe(4, -1, time.Time{})
+		until("of the five three have to leave", span-5*time.Second)
+		k.Observe(11, -1, time.Time{})
+		k.Throttled(within(20 * time.Second))
+		until("the venue wants none", 20*time.Second)
+		spent := b.Status()
+		if spent.Left != 0 || b.Left() != 0 {
+			t.Errorf("%+v", spent)
+		}
+
+		time.Sleep(2*span - 5*time.Second)
+		spend(t, b, "x", 9)
+		until("a lowered limit is used up", 5*time.Second)
+		holds("a lowered limit is used up")
+
+		time.Sleep(10 * time.Minute)
+		spend(t, b, "x", 3)
+		time.Sleep(20 * time.Second)
+		spend(t, b, "x", 2)
+		k = b.Enter(prices("x", time.Second))
+		k.Release(false)
+		k.Observe(4, -1, time.Time{})
+		until("the first of the later two has to leave", span-20*time.Second)
+		k.Observe(3, -1, time.Time{})
+		until("the second of them too", span)
+		k.Observe(11, -1, time.Time{})
+
+		time.Sleep(10 * time.Minute)
+		var all []market.Ticket
+		for range 10 {
+			all = append(all, b.Enter(prices("x", time.Second)))
+			_ = all[len(all)-1].AdmitCall(t.Context())
+		}
+		until("all are under way", span)
+		for _, k := range all {
+			k.Release(true)
+		}
+	})
+}

@@ -261,6 +261,37 @@ func (w *window) throttle(until, now time.Time) {
 	w.settle(now)
 }
 
+// opens returns when the next call can leave, whoever makes it: now, unless the venue wants none or the limit is used up.
+func (w *window) opens(now time.Time) time.Time {
+	lacking := 1 - w.free()
+	at := w.gone(lacking, now)
+	if w.foreign > 0 {
+		at = earlier(at, later(w.foreignUntil, w.gone(lacking-w.foreign, now)))
+	}
+	if w.cut > 0 {
+		at = earlier(at, later(w.mend, w.gone(lacking-max(w.cut/2, 1), now)))
+	}
+	return later(at, w.throttled)
+}
+
+// gone returns when n of the calls in the window will have left it. One that has not ended will in a minute at the earliest.
+func (w *window) gone(n int, now time.Time) time.Time {
+	switch {
+	case n <= 0:
+		return now
+	case n <= len(w.ended):
+		return w.ended[n-1].until
+	}
+	return now.Add(span)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
