@@ -1071,3 +1071,34 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 		}
 	})
 }
+
+// TestCallersAreBounded: those past the bound share one entry, and have what one caller has.
+func TestCallersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 4 * maxCallers, Queue: 8})
+		for i := range 3 * maxCallers {
+			b.Enter(prices(fmt.Sprint(i), time.Second)).Release(false)
+		}
+		w := b.public
+		if len(w.callers) != maxCallers || w.recent.Len() != maxCallers {
+			t.Errorf("%d callers, %d in order", len(w.callers), w.recent.Len())
+		}
+		n := 0
+		for i := range 3 * maxCallers {
+			if !call(b, prices(fmt.Sprint("late", i), time.Second)) {
+				break
+			}
+			n++
+		}
+		if n != w.share() {
+			t.Errorf("those past the bound had %d calls, want the %d of one", n, w.share())
+		}
+		if !call(b, prices("7", time.Second)) {
+			t.Error("one of those who are known had to wait")
+		}
+		time.Sleep(2 * span)
+		if !call(b, prices("late", time.Second)) || len(w.callers) != 1 || w.callers["late"] == nil {
+			t.Errorf("%d callers after a quiet time", len(w.callers))
+		}
+	})
+}

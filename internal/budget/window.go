@@ -136,9 +136,20 @@ func (w *window) expire(now time.Time) {
 	}
 }
 
+const (
+	// maxCallers bounds the callers of a window: plans look at each of them.
+	maxCallers = 4096
+	// others is the name that those share who come when there are so many. It is nobody's.
+	others = "\x00others"
+)
+
 // callerOf returns the caller of a name, who asks now.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
+	if c == nil && len(w.callers) >= maxCallers-1 {
+		name = others
+		c = w.callers[name]
+	}
 	if c == nil {
 		c = &caller{name: name}
 		c.element = w.recent.PushBack(c)
