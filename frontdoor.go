@@ -42,6 +42,7 @@ func (s *server) frontDoor(cfg *config.Config, schema graphql.ExecutableSchema, 
 	front := httpapi.Config{
 		Schema: schema, SDL: sdl, Sources: sources(s.cache), Log: s.log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
+		ResponseBytes: int64(cfg.Cache.Responses), Clock: clock,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Refusals: accounts.NewRefusals(clock), Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
@@ -73,6 +74,7 @@ func (s *server) frontDoor(cfg *config.Config, schema graphql.ExecutableSchema, 
 // forget lets go of what the venue was asked for with the credentials of an account that was revoked, as soon as those who
 // had it have left.
 func (s *server) forget(a *accounts.Account) {
+	s.api.Forget(a.Credentials)
 	ctx := market.WithCredentials(context.Background(), a.Credentials)
 	s.live.feed.Hasten(func(t market.Topic) bool {
 		return t.Channel == market.ChannelUser && t.Scope == s.cache.Scope(ctx, market.Address(t.ID))

@@ -139,6 +139,8 @@ type Cache struct {
 	// Stretch is how long past its fresh time public data answers while the venue's request budget is short.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long past its fresh time public data still answers while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
+	// Responses is what whole responses may take.
+	Responses Bytes `default:"64MiB" min:"0" max:"64GiB" help:"Memory for whole responses, each kept while an execution would give the same; 0 keeps none."`
 }
 
 // HardExpiry limits a kind of data that is never served past its time.

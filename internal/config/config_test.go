@@ -76,6 +76,8 @@ func TestDefaults(t *testing.T) {
 			User:     hard(2*time.Second, 10_000),
 			Stretch:  5 * time.Minute,
 			NotFound: hard(5*time.Second, 10_000),
+
+			Responses: 64 << 20,
 		},
 		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
 	}

@@ -13,6 +13,7 @@ import (
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/respcache"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -26,8 +27,10 @@ type engine struct {
 	exec       *executor.Executor
 	schema     *ast.Schema
 	documents  *documentCache
-	present    graphql.ErrorPresenterFunc
-	recover    graphql.RecoverFunc
+	// responses are those that are kept; nil where none are.
+	responses *respcache.Cache
+	present   graphql.ErrorPresenterFunc
+	recover   graphql.RecoverFunc
 }
 
 func newEngine(cfg Config, who *identities) *engine {
@@ -38,6 +41,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		schema:     cfg.Schema.Schema(),
 		guard:      cfg.Guard,
 		documents:  newDocumentCache(cfg),
+		responses:  newResponses(cfg),
 		present:    resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:    resolvers.Recover,
 	}
@@ -66,7 +70,11 @@ type operation struct {
 	policy policy
 
 	canonical []byte
+	// recorder holds what the response of a query rests on, once that is there.
+	recorder *market.Recorder
 }
+
+type operationKey struct{}
 
 // canonicalVariables returns the variables, defaults filled in and those that are not declared left out, as JSON with sorted
 // keys: equal variables are equal bytes. The caller must not change them.
@@ -154,7 +162,7 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 			resp = e.refused(ctx, string(op.kind), start, e.recover(ctx, v))
 		}
 	}()
-	responses, ctx := e.exec.DispatchOperation(market.WithDemand(ctx), op.OperationContext)
+	responses, ctx := e.exec.DispatchOperation(context.WithValue(market.WithDemand(ctx), operationKey{}, op), op.OperationContext)
 	if resp = responses(ctx); resp == nil {
 		return e.refused(ctx, string(op.kind), start, context.Cause(ctx))
 	}
@@ -216,7 +224,10 @@ func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *gra
 	if market.DemandFrom(ctx) == 0 { // an event of a subscription
 		ctx = market.WithDemand(ctx)
 	}
-	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
+	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
+	if op, ok := ctx.Value(operationKey{}).(*operation); ok {
+		op.recorder = recorder
+	}
 	resolvers.Ahead(ctx)
 	resp := next(ctx)
 	if err := set.Failed(); err != nil {

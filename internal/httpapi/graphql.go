@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -24,6 +25,7 @@ import (
 
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/respcache"
 )
 
 // CostHeader asks for the cost of an operation in the extensions of its response.
@@ -77,52 +79,78 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, refuseAs(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", typeResponse, typeJSON))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.Timeout)
-	defer cancel()
-	p, err := g.read(w, r)
+	deadline := time.Now().Add(g.cfg.Timeout)
+	text := getBuffer()
+	defer putBuffer(text)
+	if err := g.readText(w, r, text); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	if kept := g.engine.repeat(r, media, text.Bytes()); kept != nil {
+		g.writeKept(w, r, kept)
+		return
+	}
+	p, err := parseText(r, text.Bytes())
 	if err != nil {
 		g.refuse(w, r, err)
 		return
 	}
-	op, resp, err := g.perform(ctx, r.Method, p)
-	switch {
+	ctx, cancel := context.WithDeadline(r.Context(), deadline)
+	defer cancel()
+	done, err := g.perform(ctx, r, media, p)
+	switch op := done.operation; {
 	case err != nil:
 		if op != nil && op.kind == ast.Mutation {
 			w.Header().Set("Allow", "POST")
 		}
 		g.refuse(w, r, err)
+	case done.kept != nil:
+		g.engine.remember(r, media, text.Bytes(), p, op, done.kept)
+		g.writeKept(w, r, done.kept)
 	case op == nil:
-		status := statusOf(resp)
+		status := statusOf(done.response)
 		if media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // the request itself was well-formed, and that's all that this type's status can say
 		}
-		g.write(w, r, media, status, resp, nil)
+		g.write(w, r, media, status, done.response, nil)
 	default:
-		if r.Header.Get(CostHeader) != "" {
-			resp.Extensions = withCost(resp.Extensions, op.cost)
+		if asksForCost(r) {
+			done.response.Extensions = withCost(done.response.Extensions, op.cost)
 		}
-		g.write(w, r, media, statusOf(resp), resp, op)
+		g.write(w, r, media, statusOf(done.response), done.response, op)
 	}
 }
 
-// perform makes the response of an operation when there is room for it. There is no operation with a response that refuses
-// it. An error is one of the request. The room is free again when it returns, however long the client takes to read.
-func (g *graphQL) perform(ctx context.Context, method string, p *params) (*operation, *graphql.Response, error) {
+// performed is what became of a request: a response in either form, with the operation unless it was refused.
+type performed struct {
+	operation *operation
+	response  *graphql.Response
+	kept      *respcache.Response
+}
+
+// perform makes the response of an operation when there is room for it. An error is one of the request. The room is free
+// again when it returns, however long the client takes to read.
+func (g *graphQL) perform(ctx context.Context, r *http.Request, media string, p *params) (done performed, err error) {
 	leave, err := g.gate.enter(ctx)
 	if err != nil {
-		return nil, nil, err
+		return done, err
 	}
 	defer leave()
 	op, refusal := g.engine.prepare(ctx, p)
+	done.operation = op
 	switch {
 	case refusal != nil:
-		return nil, refusal, nil
+		done.operation, done.response = nil, refusal
 	case op.kind == ast.Subscription:
-		return op, nil, refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
-	case op.kind == ast.Mutation && method != http.MethodPost:
-		return op, nil, refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
+		err = refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
+	case op.kind == ast.Mutation && r.Method != http.MethodPost:
+		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
+	case g.engine.keeps(op) && !asksForCost(r):
+		done.kept, err = g.engine.answer(ctx, op, media)
+	default:
+		done.response = g.engine.execute(ctx, op)
 	}
-	return op, g.engine.execute(ctx, op), nil
+	return done, err
 }
 
 // withCost returns extensions with the cost of an operation.
@@ -133,11 +161,30 @@ func withCost(extensions map[string]any, cost guard.Cost) map[string]any {
 }
 
 // read reads what a request asks. The error is a refusal.
-func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (p *params, err error) {
-	if r.Method == http.MethodPost {
-		p, err = g.readBody(w, r)
-	} else {
-		p, err = parseQueryString(r.URL.RawQuery)
+func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (*params, error) {
+	text := getBuffer()
+	defer putBuffer(text)
+	if err := g.readText(w, r, text); err != nil {
+		return nil, err
+	}
+	return parseText(r, text.Bytes())
+}
+
+// readText reads what a request asks as it was sent: the body, or the query string of the URL. The error is a refusal.
+func (g *graphQL) readText(w http.ResponseWriter, r *http.Request, text *bytes.Buffer) error {
+	if r.Method != http.MethodPost {
+		text.WriteString(r.URL.RawQuery)
+		return nil
+	}
+	return g.readBody(w, r, text)
+}
+
+// parseText reads what a request asks from its text. The error is a refusal.
+func parseText(r *http.Request, text []byte) (p *params, err error) {
+	if r.Method != http.MethodPost {
+		p, err = parseQueryString(string(text))
+	} else if p, err = parseParams(text); err != nil {
+		err = &refusal{http.StatusBadRequest, err}
 	}
 	if err != nil {
 		return nil, err
@@ -154,41 +201,48 @@ func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (p *params, err e
 	return p, nil
 }
 
-// readBody reads what a body asks, which must be there within the time and the size that a body may have.
-func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*params, error) {
-	media, mediaParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+// readBody reads a body, which must be there within the time and the size that a body may have.
+func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request, text *bytes.Buffer) error {
+	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
+		return err
+	}
 	switch {
-	case err != nil || media != typeJSON:
-		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
-	case !utf8Charset(mediaParams):
-		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the query in UTF-8")
 	case r.Header.Get("Content-Encoding") != "" && !strings.EqualFold(r.Header.Get("Content-Encoding"), "identity"):
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
+		return refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:
 		w.Header().Set("Connection", "close") // rather than to read what nobody needs
-		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
-	buf := getBuffer()
-	defer putBuffer(buf)
-	_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
+	_, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
+		return refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
 	case err != nil:
 		w.Header().Set("Connection", "close")
-		return nil, refuseAs(http.StatusBadRequest, "the body could not be read")
+		return refuseAs(http.StatusBadRequest, "the body could not be read")
 	}
-	p, err := parseParams(buf.Bytes())
-	if err != nil {
-		return nil, &refusal{http.StatusBadRequest, err}
+	return nil
+}
+
+// checkContentType refuses bodies that are no JSON in UTF-8.
+func checkContentType(value string) error {
+	if value == typeJSON {
+		return nil
 	}
-	return p, nil
+	media, params, err := mime.ParseMediaType(value)
+	switch {
+	case err != nil || media != typeJSON:
+		return refuseAs(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
+	case !utf8Charset(params):
+		return refuseAs(http.StatusUnsupportedMediaType, "send the query in UTF-8")
+	}
+	return nil
 }
 
 // parseQueryString reads what the query string of a URL asks. Parameters of other names are passed over, such as those that
@@ -270,31 +324,71 @@ func statusOf(resp *graphql.Response) int {
 	}
 }
 
+// reply is a response that is ready to be sent.
+type reply struct {
+	*note
+	body []byte
+	// kept makes codings and tags once for all who want them; nil for a response of one request.
+	kept *respcache.Response
+	// retryAfter is when the client had better come again, cacheable whether caches may keep the response, if it was not posted.
+	retryAfter time.Duration
+	cacheable  bool
+}
+
 // write writes a response. op is nil where nothing was executed.
 func (g *graphQL) write(w http.ResponseWriter, r *http.Request, media string, status int, resp *graphql.Response, op *operation) {
 	buf := getBuffer()
 	defer putBuffer(buf)
 	buf.Write(appendResponse(buf.AvailableBuffer(), resp))
-	body := buf.Bytes()
+	out := reply{
+		note: &note{status: status, media: media, contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(buf.Len())}},
+		body: buf.Bytes(), retryAfter: retryAfterOf(resp),
+	}
+	if op != nil && len(resp.Errors) == 0 && !asksForCost(r) {
+		out.cacheable, out.policy = true, op.policy
+	}
+	out.send(w, r)
+}
 
+// writeKept writes a response that may go to others, too.
+func (g *graphQL) writeKept(w http.ResponseWriter, r *http.Request, kept *respcache.Response) {
+	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
+	if out.refused != nil {
+		out.retryAfter, out.cacheable = retryAfterOf(out.refused), false
+	}
+	out.send(w, r)
+}
+
+// The values of headers that are the same in all responses. They are shared and must not be changed.
+var (
+	variesHeader  = []string{varies}
+	noStoreHeader = []string{noStore}
+)
+
+func contentType(media string) string { return media + "; charset=utf-8" }
+
+func (out reply) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Add("Vary", varies)
-	h.Set("Content-Type", media+"; charset=utf-8")
-	h.Set("Cache-Control", noStore)
-	if status == http.StatusUnauthorized {
+	if h["Vary"] == nil {
+		h["Vary"] = variesHeader
+	} else {
+		h.Add("Vary", varies)
+	}
+	h["Content-Type"], h["Cache-Control"] = out.contentType, noStoreHeader
+	if out.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="oddsgraph"`)
 	}
-	if wait := retryAfterOf(resp); wait > 0 && status >= 400 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	if out.retryAfter > 0 && out.status >= 400 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(out.retryAfter.Seconds()))))
 	}
 	encoding := ""
-	if len(body) >= minCompressed {
+	if len(out.body) >= minCompressed {
 		encoding = negotiateEncoding(r.Header.Values("Accept-Encoding"))
 	}
-	if op != nil && status == http.StatusOK && r.Method != http.MethodPost && len(resp.Errors) == 0 && r.Header.Get(CostHeader) == "" {
-		h.Set("Cache-Control", op.policy.header(identified(r.Context())))
-		if !op.policy.noStore {
-			tag := entityTag(media, body)
+	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
+		h.Set("Cache-Control", out.policy.header(identified(r.Context())))
+		if !out.policy.noStore {
+			tag := out.tagOf(out.body)
 			if encoding != "" {
 				tag = "W/" + tag // the coded bytes are others each, though they say the same
 			}
@@ -306,16 +400,24 @@ func (g *graphQL) write(w http.ResponseWriter, r *http.Request, media string, st
 			}
 		}
 	}
-	if encoding != "" {
+	body := out.body
+	switch {
+	case encoding == "":
+		h["Content-Length"] = out.contentLength
+	case out.kept != nil:
+		body = out.kept.Encoded(encoding)
+	default:
 		coded := getBuffer()
 		defer putBuffer(coded)
 		compress(coded, body, encoding)
 		body = coded.Bytes()
-		h.Set("Content-Encoding", encoding)
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if encoding != "" {
+		h.Set("Content-Encoding", encoding)
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	w.WriteHeader(status)
+	w.WriteHeader(out.status)
 	_, _ = w.Write(body) // who does not read it has gone
 }
 

@@ -42,6 +42,9 @@ type Config struct {
 	// long.
 	Operations, Queue int
 	QueueTimeout      time.Duration
+	// ResponseBytes bounds the memory for responses that are kept, which Clock tells the age of; 0 keeps none.
+	ResponseBytes int64
+	Clock         market.Clock
 	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
 	Introspection, Suggestions bool
 	// Guard refuses what would be expensive.
@@ -81,12 +84,15 @@ type API struct {
 // WebSockets and event streams as long as ctx lasts. It is for the time when no more requests are accepted.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
-// Stats returns the figures of what stays open for events.
+// Stats returns the figures of what stays open for events, and of the responses that are kept.
 func (a *API) Stats() Stats { return a.transports.stats() }
+
+// Forget lets go of the responses that were made for a caller with these credentials.
+func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
-	who := &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client}
+	who := &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, parsed: newParsedCredentials()}
 	pages := newOrigins(cfg.Origins)
 	g := &graphQL{engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout), cfg: cfg}
 	all := newTransports(g, pages, cfg)

@@ -43,6 +43,7 @@ type identities struct {
 	refusals Refusals
 	// client returns the address of the client.
 	client func(r *http.Request) netip.Addr
+	parsed *parsedCredentials
 }
 
 // identity is who is asking. The zero value is anonymous.
@@ -126,7 +127,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	}
 	var err error
 	if len(credentials) == 1 {
-		id.credentials, err = parseCredentials(credentials[0])
+		id.credentials, err = i.parsed.parse(credentials[0])
 	} else if id.account, err = i.lookup(client, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
 		ctx = until(ctx, id.account.Context())

@@ -70,13 +70,19 @@ func sourceOf(attributes, text []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
 }
 
+// The values of the headers of secured. They are shared and must not be changed.
+var (
+	noSniffing = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+)
+
 // secured gives responses the headers that keep browsers from making more of them than they are.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // unless it is a page
+		h["X-Content-Type-Options"], h["Referrer-Policy"] = noSniffing, noReferrer
+		h["Content-Security-Policy"] = noContent // unless it is a page
 		next.ServeHTTP(w, r)
 	})
 }

@@ -48,7 +48,11 @@ func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) 
 		return nil, nil
 	default:
 		return func(ctx context.Context) {
-			m.Send(appendResponse(nil, s.respond(ctx, op)))
+			response := s.respond(ctx, op)
+			if ctx.Err() != nil {
+				return // nobody listens any more, or the transport itself says why
+			}
+			m.Send(response)
 			m.Finish(fanout.End{})
 		}, nil
 	}
@@ -64,16 +68,23 @@ func (s *subscriptions) prepare(ctx context.Context, p *params) (*operation, *gr
 	return s.engine.prepare(ctx, p)
 }
 
-// respond executes an operation that is no subscription.
-func (s *subscriptions) respond(ctx context.Context, op *operation) *graphql.Response {
+// respond returns the response to an operation that is no subscription. It may be that of others, too.
+func (s *subscriptions) respond(ctx context.Context, op *operation) []byte {
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return s.engine.refuse(ctx, err)
+		return appendResponse(nil, s.engine.refuse(ctx, err))
 	}
 	defer leave()
-	return s.engine.execute(ctx, op)
+	if !s.engine.keeps(op) {
+		return appendResponse(nil, s.engine.execute(ctx, op))
+	}
+	kept, err := s.engine.answer(ctx, op, typeResponse)
+	if err != nil {
+		return appendResponse(nil, s.engine.refuse(ctx, err))
+	}
+	return kept.Body
 }
 
 // key tells which subscriptions may share an execution: those that ask for the same with the same rights.

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/fanout"
 	"oddsgraph/internal/graphqlws"
 	"oddsgraph/internal/quota"
+	"oddsgraph/internal/respcache"
 )
 
 // Sockets says how WebSockets behave. The zero value of a field takes its default.
@@ -23,7 +24,7 @@ type Sockets struct {
 	Frame int64
 }
 
-// Stats are the figures of what stays open for events.
+// Stats are the figures of what stays open for events, and of the responses that are kept.
 type Stats struct {
 	Groups  fanout.Stats
 	Sockets graphqlws.Stats
@@ -31,6 +32,8 @@ type Stats struct {
 	Streams int
 	// Refused counts what was beyond the quota of its client address.
 	Refused uint64
+	// Responses is zero where none are kept.
+	Responses respcache.Stats
 }
 
 // transports leads requests for the endpoint to the transport that they ask for.
@@ -94,7 +97,11 @@ func (t *transports) drain(ctx context.Context) {
 }
 
 func (t *transports) stats() Stats {
-	return Stats{
+	out := Stats{
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
 	}
+	if kept := t.engine.responses; kept != nil {
+		out.Responses = kept.Stats()
+	}
+	return out
 }

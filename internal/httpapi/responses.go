@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/internal/documents"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/respcache"
+)
+
+// newResponses returns the cache of whole responses, nil where none are kept.
+func newResponses(cfg Config) *respcache.Cache {
+	if cfg.ResponseBytes == 0 {
+		return nil
+	}
+	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Encode: func(body []byte, coding string) []byte {
+		buf := getBuffer()
+		defer putBuffer(buf)
+		compress(buf, body, coding)
+		return bytes.Clone(buf.Bytes())
+	}})
+}
+
+// keeps reports whether the responses of an operation may be kept: not those that tell of the service itself, which changes
+// with nothing that is read.
+func (e *engine) keeps(op *operation) bool {
+	return e.responses != nil && op.kind == ast.Query && !op.policy.noStore
+}
+
+func (e *engine) forget(c *market.Credentials) {
+	if e.responses != nil {
+		e.responses.Forget(c)
+	}
+}
+
+// note is what is known of a response beside its bytes.
+type note struct {
+	status int
+	media  string
+	policy policy
+	// headers are those that are the same whenever the response is sent.
+	contentType, contentLength []string
+	// refused are its errors; nil for a response that is kept.
+	refused *graphql.Response
+
+	once sync.Once
+	tag  string
+}
+
+// noteOf returns the note of a response whose bytes NewResponse was given.
+func noteOf(r *respcache.Response) *note {
+	n, _ := r.Note.(*note)
+	return n
+}
+
+// tagOf returns the entity tag of a response, which is made when it is first wanted.
+func (n *note) tagOf(body []byte) string {
+	n.once.Do(func() { n.tag = entityTag(n.media, body) })
+	return n.tag
+}
+
+// answer returns the response to an operation that keeps has let pass: one that is kept, that of an equal request at the same
+// time, or that of an execution. Its note says how it is sent as a media type. The error is why the caller gets none.
+func (e *engine) answer(ctx context.Context, op *operation, media string) (*respcache.Response, error) {
+	start := time.Now()
+	key := respcache.Key{
+		Question: respcache.Question(op.document, op.Operation.Name, op.canonicalVariables(), media),
+		Scope:    e.responses.Scope(identityFrom(ctx).credentials),
+	}
+	r, outcome, err := e.responses.Do(ctx, key, func(ctx context.Context) *respcache.Response {
+		resp := e.execute(ctx, op)
+		body := appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
+		n := &note{
+			status: statusOf(resp), media: media, policy: op.policy,
+			contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(len(body))},
+		}
+		if len(resp.Errors) > 0 {
+			n.refused, op.recorder = resp, nil
+		}
+		return respcache.NewResponse(body, n, op.recorder)
+	})
+	if err == nil && outcome != respcache.Executed {
+		e.served(ctx, r, start)
+	}
+	return r, err
+}
+
+// served takes note of a response that was executed for another request.
+func (e *engine) served(ctx context.Context, r *respcache.Response, start time.Time) {
+	result := "ok"
+	if refused := noteOf(r).refused; refused != nil {
+		result = outcome(refused)
+		e.identities.note(ctx, refused)
+	}
+	e.cfg.Operation(string(ast.Query), result, time.Since(start))
+}
+
+// asksForCost reports whether a request wants to know what its operation costs. Such a one is executed whatever is kept.
+func asksForCost(r *http.Request) bool { return r.Header.Get(CostHeader) != "" }
+
+// form is what, beside its text, decides about the meaning of a request and the form of its response.
+func form(method, media string) string {
+	switch posted := method == http.MethodPost; {
+	case posted && media == typeJSON:
+		return "POST " + typeJSON
+	case posted:
+		return "POST " + typeResponse
+	case media == typeJSON:
+		return "GET " + typeJSON
+	default:
+		return "GET " + typeResponse
+	}
+}
+
+// repeats reports whether a request can be known again by its text.
+func (e *engine) repeats(r *http.Request) bool {
+	return e.responses != nil && r.PathValue("documentId") == "" && !asksForCost(r)
+}
+
+// repeat returns the response to a request whose text is that of one that was answered before, or nil.
+func (e *engine) repeat(r *http.Request, media string, text []byte) *respcache.Response {
+	if !e.repeats(r) {
+		return nil
+	}
+	start := time.Now()
+	kept := e.responses.Repeat(e.responses.Scope(identityFrom(r.Context()).credentials), form(r.Method, media), text)
+	if kept != nil {
+		e.served(r.Context(), kept, start)
+	}
+	return kept
+}
+
+// remember lets repeat answer a request by its text, as long as that means the same document: what it names may be
+// registered, trusted or neither by then.
+func (e *engine) remember(r *http.Request, media string, text []byte, p *params, op *operation, kept *respcache.Response) {
+	if !e.repeats(r) {
+		return
+	}
+	request, meant := documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.RawQuery
+	e.responses.Remember(kept, form(r.Method, media), text, func() bool {
+		named, err := e.cfg.Documents.Resolve(request)
+		if err != nil || named.Text != meant {
+			return false
+		}
+		named.Register()
+		return true
+	})
+}
