@@ -3484,7 +3484,7 @@ type ServiceStatus {
   stream: StreamStatus!
   "False while the venue's REST API does not answer. Cached and streamed values are still served."
   upstreamReachable: Boolean!
-  "Until when upstream calls are held back because the venue asked for it; null when they are not."
+  "Until when upstream calls are held back, because the venue asked for it or its request budget is used up; null when they are not."
   throttledUntil: DateTime
 }
 

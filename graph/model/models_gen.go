@@ -167,7 +167,7 @@ type ServiceStatus struct {
 	Stream StreamStatus `json:"stream"`
 	// False while the venue's REST API does not answer. Cached and streamed values are still served.
 	UpstreamReachable bool `json:"upstreamReachable"`
-	// Until when upstream calls are held back because the venue asked for it; null when they are not.
+	// Until when upstream calls are held back, because the venue asked for it or its request budget is used up; null when they are not.
 	ThrottledUntil *time.Time `json:"throttledUntil,omitempty"`
 }
 
