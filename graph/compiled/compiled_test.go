@@ -137,7 +137,8 @@ func TestSwitchesAreBounded(t *testing.T) {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	op := b.compiler.Operation(doc, doc.Operations[0])
+	bytes := 0
+	op := b.compiler.Operation(doc, doc.Operations[0], func(n int) { bytes += n })
 	for round := range 2 {
 		results := 0
 		for n := range 32 {
@@ -151,6 +152,9 @@ func TestSwitchesAreBounded(t *testing.T) {
 		}
 		if results != 16 {
 			t.Errorf("round %d: %d combinations have a result", round, results)
+		}
+		if bytes < 16*2*100 || bytes > 16*5*1000 { // 2 to 5 fields each
+			t.Errorf("round %d: %d bytes are told of", round, bytes)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (b *both) parse(document string, variables map[string]any) (*operation, err
 	if err := d.Decode(&given); err != nil {
 		return nil, err
 	}
-	o := &operation{both: b, doc: doc, compiled: b.compiler.Operation(doc, doc.Operations[0])}
+	o := &operation{both: b, doc: doc, compiled: b.compiler.Operation(doc, doc.Operations[0], func(int) {})}
 	if o.variables, err = validator.VariableValues(b.schema, doc.Operations[0], given); err != nil {
 		return nil, err
 	}

@@ -23,9 +23,13 @@ type Operation struct {
 	compiler   *Compiler
 	document   *ast.QueryDocument
 	definition *ast.OperationDefinition
+	// grown is told how many bytes were compiled.
+	grown func(bytes int)
 	// switches are the variables that fields depend on, sorted; tooMany where they are more than are looked at.
 	switches []string
 	tooMany  bool
+	// size is that of the last result.
+	size atomic.Int64
 
 	// variants are compiled under mu and read without it. A map does not change any more.
 	mu       sync.Mutex
@@ -36,13 +40,14 @@ type Operation struct {
 type variant struct {
 	// root is nil where the operation can't be compiled.
 	root *Selection
-	// slots counts the fields whose arguments hold variables.
-	slots int
+	// slots counts the fields whose arguments hold variables, bytes is about what the variant takes.
+	slots, bytes int
 }
 
-// Operation returns an operation of a document. Nothing is compiled yet.
-func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition) *Operation {
-	o := &Operation{compiler: c, document: doc, definition: op}
+// Operation returns an operation of a document. It is compiled when it is executed; grown is told then how many bytes that
+// takes, so that they can be bounded together with the document. It must not execute the operation.
+func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
+	o := &Operation{compiler: c, document: doc, definition: op, grown: grown}
 	if op.Operation == ast.Query {
 		o.switches = switchesOf(doc, op)
 	}
@@ -63,6 +68,10 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	if v == nil || v.root == nil {
 		return buf, false
 	}
+	if buf == nil {
+		size := o.size.Load()
+		buf = make([]byte, 0, size+size/8+64)
+	}
 	x := &Execution{Context: ctx, Buf: buf, variables: variables}
 	if v.slots > 0 {
 		x.arguments = make([]any, v.slots)
@@ -71,6 +80,7 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	if x.failed {
 		return buf, false
 	}
+	o.size.Store(int64(len(x.Buf) - len(buf)))
 	return x.Buf, true
 }
 
@@ -120,6 +130,7 @@ func (o *Operation) compile(key uint) *variant {
 	v := compileOperation(o.compiler, o.document, o.definition, values)
 	variants[key] = v
 	o.variants.Store(&variants)
+	o.grown(v.bytes)
 	return v
 }
 

@@ -9,8 +9,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxFields bounds what one operation is compiled to. What is selected through fragments is counted wherever it is spread.
-const maxFields = 10_000
+const (
+	// maxFields bounds what one operation is compiled to. What is selected through fragments is counted wherever it is spread.
+	maxFields = 10_000
+	// bytesPerField is about what a compiled field takes, with its key and decoded arguments.
+	bytesPerField = 256
+)
 
 // Selection is what is selected of an object type: its fields in the order in which they are written, each once.
 type Selection struct {
@@ -58,7 +62,7 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 	if err != nil {
 		return &variant{}
 	}
-	return &variant{root: root, slots: run.slots}
+	return &variant{root: root, slots: run.slots, bytes: run.fields * bytesPerField}
 }
 
 var errTooLarge = errors.New("too many fields")
