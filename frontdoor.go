@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
-
+	"oddsgraph/graph"
 	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/documents"
@@ -15,6 +14,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/resolvers"
 )
 
 // files are what is read again when it changes.
@@ -34,7 +34,9 @@ func (f *files) watch(ctx context.Context) {
 }
 
 // frontDoor wires what clients talk to.
-func (s *server) frontDoor(cfg *config.Config, schema graphql.ExecutableSchema, clock market.Clock) (*httpapi.API, error) {
+func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
+	executed := graph.Config{Resolvers: root}
+	schema := graph.NewExecutableSchema(executed)
 	proxies, err := accounts.ParseProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", err)
@@ -49,6 +51,9 @@ func (s *server) frontDoor(cfg *config.Config, schema graphql.ExecutableSchema, 
 		Clients: quota.Limits{Connections: cfg.Client.Connections, Operations: cfg.Client.Operations},
 		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
 		Ready:   s.ready, Operation: s.metrics.Operation,
+	}
+	if cfg.Compiled {
+		front.Compiler = graph.NewCompiler(executed)
 	}
 	if cfg.AccountsFile != "" {
 		if s.files.accounts, err = accounts.Open(cfg.AccountsFile, s.log); err != nil {

@@ -21,7 +21,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/budget"
 	"oddsgraph/internal/cache"
@@ -274,7 +273,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	s.cache.SetWatcher(s.live.feed)
 	s.cache.SetStreamer(s.live.feed)
 	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope}
-	if s.api, err = s.frontDoor(cfg, graph.NewExecutableSchema(graph.Config{Resolvers: root}), clock); err != nil {
+	if s.api, err = s.frontDoor(cfg, root, clock); err != nil {
 		s.cache.Close()
 		return nil, err
 	}

@@ -44,6 +44,7 @@ type Config struct {
 	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed; more are refused with status 503."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
+	Compiled        bool          `default:"true" group:"server" help:"Whether queries are answered by compiled selections where everything is in memory; without them all queries are executed field by field, which takes ten times as long."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com; * stands for all. Empty allows only pages of the service's own host."`

@@ -56,6 +56,7 @@ func TestDefaults(t *testing.T) {
 		MaxQueue:        512,
 		QueueTimeout:    2 * time.Second,
 		ShutdownTimeout: 15 * time.Second,
+		Compiled:        true,
 		Introspection:   true,
 		Suggestions:     true,
 		Documents:       config.Documents{Automatic: 8 << 20, Trusted: "off"},

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/guard"
 )
 
@@ -42,13 +43,16 @@ type document struct {
 type plan struct {
 	cost   *guard.Plan
 	policy policy
+	// compiled executes the operation from memory; nil where that is switched off.
+	compiled *compiled.Operation
 }
 
 // documentCache keeps what was parsed and validated last, refusals too.
 type documentCache struct {
-	schema *ast.Schema
-	rules  []core.Rule
-	guard  *guard.Guard
+	schema   *ast.Schema
+	rules    []core.Rule
+	guard    *guard.Guard
+	compiler *compiled.Compiler
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[[sha256.Size]byte, *document]
@@ -56,7 +60,9 @@ type documentCache struct {
 }
 
 func newDocumentCache(cfg Config) *documentCache {
-	d := &documentCache{schema: cfg.Schema.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard}
+	d := &documentCache{
+		schema: cfg.Schema.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
+	}
 	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) { d.bytes -= doc.size })
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
@@ -78,7 +84,11 @@ func (d *documentCache) load(text string) *document {
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
-			doc.plans[op] = plan{d.guard.Compile(doc.ast, op), policyOf(op)}
+			p := plan{cost: d.guard.Compile(doc.ast, op), policy: policyOf(op)}
+			if d.compiler != nil {
+				p.compiled = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
+			}
+			doc.plans[op] = p
 		}
 	}
 	d.mu.Lock()
@@ -88,10 +98,26 @@ func (d *documentCache) load(text string) *document {
 	}
 	d.cache.Add(hash, doc)
 	d.bytes += doc.size
+	d.shrink()
+	return doc
+}
+
+// grow notes that a document takes more than it did.
+func (d *documentCache) grow(doc *document, bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if kept, _ := d.cache.Peek(doc.hash); kept == doc {
+		doc.size += bytes
+		d.bytes += bytes
+		d.shrink()
+	}
+}
+
+// shrink lets go of what was used longest ago until the documents take as much as they may.
+func (d *documentCache) shrink() {
 	for d.bytes > maxDocumentBytes {
 		d.cache.RemoveOldest()
 	}
-	return doc
 }
 
 // parse parses and validates a text.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
@@ -47,6 +48,8 @@ type Config struct {
 	Clock         market.Clock
 	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
 	Introspection, Suggestions bool
+	// Compiler compiles queries, to be executed from memory where all is there. Where it is nil gqlgen executes everything.
+	Compiler *compiled.Compiler
 	// Guard refuses what would be expensive.
 	Guard *guard.Guard
 	// Documents finds the documents that clients name.

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// careless has resolvers that keep errors to themselves.
+type careless struct{ *resolvers.Resolver }
+
+func (c careless) Query() graph.QueryResolver { return carelessQuery{c.Resolver.Query()} }
+
+type carelessQuery struct{ graph.QueryResolver }
+
+func (q carelessQuery) TokenPrices(ctx context.Context, ids []string) ([]*model.TokenPrice, error) {
+	prices, err := q.QueryResolver.TokenPrices(ctx, ids)
+	if err != nil {
+		return nil, nil
+	}
+	return prices, nil
+}
+
+func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, error) {
+	if _, err := loaders.From(ctx).Prices.Get(id); err != nil {
+		return nil, nil
+	}
+	return q.QueryResolver.Token(ctx, id)
+}
+
+// shelf is a source that has some prices in memory and gets the others.
+type shelf struct {
+	memory
+	held    []string
+	fetched []string
+}
+
+func (s *shelf) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+	for i, key := range keys {
+		if slices.Contains(s.held, key) {
+			into[i].Value = s.price(key)
+		} else {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+	s.fetched = append(s.fetched, keys...)
+	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	for i, key := range keys {
+		out[i].Value = s.price(key)
+	}
+	return out
+}
+
+// TestRecall has resolvers say by which way they were asked: the compiled ones are told another version.
+func TestRecall(t *testing.T) {
+	prices := &shelf{held: []string{"1"}}
+	version := func(v string) *resolvers.Resolver {
+		return &resolvers.Resolver{Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: v} }}
+	}
+	var outcomes []string
+	cfg := testConfig(t)
+	cfg.Schema = graph.NewExecutableSchema(graph.Config{Resolvers: version("library")})
+	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: careless{version("compiled")}})
+	cfg.Sources = loaders.Sources{Prices: prices}
+	cfg.Operation = func(kind, outcome string, elapsed time.Duration) {
+		outcomes = append(outcomes, kind+" "+outcome)
+		if elapsed <= 0 {
+			t.Errorf("it took %v", elapsed)
+		}
+	}
+	h := New(cfg)
+	for _, test := range []struct {
+		query   string
+		want    string
+		fetched string
+	}{
+		{`{ serviceStatus { version } }`, `{"data":{"serviceStatus":{"version":"compiled"}}}`, ""},
+		{`{ tokenPrices(tokenIds: [\"1\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"}],"serviceStatus":{"version":"compiled"}}}`, ""},
+		{`{ tokenPrices(tokenIds: [\"1\", \"2\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"},{"price":"0.55"}],"serviceStatus":{"version":"library"}}}`, "2"},
+		{`{ token(tokenId: \"3\") { tokenId } serviceStatus { version } }`, `{"data":{"token":{"tokenId":"3"},"serviceStatus":{"version":"library"}}}`, ""}, // the careless one has missed it
+		{`{ __type(name: \"Token\") { name } serviceStatus { version } }`, `{"data":{"__type":{"name":"Token"},"serviceStatus":{"version":"library"}}}`, ""},
+	} {
+		prices.fetched, outcomes = nil, nil
+		w := post(t, h, `{"query":"`+test.query+`"}`)
+		if w.Code != http.StatusOK || w.Body.String() != test.want {
+			t.Errorf("%s: %d %s", test.query, w.Code, w.Body)
+		}
+		if got := fmt.Sprint(prices.fetched); got != "["+test.fetched+"]" || fmt.Sprint(outcomes) != "[query ok]" {
+			t.Errorf("%s: %s is fetched, the outcomes are %q", test.query, got, outcomes)
+		}
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
+	op, refusal := e.prepare(ctx, &params{Query: `{ serviceStatus { version } }`})
+	if refusal != nil {
+		t.Fatal(refusal.Errors)
+	}
+	cancel()
+	if resp := e.execute(ctx, op); resp.Data != nil || len(resp.Errors) != 1 {
+		t.Errorf("who has gone gets %s %v", resp.Data, resp.Errors)
+	}
+}
+
+// TestCompiledDocumentsMakeRoom has what is compiled counted with its document.
+func TestCompiledDocumentsMakeRoom(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})
+	c := newDocumentCache(cfg)
+	const text = `query ($a: Boolean!) { a: __typename b: __typename @skip(if: $a) }`
+	doc := c.load(text)
+	before := c.bytes
+	for _, a := range []bool{true, false, true} {
+		if _, ok := doc.plans[doc.ast.Operations[0]].compiled.Execute(t.Context(), map[string]any{"a": a}, nil); !ok {
+			t.Fatal("it has no result")
+		}
+	}
+	if grown := c.bytes - before; grown < 100 || c.bytes != doc.size {
+		t.Errorf("%d bytes more, %d in all, %d of the document", grown, c.bytes, doc.size)
+	}
+	c.grow(doc, maxDocumentBytes)
+	if c.cache.Len() != 0 || c.bytes != 0 {
+		t.Errorf("%d documents of %d bytes are left", c.cache.Len(), c.bytes)
+	}
+	c.grow(doc, 1000)
+	if c.bytes != 0 {
+		t.Errorf("a document that has gone takes %d bytes", c.bytes)
+	}
+}
