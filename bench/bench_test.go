@@ -38,7 +38,7 @@ func TestMeasure(t *testing.T) {
 	}
 	// Without the plain server, whose generated half isn't there on a fresh clone.
 	o := options{
-		duration: 50 * time.Millisecond, rounds: 1, connections: 4, latencies: []time.Duration{0}, variety: variety{8, 4, 4},
+		duration: 50 * time.Millisecond, rounds: 1, connections: 4, latencies: []time.Duration{0}, variety: variety{8, 4, 4}, behind: time.Hour,
 		subscribers: []int{20}, events: 3, out: t.TempDir(), benchfmt: t.TempDir() + "/rounds",
 	}
 	var out strings.Builder

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// cacheFlag is the one that sets the size of the response cache.
-const cacheFlag = "--response-cache-size"
+// cacheFlag is the one that sets the memory of the response cache.
+const cacheFlag = "--cache-responses"
 
 // withoutResponseCache returns the flags that switch the response cache of a program off; nil where it has none.
 func withoutResponseCache(ctx context.Context, program string) ([]string, error) {
@@ -93,10 +93,16 @@ func (c counters) hits(before counters) float64 {
 	if all == 0 {
 		return 0
 	}
-	return (c.sum(metricResponses, `verdict="hit"`) - before.sum(metricResponses, `verdict="hit"`)) / all
+	const hit = `verdict="hit"`
+	return (c.sum(metricResponses, hit) - before.sum(metricResponses, hit)) / all
 }
 
-// executed returns how many operations were executed since before; 0 where that is not known.
+// executed returns how many operations were executed since before: those that the response cache missed, or, without one,
+// all; 0 where that is not known.
 func (c counters) executed(before counters) float64 {
+	if c.sum(metricResponses) > before.sum(metricResponses) {
+		const miss = `verdict="miss"`
+		return c.sum(metricResponses, miss) - before.sum(metricResponses, miss)
+	}
 	return c.sum(metricOperations) - before.sum(metricOperations)
 }

@@ -24,7 +24,11 @@ oddsgraph_operations_total_of_something_else 100
 oddsgraph_response_cache_requests_total{verdict="hit"} 40
 oddsgraph_response_cache_requests_total{verdict="miss"} 10
 `)
-	if got := after.executed(before); got != 3 {
+	if got := after.executed(before); got != 10 {
+		t.Errorf("%v of the operations that were looked for were executed", got)
+	}
+	without := read(`oddsgraph_operations_total{outcome="ok",type="query"} 8`)
+	if got := without.executed(nil); got != 8 {
 		t.Errorf("%v operations", got)
 	}
 	if got := after.hits(before); got != .75 {

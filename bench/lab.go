@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"oddsgraph/bench/probe"
@@ -33,7 +32,9 @@ type lab struct {
 	answers     map[*server][][][]byte
 	connections int
 	moving      bool
-	process     *server // of the venue
+	// patience is how far an answer may be behind a venue that moves.
+	patience time.Duration
+	process  *server // of the venue
 }
 
 // warm keeps what was read: over a venue that stands still nothing is read again.
@@ -44,7 +45,7 @@ var unlimited = []string{"--log-level=warn", "--venue-public-per-minute=0", "--v
 
 // newLab starts a venue and the servers over it, and has the servers give every answer once.
 func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err error) {
-	l := &lab{connections: o.connections, moving: t.moving, answers: map[*server][][][]byte{}}
+	l := &lab{connections: o.connections, moving: t.moving, patience: o.behind, answers: map[*server][][][]byte{}}
 	defer func() {
 		if err != nil {
 			l.stop()
@@ -204,7 +205,7 @@ func (l *lab) write(file string, s *server) error {
 	return os.WriteFile(file, b, 0o600)
 }
 
-// measure puts a workload on a server, for a fifth of the time to warm up and then for the time.
+// measure puts a workload on a server, for some time to warm up and then for the time.
 func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c cell, err error) {
 	connections, err := l.dial(ctx, s)
 	if err != nil {
@@ -212,25 +213,23 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 	}
 	defer closeAll(connections)
 	t := task{requests: l.workloads[w].requests, answers: l.answers[s][w], duration: d / 5}
-	var still func() error
+	var m *mover
+	still := func() error { return nil }
 	if l.moving {
-		m, err := l.venue.moves(ctx, l.process.address, l.listing, l.workloads[w].tokens)
-		if err != nil {
+		if m, err = l.venue.moves(ctx, l.process.address, l.listing, l.workloads[w].tokens, l.patience); err != nil {
 			return c, err
 		}
-		defer func() { c.values[behind] = float64(longest(m.behind)) }()
 		still = m.start(ctx)
 		defer func() { err = errors.Join(err, still()) }()
-		if s.name != limitServer {
-			t.answers, t.duration = nil, max(t.duration, settling)
-		}
-		if _, err := run(ctx, connections, t); err != nil {
-			return c, err
-		}
-		if s.name != limitServer {
-			t.sample = m.judge
-		}
-	} else if _, err := run(ctx, connections, t); err != nil {
+	}
+	judged := m != nil && s.name != limitServer
+	if judged {
+		t.answers, t.sample = nil, m.judge
+		err = m.settle(ctx, connections, t)
+	} else {
+		_, err = run(ctx, connections, t)
+	}
+	if err != nil {
 		return c, err
 	}
 	t.duration = d
@@ -258,15 +257,15 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 	if err != nil {
 		return c, err
 	}
-	if l.moving {
+	late := time.Duration(0)
+	if judged {
 		if err := still(); err != nil {
 			return c, err
 		}
-		if s.name != limitServer {
-			if err := l.settled(ctx, connections[0], l.workloads[w].requests[0]); err != nil {
-				return c, err
-			}
+		if err := l.settled(ctx, connections[0], l.workloads[w].requests[0]); err != nil {
+			return c, err
 		}
+		late = m.begin(false)
 	}
 	n := float64(len(load.latencies))
 	return cell{
@@ -283,23 +282,33 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 			clientCPU: float64(own) / n,
 			hits:      showing.counters.hits(shown.counters),
 			executed:  showing.counters.executed(shown.counters) / n,
+			behind:    float64(late),
 		},
 	}, nil
 }
 
-// settling is how long a server is under load before its answers are judged, where the venue moves: what it has read over
-// REST may be some time old, until it has found that the tokens are asked for again and again.
-const settling = 500 * time.Millisecond
+const (
+	// settling is how long a server is under load at a time until it keeps up with the venue: at first it reads over REST,
+	// and follows the stream when it has found that the tokens are asked for again and again.
+	settling = 500 * time.Millisecond
+	// keepsUp is how far its answers are behind then, and maxSettling how long it may take.
+	keepsUp     = 250 * time.Millisecond
+	maxSettling = 10 * time.Second
+)
 
-// start moves the prices until the function is called, or ctx ends. Calling it again does nothing more.
-func (m *mover) start(ctx context.Context) (still func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- m.run(ctx) }()
-	return sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
+// settle puts a load on a server until it keeps up with the venue, or for as long as that may take. From then on its answers
+// are judged.
+func (m *mover) settle(ctx context.Context, connections []*connection, t task) error {
+	t.duration = settling
+	for deadline := time.Now().Add(maxSettling); ; {
+		m.begin(true)
+		if _, err := run(ctx, connections, t); err != nil {
+			return err
+		}
+		if m.begin(false) <= keepsUp || time.Now().After(deadline) {
+			return nil
+		}
+	}
 }
 
 // settled waits until a server answers as the venue does, now that it stands still.
@@ -315,13 +324,6 @@ func (l *lab) settled(ctx context.Context, c *connection, r request) error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-func longest(d []time.Duration) time.Duration {
-	if len(d) == 0 {
-		return 0
-	}
-	return slices.Max(d)
 }
 
 // view is what a server and the venue show of what they did.

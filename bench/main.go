@@ -28,6 +28,7 @@ type options struct {
 	latencies   []time.Duration
 	workloads   []string
 	variety     variety
+	behind      time.Duration
 	plain       bool
 	subscribers []int
 	events      int
@@ -70,6 +71,7 @@ func parse(args []string) (o options, err error) {
 	f.IntVar(&o.variety.wallets, "wallets", 1000, "wallets of V1")
 	f.IntVar(&o.variety.markets, "markets", 200, "markets of V2")
 	f.IntVar(&o.variety.boards, "boards", 400, "sets of prices of V3")
+	f.DurationVar(&o.behind, "behind", 1500*time.Millisecond, "how far an answer may be behind a venue that moves")
 	f.BoolVar(&o.plain, "plain", true, "measure the plain server too")
 	subscribers := f.String("subscribers", "2000,10000", "numbers of subscribers of one token; empty measures none")
 	f.IntVar(&o.events, "events", 30, "events that they get in each round, ten a second")

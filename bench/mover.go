@@ -17,8 +17,8 @@ const (
 	changesPerSecond = 10
 	// walk is how many different prices a token takes in turn, so that an answer tells how old it is.
 	walk = 16
-	// maxBehind is how far an answer may be behind the venue.
-	maxBehind = time.Second
+	// remembered is how many prices of each token are.
+	remembered = 10 * walk
 )
 
 // mover moves the prices of tokens, each ten times a second, evenly spread over time, and remembers when it did. The book
@@ -26,10 +26,14 @@ const (
 type mover struct {
 	conn   *connection
 	places []place
+	// patience is how far an answer may be behind the venue.
+	patience time.Duration
 
 	// mu protects the rest.
 	mu   sync.Mutex
 	past map[string]*past
+	// lenient lets wrong answers pass, and only remembers them.
+	lenient bool
 	// behind is how far the answers that were judged were behind.
 	behind []time.Duration
 }
@@ -50,8 +54,8 @@ type past struct {
 }
 
 // moves returns a mover of tokens, those left out whose market is not open.
-func (v venue) moves(ctx context.Context, address string, l *listing, tokens []string) (*mover, error) {
-	m := &mover{past: make(map[string]*past)}
+func (v venue) moves(ctx context.Context, address string, l *listing, tokens []string, patience time.Duration) (*mover, error) {
+	m := &mover{patience: patience, past: make(map[string]*past)}
 	for _, listed := range l.open {
 		for i, t := range listed.Outcomes {
 			if !slices.Contains(tokens, t.TokenID) && !(len(listed.Outcomes) == 2 && slices.Contains(tokens, listed.Outcomes[1-i].TokenID)) {
@@ -85,6 +89,17 @@ func (v venue) moves(ctx context.Context, address string, l *listing, tokens []s
 func fixed(literal string) (int, error) {
 	f, err := strconv.ParseFloat(literal, 64)
 	return int(math.Round(f * 10_000)), err
+}
+
+// start moves the prices until the function is called, or ctx ends. Calling it again does nothing more.
+func (m *mover) start(ctx context.Context) (still func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- m.run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
 }
 
 // run moves the prices until ctx ends.
@@ -132,7 +147,7 @@ func (m *mover) note(token string, price int) {
 	defer m.mu.Unlock()
 	p := m.past[token]
 	p.prices, p.sent = append(p.prices, price), append(p.sent, time.Now())
-	if extra := len(p.prices) - walk; extra > 0 {
+	if extra := len(p.prices) - remembered; extra > 0 {
 		p.prices, p.sent = slices.Delete(p.prices, 0, extra), slices.Delete(p.sent, 0, extra)
 	}
 }
@@ -156,7 +171,7 @@ func (m *mover) judge(answer []byte, sent, _ time.Time) error {
 			i-- // the price before the first move may come again
 		}
 		if i < 0 {
-			return fmt.Errorf("token %s has the price %d/10000, lately it had %v", q.token, q.price, p.prices)
+			return fmt.Errorf("token %s has the price %d/10000, lately it had %v", q.token, q.price, p.prices[max(0, len(p.prices)-walk):])
 		}
 		if i+1 < len(p.prices) {
 			behind = max(behind, sent.Sub(p.sent[i+1]))
@@ -164,15 +179,30 @@ func (m *mover) judge(answer []byte, sent, _ time.Time) error {
 		if q.hasBook && !slices.ContainsFunc(p.prices, func(price int) bool {
 			return q.bid <= price && price <= q.ask && q.ask-q.bid <= 2*p.spread
 		}) {
-			return fmt.Errorf("token %s has the best prices %d and %d/10000, lately its price was %v", q.token, q.bid, q.ask, p.prices)
+			return fmt.Errorf("token %s has the best prices %d and %d/10000, lately its price was %v", q.token, q.bid, q.ask, p.prices[max(0, len(p.prices)-walk):])
 		}
 		return nil
 	})
-	if err == nil && behind > maxBehind {
+	if err == nil && behind > m.patience {
 		err = fmt.Errorf("the answer is %v behind the venue", behind)
+	}
+	if err != nil && m.lenient {
+		behind, err = time.Hour, nil
 	}
 	m.behind = append(m.behind, behind)
 	return err
+}
+
+// begin says how what follows is judged, and returns how far the answers before were behind at worst; 0 where there were
+// none.
+func (m *mover) begin(lenient bool) (behind time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.behind) > 0 {
+		behind = slices.Max(m.behind)
+	}
+	m.lenient, m.behind = lenient, nil
+	return behind
 }
 
 // quote is a token's price in an answer, with the best prices of its book where that is shown, in 1/10,000.

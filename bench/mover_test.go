@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 		"before":            {`{"tokenPrices":[{"tokenId":"A","price":"0.5100"}]}`, 300, ""},
 		"of another field":  {`{"user":{"token":{"tokenId":"A","price":{"price":"0.51"}}}}`, 300, ""},
 		"the oldest counts": {`[{"tokenId":"A","price":"0.52"},{"tokenId":"A","price":"0.51"}]`, 300, ""},
-		"too old":           {`{"tokenId":"A","price":"0.5"}`, 1400, "behind the venue"},
+		"too old":           {`{"tokenId":"A","price":"0.5"}`, 1600, "behind the venue"},
 		"never":             {`{"tokenId":"A","price":"0.53"}`, 0, "lately it had"},
 		"does not move":     {`{"tokenId":"B","price":"0.99"}`, 0, ""},
 		"no price":          {`{"tokenId":"A","price":null}`, 0, ""},
@@ -32,13 +32,19 @@ func TestJudge(t *testing.T) {
 		"half a book":       {`{"tokenId":"A","price":"0.52","orderbook":{"bids":[],"asks":[{"price":"0.53"}]}}`, 0, "is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &mover{past: map[string]*past{"A": {prices: []int{5000, 5100, 5200}, sent: []time.Time{{}, at(-1400), at(-300)}, spread: 400}}}
+			m := &mover{patience: 1500 * time.Millisecond, past: map[string]*past{"A": {prices: []int{5000, 5100, 5200}, sent: []time.Time{{}, at(-1600), at(-300)}, spread: 400}}}
 			err := m.judge([]byte(`{"data":`+test.answer+`}`), start, start)
 			if err == nil != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("the error is %v, want %q", err, test.err)
 			}
-			if want := time.Duration(test.behind) * time.Millisecond; err == nil && longest(m.behind) != want {
-				t.Errorf("%v behind, want %v", longest(m.behind), want)
+			if got, want := m.begin(true), time.Duration(test.behind)*time.Millisecond; err == nil && got != want {
+				t.Errorf("%v behind, want %v", got, want)
+			}
+			if err := m.judge([]byte(`{"data":`+test.answer+`}`), start, start); err != nil {
+				t.Errorf("without severity: %v", err)
+			}
+			if got := m.begin(false); (got == time.Hour) != (test.err != "") {
+				t.Errorf("without severity it is %v behind", got)
 			}
 		})
 	}
@@ -56,7 +62,7 @@ func TestMoverMovesTheVenue(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := l.deep[0].tokens()
-	m, err := v.moves(t.Context(), s.Listener.Addr().String(), l, tokens[1:])
+	m, err := v.moves(t.Context(), s.Listener.Addr().String(), l, tokens[1:], 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +80,11 @@ func TestMoverMovesTheVenue(t *testing.T) {
 		}
 		for token, price := range now {
 			answer := fmt.Appendf(nil, `{"data":{"tokenId":%q,"price":%q}}`, token, price)
-			if err := m.judge(answer, time.Now(), time.Now()); err != nil || longest(m.behind) > 0 {
-				t.Fatalf("%v behind, %v", longest(m.behind), err)
+			if err := m.judge(answer, time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if behind := m.begin(false); behind > 0 {
+				t.Fatalf("%v behind", behind)
 			}
 		}
 	}
