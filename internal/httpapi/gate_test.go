@@ -3,6 +3,9 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +13,7 @@ import (
 
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(2, 2, time.Second)
+		g := newGate(3, 3, time.Second) // of which one client has two
 		enter := func(ctx context.Context) (func(), error) { return g.enter(ctx) }
 		leave1, err1 := enter(t.Context())
 		leave2, err2 := enter(t.Context())
@@ -56,8 +59,121 @@ func TestGate(t *testing.T) {
 		}
 		first.leave()
 		leave2()
-		if g.waiting.Load() != 0 || len(g.slots) != 0 {
-			t.Errorf("%d wait, %d are inside", g.waiting.Load(), len(g.slots))
+		if g.waiting != 0 || g.inside != 0 || len(g.clients) != 0 {
+			t.Errorf("%d wait, %d are inside, of %d clients", g.waiting, g.inside, len(g.clients))
 		}
 	})
+}
+
+// from returns a context of a client.
+func from(t *testing.T, address string) context.Context {
+	return context.WithValue(t.Context(), identityKey{}, identity{client: netip.MustParseAddr(address)})
+}
+
+// crowd enters the gate n times for a client and counts what came of it when all have settled.
+type crowd struct {
+	mu              sync.Mutex
+	leaves          []func()
+	inside, refused int
+}
+
+func (c *crowd) enter(ctx context.Context, g *gate, n int) {
+	for range n {
+		go func() {
+			leave, err := g.enter(ctx)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if err != nil {
+				c.refused++
+				return
+			}
+			c.inside++
+			c.leaves = append(c.leaves, leave)
+		}()
+	}
+	synctest.Wait()
+}
+
+func (c *crowd) leave(n int) {
+	c.mu.Lock()
+	leaves := c.leaves[:n]
+	c.leaves = c.leaves[n:]
+	c.mu.Unlock()
+	for _, leave := range leaves {
+		leave()
+	}
+	synctest.Wait()
+}
+
+func (c *crowd) expect(t *testing.T, inside, refused int) {
+	t.Helper()
+	if c.inside != inside || c.refused != refused {
+		t.Errorf("%d came inside and %d were refused, want %d and %d", c.inside, c.refused, inside, refused)
+	}
+}
+
+// TestOneClientLeavesRoom has one address ask for more than there is, while others want in.
+func TestOneClientLeavesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(256, 512, time.Second)
+		var greedy, neighbour, other crowd
+		greedy.enter(from(t, "2001:db8::1"), g, 700)
+		greedy.enter(from(t, "2001:db8::2"), g, 100) // the same client
+		greedy.expect(t, 192, 800-192-384)
+		for _, c := range []*crowd{&neighbour, &other} {
+			c.enter(from(t, fmt.Sprintf("192.0.2.%d", g.inside)), g, 1)
+			c.expect(t, 1, 0)
+		}
+		neighbour.leave(1)
+		other.leave(1)
+		time.Sleep(time.Second) // of the bubble
+		synctest.Wait()
+		greedy.expect(t, 192, 800-192)
+		greedy.leave(192)
+		if g.inside != 0 || g.waiting != 0 || len(g.clients) != 0 {
+			t.Errorf("%d are inside, %d wait, of %d clients", g.inside, g.waiting, len(g.clients))
+		}
+	})
+}
+
+// TestTurns shows that what becomes free goes to who has least.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(8, 100, time.Minute)
+		var a, b, late crowd
+		a.enter(from(t, "192.0.2.1"), g, 20)
+		b.enter(from(t, "192.0.2.2"), g, 20)
+		a.expect(t, 6, 0)
+		b.expect(t, 1, 0)
+		late.enter(from(t, "192.0.2.3"), g, 20)
+		late.expect(t, 1, 0)
+		a.leave(3)
+		if b.inside+late.inside != 4 || b.inside == 0 || late.inside == 0 || a.inside != 6 {
+			t.Errorf("of three that left, %d, %d and %d are inside", a.inside-3, b.inside, late.inside)
+		}
+		for range 60 {
+			for _, c := range []*crowd{&a, &b, &late} {
+				c.leave(len(c.leaves))
+			}
+		}
+		for _, c := range []*crowd{&a, &b, &late} {
+			c.expect(t, 20, 0)
+		}
+		if g.inside != 0 || g.waiting != 0 || len(g.clients) != 0 {
+			t.Errorf("%d are inside, %d wait, of %d clients", g.inside, g.waiting, len(g.clients))
+		}
+	})
+}
+
+func TestTheGateAllocatesNothing(t *testing.T) {
+	g, ctx := newGate(256, 512, time.Second), from(t, "192.0.2.1")
+	if n := testing.AllocsPerRun(100, func() {
+		leave, err := g.enter(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
