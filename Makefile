@@ -9,7 +9,7 @@ CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell command -v $(CC_NAME)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test clients check generate fmt lint bench build cc
+.PHONY: help run test clients soak check generate fmt lint bench build cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test: ## run every test, with the race detector where there is a C compiler to l
 
 clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v .
+
+soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, with faults of the venue at random, and poll within its budget
+	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v .
 
 check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests
 	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }
