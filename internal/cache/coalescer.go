@@ -29,10 +29,13 @@ type Admission interface {
 // A call runs detached from the requests that wait for it. It counts the waiters of each of its keys and is cancelled
 // when none of them has any. A batch that has not left and lost all its waiters gives its place in the queue back.
 type coalescer[K comparable, T any] struct {
-	fetch  func(ctx context.Context, keys []K) ([]market.Result[*T], error)
-	cost   func(keys int) int
-	accept func(key K, value *T) market.Read[*T]
+	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
+	cost  func(keys int) int
+	// accept is told of each answer, and how many changes had been told when its call left.
+	accept func(key K, value *T, left uint64) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
+	// changes numbers the changes that are told of what the keys stand for; nil where nothing tells of any.
+	changes *atomic.Uint64
 	// scope names credentials for admission. It is nil for public data, whose calls never carry any.
 	scope     func(*market.Credentials) string
 	admission Admission
@@ -77,6 +80,8 @@ type batch[K comparable, T any] struct {
 	want        market.Want
 	credentials *market.Credentials
 	left        bool
+	// change is the last one that was told when the batch left.
+	change uint64
 	// wanted counts the keys of a batch that has left that somebody waits for.
 	wanted int
 	round  uint64
@@ -270,7 +275,7 @@ func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []marke
 // leave takes a waiter off a flight. A key that has not left and that nobody waits for any more is dropped, a call none of
 // whose keys has a waiter is cancelled. The caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
-	if f.waiters--; f.waiters > 0 || f.ended || c.flights[f.key] != f {
+	if f.waiters--; f.waiters > 0 || f.ended {
 		return
 	}
 	if !f.batch.left {
@@ -318,6 +323,15 @@ func (c *coalescer[K, T]) land(key K, read market.Read[*T]) {
 	c.end(f, market.Result[market.Read[*T]]{Value: read})
 	if !f.batch.left || f.waiters > 0 {
 		c.unwant(f)
+	}
+}
+
+// detach keeps those who ask from now on from joining the flight of a key that left before a change.
+func (c *coalescer[K, T]) detach(key K, change uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.flights[key]; f != nil && f.batch.left && f.batch.change < change {
+		delete(c.flights, key)
 	}
 }
 
@@ -398,6 +412,9 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], admitted bool) {
 		}
 	}
 	b.left = true
+	if c.changes != nil {
+		b.change = c.changes.Load()
+	}
 	for _, f := range b.flights {
 		if f.waiters > 0 {
 			b.wanted++
@@ -436,7 +453,7 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 	reads = make([]market.Result[market.Read[*T]], len(keys))
 	for i := range results {
 		if reads[i].Err = results[i].Err; reads[i].Err == nil {
-			reads[i].Value = c.accept(keys[i], results[i].Value)
+			reads[i].Value = c.accept(keys[i], results[i].Value, b.change)
 		}
 	}
 	return reads, nil

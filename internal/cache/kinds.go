@@ -39,7 +39,7 @@ func newStore[K comparable, T any](b *builder, kind Kind, asOf func(*T) time.Tim
 		c := &coalescer[K, T]{
 			fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
 			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, l.width),
-			flights: make(map[K]*flight[K, T]), cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
+			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
 		}
 		if l.endpoint.User() {
 			c.scope = b.scope.credentials
@@ -136,6 +136,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		}
 		return key
 	}
+	c.markets.changed = newChanges[market.MarketRef](cfg.Market.Size)
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, cfg.Search, func(*market.SearchPage) time.Time { return time.Time{} },

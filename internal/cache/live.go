@@ -61,9 +61,10 @@ func (c *Cache) StreamStale(t market.Topic) {
 	}
 }
 
-// StreamMarket forgets what was read of a market that has changed.
+// StreamMarket tells that a market has changed: it is read again, and what was read before, or is being read, answers only
+// where the venue fails.
 func (c *Cache) StreamMarket(marketID string) {
-	c.markets.forget(market.MarketRef{By: market.ByMarketID, Value: marketID})
+	c.markets.overtake(market.MarketRef{By: market.ByMarketID, Value: marketID})
 }
 
 // Scope returns the scope of an account's topic on the stream, for the caller of ctx.
@@ -129,7 +130,7 @@ func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
 		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
-		accept: func(_ K, value *T) market.Read[*T] { return market.Read[*T]{Value: value} },
+		accept: func(_ K, value *T, _ uint64) market.Read[*T] { return market.Read[*T]{Value: value} },
 		cached: func(K) (read market.Read[*T], ok bool) { return read, false },
 	}
 }
@@ -171,11 +172,34 @@ func (s *store[K, T]) cutOff(slot K) {
 	}
 }
 
-// forget removes an entry, so that the next reader asks the venue.
-func (s *store[K, T]) forget(slot K) {
+// overtake takes note that what a key stands for has changed: the next reader asks the venue anew, and what was read
+// before, or left for the venue before, answers only where that fails.
+func (s *store[K, T]) overtake(slot K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries.Remove(slot)
+	change := s.changes.Add(1)
+	s.changed.Add(slot, change)
+	s.absent.Remove(slot)
+	if old, ok := s.entries.Peek(slot); ok {
+		e := &entry[T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, overtaken: true}
+		if old.freshUntil.Before(e.freshUntil) {
+			e.freshUntil = old.freshUntil
+		}
+		e.read.Handle = market.NewHandle(e.freshUntil)
+		s.replace(s.entries, slot, e)
+	}
+	for _, c := range s.lanes {
+		c.detach(slot, change)
+	}
+}
+
+// late reports whether what a slot stands for has changed since a call left, when so many changes had been told.
+func (s *store[K, T]) late(slot K, left uint64) bool {
+	if s.changed == nil {
+		return false
+	}
+	change, ok := s.changed.Get(slot)
+	return ok && change > left
 }
 
 // The ages of streamed kinds. Numbers of one epoch decide where there are any, else the venue's time; a value that says

@@ -36,7 +36,7 @@ func TestStreamedValueLivesAsLongAsItsSession(t *testing.T) {
 		// Answers of calls that had left before.
 		other := &market.Price{TokenID: "k", Price: market.MustDecimal("0.1")}
 		for _, late := range []*market.Price{other, nil} {
-			if r := c.prices.accept("k", late); r.Value != price {
+			if r := c.prices.accept("k", late, 0); r.Value != price {
 				t.Errorf("the reader of a late answer gets %+v", r.Value)
 			}
 		}
@@ -569,6 +569,101 @@ func TestChangedMarketIsReadAgain(t *testing.T) {
 		if must(t, c.Markets(), byID); len(v.calls()) != 2 {
 			t.Error("a changed market was not read again")
 		}
+	})
+}
+
+// What was read of a market before it changed answers where the venue fails, marked stale, within its stale time.
+func TestChangedMarketIsServedStaleWhereTheVenueFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
+		first := must(t, c.Markets(), byID)
+		for range 3 { // changes, gaps and reconnects
+			c.StreamMarket("m")
+		}
+		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
+		r := must(t, c.Markets(), byID)
+		if !r.Stale || r.Value != first.Value || len(v.calls()) != 2 {
+			t.Errorf("%+v after %d calls", r, len(v.calls()))
+		}
+		time.Sleep(2 * time.Hour)
+		if r, err := readOne(t.Context(), c.Markets(), byID); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("past its stale time: %+v, %v", r, err)
+		}
+		v.fail = nil
+		if r := must(t, c.Markets(), byID); r.Stale || r.Value == first.Value {
+			t.Errorf("read again: %+v", r)
+		}
+	})
+}
+
+// A read that left before a change was told never answers for what comes after it, however the market was named.
+func TestReadsThatLeftBeforeAChangeAreNotFresh(t *testing.T) {
+	byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
+	for name, asked := range map[string]market.MarketRef{"by id": byID, "by slug": {By: market.BySlug, Value: "slug"}, "by token": byToken("yes")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, hold := &venue{}, make(chan struct{})
+				c := open(t, v)
+				// The first call has seen the market open, and takes until hold is closed.
+				v.fail = func(ask) error {
+					if len(v.calls()) == 1 {
+						<-hold
+					}
+					return nil
+				}
+				says := func(s market.Status) {
+					v.market = func(string) *market.Market {
+						return &market.Market{MarketID: "m", Slug: "slug", Status: s, Outcomes: []market.Outcome{{TokenID: "yes"}}}
+					}
+				}
+				before := make(chan market.Read[*market.Market], 1)
+				go func() { before <- must(t, c.Markets(), asked) }()
+				synctest.Wait()
+				c.StreamMarket("m")
+				says(market.StatusClosed)
+				if asked == byID { // whoever asks now does not wait for the old answer, nor is its own replaced by that
+					if r := must(t, c.Markets(), byID); r.Stale || r.Value.Status != market.StatusClosed {
+						t.Errorf("read after the change: %+v, %v", r.Value.Status, r.Stale)
+					}
+				}
+				says(market.StatusOpen)
+				close(hold)
+				if r := <-before; !r.Stale || r.Value.Status != market.StatusOpen || r.Handle.Version() == 0 {
+					t.Errorf("the read from before the change: %+v, %v, version %d", r.Value.Status, r.Stale, r.Handle.Version())
+				}
+				synctest.Wait()
+				says(market.StatusClosed)
+				if r := must(t, c.Markets(), byID); r.Stale || r.Value.Status != market.StatusClosed || len(v.calls()) != 2 {
+					t.Errorf("read when the old answer has come: %+v, %v, %d calls", r.Value.Status, r.Stale, len(v.calls()))
+				}
+				for _, l := range c.markets.lanes {
+					atRest(t, l)
+				}
+			})
+		})
+	}
+}
+
+// A call that left before a change ends when nobody waits for it any more.
+func TestReadsThatLeftBeforeAChangeAreCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{gate: make(chan struct{})}
+		c := open(t, v)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _, _ = readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "m"}) }()
+		synctest.Wait()
+		c.StreamMarket("m")
+		if synctest.Wait(); v.calls()[0].ctx.Err() != nil {
+			t.Error("the change has cancelled a call that somebody waits for")
+		}
+		cancel()
+		if synctest.Wait(); v.calls()[0].ctx.Err() == nil {
+			t.Error("the call goes on for nobody")
+		}
+		atRest(t, c.markets.lanes[0])
 	})
 }
 

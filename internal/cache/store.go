@@ -47,6 +47,8 @@ type entry[T any] struct {
 	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
 	session *market.Session
 	cut     atomic.Int64
+	// overtaken tells that what was read has changed since: it answers only where the venue fails.
+	overtaken bool
 	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
 	held time.Time
 }
@@ -115,6 +117,10 @@ type store[K comparable, T any] struct {
 	stretch time.Duration
 	left    func() float64
 
+	// changed holds, by slot, the last change that was told of it, numbered by changes; nil where nothing tells of any.
+	changed *lru.Cache[K, uint64]
+	changes atomic.Uint64
+
 	// mu orders replacements, so that every entry that goes is told so.
 	mu sync.Mutex
 }
@@ -122,6 +128,15 @@ type store[K comparable, T any] struct {
 // newLRU returns an LRU that tells the handle of each entry that is evicted or removed.
 func newLRU[K comparable, T any](size int) *lru.Cache[K, *entry[T]] {
 	c, err := lru.NewWithEvict(max(size, 1), func(_ K, e *entry[T]) { e.read.Handle.Bump() })
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1
+	}
+	return c
+}
+
+// newChanges remembers the changes of so many slots.
+func newChanges[K comparable](size int) *lru.Cache[K, uint64] {
+	c, err := lru.New[K, uint64](max(size, 1))
 	if err != nil {
 		panic("cache: " + err.Error()) // only for a size below 1
 	}
@@ -157,7 +172,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 			} else {
 				s.counters.hits.Add(1)
 			}
-		case ok && now.Before(staleUntil):
+		case ok && now.Before(staleUntil) && !e.overtaken:
 			out[i].Value = e.read
 			out[i].Value.Stale = true
 			s.counters.stale.Add(1)
@@ -352,8 +367,9 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// accept stores what was fetched for a key, nil meaning that there is nothing, and returns it as read.
-func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
+// accept stores what was fetched for a key, nil meaning that there is nothing, and returns it as read. left is how many
+// changes had been told when the call left.
+func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	now := s.clock.Now()
 	e := &entry[T]{}
 	e.read.Value = value
@@ -385,6 +401,17 @@ func (s *store[K, T]) accept(key K, value *T) market.Read[*T] {
 		}
 	}
 	old, ok := s.entries.Peek(slot)
+	if s.late(slot, left) {
+		// What the venue said before the change answers those who asked before it, and is kept for when the venue fails.
+		e.overtaken, e.freshUntil = true, now
+		e.read.Handle.Bump()
+		if !ok && value != nil {
+			s.replace(s.entries, slot, e)
+		}
+		read := e.read
+		read.Stale = true
+		return read
+	}
 	if ok && old.live() && (value == nil || s.answers(old, key)) {
 		return old.read // what is streamed is never overwritten
 	}
