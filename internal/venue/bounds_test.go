@@ -68,6 +68,86 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 	})
 }
 
+// TestASlowVenueIsNotADeadOne: answers that take long cost whoever waits for them nothing but that time. What the wait for a
+// slot costs besides is told to the caller alone, and neither the circuit nor the account's backoff nor the budget counts it.
+func TestASlowVenueIsNotADeadOne(t *testing.T) {
+	const latency, timeout = 6 * time.Second, 10 * time.Second
+	// at asks for the balances of n accounts at once and returns the codes, and the longest that one took.
+	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
+		codes = make(map[market.Code]int)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		started := time.Now()
+		for i := range n {
+			wg.Go(func() {
+				_, err := c.Balance(ctx, market.Address(fmt.Sprintf("0x%040x", i)))
+				mu.Lock()
+				defer mu.Unlock()
+				codes[market.CodeOf(err)]++
+				longest = max(longest, time.Since(started))
+			})
+		}
+		wg.Wait()
+		return codes, longest
+	}
+	slow := func(t *testing.T) (*scripted, *Client, *permit) {
+		v := &scripted{answer: func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(latency):
+				return truth(r)
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}}
+		return v, v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout }), &permit{}
+	}
+	for name, tt := range map[string]struct {
+		accounts int
+		patience time.Duration
+		answered int
+		longest  time.Duration
+	}{
+		"many accounts":                    {45, timeout, 45, latency},
+		"more than the slots":              {3 * maxInFlight, time.Minute, 3 * maxInFlight, 3 * latency},
+		"more than the callers' time lets": {3 * maxInFlight, timeout, maxInFlight, timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, c, p := slow(t)
+				ctx, cancel := context.WithTimeout(market.WithPermit(asUser(t), p), tt.patience)
+				defer cancel()
+				codes, longest := at(ctx, c, tt.accounts)
+				if codes[""] != tt.answered || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.answered || longest != tt.longest {
+					t.Errorf("%v in %v", codes, longest)
+				}
+				same(t, circuit(c, "balance"), "closed")
+				if p.admitted != v.calls() {
+					t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
+				}
+				time.Sleep(time.Minute)
+				if codes, _ := at(asUser(t), c, tt.accounts); codes[""] != tt.accounts {
+					t.Errorf("afterwards: %v", codes)
+				}
+			})
+		})
+	}
+
+	// What opens the circuit while calls wait for a slot is not asked again by them.
+	t.Run("a dead one", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			v, p := &scripted{answer: hangs}, &permit{}
+			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
+			codes, longest := at(market.WithPermit(asUser(t), p), c, 2*maxInFlight)
+			if codes[market.CodeUpstreamTimeout] < maxInFlight || codes[market.CodeUpstreamTimeout] >= 2*maxInFlight || longest > 2*timeout {
+				t.Errorf("%v in %v", codes, longest)
+			}
+			if p.admitted != v.calls() {
+				t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
+			}
+		})
+	})
+}
+
 func TestConnectionsAreBounded(t *testing.T) {
 	var open, most atomic.Int32
 	release := make(chan struct{})

@@ -96,7 +96,8 @@ func (c *Client) get(ctx context.Context, rq *request) (any, error) {
 	}
 }
 
-// attempt makes one HTTP call, if breaker, budget and the calls under way let it; sent is false when they do not.
+// attempt makes one HTTP call, if the calls under way, breaker and budget let it; sent is false when they do not. The wait
+// for a slot ends with ctx, and nothing is spent and no time runs against the venue before it is over.
 func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.Credentials) (payload any, sent bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, contextFailure(ctx, rq.endpoint)
@@ -105,27 +106,27 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if wait := line.breaker.refusal(); wait > 0 {
 		return nil, false, openCircuit(rq.endpoint, wait)
 	}
+	select {
+	case line.slots <- struct{}{}:
+		defer func() { <-line.slots }()
+	case <-ctx.Done():
+		return nil, false, contextFailure(ctx, rq.endpoint)
+	}
+	if wait := line.breaker.refusal(); wait > 0 { // it may have opened meanwhile
+		return nil, false, openCircuit(rq.endpoint, wait)
+	}
 	if err := market.AdmitCall(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = contextFailure(ctx, rq.endpoint)
 		}
 		return nil, false, err
 	}
-	call, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	select {
-	case line.slots <- struct{}{}:
-		defer func() { <-line.slots }()
-	case <-call.Done():
-		if ctx.Err() != nil {
-			return nil, false, contextFailure(ctx, rq.endpoint)
-		}
-		return nil, false, failed(rq.endpoint, market.CodeUpstreamTimeout, &cause{kind: causeCaller, text: "too many calls are under way"})
-	}
 	era, wait, ok := line.breaker.enter()
 	if !ok {
 		return nil, false, openCircuit(rq.endpoint, wait)
 	}
+	call, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	started := time.Now()
 	status, payload, err := c.exchange(ctx, call, rq, credentials)
 	line.breaker.leave(era, verdictOn(err), c.subject(ctx, rq))

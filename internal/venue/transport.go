@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// maxInFlight bounds the calls under way to one endpoint, and maxConns the connections to the venue: as many as the
-	// endpoints can use, so that none waits for another's.
-	maxInFlight       = 16
+	// maxInFlight bounds the calls under way to one endpoint: as many as the cache makes at once for one kind of user data, where
+	// every account is a call of its own, so that slow answers keep nobody waiting for a slot. maxConns bounds the connections to
+	// the venue: as many as the endpoints can use, so that none waits for another's.
+	maxInFlight       = 64
 	maxConns          = maxInFlight * len(endpoints)
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
