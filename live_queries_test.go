@@ -189,7 +189,7 @@ func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	for _, r := range readers {
 		r.quiet(t)
 	}
-	if c := s.server.live.feed.Stats().Conflated; c == 0 {
+	if c := s.api.Stats().Groups.Conflated; c == 0 {
 		t.Error("nothing was conflated for the deaf client: it is not held up")
 	}
 	eventually(t, "the deaf client is cut off", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 0 })

@@ -26,6 +26,11 @@ func subscribe[T any](ctx context.Context, run func(out *outlet[T]) error) <-cha
 	out := &outlet[T]{stage: newStage(ctx), events: make(chan T)}
 	go func() { // owned by the transport: it ends ctx and drains the channel
 		defer close(out.events)
+		defer func() {
+			if p := recover(); p != nil {
+				addProblem(ctx, Recover(ctx, p))
+			}
+		}()
 		if err := run(out); err != nil && ctx.Err() == nil {
 			addProblem(ctx, err)
 		}
@@ -33,8 +38,13 @@ func subscribe[T any](ctx context.Context, run func(out *outlet[T]) error) <-cha
 	return out.events
 }
 
+// fetch reads over REST, away from the loop of a subscription, and returns what sends it, which is called in the loop. Its
+// context ends before the next poll.
+type fetch func(ctx context.Context) (apply func() (bool, error))
+
 // follower is the loop of a subscription: it hears of changes, keeps to a pace for each topic, and reads over REST what
-// does not come. Its functions are called one at a time and stop the loop by an error.
+// does not come, without waiting for it. Its functions are called one at a time, those of one fetch apart, and stop the
+// loop by an error.
 type follower struct {
 	reader *feed.Reader
 	stage  *stage
@@ -44,19 +54,34 @@ type follower struct {
 	changed func(w *feed.Watch) (bool, error)
 	// present sends again what was sent last, as the present state, to an audience that has not seen it.
 	present func(reason model.UpdateReason) (bool, error)
-	// settle is called once, when the stream has had its time to bring the first states; nil for nothing.
-	settle func() (bool, error)
-	// poll is called every pollEvery; nil for nothing.
-	poll func() (bool, error)
+	// due returns what is to be read now, nil for nothing. It is called when the stream has had its time to bring the first
+	// states, every pollEvery after that (both with polling true), and whenever something has changed or was read.
+	due func(polling bool) fetch
 }
 
 func (f *follower) run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
 	settle, poll, pace := time.NewTimer(settleAfter), time.NewTicker(pollEvery), time.NewTimer(time.Hour)
 	defer settle.Stop()
 	defer poll.Stop()
 	defer pace.Stop()
-	if f.settle == nil {
-		settle.Stop()
+	reading, read := false, make(chan func() (bool, error), 1)
+	defer func() {
+		end()
+		if reading {
+			<-read
+		}
+	}()
+	start := func(polling bool) {
+		if reading || f.due == nil {
+			return
+		}
+		if get := f.due(polling); get != nil {
+			reading = true
+			go func() { // the loop waits for it
+				read <- fetched(ctx, get)
+			}()
+		}
 	}
 	due := make(map[*feed.Watch]time.Time)
 	// waiting are the watches that have changed, each once however often that was.
@@ -77,11 +102,12 @@ func (f *follower) run(ctx context.Context) error {
 			}
 		case <-pace.C:
 		case <-settle.C:
-			wanted, err = f.settle()
+			start(true)
 		case <-poll.C:
-			if f.poll != nil {
-				wanted, err = f.poll()
-			}
+			start(true)
+		case apply := <-read:
+			reading = false
+			wanted, err = apply()
 		case <-f.stage.waiting():
 			wanted, err = f.stage.show(f.present)
 		}
@@ -109,7 +135,21 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil || !wanted {
 			return err
 		}
+		start(false)
 	}
+}
+
+// fetched carries out a fetch. A panic in it is one of the loop.
+func fetched(ctx context.Context, get fetch) (apply func() (bool, error)) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := Recover(ctx, p)
+			apply = func() (bool, error) { return false, err }
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, pollEvery)
+	defer cancel()
+	return get(ctx)
 }
 
 // interval checks a maxPerSecond argument and returns the least time between two events; 0 is none.

@@ -93,14 +93,12 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			t.price, t.spread, t.meta = p, s, meta
 			return show(t, reason, previous)
 		}
-		read := func(wanted []*livePrice) (bool, error) {
-			ids := make([]string, len(wanted))
+		// apply sends what was read, unless the stream has brought it meanwhile.
+		apply := func(wanted []*livePrice, results []market.Result[market.Read[*market.Price]]) (bool, error) {
 			for i, t := range wanted {
-				ids[i] = t.token
-			}
-			results := make([]market.Result[market.Read[*market.Price]], len(ids))
-			r.reads(ctx).Prices.GetMany(ids, results)
-			for i, t := range wanted {
+				if t.streamed && t.live {
+					continue
+				}
 				p := results[i].Value.Value
 				switch {
 				case results[i].Err != nil: // the next poll tries again
@@ -121,6 +119,20 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 				}
 			}
 			return true, nil
+		}
+		read := func(wanted []*livePrice) fetch {
+			if len(wanted) == 0 {
+				return nil
+			}
+			return func(ctx context.Context) func() (bool, error) {
+				ids := make([]string, len(wanted))
+				for i, t := range wanted {
+					ids[i] = t.token
+				}
+				results := make([]market.Result[market.Read[*market.Price]], len(ids))
+				r.reads(ctx).Prices.GetMany(ids, results)
+				return func() (bool, error) { return apply(wanted, results) }
+			}
 		}
 		f := &follower{reader: reader, stage: out.stage, every: every}
 		f.present = func(reason model.UpdateReason) (bool, error) {
@@ -155,22 +167,26 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			t.note(s)
 			return send(t, reason, s.Price, s.Spread, s.Meta), nil
 		}
-		f.settle = func() (bool, error) {
-			var missing []*livePrice
-			for _, t := range all {
-				if !t.sent && !unknown.gone[t.token] {
-					missing = append(missing, t)
-				}
+		settled := false
+		f.due = func(polling bool) fetch {
+			if !polling {
+				return nil
 			}
-			return read(missing)
-		}
-		f.poll = func() (bool, error) {
-			wanted := slices.Clone(polled)
-			for w, t := range tokens {
-				if s, err := w.State(); err == nil && !s.Live && !t.streamed && !unknown.gone[t.token] {
+			var wanted []*livePrice
+			for _, t := range all {
+				if !settled && !t.sent && !unknown.gone[t.token] {
 					wanted = append(wanted, t)
 				}
 			}
+			if settled {
+				wanted = slices.Clone(polled)
+				for w, t := range tokens {
+					if s, err := w.State(); err == nil && !s.Live && !t.streamed && !unknown.gone[t.token] {
+						wanted = append(wanted, t)
+					}
+				}
+			}
+			settled = true
 			return read(wanted)
 		}
 		return f.run(ctx)
@@ -247,9 +263,8 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 			last.note(s)
 			return send(reason, cut, s.Meta), nil
 		}
-		read := func() (bool, error) {
-			read, err := r.reads(ctx).Book(tokenID, d)
-			if err != nil {
+		apply := func(read market.Read[*market.Book], err error) (bool, error) {
+			if err != nil || last.streamed && last.live {
 				return true, nil // the stream, or the next poll
 			}
 			if read.Value == nil {
@@ -264,19 +279,25 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 			last.noteREST()
 			return send(reason, cut, read.Meta), nil
 		}
-		f.settle = func() (bool, error) {
-			if last.sent {
-				return true, nil
+		settled := false
+		f.due = func(polling bool) fetch {
+			if !polling {
+				return nil
 			}
-			return read()
-		}
-		f.poll = func() (bool, error) {
-			if w != nil {
+			first := !settled
+			settled = true
+			if first && last.sent {
+				return nil
+			}
+			if !first && w != nil {
 				if s, err := w.State(); err != nil || s.Live || last.streamed {
-					return true, nil
+					return nil
 				}
 			}
-			return read()
+			return func(ctx context.Context) func() (bool, error) {
+				read, err := r.reads(ctx).Book(tokenID, d)
+				return func() (bool, error) { return apply(read, err) }
+			}
 		}
 		return f.run(ctx)
 	}), nil
@@ -292,6 +313,11 @@ type liveMarket struct {
 	id     string
 	market *market.Market
 	meta   market.Meta
+	// owed is the reason of an event for which the market is still to be read, changes are those that it is to be sent with.
+	// tried tells that reading for them was tried since they came.
+	owed    model.UpdateReason
+	changes []market.MarketChange
+	tried   bool
 }
 
 func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []string) (<-chan model.MarketUpdate, error) {
@@ -310,33 +336,58 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 			}
 		}
 		unknown := newUnknowns(ctx, "market", ids)
-		// read sends what has changed of markets that are read over REST.
-		read := func(wanted []*liveMarket, reason model.UpdateReason) (bool, error) {
-			refs := make([]market.MarketRef, len(wanted))
-			for i, m := range wanted {
-				refs[i] = byID(m.id)
-			}
-			results := make([]market.Result[market.Read[*market.Market]], len(refs))
-			r.reads(ctx).Markets.GetMany(refs, results)
+		// apply sends what was read of markets: what is owed, or what a poll has found changed.
+		apply := func(wanted []*liveMarket, results []market.Result[market.Read[*market.Market]]) (bool, error) {
 			for i, m := range wanted {
 				now := results[i].Value.Value
 				switch {
-				case results[i].Err != nil: // the next poll tries again
-				case now == nil && !m.sent:
+				case results[i].Err != nil && len(m.changes) == 0: // the next poll tries again
+					continue
+				case results[i].Err == nil && now == nil && !m.sent:
 					if err := unknown.add(m.id); err != nil {
 						return false, err
 					}
-				case now == nil, reason == model.UpdateReasonChange && reflect.DeepEqual(now, m.market):
-				default:
-					reason := reason
-					var change *model.MarketChange
-					if !m.sent {
-						reason = model.UpdateReasonInitial
-					} else if reason == model.UpdateReasonChange {
-						change = changeOf(m.market, now)
+					continue
+				case now == nil && m.market == nil:
+					continue
+				}
+				before := m.market
+				if now != nil {
+					m.market, m.meta = now, results[i].Value.Meta
+				}
+				changes, owed := m.changes, m.owed
+				m.changes, m.owed = nil, ""
+				if results[i].Err != nil {
+					m.owed = owed // it is told of the changes only
+				}
+				switch {
+				case !m.sent:
+					m.sent = true
+					for _, change := range changes {
+						m.market = m.market.With(change)
 					}
-					m.sent, m.market, m.meta = true, now, results[i].Value.Meta
-					if !m.show(out, reason, change) {
+					if !m.show(out, model.UpdateReasonInitial, nil) {
+						return false, nil
+					}
+					continue
+				case owed != "" && results[i].Err == nil:
+					for _, change := range changes {
+						m.market = m.market.With(change)
+					}
+					if !m.show(out, owed, nil) {
+						return false, nil
+					}
+					continue
+				}
+				for _, change := range changes {
+					m.market = m.market.With(change)
+					kind := model.ParseMarketChange(change.Kind)
+					if !m.show(out, model.UpdateReasonChange, &kind) {
+						return false, nil
+					}
+				}
+				if len(changes) == 0 && !reflect.DeepEqual(before, m.market) {
+					if !m.show(out, model.UpdateReasonChange, changeOf(before, m.market)) {
 						return false, nil
 					}
 				}
@@ -347,7 +398,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 		f.present = func(reason model.UpdateReason) (bool, error) {
 			unknown.repeat()
 			for _, m := range all {
-				if m.sent && m.market != nil && !m.show(out, reason, nil) {
+				if m.sent && !m.show(out, reason, nil) {
 					return false, nil
 				}
 			}
@@ -365,28 +416,17 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 			case err != nil:
 				return false, err
 			}
-			if !m.sent {
-				if !s.Live {
-					return true, nil
-				}
-				m.note(s)
-				m.sent = false
-				return read([]*liveMarket{m}, model.UpdateReasonInitial)
+			if m.sent && len(items.Changes) > 0 {
+				m.changes, m.tried = append(m.changes, items.Changes...), false
 			}
-			if m.market == nil {
-				return true, nil
-			}
-			for _, change := range items.Changes {
-				if !r.sendChange(ctx, m, change, s.Meta, out) {
-					return false, nil
-				}
-			}
+			resynced, turned := s.Resyncs != m.resyncs || s.Live && !m.live, s.Live != m.live
+			m.live, m.resyncs = s.Live, s.Resyncs
 			switch {
-			case s.Resyncs != m.resyncs || s.Live && !m.live:
-				m.note(s)
-				return read([]*liveMarket{m}, model.UpdateReasonResync)
-			case s.Live != m.live:
-				m.note(s)
+			case !m.sent && s.Live:
+				m.owed, m.tried = model.UpdateReasonInitial, false
+			case m.sent && resynced:
+				m.owed, m.tried = model.UpdateReasonResync, false
+			case m.sent && turned:
 				m.meta = s.Meta
 				if m.meta.ReceivedAt.IsZero() {
 					m.meta.ReceivedAt = r.Clock.Now()
@@ -395,28 +435,32 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 			}
 			return true, nil
 		}
-		f.settle = func() (bool, error) {
-			var missing []*liveMarket
-			for _, m := range all {
-				if !m.sent && !unknown.gone[m.id] {
-					missing = append(missing, m)
-				}
-			}
-			return read(missing, model.UpdateReasonInitial)
-		}
-		f.poll = func() (bool, error) {
-			live := make(map[*liveMarket]bool, len(watched))
-			for w, m := range watched {
-				s, err := w.State()
-				live[m] = err == nil && s.Live
-			}
+		settled := false
+		f.due = func(polling bool) fetch {
 			var wanted []*liveMarket
 			for _, m := range all {
-				if !live[m] && !unknown.gone[m.id] {
+				if unknown.gone[m.id] {
+					continue
+				}
+				owed := (m.owed != "" || len(m.changes) > 0) && (polling || !m.tried)
+				if owed || polling && (!m.sent || settled && !m.live) {
 					wanted = append(wanted, m)
+					m.tried = true
 				}
 			}
-			return read(wanted, model.UpdateReasonChange)
+			settled = settled || polling
+			if len(wanted) == 0 {
+				return nil
+			}
+			return func(ctx context.Context) func() (bool, error) {
+				refs := make([]market.MarketRef, len(wanted))
+				for i, m := range wanted {
+					refs[i] = byID(m.id)
+				}
+				results := make([]market.Result[market.Read[*market.Market]], len(refs))
+				r.reads(ctx).Markets.GetMany(refs, results)
+				return func() (bool, error) { return apply(wanted, results) }
+			}
 		}
 		return f.run(ctx)
 	}), nil
@@ -425,18 +469,6 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 // show sends the market as it is known.
 func (m *liveMarket) show(out *outlet[model.MarketUpdate], reason model.UpdateReason, change *model.MarketChange) bool {
 	return out.send(model.MarketUpdate{Reason: reason, Change: change, Market: model.Market{Market: m.market, Meta: m.meta}}, m.id, market.Append, reason)
-}
-
-// sendChange sends a change that the stream has told of a market, with the market as it is after it.
-func (r *Resolver) sendChange(ctx context.Context, m *liveMarket, change market.MarketChange, meta market.Meta, out *outlet[model.MarketUpdate]) bool {
-	m.meta = meta
-	read, err := r.reads(ctx).Markets.Get(byID(m.id))
-	if err == nil && read.Value != nil {
-		m.market, m.meta = read.Value, read.Meta
-	}
-	m.market = m.market.With(change)
-	kind := model.ParseMarketChange(change.Kind)
-	return m.show(out, model.UpdateReasonChange, &kind)
 }
 
 // changeOf says what has changed between two reads of a market.
@@ -500,7 +532,13 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 			}
 			return send(model.UpdateReasonInitial, latest(), false), nil
 		}
-		f := &follower{reader: reader, stage: out.stage, settle: initial}
+		f := &follower{reader: reader, stage: out.stage}
+		f.due = func(polling bool) fetch {
+			if !polling || sent {
+				return nil
+			}
+			return func(context.Context) func() (bool, error) { return initial }
+		}
 		f.present = func(reason model.UpdateReason) (bool, error) {
 			unknown.repeat()
 			return send(reason, latest(), reason == model.UpdateReasonResync), nil

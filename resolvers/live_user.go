@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -26,41 +25,71 @@ func refused(err error) bool {
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden
 }
 
+// accountReader reads one part of an account over REST and returns what sends it for a reason: that which is owed, or
+// CHANGE.
+type accountReader func(ctx context.Context) (send func(reason model.UpdateReason) (bool, error), err error)
+
 // accountFollower makes the follower of a subscription that shows one part of an account: changed is told of its streamed
-// states, read sends what REST says, at the start and while the stream does not bring it, and present what was sent last.
-func accountFollower(reader *feed.Reader, stage *stage, last *shown, changed func(s feed.State, items feed.Items) (bool, error), read func() (bool, error), present func(reason model.UpdateReason) bool) *follower {
+// states and returns a reason where one is owed an event that must be read; read reads what REST says, for that, at the
+// start and while the stream does not bring it; present sends what was sent last.
+func accountFollower(reader *feed.Reader, stage *stage, last *shown, changed func(s feed.State, items feed.Items) (owed model.UpdateReason, wanted bool), read accountReader, present func(reason model.UpdateReason) bool) *follower {
 	f := &follower{reader: reader, stage: stage}
 	f.present = func(reason model.UpdateReason) (bool, error) { return !last.sent || present(reason), nil }
-	live := false
+	// state is the account's latest; owed is the reason of an event for which it is still to be read.
+	var state feed.State
+	owed, tried := model.UpdateReason(""), false
 	f.changed = func(w *feed.Watch) (bool, error) {
 		s, items, err := w.Take()
 		if err != nil {
 			return false, err
 		}
-		live = s.Live
+		state = s
 		if !s.Known || s.Account == nil {
 			return true, nil
 		}
-		return changed(s, items)
-	}
-	tryRead := func() (bool, error) {
-		ok, err := read()
-		if err != nil && !refused(err) && !errors.Is(err, context.Canceled) {
-			return true, nil // the stream, or the next poll
+		reason, wanted := changed(s, items)
+		if reason != "" {
+			owed, tried = reason, false
 		}
-		return ok, err
+		return wanted, nil
 	}
-	f.settle = func() (bool, error) {
-		if last.sent {
-			return true, nil
+	settled := false
+	f.due = func(polling bool) fetch {
+		first := polling && !settled
+		settled = settled || polling
+		switch {
+		case owed != "" && (polling || !tried):
+			tried = true
+		case !polling, last.sent && (first || state.Live):
+			return nil
 		}
-		return tryRead()
-	}
-	f.poll = func() (bool, error) {
-		if live {
-			return true, nil
+		return func(ctx context.Context) func() (bool, error) {
+			send, err := read(ctx)
+			return func() (bool, error) {
+				if refused(err) {
+					return false, err
+				}
+				if err != nil {
+					return true, nil // the stream, or the next poll
+				}
+				reason, streamed := owed, owed != "" && state.Live
+				if owed = ""; reason == "" {
+					if last.sent && last.streamed && last.live {
+						return true, nil // the stream has brought it meanwhile
+					}
+					reason = model.UpdateReasonChange
+				}
+				if !last.sent {
+					reason = model.UpdateReasonInitial
+				}
+				if streamed {
+					last.note(state)
+				} else {
+					last.noteREST()
+				}
+				return send(reason)
+			}
 		}
-		return tryRead()
 	}
 	return f
 }
@@ -83,31 +112,25 @@ func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Addr
 			balance, held = b, meta
 			return show(reason)
 		}
-		return accountFollower(reader, out.stage, &last, func(s feed.State, _ feed.Items) (bool, error) {
+		return accountFollower(reader, out.stage, &last, func(s feed.State, _ feed.Items) (model.UpdateReason, bool) {
 			b := s.Account.Balance
 			if b == nil {
-				return true, nil
+				return "", true
 			}
 			reason, wanted := last.reason(s, balance != nil && sameBalance(balance, b))
 			if !wanted {
-				return true, nil
+				return "", true
 			}
 			last.note(s)
-			return send(reason, b, s.Meta), nil
-		}, func() (bool, error) {
+			return "", send(reason, b, s.Meta)
+		}, func(ctx context.Context) (func(model.UpdateReason) (bool, error), error) {
 			read, err := readUser(ctx, r.reads(ctx).Balances, a)
-			if err != nil {
-				return false, err
-			}
-			if balance != nil && sameBalance(balance, read.Value) {
-				return true, nil
-			}
-			reason := model.UpdateReasonChange
-			if !last.sent {
-				reason = model.UpdateReasonInitial
-			}
-			last.noteREST()
-			return send(reason, read.Value, read.Meta), nil
+			return func(reason model.UpdateReason) (bool, error) {
+				if reason == model.UpdateReasonChange && balance != nil && sameBalance(balance, read.Value) {
+					return true, nil
+				}
+				return send(reason, read.Value, read.Meta), nil
+			}, err
 		}, show).run(ctx)
 	}), nil
 }
@@ -151,26 +174,21 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 		same := func(now []market.Order) bool {
 			return slices.EqualFunc(orders, now, func(x, y market.Order) bool { return x.OrderID == y.OrderID && sameOrder(&x, &y) })
 		}
-		return accountFollower(reader, out.stage, &last, func(s feed.State, _ feed.Items) (bool, error) {
+		return accountFollower(reader, out.stage, &last, func(s feed.State, _ feed.Items) (model.UpdateReason, bool) {
 			reason, wanted := last.reason(s, same(s.Account.Orders))
 			if !wanted {
-				return true, nil
+				return "", true
 			}
 			last.note(s)
-			return send(reason, s.Account.Orders), nil
-		}, func() (bool, error) {
+			return "", send(reason, s.Account.Orders)
+		}, func(ctx context.Context) (func(model.UpdateReason) (bool, error), error) {
 			read, err := readUser(ctx, r.reads(ctx).Orders, a)
-			if err != nil {
-				return false, err
-			}
-			reason := model.UpdateReasonChange
-			if !last.sent {
-				reason = model.UpdateReasonInitial
-			} else if same(*read.Value) {
-				return true, nil
-			}
-			last.noteREST()
-			return send(reason, *read.Value), nil
+			return func(reason model.UpdateReason) (bool, error) {
+				if reason == model.UpdateReasonChange && same(*read.Value) {
+					return true, nil
+				}
+				return send(reason, *read.Value), nil
+			}, err
 		}, show).run(ctx)
 	}), nil
 }
@@ -189,74 +207,50 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
 		var last shown
 		seen := newRecent(4 * maxInitialTrades)
-		// sent are the newest trades that were sent, oldest first.
-		var sent []market.Trade
+		// sent are the newest trades that were sent, oldest first; fills are those that the stream brought since, and gap
+		// tells that some may be missing before them.
+		var sent, fills []market.Trade
+		gap := false
 		send := func(reason model.UpdateReason, trades []market.Trade, gap bool) bool {
-			sent = append(sent, trades...)
+			fresh := slices.DeleteFunc(trades, func(t market.Trade) bool { return !seen.add(model.TradeKey(&t)) })
+			sent = append(sent, fresh...)
 			sent = slices.Clone(sent[max(0, len(sent)-maxInitialTrades):])
-			return out.send(model.TradesUpdate{Reason: reason, Trades: tradesOf(trades), Gap: gap}, "", market.Append, reason)
+			if reason == model.UpdateReasonChange && len(fresh) == 0 && !gap {
+				return true
+			}
+			return out.send(model.TradesUpdate{Reason: reason, Trades: tradesOf(fresh), Gap: gap}, "", market.Append, reason)
 		}
 		show := func(reason model.UpdateReason) bool {
 			return out.send(model.TradesUpdate{Reason: reason, Trades: tradesOf(sent), Gap: reason == model.UpdateReasonResync}, "", market.Append, reason)
 		}
-		// latest reads the newest trades, oldest first, without those that were sent. gap tells that it does not reach back
-		// to the last one sent.
-		latest := func() (fresh []market.Trade, gap bool, err error) {
-			read, err := r.reads(ctx).Trades(a, market.TradeQuery{Limit: maxInitialTrades})
-			if err != nil {
-				return nil, false, err
-			}
-			gap = seen.len() > 0 && len(read.Value.Trades) > 0
-			for _, t := range slices.Backward(read.Value.Trades) {
-				if seen.add(model.TradeKey(&t)) {
-					fresh = append(fresh, t)
-				} else {
-					gap = false
-				}
-			}
-			return fresh, gap, nil
-		}
-		sendRead := func(reason model.UpdateReason) (bool, error) {
-			fresh, gap, err := latest()
-			if err != nil {
-				return false, err
-			}
-			if reason == model.UpdateReasonChange && len(fresh) == 0 {
-				return true, nil
-			}
-			return send(reason, fresh, gap), nil
-		}
-		return accountFollower(reader, out.stage, &last, func(s feed.State, items feed.Items) (bool, error) {
-			var fresh []market.Trade
-			for _, t := range items.Trades {
-				if last.sent && seen.add(model.TradeKey(&t)) {
-					fresh = append(fresh, t)
-				}
-			}
-			reason, wanted := last.reason(s, len(fresh) == 0 && !items.Gap)
-			if !wanted {
-				return true, nil
-			}
-			if reason == model.UpdateReasonInitial || reason == model.UpdateReasonResync {
-				ok, err := sendRead(reason)
-				if err != nil && !refused(err) {
-					return true, nil // the next poll, or the next change
-				}
-				last.note(s)
-				return ok, err
+		return accountFollower(reader, out.stage, &last, func(s feed.State, items feed.Items) (owed model.UpdateReason, wanted bool) {
+			fills, gap = append(fills, items.Trades...), gap || items.Gap
+			reason, wanted := last.reason(s, len(fills) == 0 && !gap)
+			switch {
+			case !wanted:
+				return "", true
+			case reason == model.UpdateReasonInitial, reason == model.UpdateReasonResync:
+				return reason, true
 			}
 			last.note(s)
-			return send(reason, fresh, items.Gap), nil
-		}, func() (bool, error) {
-			reason := model.UpdateReasonChange
-			if !last.sent {
-				reason = model.UpdateReasonInitial
-			}
-			ok, err := sendRead(reason)
-			if err == nil {
-				last.noteREST()
-			}
-			return ok, err
+			trades, missing := fills, gap
+			fills, gap = nil, false
+			return "", send(reason, trades, missing)
+		}, func(ctx context.Context) (func(model.UpdateReason) (bool, error), error) {
+			// What was remembered may lack trades that the stream told of before it was followed.
+			read, err := r.reads(market.WithFresh(ctx)).Trades(a, market.TradeQuery{Limit: maxInitialTrades})
+			return func(reason model.UpdateReason) (bool, error) {
+				trades := slices.Clone(read.Value.Trades)
+				slices.Reverse(trades) // oldest first
+				missing := seen.len() > 0 && len(trades) > 0 && !slices.ContainsFunc(trades, func(t market.Trade) bool { return seen.has(model.TradeKey(&t)) })
+				for _, t := range fills { // those that the venue's answer does not know yet
+					if !slices.ContainsFunc(trades, func(known market.Trade) bool { return model.TradeKey(&known) == model.TradeKey(&t) }) {
+						trades = append(trades, t)
+					}
+				}
+				fills, gap = nil, false
+				return send(reason, trades, missing), nil
+			}, err
 		}, show).run(ctx)
 	}), nil
 }
@@ -285,6 +279,8 @@ func (r *recent) add(key string) bool {
 }
 
 func (r *recent) len() int { return len(r.keys) }
+
+func (r *recent) has(key string) bool { return r.keys[key] }
 
 // livePortfolio is what a subscription has sent of an account's positions.
 type livePortfolio struct {
@@ -384,6 +380,8 @@ func (p *livePortfolio) update(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, pollEvery)
+	defer cancel()
 	set := p.resolver.reads(ctx)
 	var positions []market.Position
 	var held market.Meta
@@ -399,8 +397,7 @@ func (p *livePortfolio) update(ctx context.Context) (bool, error) {
 		case !p.last.sent:
 			return true, nil // the next poll tries again
 		default:
-			positions, held = p.positions, p.summary.Meta
-			held.Stale = true
+			return p.outdate(), nil // nothing is valued that may be out of date
 		}
 	}
 	each := pointers(positions)
@@ -412,6 +409,19 @@ func (p *livePortfolio) update(ctx context.Context) (bool, error) {
 	}
 	p.follow(each, quotes)
 	return p.send(s, streamed, positions, quotes, valuations, held), nil
+}
+
+// outdate tells once that what was sent last may be out of date.
+func (p *livePortfolio) outdate() bool {
+	if p.held.Stale {
+		return true
+	}
+	p.held.Stale, p.last.live = true, false
+	sum := *p.summary
+	sum.Meta.Stale = true
+	p.summary = &sum
+	u := model.PortfolioUpdate{Reason: model.UpdateReasonFreshness, Changed: []model.Position{}, ClosedPositionIds: []string{}, Summary: p.totals()}
+	return p.out.send(u, "", market.Delta, u.Reason)
 }
 
 // present shows the portfolio as it was sent last.
@@ -459,6 +469,9 @@ func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Pos
 	reason, wanted := p.last.reason(state, len(changed) == 0 && len(u.ClosedPositionIds) == 0)
 	if !wanted && (len(changed) > 0 || len(u.ClosedPositionIds) > 0) {
 		reason, wanted = model.UpdateReasonChange, true // over REST, or by prices alone
+	}
+	if !wanted && p.held.Stale && !held.Stale {
+		reason, wanted = model.UpdateReasonFreshness, true // read again over REST
 	}
 	if !wanted {
 		return true

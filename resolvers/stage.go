@@ -98,6 +98,8 @@ type problems struct {
 	// sent counts the events that were handed over, taken the responses that were made of them.
 	sent, taken int
 	list        []problem
+	// next is told of the next event; nil where nobody waits for it.
+	next func()
 }
 
 type problem struct {
@@ -136,7 +138,30 @@ func note(ctx context.Context) {
 	if p, ok := ctx.Value(problemsKey{}).(*problems); ok {
 		p.mu.Lock()
 		p.sent++
+		sent := p.next
+		p.next = nil
 		p.mu.Unlock()
+		if sent != nil {
+			sent()
+		}
+	}
+}
+
+// WhenSent has f called once, when the event of the next response of a subscription is sent, or at once if it waits already.
+// f must not wait.
+func WhenSent(ctx context.Context, f func()) {
+	p, ok := ctx.Value(problemsKey{}).(*problems)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	waits := p.sent > p.taken
+	if p.next = f; waits {
+		p.next = nil
+	}
+	p.mu.Unlock()
+	if waits {
+		f()
 	}
 }
 

@@ -119,7 +119,7 @@ func (c *Cache) History(ctx context.Context, a market.Address, q market.HistoryQ
 // read looks a key up and fetches it when it is not cached.
 func read[K comparable, T any](ctx context.Context, s *store[K, T], key K) (market.Read[*T], error) {
 	keys, out := []K{key}, make([]market.Result[market.Read[*T]], 1)
-	if len(s.Lookup(ctx, keys, out, nil)) > 0 {
+	if market.WantsFresh(ctx) || len(s.Lookup(ctx, keys, out, nil)) > 0 {
 		out = s.Fetch(ctx, keys)
 	}
 	return out[0].Value, out[0].Err

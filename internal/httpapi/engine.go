@@ -249,8 +249,10 @@ func (e *engine) refused(ctx context.Context, kind string, start time.Time, errs
 // respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
 func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	start := time.Now()
-	if market.DemandFrom(ctx) == 0 { // an event of a subscription
-		ctx = market.WithDemand(ctx)
+	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
+		event, done := forEvent(ctx, min(e.cfg.Timeout, eventTime))
+		defer done()
+		ctx = market.WithDemand(event)
 	}
 	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
 	if op, ok := ctx.Value(operationKey{}).(*operation); ok {

@@ -171,6 +171,16 @@ func DemandFrom(ctx context.Context) uint64 {
 	return n
 }
 
+type freshKey struct{}
+
+// WithFresh returns a context whose reads of pages are made of the venue now, whatever is remembered.
+func WithFresh(ctx context.Context) context.Context {
+	return context.WithValue(ctx, freshKey{}, true)
+}
+
+// WantsFresh reports whether reads are to be made of the venue now.
+func WantsFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
 // Demands reports whether the reads of ctx count as a client's demand for live values.
 func Demands(ctx context.Context) bool { return ctx.Value(quietKey{}) == nil }
 
