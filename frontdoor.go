@@ -48,7 +48,9 @@ func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock m
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Refusals: accounts.NewRefusals(clock), Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
-		Clients: quota.Limits{Connections: cfg.Client.Connections, Operations: cfg.Client.Operations},
+		Clients: quota.Limits{
+			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
+		},
 		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
 		Ready:   s.ready, Operation: s.metrics.Operation,
 	}

@@ -40,8 +40,8 @@ type Config struct {
 	MaxBody         Bytes         `default:"1MiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request body to arrive."`
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once."`
-	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed; more are refused with status 503."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free."`
+	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way; more are refused with status 503."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
 	Compiled        bool          `default:"true" group:"server" help:"Whether queries are answered by compiled selections where everything is in memory; without them all queries are executed field by field, which takes ten times as long."`
@@ -68,6 +68,8 @@ type Config struct {
 type Client struct {
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"10000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
+	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions that are executed at once for one client address; equal ones are one, whoever has them."`
+	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that those follow, each counted in every subscription."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Greatest message of a client on a WebSocket; a longer one closes it."`
 }

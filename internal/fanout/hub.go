@@ -82,19 +82,30 @@ func or(v, otherwise int) int {
 // Join makes m a member of the group of a key, which is opened where there is none: its context has the values of ctx and
 // lasts as long as the group has members. A member joins once, and not at all when it has left.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
+	_ = h.JoinCharged(ctx, key, m, func() (func(), error) { return func() {}, nil }, open)
+}
+
+// JoinCharged is Join that asks charge before it opens a group, and calls release when the group's execution has ended. The
+// error is that of charge, with which m has not joined. Neither may use the hub.
+func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
-		return
+		return nil
 	}
 	if g := h.groups[key]; g != nil {
 		g.enter(m)
-		return
+		return nil
+	}
+	release, err := charge()
+	if err != nil {
+		return err
 	}
 	g := newGroup(h, key)
 	if !g.enter(m) {
-		return
+		release()
+		return nil
 	}
 	h.groups[key] = g
 	h.counts.executions.Add(1)
@@ -102,9 +113,11 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	stop := context.AfterFunc(h.ctx, cancel)
 	g.cancel = func() { stop(); cancel() }
 	h.done.Go(func() {
+		defer release()
 		defer g.cancel()
 		g.run(groupCtx, open)
 	})
+	return nil
 }
 
 // leave takes a member out of its group, which ends with its last one.

@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/internal/fanout"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/resolvers"
 )
 
@@ -22,14 +23,16 @@ import (
 type subscriptions struct {
 	engine *engine
 	hub    *fanout.Hub
+	// clients counts what is executed for whom.
+	clients *quota.Clients
 	// enter bounds how much is under way at once.
 	enter func(ctx context.Context) (leave func(), err error)
 	// secret keys the groups, so that nothing of the credentials in them can be told from outside.
 	secret [32]byte
 }
 
-func newSubscriptions(e *engine, enter func(ctx context.Context) (leave func(), err error)) *subscriptions {
-	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{}), enter: enter}
+func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.Context) (leave func(), err error)) *subscriptions {
+	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{}), clients: clients, enter: enter}
 	_, _ = rand.Read(s.secret[:]) // it never fails
 	return s
 }
@@ -42,9 +45,15 @@ func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) 
 	case refusal != nil:
 		return nil, refusal
 	case op.kind == ast.Subscription:
-		s.hub.Join(ctx, s.key(ctx, op), m, func(ctx context.Context, g *fanout.Group) fanout.Source {
+		client, ids := identityFrom(ctx).client, op.watched()
+		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, func() (func(), error) {
+			return func() { s.clients.Executed(client, ids) }, s.clients.Execute(client, ids)
+		}, func(ctx context.Context, g *fanout.Group) fanout.Source {
 			return &execution{next: s.engine.subscribe(resolvers.WithGroup(ctx, g), op)}
 		})
+		if err != nil {
+			return nil, s.engine.refuse(ctx, err)
+		}
 		return nil, nil
 	default:
 		return func(ctx context.Context) {
@@ -104,6 +113,18 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	}
 	mac.Sum(key[:0])
 	return key
+}
+
+// watched returns how many ids a subscription follows: as many as its lists of them hold, or else one.
+func (o *operation) watched() (ids int) {
+	for _, field := range graphql.CollectFields(o.OperationContext, o.Operation.SelectionSet, nil) {
+		for _, argument := range field.ArgumentMap(o.Variables) {
+			if list, ok := argument.([]any); ok {
+				ids += len(list)
+			}
+		}
+	}
+	return max(ids, 1)
 }
 
 // execution is a subscription that is executed for a group.

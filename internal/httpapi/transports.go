@@ -46,7 +46,8 @@ type transports struct {
 }
 
 func newTransports(g *graphQL, pages origins, cfg Config) *transports {
-	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, g.gate.enter), clients: quota.New(cfg.Clients)}
+	clients := quota.New(cfg.Clients)
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gate.enter), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
 		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Log: socketLog(cfg.Log),

@@ -1,4 +1,5 @@
-// Package quota bounds what one client address may hold at once: connections that stay open, and operations on them.
+// Package quota bounds what one client address may hold at once: connections that stay open, operations on them, and what
+// is executed for those.
 package quota
 
 import (
@@ -14,6 +15,10 @@ type Limits struct {
 	Connections int
 	// Operations on them: 10,000.
 	Operations int
+	// Executions of subscriptions, of which equal ones have one in common: 500.
+	Executions int
+	// Watched are the ids that those follow, each counted in every execution: 20,000.
+	Watched int
 }
 
 // Clients counts what client addresses hold. It is safe for concurrent use.
@@ -25,7 +30,7 @@ type Clients struct {
 	refused uint64
 }
 
-type holder struct{ connections, operations int }
+type holder struct{ connections, operations, executions, watched int }
 
 // New returns a count of nothing.
 func New(l Limits) *Clients {
@@ -34,6 +39,12 @@ func New(l Limits) *Clients {
 	}
 	if l.Operations <= 0 {
 		l.Operations = 10_000
+	}
+	if l.Executions <= 0 {
+		l.Executions = 500
+	}
+	if l.Watched <= 0 {
+		l.Watched = 20_000
 	}
 	return &Clients{limits: l, holders: make(map[netip.Prefix]*holder)}
 }
@@ -67,6 +78,36 @@ func (c *Clients) Begin(client netip.Addr) error {
 
 // End takes back Begin.
 func (c *Clients) End(client netip.Addr) { c.give(client, func(h *holder) { h.operations-- }) }
+
+// Execute counts an execution that follows so many ids, or returns a RATE_LIMITED error; Executed takes it back.
+func (c *Clients) Execute(client netip.Addr, ids int) error {
+	err := c.take(client, func(h *holder) bool {
+		if h.executions >= c.limits.Executions {
+			return false
+		}
+		h.executions++
+		return true
+	}, "more than %d different subscriptions at once of one client address", c.limits.Executions)
+	if err != nil {
+		return err
+	}
+	err = c.take(client, func(h *holder) bool {
+		if ids > c.limits.Watched-h.watched {
+			return false
+		}
+		h.watched += ids
+		return true
+	}, "the subscriptions of one client address follow more than %d ids at once", c.limits.Watched)
+	if err != nil {
+		c.Executed(client, 0)
+	}
+	return err
+}
+
+// Executed takes back Execute of as many ids.
+func (c *Clients) Executed(client netip.Addr, ids int) {
+	c.give(client, func(h *holder) { h.executions--; h.watched -= ids })
+}
 
 // Refused counts what was beyond a limit since the start.
 func (c *Clients) Refused() uint64 {

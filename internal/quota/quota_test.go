@@ -41,6 +41,27 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestExecutions(t *testing.T) {
+	c := quota.New(quota.Limits{Executions: 2, Watched: 100})
+	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, step := range []struct {
+		client netip.Addr
+		ids    int
+		ok     bool
+	}{{one, 101, false}, {one, 60, true}, {one, 41, false}, {one, 40, true}, {one, 0, false}, {other, 100, true}} {
+		if err := c.Execute(step.client, step.ids); (err == nil) != step.ok || !step.ok && market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("%d ids of %s: %v", step.ids, step.client, err)
+		}
+	}
+	c.Executed(one, 60)
+	if err := c.Execute(one, 61); err == nil {
+		t.Error("more than was given back can be taken")
+	}
+	if err := c.Execute(one, 60); err != nil {
+		t.Errorf("what was given back cannot be taken: %v", err)
+	}
+}
+
 func TestOneClient(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
