@@ -80,7 +80,7 @@ func (d *demand) asked(by uint64, tokenIDs []string, enough int) {
 func (d *demand) open(id string) {
 	var watches []*Watch
 	for _, c := range [...]market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
-		if w := d.feed.keep(market.Topic{Channel: c, ID: id}); w != nil {
+		if w := d.feed.keep(market.Topic{Channel: c, ID: id}, nil); w != nil {
 			watches = append(watches, w)
 		}
 	}

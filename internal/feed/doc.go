@@ -10,5 +10,9 @@
 // market) queues up to a bound, past which the watch ends with an error. Differences between states, such as a book's
 // deltas, are made by the reader between what it showed last and what is now, so they can't be lost.
 //
+// The room for public topics is shared. The readers of one caller hold at most a quarter of it, and more only while less
+// than half is taken, so a lone caller ends at half; a topic that several callers watch counts for one of them. Past its
+// share a caller's watches are refused, and close nobody else's topics. Accounts have room of their own.
+//
 // Everything live also goes to the Sink, so that queries read what subscribers see.
 package feed

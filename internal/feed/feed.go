@@ -74,12 +74,14 @@ type Feed struct {
 	counts   counts
 	demand   *demand
 	reads    *reads
+	shares   shares
 	without  defences
 
-	// mu protects topics and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
+	// mu protects topics, public and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
 	// that, never the other way round. The upstream is called under it and under topics' locks, the sink under topics'.
 	mu     sync.Mutex
 	topics map[market.Topic]*topic
+	public int // topics that are not users'
 	closed bool
 }
 
@@ -122,7 +124,7 @@ func New(cfg Config) *Feed {
 	cfg.WarmWithin = or(cfg.WarmWithin, 10*time.Second)
 	cfg.WarmFor = or(cfg.WarmFor, 30*time.Second)
 	cfg.WarmTokens = or(cfg.WarmTokens, 500)
-	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads()}
+	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads(), shares: shares{held: make(map[string]int)}}
 	f.demand = newDemand(f)
 	return f
 }
@@ -165,10 +167,13 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	if f.upstream == nil {
 		return nil, market.Errorf(market.CodeUnsupported, "live data needs the venue's stream, which is not configured")
 	}
-	t := f.topics[key]
+	t, user := f.topics[key], key.Channel == market.ChannelUser
+	if !f.admits(r, t, user) {
+		return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
+	}
 	if t == nil {
 		err := f.upstream.Watch(key, c)
-		for market.CodeOf(err) == market.CodeRateLimited && f.makeRoom(key.Channel == market.ChannelUser) {
+		for market.CodeOf(err) == market.CodeRateLimited && f.makeRoom(user) {
 			err = f.upstream.Watch(key, c)
 		}
 		if err != nil {
@@ -176,32 +181,47 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 		}
 		t = f.add(key)
 	}
-	return t.join(r), nil
+	return t.join(r, r), nil
 }
 
-// keep watches a topic for nobody, to have it live for queries. It returns nil where that would take more than half of
-// the room, of which subscribers come first.
-func (f *Feed) keep(key market.Topic) *Watch {
+// keep watches a topic for nobody, to have it live for queries, on the account of owner, if any. It returns nil where that
+// would take more than half of the room, of which subscribers come first.
+func (f *Feed) keep(key market.Topic, owner *Reader) *Watch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
 		return nil
 	}
 	t := f.topics[key]
+	if !f.admits(owner, t, key.Channel == market.ChannelUser) {
+		return nil
+	}
 	if t == nil {
-		if len(f.topics) >= f.cfg.Topics/2 || f.upstream.Watch(key, nil) != nil {
+		if f.public >= f.cfg.Topics/2 || f.upstream.Watch(key, nil) != nil {
 			return nil
 		}
 		t = f.add(key)
 	}
-	return t.join(nil)
+	return t.join(nil, owner)
 }
 
 // add notes a topic that was opened upstream. The lock is held.
 func (f *Feed) add(key market.Topic) *topic {
 	t := newTopic(f, key)
 	f.topics[key] = t
+	if key.Channel != market.ChannelUser {
+		f.public++
+	}
 	return t
+}
+
+// remove forgets a topic that is closed. The lock is held.
+func (f *Feed) remove(key market.Topic) {
+	delete(f.topics, key)
+	if key.Channel != market.ChannelUser {
+		f.public--
+	}
+	f.upstream.Unwatch(key)
 }
 
 // makeRoom closes a topic that no subscriber reads: one that lingers, or else one that is kept live for queries, those
@@ -234,7 +254,7 @@ func (f *Feed) makeRoom(user bool) bool {
 // Accompany keeps a topic live for queries beside what the reader watches, as long as there is ample room. It does not
 // report changes.
 func (r *Reader) Accompany(key market.Topic) {
-	if w := r.feed.keep(key); w != nil {
+	if w := r.feed.keep(key, r); w != nil {
 		r.watches[w] = struct{}{}
 	}
 }
@@ -271,16 +291,14 @@ func (f *Feed) release(t *topic) {
 // drop closes a topic that has no watches. The feed's lock is held.
 func (f *Feed) drop(t *topic) {
 	if f.topics[t.key] == t && t.idle() {
-		delete(f.topics, t.key)
-		f.upstream.Unwatch(t.key)
+		f.remove(t.key)
 	}
 }
 
 // forget ends a topic and its watches. The lock is held.
 func (f *Feed) forget(t *topic, err error) {
-	delete(f.topics, t.key)
 	t.end(err)
-	f.upstream.Unwatch(t.key)
+	f.remove(t.key)
 }
 
 // find returns an open topic, or nil.

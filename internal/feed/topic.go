@@ -38,6 +38,7 @@ type topic struct {
 	// mu protects all below. The sink is called under it, so that it sees the states in order.
 	mu      sync.Mutex
 	watches map[*Watch]struct{}
+	holder  *Reader // for whose caller the topic counts; nil for nobody
 	state   State
 	phase   phase
 	session *session // that of the last time the topic was up; nil before the first
@@ -79,15 +80,19 @@ func newTopic(f *Feed, key market.Topic) *topic {
 	return &topic{feed: f, key: key, watches: make(map[*Watch]struct{})}
 }
 
-func (t *topic) join(r *Reader) *Watch {
+// join adds a watch for a reader, nil for nobody, on the account of owner.
+func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.linger != nil {
 		t.linger.Stop()
 		t.linger = nil
 	}
-	w := &Watch{topic: t, reader: r}
+	w := &Watch{topic: t, reader: r, owner: owner}
 	t.watches[w] = struct{}{}
+	if t.holder == nil {
+		t.settle()
+	}
 	if t.state.Known || t.state.Live {
 		w.notify()
 	}
@@ -98,6 +103,9 @@ func (t *topic) leave(w *Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.watches, w)
+	if w.owner != nil && w.owner == t.holder {
+		t.settle()
+	}
 	if len(t.watches) == 0 && !t.ended && t.linger == nil {
 		linger := t.feed.cfg.Linger
 		if t.brief {
@@ -158,6 +166,7 @@ func (t *topic) stop() {
 		return
 	}
 	t.ended = true
+	t.settle()
 	t.stale()
 	t.enter(nil)
 	if t.linger != nil {

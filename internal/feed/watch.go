@@ -68,6 +68,9 @@ func (i *Items) add(more Items) {
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
+	// caller is who the topics count for, where shared tells that they do.
+	caller string
+	shared bool
 
 	// watches are those that are open; taken is what Take returned last.
 	watches map[*Watch]struct{}
@@ -77,13 +80,20 @@ type Reader struct {
 	changed []*Watch
 }
 
-// NewReader returns a reader without watches. Close it.
+// NewReaderFor returns a reader without watches for a caller, whose readers together have a share of the stream. Close it.
+func (f *Feed) NewReaderFor(caller string) *Reader {
+	r := f.NewReader()
+	r.caller, r.shared = caller, true
+	return r
+}
+
+// NewReader returns a reader of the program's own, whose topics count for no caller. Close it.
 func (f *Feed) NewReader() *Reader {
 	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
 // Watch follows a topic until the watch or the reader is closed. c is the identity of a user topic. An error means that
-// there is no room for another topic. A topic whose state is known is reported as changed at once.
+// there is no room for another topic, or that the caller has had its share: values may be polled instead. A topic whose state is known is reported as changed at once.
 func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -139,6 +149,7 @@ func (r *Reader) mark(w *Watch) {
 type Watch struct {
 	topic  *topic
 	reader *Reader // nil where nobody reads
+	owner  *Reader // on whose account the topic is open; nil for the feed's own
 	marked bool    // the reader's lock protects it
 
 	// The topic's lock protects the rest.

@@ -1,0 +1,175 @@
+package feed
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// watchBooks watches topics and returns how many it was let.
+func watchBooks(t *testing.T, r *Reader, prefix string, n int) (let int) {
+	t.Helper()
+	for i := range n {
+		switch _, err := r.Watch(bookOf(fmt.Sprint(prefix, i)), nil); market.CodeOf(err) {
+		case "":
+			let++
+		case market.CodeRateLimited:
+		default:
+			t.Fatal(err)
+		}
+	}
+	return let
+}
+
+// holdings returns what callers hold, as the topics themselves have it, and compares it to the counts.
+func holdings(t *testing.T, r *rig) map[string]int {
+	t.Helper()
+	out := make(map[string]int)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	public := 0
+	for key, x := range r.topics {
+		if key.Channel != market.ChannelUser {
+			public++
+		}
+		if x.holder != nil {
+			out[x.holder.caller]++
+		}
+	}
+	if !maps.Equal(out, r.shares.held) || public != r.public {
+		t.Errorf("counted are %v of %d, held %v of %d", r.shares.held, r.public, out, public)
+	}
+	return out
+}
+
+// One client opens ten subscriptions of 200 tokens each. What queries of others keep warm stays, and others can subscribe.
+func TestAttackerCannotTakeTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.up.room = 2000
+		for i := range 200 {
+			asked(r, fmt.Sprint("warm", i))
+		}
+		warm := len(r.up.open())
+		honest := r.NewReaderFor("honest")
+		defer honest.Close()
+		let := 0
+		for i := range 10 {
+			attacker := r.NewReaderFor("attacker")
+			defer attacker.Close()
+			let += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
+		}
+		if let != 1000-warm {
+			t.Errorf("the attacker holds %d topics beside %d warm ones", let, warm)
+		}
+		if n := watchBooks(t, honest, "h", 500); n != 500 {
+			t.Errorf("another caller was let watch %d topics", n)
+		}
+		if _, err := honest.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("past its share, the other caller's watching ends with %v", err)
+		}
+		third := r.NewReaderFor("third")
+		defer third.Close()
+		if _, err := third.Watch(tradesOf("T"), nil); err != nil {
+			t.Errorf("a third caller: %v", err)
+		}
+		if got := holdings(t, r); got["attacker"] != let || got["honest"] != 500 || got["third"] != 1 {
+			t.Errorf("held are %v", got)
+		}
+		kept := 0
+		for key, x := range r.topics {
+			if _, keepers := x.watchers(); keepers > 0 && key.ID[0] == 'w' {
+				kept++
+			}
+		}
+		if kept != warm {
+			t.Errorf("%d of %d warm topics are left", kept, warm)
+		}
+	})
+}
+
+// A caller alone has half of the room, and a quarter once the other half is taken.
+func TestShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics, c.Linger = 40, time.Second })
+		r.up.room = 40
+		alone := r.NewReaderFor("alone")
+		if n := watchBooks(t, alone, "a", 40); n != 20 {
+			t.Errorf("a lone caller was let watch %d topics", n)
+		}
+		second := r.NewReaderFor("second")
+		if n := watchBooks(t, second, "b", 40); n != 10 {
+			t.Errorf("the second was let watch %d topics", n)
+		}
+		// What another holds costs nothing, and is inherited when that caller leaves.
+		if n := watchBooks(t, second, "a", 20); n != 20 {
+			t.Errorf("the second was let join %d topics", n)
+		}
+		if got := holdings(t, r); got["alone"] != 20 || got["second"] != 10 {
+			t.Errorf("held are %v", got)
+		}
+		alone.Close()
+		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
+			t.Errorf("after the first has left, held are %v", got)
+		}
+		// A reader of the program's own counts for nobody, and what it watches counts for the caller who joins it.
+		own := r.NewReader()
+		if n := watchBooks(t, own, "o", 10); n != 10 {
+			t.Errorf("the program was let watch %d topics", n)
+		}
+		if n := watchBooks(t, second, "o", 10); n != 0 {
+			t.Errorf("past its share, the second was let hold %d topics", n)
+		}
+		third := r.NewReaderFor("third")
+		if n := watchBooks(t, third, "o", 10); n != 10 || holdings(t, r)["third"] != 10 {
+			t.Errorf("the third was let watch %d topics and holds %v", n, holdings(t, r))
+		}
+		// Topics that end are given back, as are those that linger.
+		r.Refused(bookOf("o0"), market.Errorf(market.CodeRateLimited, "no"))
+		if got := holdings(t, r); got["third"] != 9 {
+			t.Errorf("after one has ended, held are %v", got)
+		}
+		for _, reader := range []*Reader{own, second, third} {
+			reader.Close()
+			reader.Close()
+		}
+		if got := holdings(t, r); len(got) != 0 || len(r.up.open()) == 0 {
+			t.Errorf("held are %v, %d topics linger", got, len(r.up.open()))
+		}
+		// What a reader keeps beside what it watches counts too.
+		beside := r.NewReaderFor("beside")
+		defer beside.Close()
+		time.Sleep(2 * time.Second)
+		for i := range 40 {
+			beside.Accompany(priceOf(fmt.Sprint(i)))
+		}
+		if got := holdings(t, r); got["beside"] != 20 {
+			t.Errorf("held are %v", got)
+		}
+		if n := watchBooks(t, beside, "n", 40); n != 0 {
+			t.Errorf("beside 20 topics it was let watch %d", n)
+		}
+	})
+}
+
+// Accounts neither take from a caller's share nor need one.
+func TestAccountsAreBesideTheShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics = 8 })
+		reader := r.NewReaderFor("caller")
+		defer reader.Close()
+		for i := range 5 {
+			key := market.Topic{Channel: market.ChannelUser, ID: fmt.Sprint("0x", i), Scope: "s"}
+			if _, err := reader.Watch(key, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := watchBooks(t, reader, "a", 8); n != 4 || holdings(t, r)["caller"] != 4 {
+			t.Errorf("beside accounts it was let watch %d topics and holds %v", n, holdings(t, r))
+		}
+	})
+}
