@@ -1003,7 +1003,7 @@ func TestStatusTellsWhenTheNextCallIsFree(t *testing.T) {
 			if call(b, prices("x", time.Nanosecond)) {
 				t.Errorf("%s: a call left before", what)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if until(what, 0); !call(b, prices("x", time.Nanosecond)) {
 				t.Errorf("%s: no call left then", what)
 			}
