@@ -114,7 +114,8 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	var headers bytes.Buffer
 	_ = r.Header.Write(&headers)
 	decoded, _ := base64.StdEncoding.DecodeString(r.Header.Get("X-Api-Credentials"))
-	all := strings.Join([]string{r.URL.String(), r.URL.Query().Encode(), r.URL.Query().Get("credentials"), headers.String(), string(decoded)}, " ")
+	// The credentials first, since no more than the beginning of what a venue says is ever kept.
+	all := strings.Join([]string{r.URL.Query().Get("credentials"), string(decoded), r.Header.Get("X-Api-Credentials"), r.URL.String(), r.URL.Query().Encode(), headers.String()}, " ")
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Echo", strings.NewReplacer("\r", "", "\n", "").Replace(all))
 	failure := asJSON(vars{"success": false, "error": all, "message": all, "code": all})

@@ -814,9 +814,10 @@ func beginSlowly(t *testing.T, p *target) slowly {
 
 // wait waits until all were hung up on, as each must be.
 func (s slowly) wait(t *testing.T) {
+	deadline := time.Now().Add(patience)
 	for name, c := range s {
 		t.Run("slowly: "+name, func(t *testing.T) {
-			_ = c.SetReadDeadline(time.Now().Add(patience))
+			_ = c.SetReadDeadline(deadline)
 			resp, err := http.ReadResponse(c.r, nil)
 			switch {
 			case err != nil && c.status != 0:
