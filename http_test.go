@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -320,6 +321,44 @@ func TestRequestIDs(t *testing.T) {
 		}
 		if n := strings.Count(s.log.String(), "request_id="+id); n != 2 { // the field that failed, and the request
 			t.Errorf("%q is %d times in the log", id, n)
+		}
+	}
+}
+
+// TestRefusedCredentialsOnAnOpenSocket asks again and again over one WebSocket with credentials that the venue refuses.
+func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
+	s := start(t)
+	k := s.dial(t, credentials("no such key"))
+	codes := map[string]int{}
+	asked := s.counted(func() {
+		for n := range 9 {
+			// Others each, so that nothing that was remembered answers.
+			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)
+			ev := sub.next(t)
+			for _, err := range ev.errors {
+				codes[err.Extensions.Code]++
+			}
+		}
+	})
+	if codes["UNAUTHENTICATED"] != 5 || codes["RATE_LIMITED"] != 4 {
+		t.Errorf("the answers were %v, want five refusals and no more questions", codes)
+	}
+	if got := asked["positions"][0]; got != 5 {
+		t.Errorf("the venue was asked %d times, want 5", got)
+	}
+}
+
+// TestTheSchemaIsHidden asks for the schema where introspection is switched off.
+func TestTheSchemaIsHidden(t *testing.T) {
+	for flag, want := range map[string]int{"--introspection=true": http.StatusOK, "--introspection=false": http.StatusNotFound} {
+		s := start(t, flag)
+		resp, err := s.client.Get(s.url() + httpapi.PathSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s answers %d, want %d", flag, httpapi.PathSchema, resp.StatusCode, want)
 		}
 	}
 }

@@ -104,10 +104,12 @@ func New(cfg Config) *API {
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL, endpoint)
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
-	mux.Handle("GET "+PathSchema, pages.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, cfg.SDL)
-	})))
+	if cfg.Introspection {
+		mux.Handle("GET "+PathSchema, pages.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, cfg.SDL)
+		})))
+	}
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})

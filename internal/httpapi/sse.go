@@ -30,13 +30,34 @@ type events struct {
 	open    atomic.Int64
 	streams sync.WaitGroup
 	closed  chan struct{}
-	close   func()
+	// mu has streams counted before they are waited for.
+	mu sync.Mutex
 }
 
 func newEvents(s *subscriptions, clients *quota.Clients) *events {
-	e := &events{subscriptions: s, clients: clients, closed: make(chan struct{})}
-	e.close = sync.OnceFunc(func() { close(e.closed) })
-	return e
+	return &events{subscriptions: s, clients: clients, closed: make(chan struct{})}
+}
+
+// close ends the streams of subscriptions and refuses new ones. It is called once.
+func (e *events) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	close(e.closed)
+}
+
+// begin counts a stream, unless there are to be no more.
+func (e *events) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.closed:
+		err := market.Errorf(market.CodeRateLimited, "the service is restarting; connect again")
+		err.RetryAfter = retryAfter
+		return &refusal{http.StatusServiceUnavailable, err}
+	default:
+		e.streams.Add(1)
+		return nil
+	}
 }
 
 // serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
@@ -52,10 +73,12 @@ func (e *events) serve(w http.ResponseWriter, r *http.Request, p *params) error 
 		return err
 	}
 	defer e.clients.End(client)
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.streams.Done()
 	e.open.Add(1)
 	defer e.open.Add(-1)
-	e.streams.Add(1)
-	defer e.streams.Done()
 	e.run(ctx, w, p)
 	return nil
 }

@@ -176,6 +176,9 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
 	p, err := parseParams(payload)
+	if id := identityFrom(ctx); err == nil && id.credentials != nil { // a socket stays open, however often the venue refuses them
+		err = o.identities.refusals.Check(id.client)
+	}
 	if err != nil {
 		return nil, o.Errors(ctx, err)
 	}
