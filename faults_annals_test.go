@@ -136,6 +136,7 @@ func (w *annals) args(more ...string) []string {
 func (w *annals) move(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.remember() // an epoch that a fault began between two moves
 	change()
 	w.remember()
 }
@@ -215,6 +216,12 @@ func (w *annals) checkBook(id string, v any) error {
 	}
 	digest := digestOf(rungs(v, "bids"), rungs(v, "asks"))
 	w.mu.RLock()
+	known := w.epochs[id+epoch] != 0
+	w.mu.RUnlock()
+	if !known {
+		w.move(func() {})
+	}
+	w.mu.RLock()
 	defer w.mu.RUnlock()
 	s, ok := w.books[id].find(func(s bookState) bool { return s.seq == seq && s.epoch == epoch })
 	switch {
@@ -263,6 +270,9 @@ type crowd struct {
 	ctx     context.Context
 	leave   context.CancelFunc
 	members sync.WaitGroup
+	sockets []*socket
+	// pause is held by who wants no questions to be asked.
+	pause sync.RWMutex
 
 	mu    sync.Mutex
 	wrong map[string]int
@@ -280,6 +290,9 @@ func newCrowd(s *service, w *annals) *crowd {
 func (c *crowd) disperse() {
 	c.leave()
 	c.members.Wait()
+	for _, k := range c.sockets {
+		k.close()
+	}
 }
 
 func (c *crowd) note(what string) {
@@ -332,6 +345,7 @@ const (
 func (c *crowd) subscribe(t testing.TB, credentials string, tokens []string) {
 	t.Helper()
 	k := c.dial(t, credentials)
+	c.sockets = append(c.sockets, k)
 	follow := func(e *events, take func(v any)) {
 		c.members.Go(func() {
 			for {
@@ -415,7 +429,10 @@ func (c *crowd) sample(tokens []string) {
 		Data   any          `json:"data"`
 		Errors []graphError `json:"errors"`
 	}
-	if err := c.post(c.ctx, crowdQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out); err != nil {
+	c.pause.RLock()
+	err := c.post(c.ctx, crowdQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out)
+	c.pause.RUnlock()
+	if err != nil {
 		if c.ctx.Err() == nil {
 			c.complain(fmt.Errorf("no answer: %w", err))
 		}

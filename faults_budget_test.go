@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -184,14 +185,45 @@ func (c *crowd) wantNothingWrong(t testing.TB) {
 	}
 }
 
+const (
+	// soakEnv names the environment's variable that says how long a soak lasts.
+	soakEnv = "SOAK"
+	// soakShort is how long it lasts where nobody says so; from soakLong on all is of full size.
+	soakShort, soakLong = 8 * time.Second, time.Minute
+)
+
+// soakLength is how long a soak is to last.
+func soakLength(t testing.TB) time.Duration {
+	t.Helper()
+	s := os.Getenv(soakEnv)
+	if s == "" {
+		return soakShort
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < soakShort {
+		t.Fatalf("%s is %q; want a duration of at least %v", soakEnv, s, soakShort)
+	}
+	return d
+}
+
+// polling returns how many boards there are and for how long: 300 for two minutes in a soak of full size.
+func polling(t testing.TB) (boards int, length time.Duration) {
+	t.Helper()
+	if soakLength(t) >= soakLong {
+		return 300, 2 * time.Minute
+	}
+	return 20, 22 * time.Second
+}
+
 // TestPollingWithinTheBudget polls 500 prices and 40 books at a venue that takes 100 requests a minute, over a stream.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	w := newAnnals(t, 1, 540, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
-	a := newAudience(s, w, 20, 20, 15*time.Second)
-	a.attend(22 * time.Second)
+	boards, length := polling(t)
+	a := newAudience(s, w, boards, 20, 15*time.Second)
+	a.attend(length)
 	a.disperse()
 	a.wantStreamed(t, "price fresh STREAM", "book fresh STREAM")
 	w.wantNoRefusal(t)
@@ -205,7 +237,8 @@ func TestPollingWithoutTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startLive(t, w.args("--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=2s")...)
-	a := newAudience(s, w, 20, 20, 0)
+	boards, length := polling(t)
+	a := newAudience(s, w, boards, 20, 0)
 	// An account is asked for more than its key may ask.
 	refused := make(chan map[string]int)
 	go func() {
@@ -229,7 +262,7 @@ func TestPollingWithoutTheStream(t *testing.T) {
 			<-tick.C
 		}
 	}()
-	a.attend(22 * time.Second)
+	a.attend(length)
 	codes := <-refused
 	a.disperse()
 	seen := a.sights()
