@@ -9,23 +9,30 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Watcher is told which tokens queries ask for, so that those that are asked for again and again can be streamed.
+// Watcher is told what queries ask for, so that what is asked for again and again can be streamed.
 type Watcher interface {
-	// Asked names tokens that were asked for and exist. Calls of one demand count once for each token, unless it is 0. It
-	// must not wait.
-	Asked(demand uint64, tokenIDs []string)
+	// Asked names tokens that exist and that a caller has asked for what the channel tells of. Calls of one demand count once
+	// for each token, unless it is 0. It must not wait.
+	Asked(demand uint64, caller string, c market.Channel, tokenIDs []string)
 }
 
-// SetWatcher tells a watcher from now on which tokens are asked for. Call it before the cache is read.
+// SetWatcher tells a watcher from now on what is asked for; spreads come with prices. Call it before the cache is read.
 func (c *Cache) SetWatcher(w Watcher) {
-	c.prices.asked, c.spreads.asked = w.Asked, w.Asked
-	c.books.asked = func(demand uint64, queries []market.BookQuery) {
-		tokens := make([]string, len(queries))
-		for i, q := range queries {
-			tokens[i] = q.TokenID
-		}
-		w.Asked(demand, tokens)
+	prices := func(demand uint64, caller string, tokens []string) {
+		w.Asked(demand, caller, market.ChannelPrices, tokens)
 	}
+	c.prices.asked, c.spreads.asked = prices, prices
+	c.books.asked = func(demand uint64, caller string, queries []market.BookQuery) {
+		w.Asked(demand, caller, market.ChannelOrderbook, tokensOf(queries))
+	}
+}
+
+func tokensOf(queries []market.BookQuery) []string {
+	tokens := make([]string, len(queries))
+	for i, q := range queries {
+		tokens[i] = q.TokenID
+	}
+	return tokens
 }
 
 // StreamPrice stores a streamed price, which stays fresh as long as its session lasts.

@@ -164,7 +164,11 @@ func TestStreamedAccountIsItsReaders(t *testing.T) {
 
 type watcher struct{ asked []string }
 
-func (w *watcher) Asked(_ uint64, tokens []string) { w.asked = append(w.asked, tokens...) }
+func (w *watcher) Asked(_ uint64, caller string, c market.Channel, tokens []string) {
+	for _, t := range tokens {
+		w.asked = append(w.asked, fmt.Sprint(caller, c, " ", t))
+	}
+}
 
 // The watcher hears of tokens that exist and that clients ask for, once for each read.
 func TestWatcherHearsOfDemand(t *testing.T) {
@@ -176,7 +180,7 @@ func TestWatcherHearsOfDemand(t *testing.T) {
 		for range 2 {
 			readAll(t.Context(), c.Prices(), "a", "x", "bad")
 		}
-		if !slices.Equal(w.asked, []string{"a", "a"}) {
+		if !slices.Equal(w.asked, []string{"prices a", "prices a"}) {
 			t.Errorf("heard of %v", w.asked)
 		}
 		w.asked = nil
@@ -187,7 +191,8 @@ func TestWatcherHearsOfDemand(t *testing.T) {
 		must(t, c.Spreads(), "s")
 		must(t, c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
 		must(t, c.Markets(), byToken("m"))
-		if !slices.Equal(w.asked, []string{"s", "b"}) {
+		readAll(market.WithCaller(t.Context(), "ann: "), c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
+		if !slices.Equal(w.asked, []string{"prices s", "orderbook b", "ann: orderbook b"}) {
 			t.Errorf("heard of %v", w.asked)
 		}
 	})

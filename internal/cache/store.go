@@ -108,9 +108,9 @@ type store[K comparable, T any] struct {
 	// older reports whether a is an older state than b; only kinds that are streamed have it.
 	older func(a, b *T) bool
 	// asked is told which of the keys that were asked for exist; nil where nobody wants to know.
-	asked func(demand uint64, keys []K)
+	asked func(demand uint64, caller string, keys []K)
 	// urge is told which keys are missing while the budget is scarce; nil where nothing else could answer them.
-	urge func(keys []K)
+	urge func(caller string, keys []K)
 	// queries returns the canonical keys whose entries may lie in a slot; nil means the slot itself.
 	queries func(slot K) []K
 	// stretch is how long past its fresh time an entry is served while the budget is short, left is what is left of that.
@@ -214,7 +214,7 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 		}
 	}
 	if len(exist) > 0 {
-		s.asked(market.DemandFrom(ctx), exist)
+		s.asked(market.DemandFrom(ctx), market.CallerFrom(ctx), exist)
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 // venue fails to answer is served from memory within its stale time, and within the longer one when the budget is why.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.urge != nil && market.Demands(ctx) && s.left() < scarce {
-		s.urge(keys)
+		s.urge(market.CallerFrom(ctx), keys)
 	}
 	out := s.fetch(ctx, keys, false)
 	for i := range out {

@@ -4,16 +4,16 @@ import "oddsgraph/internal/market"
 
 // Streamer opens the stream of tokens that are missing while the venue's budget is scarce.
 type Streamer interface {
-	// Want names tokens that exist and that somebody waits for the price or the book of. Those that it can stream it is to
-	// stream at once, as if they had been asked for again and again; what it stores in the cache then answers, if it comes
+	// Want names tokens that exist and that a caller waits for what the channel tells of. What it can stream it is to stream
+	// at once, as if they had been asked for again and again; what it stores in the cache then answers, if it comes
 	// before the venue does. Tokens may be named repeatedly. It must not wait and is called concurrently.
-	Want(tokenIDs []string)
+	Want(caller string, c market.Channel, tokenIDs []string)
 }
 
 // SetStreamer lets a streamer answer, together with the venue, for prices, spreads and books that are missing while less
 // than half of the budget is left. Call it before the cache is read.
 func (c *Cache) SetStreamer(s Streamer) {
-	want := func(tokens []string) {
+	want := func(caller string, channel market.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))
 		for _, t := range tokens {
 			if c.exists(t) {
@@ -21,16 +21,13 @@ func (c *Cache) SetStreamer(s Streamer) {
 			}
 		}
 		if len(exist) > 0 {
-			s.Want(exist)
+			s.Want(caller, channel, exist)
 		}
 	}
-	c.prices.urge, c.spreads.urge = want, want
-	c.books.urge = func(queries []market.BookQuery) {
-		tokens := make([]string, len(queries))
-		for i, q := range queries {
-			tokens[i] = q.TokenID
-		}
-		want(tokens)
+	prices := func(caller string, tokens []string) { want(caller, market.ChannelPrices, tokens) }
+	c.prices.urge, c.spreads.urge = prices, prices
+	c.books.urge = func(caller string, queries []market.BookQuery) {
+		want(caller, market.ChannelOrderbook, tokensOf(queries))
 	}
 }
 

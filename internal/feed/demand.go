@@ -10,139 +10,208 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// demand watches the tokens that queries ask for again and again, so that polling clients cost the venue nothing.
+// demand watches what queries ask for again and again, so that polling clients cost the venue nothing. What is watched so
+// is warm. It is at most half of the room; where that is full, callers who have little of it replace what those have who
+// have much.
 type demand struct {
 	feed *Feed
+	size int
 
 	// mu protects all below. It may be taken under the feed's lock, and topics' locks under it.
 	mu sync.Mutex
-	// asks are the tokens that were asked for lately.
-	asks *lru.Cache[string, asks]
-	warm map[string]*warm
-	// sweep lets go of tokens that nobody asks for any more; nil while none is watched.
+	// asks are the topics that were asked for lately.
+	asks *lru.Cache[market.Topic, asks]
+	warm map[market.Topic]*warm
+	// held counts what is warm for each caller; never 0.
+	held map[string]int
+	// sweep lets go of what nobody asks for any more; nil while nothing is watched.
 	sweep  *time.Timer
 	closed bool
 }
 
-// warm is a token that is watched because it is asked for. Its watches are nil while they are being opened.
+// warm is a topic that is watched because it is asked for.
 type warm struct {
-	asked   time.Time
-	watches []*Watch
+	key market.Topic
+	// caller is who has made it warm, asked when anybody has asked for it last.
+	caller string
+	asked  time.Time
+	// watch is nil while it is being opened, and until there is room for it.
+	watch   *Watch
+	opening bool
 }
 
-// asks are when a token was asked for, and by which demand it was last.
+// asks are when a topic was asked for, and by which demand it was last.
 type asks struct {
 	times []time.Time
 	by    uint64
 }
 
 func newDemand(f *Feed) *demand {
-	recent, err := lru.New[string, asks](10 * f.cfg.WarmTokens)
+	size := max(f.cfg.Topics/2, 1)
+	recent, err := lru.New[market.Topic, asks](10 * size)
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
-	return &demand{feed: f, asks: recent, warm: make(map[string]*warm)}
+	return &demand{feed: f, size: size, asks: recent, warm: make(map[market.Topic]*warm), held: make(map[string]int)}
 }
 
-// asked notes that tokens were asked for, and opens those that were so often enough to be warm.
-func (d *demand) asked(by uint64, tokenIDs []string, enough int) {
+// asked notes that a caller has asked for what a channel tells of tokens, and opens those topics that were asked for often
+// enough to be warm.
+func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
 	now := d.feed.cfg.Clock.Now()
-	var opening []string
+	var opening []*warm
+	full := false
 	d.mu.Lock()
 	for _, id := range tokenIDs {
-		if w := d.warm[id]; w != nil {
+		key := market.Topic{Channel: c, ID: id}
+		if w := d.warm[key]; w != nil {
 			w.asked = now
 			continue
 		}
-		before, _ := d.asks.Get(id)
+		before, _ := d.asks.Get(key)
 		if by != 0 && before.by == by {
 			continue
 		}
 		times := append(slices.DeleteFunc(before.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
-		if len(times) < enough || len(d.warm) >= d.feed.cfg.WarmTokens || d.closed {
-			d.asks.Add(id, asks{times[max(0, len(times)-d.feed.cfg.WarmAsks):], by})
+		if len(times) >= enough && !full && !d.closed && d.space(caller, now) {
+			d.asks.Remove(key)
+			w := &warm{key: key, caller: caller, asked: now, opening: true}
+			d.warm[key] = w
+			d.held[caller]++
+			opening = append(opening, w)
 			continue
 		}
-		d.asks.Remove(id)
-		d.warm[id] = &warm{asked: now}
-		opening = append(opening, id)
+		full = full || len(times) >= enough
+		d.asks.Add(key, asks{times[max(0, len(times)-d.feed.cfg.WarmAsks):], by})
 	}
 	if len(opening) > 0 && d.sweep == nil {
 		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor, d.cool)
 	}
 	d.mu.Unlock()
-	for _, id := range opening {
-		d.open(id)
-	}
+	d.open(opening)
 }
 
-// open watches a warm token's price and book.
-func (d *demand) open(id string) {
-	var watches []*Watch
-	for _, c := range [...]market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
-		if w := d.feed.keep(market.Topic{Channel: c, ID: id}, nil); w != nil {
-			watches = append(watches, w)
+// space makes space for one more topic of a caller's where there is none. It takes that of callers who have more than one
+// more, or else what nobody has lately asked for, of callers who have no less. It reports whether there is space. The lock
+// is held.
+func (d *demand) space(caller string, now time.Time) bool {
+	if len(d.warm) < d.size {
+		return true
+	}
+	own := d.held[caller]
+	w := d.least(func(w *warm) bool {
+		theirs := d.held[w.caller]
+		return theirs > own+1 || theirs >= own && now.Sub(w.asked) > d.feed.cfg.WarmWithin
+	})
+	if w == nil {
+		return false
+	}
+	d.remove(w)
+	return true
+}
+
+// least returns what is to go first among the topics that fit: of the caller who has most, what was asked for longest ago.
+// It returns nil where none fits. The lock is held.
+func (d *demand) least(fits func(*warm) bool) (least *warm) {
+	for _, w := range d.warm {
+		if least != nil {
+			if a, b := d.held[w.caller], d.held[least.caller]; a < b || a == b && !w.asked.Before(least.asked) {
+				continue
+			}
+		}
+		if fits(w) {
+			least = w
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if w := d.warm[id]; w != nil && !d.closed && len(watches) > 0 {
-		w.watches = watches
-		return
-	}
-	delete(d.warm, id)
-	closeAll(watches)
+	return least
 }
 
-// cool closes the tokens that nobody has asked for lately, and those that the upstream has refused: they may be asked for
-// again.
+// remove lets go of a warm topic. The lock is held.
+func (d *demand) remove(w *warm) {
+	delete(d.warm, w.key)
+	if d.held[w.caller]--; d.held[w.caller] == 0 {
+		delete(d.held, w.caller)
+	}
+	if w.watch != nil {
+		w.watch.Close()
+	}
+}
+
+// open watches warm topics. Those that there is no room for wait for the next sweep.
+func (d *demand) open(opening []*warm) {
+	room := true
+	for _, w := range opening {
+		var watch *Watch
+		var err error
+		if room {
+			watch, err = d.feed.keep(w.key)
+			room = market.CodeOf(err) != market.CodeRateLimited
+		}
+		d.mu.Lock()
+		w.opening = false
+		switch {
+		case d.warm[w.key] != w: // it was let go meanwhile
+			if watch != nil {
+				watch.Close()
+			}
+		case err != nil && room:
+			d.remove(w)
+		default:
+			w.watch = watch
+			if watch == nil && d.sweep != nil {
+				d.sweep.Reset(d.feed.cfg.WarmFor / 30)
+			}
+		}
+		d.mu.Unlock()
+	}
+}
+
+// cool lets go of what nobody has asked for lately, and of what the upstream has refused, which may be asked for again. It
+// tries again to watch what there was no room for.
 func (d *demand) cool() {
 	now := d.feed.cfg.Clock.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.sweep = nil
+	least := d.feed.cfg.WarmFor / 30
 	next := d.feed.cfg.WarmFor
-	for id, w := range d.warm {
+	var opening []*warm
+	d.mu.Lock()
+	if d.sweep != nil {
+		d.sweep.Stop() // it may have been set again since it went off
+		d.sweep = nil
+	}
+	for _, w := range d.warm {
 		left := d.feed.cfg.WarmFor - now.Sub(w.asked)
-		if w.watches != nil && (left <= 0 || slices.ContainsFunc(w.watches, (*Watch).ended)) {
-			delete(d.warm, id)
-			closeAll(w.watches)
+		if left <= 0 || w.watch != nil && w.watch.ended() {
+			d.remove(w)
 			continue
+		}
+		if w.watch == nil {
+			next = least
+			if !w.opening {
+				w.opening = true
+				opening = append(opening, w)
+			}
 		}
 		next = min(next, left)
 	}
 	if len(d.warm) > 0 && !d.closed {
-		d.sweep = time.AfterFunc(max(next, d.feed.cfg.WarmFor/30), d.cool)
+		d.sweep = time.AfterFunc(max(next, least), d.cool)
 	}
+	d.mu.Unlock()
+	d.open(opening)
 }
 
-// yield gives up the warm token that was asked for longest ago among those that make room, for the sake of a subscriber.
-// It reports whether there was one. The feed's lock is held.
+// yield gives up a warm topic that makes room, for the sake of a subscriber. It reports whether there was one. The feed's
+// lock is held.
 func (d *demand) yield() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	oldest := ""
-	for id, w := range d.warm {
-		if (oldest == "" || w.asked.Before(d.warm[oldest].asked)) && slices.ContainsFunc(w.watches, (*Watch).sole) {
-			oldest = id
-		}
-	}
-	if oldest == "" {
+	w := d.least(func(w *warm) bool { return w.watch != nil && w.watch.sole() })
+	if w == nil {
 		return false
 	}
-	watches := d.warm[oldest].watches
-	delete(d.warm, oldest)
-	closeAll(watches)
-	for _, w := range watches {
-		d.feed.drop(w.topic)
-	}
+	d.remove(w)
+	d.feed.drop(w.watch.topic)
 	return true
-}
-
-func closeAll(watches []*Watch) {
-	for _, w := range watches {
-		w.Close()
-	}
 }
 
 func (d *demand) close() {
@@ -154,7 +223,6 @@ func (d *demand) close() {
 		d.sweep = nil
 	}
 	for _, w := range d.warm {
-		closeAll(w.watches)
+		d.remove(w)
 	}
-	clear(d.warm)
 }

@@ -14,5 +14,9 @@
 // than half is taken, so a lone caller ends at half; a topic that several callers watch counts for one of them. Past its
 // share a caller's watches are refused, and close nobody else's topics. Accounts have room of their own.
 //
+// What queries ask for again and again is watched too, a price or a book as it was asked for, up to half of the room and as
+// far as subscribers leave it. Where that is full, a caller who has less of it takes the place of the one who has most,
+// and what nobody has asked for lately gives way. What there was no room for is tried again every second.
+//
 // Everything live also goes to the Sink, so that queries read what subscribers see.
 package feed

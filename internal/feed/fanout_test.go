@@ -417,7 +417,7 @@ func TestWithoutUpstream(t *testing.T) {
 		t.Errorf("watching ends with %v", err)
 	}
 	r.Accompany(bookOf("T"))
-	f.Asked(0, []string{"T", "T", "T"})
+	f.Asked(0, "", market.ChannelPrices, []string{"T", "T", "T"})
 }
 
 // TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.

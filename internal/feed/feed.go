@@ -48,11 +48,9 @@ type Config struct {
 	Linger time.Duration
 	// Queue is the greatest number of trades or changes that wait for a watch; 1,000 by default.
 	Queue int
-	// WarmAsks within WarmWithin make the feed watch a token by itself, until nobody has asked for WarmFor: 3, 10 s, 30 s.
+	// WarmAsks within WarmWithin make the feed watch a topic by itself, until nobody has asked for WarmFor: 3, 10 s, 30 s.
 	WarmAsks            int
 	WarmWithin, WarmFor time.Duration
-	// WarmTokens bounds the tokens that are watched because queries ask for them; 500 by default.
-	WarmTokens int
 }
 
 // The fixed times of the protocol.
@@ -123,7 +121,6 @@ func New(cfg Config) *Feed {
 	cfg.WarmAsks = or(cfg.WarmAsks, 3)
 	cfg.WarmWithin = or(cfg.WarmWithin, 10*time.Second)
 	cfg.WarmFor = or(cfg.WarmFor, 30*time.Second)
-	cfg.WarmTokens = or(cfg.WarmTokens, 500)
 	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads(), shares: shares{held: make(map[string]int)}}
 	f.demand = newDemand(f)
 	return f
@@ -184,25 +181,44 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	return t.join(r, r), nil
 }
 
-// keep watches a topic for nobody, to have it live for queries, on the account of owner, if any. It returns nil where that
-// would take more than half of the room, of which subscribers come first.
-func (f *Feed) keep(key market.Topic, owner *Reader) *Watch {
+// keep watches a topic for nobody, to have it live for queries. It takes the room that is free.
+func (f *Feed) keep(key market.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
-		return nil
+		return nil, errClosed
 	}
 	t := f.topics[key]
-	if !f.admits(owner, t, key.Channel == market.ChannelUser) {
-		return nil
-	}
 	if t == nil {
-		if f.public >= f.cfg.Topics/2 || f.upstream.Watch(key, nil) != nil {
-			return nil
+		err := f.upstream.Watch(key, nil)
+		for market.CodeOf(err) == market.CodeRateLimited && f.dropIdle(false) {
+			err = f.upstream.Watch(key, nil)
+		}
+		if err != nil {
+			return nil, err
 		}
 		t = f.add(key)
 	}
-	return t.join(nil, owner)
+	return t.join(nil, nil), nil
+}
+
+// Accompany keeps a public topic live for queries beside what the reader watches, as long as there is ample room. It does
+// not report changes.
+func (r *Reader) Accompany(key market.Topic) {
+	f := r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.topics[key]
+	if f.closed || f.upstream == nil || !f.admits(r, t, false) {
+		return
+	}
+	if t == nil {
+		if f.public >= f.cfg.Topics/2 || f.upstream.Watch(key, nil) != nil {
+			return
+		}
+		t = f.add(key)
+	}
+	r.watches[t.join(nil, r)] = struct{}{}
 }
 
 // add notes a topic that was opened upstream. The lock is held.
@@ -224,50 +240,51 @@ func (f *Feed) remove(key market.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// makeRoom closes a topic that no subscriber reads: one that lingers, or else one that is kept live for queries, those
-// that were asked for longest ago first. User topics have room of their own. It reports whether there was one. The lock
-// is held.
+// makeRoom closes a topic that no subscriber reads: one that lingers, or else one that is kept live for queries. User topics
+// have room of their own. It reports whether there was one. The lock is held.
 func (f *Feed) makeRoom(user bool) bool {
-	var kept *topic
+	if f.dropIdle(user) {
+		return true
+	}
 	for key, t := range f.topics {
 		if (key.Channel == market.ChannelUser) != user {
 			continue
 		}
-		readers, keepers := t.watchers()
-		if readers == 0 && keepers == 0 {
+		if readers, _ := t.watchers(); readers == 0 {
+			if !f.demand.yield() {
+				f.forget(t, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// dropIdle closes a topic that lingers. It reports whether there was one. The lock is held.
+func (f *Feed) dropIdle(user bool) bool {
+	for key, t := range f.topics {
+		if (key.Channel == market.ChannelUser) != user {
+			continue
+		}
+		if readers, keepers := t.watchers(); readers == 0 && keepers == 0 {
 			f.drop(t)
 			return true
 		}
-		if readers == 0 {
-			kept = t
-		}
 	}
-	if kept == nil {
-		return false
-	}
-	if !f.demand.yield() {
-		f.forget(kept, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
-	}
-	return true
+	return false
 }
 
-// Accompany keeps a topic live for queries beside what the reader watches, as long as there is ample room. It does not
-// report changes.
-func (r *Reader) Accompany(key market.Topic) {
-	if w := r.feed.keep(key, r); w != nil {
-		r.watches[w] = struct{}{}
-	}
+// Asked tells that a caller's queries have asked for what a channel tells of tokens, which exist. What is asked for again
+// and again is watched. What one demand asks for counts once, unless its number is 0.
+func (f *Feed) Asked(demand uint64, caller string, c market.Channel, tokenIDs []string) {
+	f.demand.asked(demand, caller, c, tokenIDs, f.cfg.WarmAsks)
 }
 
-// Asked tells that queries have asked for tokens, which exist. Tokens that are asked for again and again are watched.
-// What one demand asks for counts once, unless its number is 0.
-func (f *Feed) Asked(demand uint64, tokenIDs []string) {
-	f.demand.asked(demand, tokenIDs, f.cfg.WarmAsks)
+// Want tells that a caller waits for what a channel tells of tokens, which exist, and that the stream may be the sooner to
+// answer: they are watched at once, as long and as far as what is asked for again and again.
+func (f *Feed) Want(caller string, c market.Channel, tokenIDs []string) {
+	f.demand.asked(0, caller, c, tokenIDs, 1)
 }
-
-// Want tells that somebody waits for tokens, which exist, and that the stream may be the sooner to answer: they are watched
-// at once, as long and as far as tokens are that are asked for again and again.
-func (f *Feed) Want(tokenIDs []string) { f.demand.asked(0, tokenIDs, 1) }
 
 // Hasten lets the topics that fit close as soon as nobody watches them, without the linger, such as those of somebody whose
 // rights have ended.

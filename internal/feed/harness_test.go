@@ -350,3 +350,16 @@ func showTrades(trades []market.Trade) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// Asked and Want ask for the prices and the books of tokens.
+func (r *rig) Asked(demand uint64, tokenIDs []string) {
+	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
+		r.Feed.Asked(demand, "", c, tokenIDs)
+	}
+}
+
+func (r *rig) Want(tokenIDs []string) {
+	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
+		r.Feed.Want("", c, tokenIDs)
+	}
+}
