@@ -225,7 +225,7 @@ func TestTheTimeOfARequest(t *testing.T) {
 }
 
 // TestCost shows what an operation costs to those who ask.
-func TestCost(t *testing.T) {
+func TestCostOnRequest(t *testing.T) {
 	h := New(testConfig(t))
 	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 	if a := answerOf(t, post(t, h, query)); a.Extensions != nil {
