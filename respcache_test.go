@@ -338,6 +338,22 @@ func TestAStaleAnswerIsNotKept(t *testing.T) {
 	}
 }
 
+// TestAnAnswerOfTheLastDaysEndsWithTheDay although everything that it was made of is fresh.
+func TestAnAnswerOfTheLastDaysEndsWithTheDay(t *testing.T) {
+	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
+	w := newTwins(s, 1)
+	a := asked{"history", http.MethodPost, asJSON(vars{"query": twinQueries["history"], "variables": vars{"token": w.tokens[0]}}), anonymous}
+	w.kept(t, a)
+	s.clock.advance(999 * time.Millisecond)
+	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+	s.clock.advance(time.Millisecond)
+	if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+}
+
 // TestARevokedAccountIsAnsweredNothing that was kept for it.
 func TestARevokedAccountIsAnsweredNothing(t *testing.T) {
 	f := newAccountsFile(t)
