@@ -63,7 +63,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.PriceUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		tokens, polled := make(map[*feed.Watch]*livePrice, len(ids)), make([]*livePrice, 0)
 		all := make([]*livePrice, len(ids))
@@ -210,7 +210,7 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 		mode = market.Delta
 	}
 	return subscribe(ctx, func(out *outlet[model.OrderbookUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		w, _ := reader.Watch(market.Topic{Channel: market.ChannelOrderbook, ID: tokenID}, nil) // without room it is read over REST
 		reader.Accompany(market.Topic{Channel: market.ChannelPrices, ID: tokenID})
@@ -326,7 +326,7 @@ func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []st
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.MarketUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		all, watched := make([]*liveMarket, len(ids)), make(map[*feed.Watch]*liveMarket, len(ids))
 		for i, id := range ids {
@@ -494,7 +494,7 @@ func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []strin
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.TradesUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		unknown := newUnknowns(ctx, "token", ids)
 		watches := make(map[*feed.Watch]*liveTape, len(ids))

@@ -99,7 +99,7 @@ func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Addr
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.BalanceUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
 		var last shown
@@ -149,7 +149,7 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.OrdersUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
 		var last shown
@@ -202,7 +202,7 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.TradesUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		_, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
 		var last shown
@@ -311,7 +311,7 @@ func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Ad
 		return nil, err
 	}
 	return subscribe(ctx, func(out *outlet[model.PortfolioUpdate]) error {
-		reader := r.Feed.NewReader()
+		reader := r.Feed.NewReaderFor(market.CallerFrom(ctx))
 		defer reader.Close()
 		p := &livePortfolio{resolver: r, address: a, basis: or(basis, ""), reader: reader, prices: make(map[string]*feed.Watch), out: out}
 		p.account, _ = r.watchAccount(ctx, reader, a) // without room it is read over REST
