@@ -238,6 +238,7 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		readEverything()
 		time.Sleep(10 * time.Second)
+		synctest.Wait() // for what is refreshed behind the answers
 		v.gate = make(chan struct{})
 		for range kinds {
 			go readEverything()
