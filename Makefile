@@ -1,7 +1,7 @@
 # Every verb is one line here; what takes more is in scripts/. `make help` lists them.
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-TIMEOUT ?= 10m
+TIMEOUT ?= 14m
 GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*')
 
 # The race detector is linked with the C compiler.
