@@ -22,8 +22,11 @@ type demand struct {
 	// asks are the topics that were asked for lately.
 	asks *lru.Cache[market.Topic, asks]
 	warm map[market.Topic]*warm
-	// held counts what is warm for each caller; never 0.
-	held map[string]int
+	// holders are the callers who have made something warm.
+	holders map[string]*holder
+	// changes counts what has become warm and what was let go.
+	changes uint64
+	refused refusal
 	// sweep lets go of what nobody asks for any more; nil while nothing is watched.
 	sweep  *time.Timer
 	closed bool
@@ -32,12 +35,26 @@ type demand struct {
 // warm is a topic that is watched because it is asked for.
 type warm struct {
 	key market.Topic
-	// caller is who has made it warm, asked when anybody has asked for it last.
-	caller string
+	// holder is who has made it warm, asked when anybody has asked for it last.
+	holder *holder
 	asked  time.Time
 	// watch is nil while it is being opened, and until there is room for it.
 	watch   *Watch
 	opening bool
+}
+
+// holder is a caller who has made something warm.
+type holder struct {
+	caller string
+	held   int // topics; never 0
+}
+
+// refusal is that there was no space for a caller who had held topics. It stands until a time for all who have as much,
+// unless something changes.
+type refusal struct {
+	held    int
+	changes uint64
+	until   time.Time
 }
 
 // asks are when a topic was asked for, and by which demand it was last.
@@ -52,7 +69,7 @@ func newDemand(f *Feed) *demand {
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
-	return &demand{feed: f, size: size, asks: recent, warm: make(map[market.Topic]*warm), held: make(map[string]int)}
+	return &demand{feed: f, size: size, asks: recent, warm: make(map[market.Topic]*warm), holders: make(map[string]*holder)}
 }
 
 // asked notes that a caller has asked for what a channel tells of tokens, and opens those topics that were asked for often
@@ -60,12 +77,16 @@ func newDemand(f *Feed) *demand {
 func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
 	now := d.feed.cfg.Clock.Now()
 	var opening []*warm
-	full := false
 	d.mu.Lock()
+	// Where there is no space asks are not counted either: most are of tokens that are not warm then.
+	full := d.full(d.held(caller), now)
 	for _, id := range tokenIDs {
 		key := market.Topic{Channel: c, ID: id}
 		if w := d.warm[key]; w != nil {
 			w.asked = now
+			continue
+		}
+		if full {
 			continue
 		}
 		before, _ := d.asks.Get(key)
@@ -73,15 +94,14 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 			continue
 		}
 		times := append(slices.DeleteFunc(before.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
-		if len(times) >= enough && !full && !d.closed && d.space(caller, now) {
-			d.asks.Remove(key)
-			w := &warm{key: key, caller: caller, asked: now, opening: true}
-			d.warm[key] = w
-			d.held[caller]++
-			opening = append(opening, w)
-			continue
+		if len(times) >= enough && !d.closed {
+			if d.space(caller, now) {
+				d.asks.Remove(key)
+				opening = append(opening, d.add(key, caller, now))
+				continue
+			}
+			full = true
 		}
-		full = full || len(times) >= enough
 		d.asks.Add(key, asks{times[max(0, len(times)-d.feed.cfg.WarmAsks):], by})
 	}
 	if len(opening) > 0 && d.sweep == nil {
@@ -98,16 +118,43 @@ func (d *demand) space(caller string, now time.Time) bool {
 	if len(d.warm) < d.size {
 		return true
 	}
-	own := d.held[caller]
+	own := d.held(caller)
+	if d.full(own, now) {
+		return false
+	}
+	within := d.feed.cfg.WarmWithin
+	until := now.Add(within)
 	w := d.least(func(w *warm) bool {
-		theirs := d.held[w.caller]
-		return theirs > own+1 || theirs >= own && now.Sub(w.asked) > d.feed.cfg.WarmWithin
+		if w.holder.held > own+1 {
+			return true
+		}
+		if w.holder.held < own {
+			return false
+		}
+		if free := w.asked.Add(within); free.Before(until) {
+			until = free
+		}
+		return now.Sub(w.asked) > within
 	})
 	if w == nil {
+		d.refused = refusal{own, d.changes, until}
 		return false
 	}
 	d.remove(w)
 	return true
+}
+
+// full reports whether it is known that there is no space for somebody who has so much. The lock is held.
+func (d *demand) full(held int, now time.Time) bool {
+	return len(d.warm) >= d.size && d.refused.changes == d.changes && held >= d.refused.held && !now.After(d.refused.until)
+}
+
+// held is how much is warm for a caller. The lock is held.
+func (d *demand) held(caller string) int {
+	if h := d.holders[caller]; h != nil {
+		return h.held
+	}
+	return 0
 }
 
 // least returns what is to go first among the topics that fit: of the caller who has most, what was asked for longest ago.
@@ -115,7 +162,7 @@ func (d *demand) space(caller string, now time.Time) bool {
 func (d *demand) least(fits func(*warm) bool) (least *warm) {
 	for _, w := range d.warm {
 		if least != nil {
-			if a, b := d.held[w.caller], d.held[least.caller]; a < b || a == b && !w.asked.Before(least.asked) {
+			if a, b := w.holder.held, least.holder.held; a < b || a == b && !w.asked.Before(least.asked) {
 				continue
 			}
 		}
@@ -126,11 +173,26 @@ func (d *demand) least(fits func(*warm) bool) (least *warm) {
 	return least
 }
 
+// add makes a topic warm for a caller, who is to open it. The lock is held.
+func (d *demand) add(key market.Topic, caller string, now time.Time) *warm {
+	h := d.holders[caller]
+	if h == nil {
+		h = &holder{caller: caller}
+		d.holders[caller] = h
+	}
+	h.held++
+	d.changes++
+	w := &warm{key: key, holder: h, asked: now, opening: true}
+	d.warm[key] = w
+	return w
+}
+
 // remove lets go of a warm topic. The lock is held.
 func (d *demand) remove(w *warm) {
 	delete(d.warm, w.key)
-	if d.held[w.caller]--; d.held[w.caller] == 0 {
-		delete(d.held, w.caller)
+	d.changes++
+	if w.holder.held--; w.holder.held == 0 {
+		delete(d.holders, w.holder.caller)
 	}
 	if w.watch != nil {
 		w.watch.Close()

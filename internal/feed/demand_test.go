@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -296,22 +297,22 @@ func TestWarmTopicsAreShared(t *testing.T) {
 			}
 		}
 		ask("hog", "h", 300)
-		if n := r.demand.held["hog"]; n != 100 {
+		if n := r.demand.held("hog"); n != 100 {
 			t.Fatalf("a lone caller has %d", n)
 		}
 		ask("poller", "p", 30)
 		ask("hog", "more", 300)
-		if got := r.demand.held; got["poller"] != 30 || got["hog"] != 70 {
+		if got := warmOf(r.demand); got["poller"] != 30 || got["hog"] != 70 {
 			t.Errorf("beside a poller of 30: %v", got)
 		}
 		ask("other", "o", 300)
-		if got := r.demand.held; got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
+		if got := warmOf(r.demand); got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
 			t.Errorf("with a third: %v", got)
 		}
 		time.Sleep(11 * time.Second)
 		ask("poller", "p", 30)
 		ask("hog", "late", 300) // of its own and of others who have as much, what nobody has asked for in ten seconds
-		if got := r.demand.held; got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.demand.warm[priceOf("late0")] == nil {
+		if got := warmOf(r.demand); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.demand.warm[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
 		for i := range 30 {
@@ -321,6 +322,45 @@ func TestWarmTopicsAreShared(t *testing.T) {
 		}
 		if r.demand.closed || len(r.demand.warm) != 100 {
 			t.Errorf("%d are warm", len(r.demand.warm))
+		}
+	})
+}
+
+// warmOf counts what is warm for each caller.
+func warmOf(d *demand) map[string]int {
+	out := make(map[string]int)
+	for _, w := range d.warm {
+		out[w.holder.caller]++
+	}
+	return out
+}
+
+// What is remembered of a caller whom there was no space for is what a look at all that is warm would tell.
+func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics = 40 })
+		random := rand.New(rand.NewPCG(1, 2))
+		stood := 0
+		for range 20_000 {
+			caller := fmt.Sprint("caller ", random.IntN(5))
+			r.Feed.Asked(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
+			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
+			d, now := r.demand, time.Now()
+			for i := range 5 {
+				own := d.held(fmt.Sprint("caller ", i))
+				if !d.full(own, now) {
+					continue
+				}
+				stood++
+				if w := d.least(func(w *warm) bool {
+					return w.holder.held > own+1 || w.holder.held >= own && now.Sub(w.asked) > d.feed.cfg.WarmWithin
+				}); w != nil {
+					t.Fatalf("a caller who has %d is refused beside %+v, which %q had last asked for %v ago", own, w.key, w.holder.caller, now.Sub(w.asked))
+				}
+			}
+		}
+		if stood < 1000 {
+			t.Errorf("a refusal stood %d times", stood)
 		}
 	})
 }
