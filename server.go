@@ -44,6 +44,9 @@ var version = ""
 // much short-lived garbage over a live heap of some tens of megabytes, and collecting it costs more than keeping it.
 const gcPercent = 400
 
+// logLines is how many bytes of the log may wait to be written.
+const logLines = 4 << 20
+
 func main() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(gcPercent)
@@ -66,7 +69,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	log := telemetry.NewLogger(stderr, cfg.Log.Level, cfg.Log.Format)
+	var level slog.LevelVar
+	level.Set(cfg.Log.Level)
+	lines := telemetry.NewWriter(stderr, logLines)
+	defer lines.Close(5 * time.Second)
+	log := telemetry.NewLogger(lines, &level, cfg.Log.Format)
 	switch cfg.Command {
 	case config.CommandSchema:
 		_, err := io.WriteString(stdout, sdl)

@@ -25,16 +25,17 @@ func NewRequestID() string { return rand.Text() }
 
 // NewLogger returns a logger that writes lines of JSON when format is "json", of key=value otherwise. It redacts by the
 // names of attributes and groups (credentials, authorization, apiKey, secret, passphrase, password, token, cookie, …,
-// without case) and by shape in every text, the message and errors included. It adds request_id from the context.
-func NewLogger(w io.Writer, level slog.Level, format string) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
-	var h slog.Handler
+// without case) and by shape in every text, the message and errors included. It adds request_id from the context. The level
+// may change while it logs, where it is a slog.LevelVar.
+func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	return slog.New(RequestIDHandler(newHandler(w, format, &slog.HandlerOptions{Level: level, ReplaceAttr: redact})))
+}
+
+func newHandler(w io.Writer, format string, options *slog.HandlerOptions) slog.Handler {
 	if format == "json" {
-		h = slog.NewJSONHandler(w, options)
-	} else {
-		h = slog.NewTextHandler(w, options)
+		return slog.NewJSONHandler(w, options)
 	}
-	return slog.New(RequestIDHandler(h))
+	return slog.NewTextHandler(w, options)
 }
 
 // RequestIDHandler returns a handler that gives each record of a request the attribute request_id, outside of all

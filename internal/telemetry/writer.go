@@ -1,0 +1,106 @@
+package telemetry
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Writer hands what is logged to another writer behind the backs of those who log, who never wait for it: what finds no
+// room is dropped and counted. It is safe for concurrent use. Close it to have everything written.
+type Writer struct {
+	to      io.Writer
+	dropped atomic.Uint64
+	// done is closed when the goroutine has ended.
+	done chan struct{}
+
+	// mu protects the rest.
+	mu sync.Mutex
+	// waiting holds whole lines, spare the memory of those that were written before.
+	waiting, spare []byte
+	limit          int
+	// busy tells that lines are being written.
+	busy, closed bool
+	// changed is signalled when there are lines to write, and when all of them are written.
+	changed sync.Cond
+}
+
+// NewWriter returns a writer that holds at most limit bytes which to has not taken yet.
+func NewWriter(to io.Writer, limit int) *Writer {
+	w := &Writer{to: to, limit: limit, done: make(chan struct{})}
+	w.changed.L = &w.mu
+	go w.run()
+	return w
+}
+
+// Write takes a line, or drops it and counts it where there is no room, or after Close. It never fails.
+func (w *Writer) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || len(w.waiting)+len(line) > w.limit {
+		w.dropped.Add(1)
+	} else {
+		w.waiting = append(w.waiting, line...)
+		w.changed.Broadcast()
+	}
+	return len(line), nil
+}
+
+// crowded reports whether more than half of the room is taken, so that what matters little had better stay away.
+func (w *Writer) crowded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.waiting) > w.limit/2
+}
+
+// Dropped returns how many lines have found no room since the start.
+func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
+
+// Flush waits until everything that was taken before is written.
+func (w *Writer) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.busy || len(w.waiting) > 0 {
+		w.changed.Wait()
+	}
+}
+
+// Close writes what is left and ends the goroutine of the writer. It waits at most so long, since whoever should read the
+// lines may have stopped to.
+func (w *Writer) Close(patience time.Duration) {
+	w.mu.Lock()
+	w.closed = true
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-w.done:
+	case <-late.C:
+	}
+}
+
+// run writes what is there, all of it at once.
+func (w *Writer) run() {
+	defer close(w.done)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.waiting) == 0 && !w.closed {
+			w.changed.Wait()
+		}
+		if len(w.waiting) == 0 {
+			return
+		}
+		lines := w.waiting
+		w.waiting, w.spare, w.busy = w.spare[:0], nil, true
+		w.mu.Unlock()
+		_, _ = w.to.Write(lines) // nobody could be told
+		w.mu.Lock()
+		w.spare, w.busy = lines, false
+		if len(w.waiting) == 0 {
+			w.changed.Broadcast()
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// held is a writer that takes nothing until it is released.
+type held struct {
+	release chan struct{}
+	entered chan struct{}
+
+	mu  sync.Mutex
+	got bytes.Buffer
+}
+
+func newHeld() *held { return &held{release: make(chan struct{}), entered: make(chan struct{}, 1)} }
+
+func (h *held) Write(p []byte) (int, error) {
+	select {
+	case h.entered <- struct{}{}:
+	default:
+	}
+	<-h.release
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.got.Write(p)
+}
+
+func (h *held) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.got.String()
+}
+
+// TestNobodyWaitsForTheLog has lines written while nobody reads them: those beyond the limit are dropped and counted, the
+// others come whole and in order.
+func TestNobodyWaitsForTheLog(t *testing.T) {
+	to := newHeld()
+	w := NewWriter(to, 100)
+	fmt.Fprint(w, "first\n")
+	<-to.entered
+	for i := range 30 {
+		if n, err := fmt.Fprintf(w, "line %04d\n", i); n != 10 || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+	}
+	if w.Dropped() != 20 || !w.crowded() {
+		t.Errorf("%d of 30 lines of 10 bytes are dropped at a limit of 100, crowded %v", w.Dropped(), w.crowded())
+	}
+	close(to.release)
+	w.Flush()
+	if lines := strings.Split(to.String(), "\n"); len(lines) != 12 || lines[0] != "first" || lines[1] != "line 0000" || lines[10] != "line 0009" || w.crowded() {
+		t.Errorf("%q", lines)
+	}
+	fmt.Fprint(w, "last\n")
+	w.Close(time.Minute)
+	if !strings.HasSuffix(to.String(), "last\n") {
+		t.Errorf("%q", to)
+	}
+	fmt.Fprint(w, "too late\n")
+	if w.Dropped() != 21 {
+		t.Errorf("%d are dropped", w.Dropped())
+	}
+}
+
+// TestCloseDoesNotWaitForever closes a log that nobody reads.
+func TestCloseDoesNotWaitForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to, start := newHeld(), time.Now()
+		w := NewWriter(to, 100)
+		fmt.Fprint(w, "a\n")
+		w.Close(5 * time.Second)
+		if waited := time.Since(start); waited != 5*time.Second {
+			t.Errorf("it has waited for %s", waited)
+		}
+		close(to.release)
+	})
+}
+
+// TestLinesStayWhole logs from many goroutines.
+func TestLinesStayWhole(t *testing.T) {
+	var to bytes.Buffer
+	w := NewWriter(&to, 1<<20)
+	log := NewLogger(w, slog.LevelInfo, "json")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				log.Info("a line", "with", strings.Repeat("x", 100))
+			}
+		})
+	}
+	all.Wait()
+	w.Close(time.Minute)
+	lines := strings.Split(strings.TrimSpace(to.String()), "\n")
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "{") || !strings.HasSuffix(line, "}") {
+			t.Fatalf("a line is torn: %q", line)
+		}
+	}
+	if len(lines) != 800 || w.Dropped() != 0 {
+		t.Errorf("%d lines, %d dropped", len(lines), w.Dropped())
+	}
+}
+
+// TestTheLevelChanges while a logger is in use.
+func TestTheLevelChanges(t *testing.T) {
+	var to bytes.Buffer
+	var level slog.LevelVar
+	log := NewLogger(&to, &level, "text")
+	log.Debug("one")
+	level.Set(slog.LevelDebug)
+	log.Debug("two")
+	if got := to.String(); strings.Contains(got, "one") || !strings.Contains(got, "two") {
+		t.Errorf("%q", got)
+	}
+}
