@@ -78,6 +78,41 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	}
 }
 
+// TestRecentPricesAreThoseOfTheStream asks for the last minutes of a token that somebody follows, and of one that nobody does.
+func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
+	s := startLive(t)
+	s.streaming(t)
+	ids := s.openTokens(2)
+	const query = `query($ids: [String!]!) { tokens(tokenIds: $ids) { recentPrices { timestamp price volume } } }`
+	prices := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:1]})
+	prices.reason(t, "INITIAL")
+	heard := make(map[string]bool)
+	var recent []any
+	got := s.counted(func() {
+		eventually(t, "three seconds of prices are kept", func() bool {
+			s.move(t, ids[0])
+			heard[text(prices.reason(t, "CHANGE"), "price.price")] = true
+			data := s.ask(t, query, vars{"ids": ids}, anonymous)
+			recent = list(data, "tokens.0.recentPrices")
+			if at(data, "tokens.1.recentPrices") != nil {
+				t.Fatalf("a token that nobody follows has recent prices: %s", asJSON(data))
+			}
+			return len(recent) >= 4
+		})
+	})
+	wantCalls(t, got, calls{})
+	q, _ := s.venue.Quote(ids[0])
+	wantText(t, recent[len(recent)-1], "price", plain(q.Price))
+	for i, p := range recent[1:] {
+		if !heard[text(p, "price")] || at(p, "volume") != nil {
+			t.Errorf("the stream did not bring %s", asJSON(p))
+		}
+		if now, before := text(p, "timestamp"), text(recent[i], "timestamp"); now <= before {
+			t.Errorf("%s follows %s", now, before)
+		}
+	}
+}
+
 // isLive reports whether all parts of queryLive come from the stream.
 func (s *service) isLive(t testing.TB, id string) bool {
 	t.Helper()

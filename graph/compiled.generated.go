@@ -435,7 +435,8 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					order: a["order"].(*market.Direction),
 				}, nil
 			}},
-			"candles": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"recentPrices": {Number: 11},
+			"candles": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_candles_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -446,7 +447,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					to:       a["to"].(*market.Date),
 				}, nil
 			}},
-			"fillEstimate": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"fillEstimate": {Number: 13, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_fillEstimate_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -2453,7 +2454,28 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			} else {
 				g.writePriceHistory(x, f.Sub, v)
 			}
-		case 11: // candles
+		case 11: // recentPrices
+			v, err := g.token.RecentPrices(x.Enter(f), obj)
+			if err != nil {
+				x.Fail()
+				return
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = append(x.Buf, '[')
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					g.writePricePoint(x, f.Sub, &v[i0])
+					if x.Failed() {
+						return
+					}
+				}
+				x.Buf = append(x.Buf, ']')
+			}
+		case 12: // candles
 			a, ok := x.Arguments(f).(*argumentsOfTokenCandles)
 			if !ok {
 				x.Fail()
@@ -2479,7 +2501,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 				}
 				x.Buf = append(x.Buf, ']')
 			}
-		case 12: // fillEstimate
+		case 13: // fillEstimate
 			a, ok := x.Arguments(f).(*argumentsOfTokenFillEstimate)
 			if !ok {
 				x.Fail()

@@ -383,6 +383,7 @@ type ComplexityRoot struct {
 		Outcome      func(childComplexity int) int
 		OutcomeKind  func(childComplexity int) int
 		Price        func(childComplexity int) int
+		RecentPrices func(childComplexity int) int
 		Spread       func(childComplexity int) int
 		TokenID      func(childComplexity int) int
 		Winner       func(childComplexity int) int
@@ -2046,6 +2047,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.Price(childComplexity), true
+	case "Token.recentPrices":
+		if e.ComplexityRoot.Token.RecentPrices == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Token.RecentPrices(childComplexity), true
 	case "Token.spread":
 		if e.ComplexityRoot.Token.Spread == nil {
 			break
@@ -3177,6 +3184,12 @@ type Token implements Node {
     "Order of the points: ASC is oldest first."
     order: SortOrder = ASC
   ): PriceHistory
+  """
+  Prices of the last minutes as the stream brought them, oldest first: one a second at most, 120 at most, each at the time
+  when it was heard of. For sparklines, since it never costs an upstream call. Null where nobody follows the token's price;
+  ` + "`" + `priceChanged` + "`" + ` does.
+  """
+  recentPrices: [PricePoint!]
   """
   Open, high, low and close, oldest first. Computed from the venue's history points, and no finer than they are;
   intervals without a point are left out. Null when the token is unknown. Days, limits and cost as in ` + "`" + `history` + "`" + `, and
@@ -4378,6 +4391,8 @@ func (ec *executionContext) childFields_Token(ctx context.Context, field graphql
 		return ec.fieldContext_Token_orderbook(ctx, field)
 	case "history":
 		return ec.fieldContext_Token_history(ctx, field)
+	case "recentPrices":
+		return ec.fieldContext_Token_recentPrices(ctx, field)
 	case "candles":
 		return ec.fieldContext_Token_candles(ctx, field)
 	case "fillEstimate":

@@ -84,6 +84,7 @@ type TokenResolver interface {
 	Spread(ctx context.Context, obj *model.Token) (*model.Spread, error)
 	Orderbook(ctx context.Context, obj *model.Token, depth *int) (*model.Orderbook, error)
 	History(ctx context.Context, obj *model.Token, from *market.Date, to *market.Date, order *market.Direction) (*model.PriceHistory, error)
+	RecentPrices(ctx context.Context, obj *model.Token) ([]market.PricePoint, error)
 	Candles(ctx context.Context, obj *model.Token, interval market.CandleInterval, from *market.Date, to *market.Date) ([]market.Candle, error)
 	FillEstimate(ctx context.Context, obj *model.Token, side market.OrderSide, size *market.Decimal, amount *market.Decimal) (*model.FillEstimate, error)
 }
@@ -7344,6 +7345,38 @@ func (ec *executionContext) fieldContext_Token_history(ctx context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Token_recentPrices(ctx context.Context, field graphql.CollectedField, obj *model.Token) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Token_recentPrices(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Token().RecentPrices(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []market.PricePoint) graphql.Marshaler {
+			return ec.marshalOPricePoint2ᚕoddsgraphᚋinternalᚋmarketᚐPricePointᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Token_recentPrices(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Token",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PricePoint(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Token_candles(ctx context.Context, field graphql.CollectedField, obj *model.Token) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12108,6 +12141,44 @@ func (ec *executionContext) _Token(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "recentPrices":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Token_recentPrices(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "candles":
 			field := field
 
@@ -13852,6 +13923,25 @@ func (ec *executionContext) marshalOPriceHistory2ᚖoddsgraphᚋgraphᚋmodelᚐ
 		return graphql.Null
 	}
 	return ec._PriceHistory(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOPricePoint2ᚕoddsgraphᚋinternalᚋmarketᚐPricePointᚄ(ctx context.Context, sel ast.SelectionSet, v []market.PricePoint) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPricePoint2oddsgraphᚋinternalᚋmarketᚐPricePoint(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalOResolution2ᚖoddsgraphᚋgraphᚋmodelᚐResolution(ctx context.Context, sel ast.SelectionSet, v *model.Resolution) graphql.Marshaler {

@@ -193,6 +193,10 @@ func (r *tokenResolver) History(ctx context.Context, obj *model.Token, from *mar
 	return r.tokenHistory(ctx, obj, from, to, order)
 }
 
+func (r *tokenResolver) RecentPrices(ctx context.Context, obj *model.Token) ([]market.PricePoint, error) {
+	return r.tokenRecentPrices(ctx, obj)
+}
+
 func (r *tokenResolver) Candles(ctx context.Context, obj *model.Token, interval market.CandleInterval, from *market.Date, to *market.Date) ([]market.Candle, error) {
 	return r.tokenCandles(ctx, obj, interval, from, to)
 }

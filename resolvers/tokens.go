@@ -191,6 +191,19 @@ func (r *Resolver) tokenHistory(ctx context.Context, t *model.Token, from, to *m
 	return h, err
 }
 
+func (r *Resolver) tokenRecentPrices(ctx context.Context, t *model.Token) ([]market.PricePoint, error) {
+	market.RecorderFrom(ctx).Record(nil) // nothing tells when the next one comes
+	recent := r.Feed.Recent(t.TokenID)
+	if recent == nil {
+		return nil, nil
+	}
+	out := make([]market.PricePoint, len(recent))
+	for i, p := range recent {
+		out[i] = market.PricePoint{Timestamp: p.At, Price: p.Price}
+	}
+	return out, nil
+}
+
 func (r *Resolver) tokenCandles(ctx context.Context, t *model.Token, interval market.CandleInterval, from, to *market.Date) ([]market.Candle, error) {
 	h, err := r.readHistory(ctx, t, from, to)
 	if h == nil {

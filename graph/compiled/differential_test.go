@@ -17,6 +17,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -38,7 +39,7 @@ type both struct {
 func newBoth(t testing.TB, u *universe) *both {
 	t.Helper()
 	b := &both{t: t, universe: u, sources: u.sources()}
-	cfg := graph.Config{Resolvers: &resolvers.Resolver{Status: b.status, Clock: heldClock{}, Sources: b.sources}}
+	cfg := graph.Config{Resolvers: &resolvers.Resolver{Status: b.status, Clock: heldClock{}, Feed: feed.New(feed.Config{}), Sources: b.sources}}
 	es := graph.NewExecutableSchema(cfg)
 	b.schema, b.compiler, b.exec = es.Schema(), graph.NewCompiler(cfg), executor.New(es)
 	log := slog.New(slog.DiscardHandler)

@@ -78,6 +78,7 @@ func TestCost(t *testing.T) {
 		{`{token(tokenId:"1"){history(from:"2026-01-01"){from} candles{open}}}`, "", 1 + 2 + 200, 2},
 		{`query($d:Date){token(tokenId:"1"){history(from:$d,to:null){from} candles(to:null,from:$d){open}}}`, "", 1 + 2 + 200, 1},
 		{`{token(tokenId:"1"){history{points{price}}}}`, "", 1 + 1 + 200, 1},
+		{`{tokens(tokenIds:` + list(3) + `){recentPrices{price}}}`, "", 3 * (1 + 200), 0},
 		{`{token(tokenId:"1"){orderbook{bids{price} asks{price}}}}`, "", 2 + 40 + 40, 1},
 		{`{token(tokenId:"1"){orderbook(depth:3){bids{price size}}}}`, "", 2 + 9, 1},
 		{`{token(tokenId:"1"){orderbook(depth:5000){bids{price}}}}`, "", 2 + 400, 1},

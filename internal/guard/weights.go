@@ -170,6 +170,7 @@ var table = []weightsOf{
 		"spread":       {needs: spread},
 		"orderbook":    {needs: book, page: depth()},
 		"history":      {needs: history, page: about(points)},
+		"recentPrices": {items: about(points)},
 		"candles":      {needs: history, items: about(points)},
 		"fillEstimate": {needs: book},
 	}, "id tokenId"},

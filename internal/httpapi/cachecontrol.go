@@ -25,6 +25,7 @@ var hints = map[string]hint{
 	"Token.outcome":       {maxAge: time.Minute}, // of its market
 	"Token.outcomeKind":   {maxAge: time.Minute},
 	"Token.winner":        {maxAge: time.Minute},
+	"Token.recentPrices":  {noStore: true},
 	"PriceHistory":        {maxAge: time.Minute},
 	"Candle":              {maxAge: time.Minute},
 	"TokenPrice":          {maxAge: time.Second},

@@ -37,6 +37,7 @@ func TestCacheControl(t *testing.T) {
 		`{ token(tokenId: "1") { orderbook { midpoint } } }`:                                 "public, max-age=1",
 		`{ token(tokenId: "1") { fillEstimate(side: BUY, size: "1") { cost } } }`:            "public, max-age=1",
 		`{ token(tokenId: "1") { history { points { price } } candles { open } } }`:          "public, max-age=60",
+		`{ token(tokenId: "1") { outcome recentPrices { price } } }`:                         noStore,
 		`{ tokenPrices(tokenIds: ["1"]) { price } }`:                                         "public, max-age=1",
 		`{ spreads(tokenIds: ["1"]) { bestBid } }`:                                           "public, max-age=1",
 		`{ market(marketId: "1") { question } }`:                                             "public, max-age=60",
