@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"internal/documents": {"internal/jsonfile"},
 	"internal/guard":     {},
 	"internal/httpapi":   {"graph", "resolvers", "loaders", "internal/accounts", "internal/documents", "internal/fanout", "internal/graphqlws", "internal/guard", "internal/quota", "internal/respcache"},
+	"internal/admin":     {},
 	"internal/config":    {},
 	"internal/telemetry": {},
 }

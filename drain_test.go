@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"oddsgraph/internal/httpapi"
 )
 
 // terminate tells the program to stop.
@@ -147,6 +149,61 @@ func TestTerminationLosesNothing(t *testing.T) {
 	}
 	beside.quiet(t)
 	p.wantExit(t, 0)
+}
+
+// TestDraining stops a service that is to be accepted from for a while yet. From the first moment on it says at both addresses
+// that it is not ready, and answers whoever still asks; the private address is the last to close.
+func TestDraining(t *testing.T) {
+	venue := newSlowVenue(t)
+	s, stop := startStoppable(t, append(venue.args(), "--drain-delay=7s")...)
+	paused, goOn := make(chan time.Duration), make(chan struct{})
+	s.pause = func(d time.Duration) { paused <- d; <-goOn }
+	ended := make(chan error, 1)
+	go func() { ended <- stop() }()
+	if d := <-paused; d != 7*time.Second {
+		t.Errorf("it goes on accepting for %s", d)
+	}
+	draining := func(got response) {
+		t.Helper()
+		if got.status != http.StatusServiceUnavailable || got.body != "draining\n" || got.header.Get("Retry-After") == "" {
+			t.Errorf("not draining: %+v", got)
+		}
+	}
+	draining(s.get(t, httpapi.PathReady))
+	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
+	if got := s.get(t, httpapi.PathHealth); got.status != http.StatusOK {
+		t.Errorf("health: %+v", got)
+	}
+	s.ask(t, `{ searchMarkets(first: 1) { totalCount } }`, nil, anonymous)
+
+	release := venue.hold("/api/user/history")
+	defer release()
+	answered := make(chan any, 1)
+	go func() {
+		data, _ := s.query(t, `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`, vars{"a": addressOf50}, keyOf50)
+		answered <- data
+	}()
+	<-venue.waiting
+	close(goOn)
+	eventually(t, "connections are refused", func() bool {
+		conn, err := net.Dial("tcp", s.Addr().String())
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
+	release()
+	if kind := text(<-answered, "user.history.nodes.0.kind"); kind == "" {
+		t.Error("who had asked is not answered")
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", s.admin.Addr().String()); err == nil {
+		_ = conn.Close()
+		t.Error("the private address is open")
+	}
 }
 
 // TestTerminationUnderLoad stops the program while clients ask all the time. Whoever was given an answer is told that it is the

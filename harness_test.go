@@ -123,7 +123,7 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 func startRigged(t testing.TB, now time.Time, rig func(*venue.Config, *cache.Config), args ...string) *service {
 	t.Helper()
 	args = append([]string{
-		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
+		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
 		"--trusted-proxies=127.0.0.1",
 	}, args...)
 	cfg, err := config.Parse(args, nil, io.Discard)

@@ -168,12 +168,12 @@ func TestAccountsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{open, filepath.Join(t.TempDir(), "none.json")} {
-		err := run(t.Context(), []string{"--accounts-file=" + path, "--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
+		err := run(t.Context(), []string{"--accounts-file=" + path, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 		if err == nil || !strings.Contains(err.Error(), "ODDSGRAPH_ACCOUNTS_FILE") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	err := run(t.Context(), []string{"--trusted-proxies=10.0.0.1/8", "--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
+	err := run(t.Context(), []string{"--trusted-proxies=10.0.0.1/8", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "ODDSGRAPH_TRUSTED_PROXIES") {
 		t.Errorf("%v", err)
 	}

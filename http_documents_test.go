@@ -119,7 +119,7 @@ func TestTrustedDocuments(t *testing.T) {
 			}
 		}
 	}
-	err := run(t.Context(), []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
+	err := run(t.Context(), []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "trusted-1") {
 		t.Errorf("an invalid one at the start: %v", err)
 	}

@@ -107,7 +107,7 @@ func TestRunServesUntilItIsTold(t *testing.T) {
 			reader, writer := io.Pipe()
 			done := make(chan error, 1)
 			go func() {
-				done <- run(ctx, []string{command, "--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--log-format=json", "--demo-markets=20"}, nil, io.Discard, writer)
+				done <- run(ctx, []string{command, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--log-format=json", "--demo-markets=20"}, nil, io.Discard, writer)
 				_ = writer.Close()
 			}()
 			lines := json.NewDecoder(reader)
@@ -137,10 +137,17 @@ func TestRunServesUntilItIsTold(t *testing.T) {
 
 func TestAPortThatIsTaken(t *testing.T) {
 	s := start(t)
-	for _, args := range [][]string{
-		{"--listen=" + s.Addr().String(), "--demo-listen=127.0.0.1:0"}, {"--listen=127.0.0.1:0", "--demo-listen=" + s.Addr().String()},
-	} {
-		if err := run(t.Context(), args, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "in use") {
+	for _, taken := range []string{"listen", "admin-listen", "demo-listen"} {
+		var args []string
+		for _, flag := range []string{"listen", "admin-listen", "demo-listen"} {
+			address := "127.0.0.1:0"
+			if flag == taken {
+				address = s.Addr().String()
+			}
+			args = append(args, "--"+flag+"="+address)
+		}
+		err := run(t.Context(), args, nil, io.Discard, io.Discard)
+		if err == nil || !strings.HasPrefix(err.Error(), "--"+taken+" (ODDSGRAPH_") || !strings.Contains(err.Error(), "in use; give it another port") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

@@ -36,7 +36,7 @@ func startLive(t testing.TB, args ...string) *service {
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
 	args = append([]string{
-		"--listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
+		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {

@@ -104,7 +104,7 @@ func runProgram(t testing.TB, args ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
-	cmd := exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--log-format=json", "--trusted-proxies=127.0.0.1"}, args...)...)
+	cmd := exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--trusted-proxies=127.0.0.1"}, args...)...)
 	cmd.Dir = p.dir
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") }),
 		asProgram+"=1", "TMPDIR="+p.dir, "HOME="+p.dir)
@@ -117,7 +117,7 @@ func runProgram(t testing.TB, args ...string) *program {
 		t.Fatal(err)
 	}
 	log := &logBuffer{}
-	addresses := make(chan string, 1)
+	addresses := make(chan [2]string, 1)
 	cmd.Stderr = io.MultiWriter(log, &addressFinder{found: addresses})
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -127,18 +127,22 @@ func runProgram(t testing.TB, args ...string) *program {
 		p.status = cmd.Wait()
 		close(p.ended)
 	}()
-	var address string
+	var found [2]string
 	select {
-	case address = <-addresses:
+	case found = <-addresses:
 	case <-p.ended:
 		t.Fatalf("the program ended with %v:\n%s", p.status, log)
 	}
-	addr, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		t.Fatal(err)
+	var at [2]*listener
+	for i, address := range found {
+		addr, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = &listener{Listener: elsewhere{addr: addr}}
 	}
 	p.service = &service{
-		server: &server{listener: &listener{Listener: elsewhere{addr: addr}}},
+		server: &server{listener: at[0], admin: at[1]},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 		log:    log,
 	}
@@ -153,10 +157,10 @@ func runProgram(t testing.TB, args ...string) *program {
 	return p
 }
 
-// addressFinder finds the address that the program serves on in its log.
+// addressFinder finds the public and the private address that the program serves on in its log.
 type addressFinder struct {
 	line  []byte
-	found chan<- string
+	found chan<- [2]string
 }
 
 func (f *addressFinder) Write(p []byte) (int, error) {
@@ -165,9 +169,9 @@ func (f *addressFinder) Write(p []byte) (int, error) {
 	}
 	f.line = append(f.line, p...)
 	for line := range strings.Lines(string(f.line)) {
-		var entry struct{ Msg, URL string }
+		var entry struct{ Msg, URL, Admin string }
 		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "oddsgraph is ready" {
-			f.found <- strings.TrimPrefix(entry.URL, "http://")
+			f.found <- [2]string{strings.TrimPrefix(entry.URL, "http://"), strings.TrimPrefix(entry.Admin, "http://")}
 			f.found = nil
 		}
 	}

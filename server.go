@@ -140,10 +140,14 @@ type listener struct {
 	shutdown time.Duration
 }
 
-func listen(address string, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
+// listen binds the address that a flag names.
+func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %w; give it another port, or 0 for one that is free", flag, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return &listener{l, &http.Server{
 		Handler:           h,
@@ -193,9 +197,9 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
 		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, MarketEvery: marketEvery, Log: log,
 	})
-	l, err := listen(cfg.Listen, v, log, 0)
+	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, v, log, 0)
 	if err != nil {
-		return nil, fmt.Errorf("demo venue: %w", err)
+		return nil, err
 	}
 	return &demoVenue{l, v, cfg.Still}, nil
 }
@@ -234,13 +238,18 @@ type server struct {
 	api     *httpapi.API
 	files   files
 	metrics *telemetry.Metrics
+	admin   *listener // nil where there is none
 	reach   reach
 	started time.Time
+	// draining tells that the service was told to stop; delay is how long requests are accepted from then on.
+	draining atomic.Bool
+	delay    time.Duration
+	pause    func(time.Duration)
 }
 
 // open wires the service and binds its ports. rig is for tests, which change how the reads of the venue are made.
 func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*venue.Config, *cache.Config)) (_ *server, err error) {
-	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now()}
+	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return nil, errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
@@ -284,17 +293,23 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		s.cache.Close()
 		return nil, err
 	}
-	if s.listener, err = listen(cfg.Listen, telemetry.Requests(log, s.api), log, cfg.ShutdownTimeout); err != nil {
+	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, telemetry.Requests(log, s.api), log, cfg.ShutdownTimeout); err == nil {
+		s.http.MaxHeaderBytes = int(cfg.MaxHeaders)
+		if s.admin, err = s.openAdmin(cfg.AdminListen); err != nil {
+			_ = s.Close()
+		}
+	}
+	if err != nil {
 		s.drain(0)
 		s.cache.Close()
 		return nil, err
 	}
-	s.http.MaxHeaderBytes = int(cfg.MaxHeaders)
 	return s, nil
 }
 
-// serve serves until ctx ends. It stops from the front to the back: first no more requests, then the reads that they
-// waited for, then the venue that answered those.
+// serve serves until ctx ends. It stops from the front to the back: first it is no longer ready, then it accepts no more
+// requests, then there are no more reads that they waited for, nor the venue that answered those. Operators can look on until
+// the end.
 func (s *server) serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -307,7 +322,22 @@ func (s *server) serve(ctx context.Context) error {
 	defer stopLive()
 	g.Go(func() error { return s.live.run(liveCtx) })
 	g.Go(func() error { s.files.watch(liveCtx); return nil })
-	s.log.Info("oddsgraph is ready", "url", s.url(), "version", buildVersion())
+	adminCtx, stopAdmin := context.WithCancel(venueCtx)
+	defer stopAdmin()
+	ready := []any{"url", s.url(), "version", buildVersion()}
+	if s.admin != nil {
+		g.Go(func() error { return s.serveAdmin(adminCtx) })
+		ready = append(ready, "admin", s.admin.url())
+	}
+	s.log.Info("oddsgraph is ready", ready...)
+	front, closeFront := context.WithCancel(venueCtx)
+	g.Go(func() error {
+		defer closeFront()
+		<-ctx.Done()
+		s.draining.Store(true)
+		s.pause(s.delay)
+		return nil
+	})
 	g.Go(func() error {
 		// Subscriptions last as long as their clients like, so they are ended while requests are waited for.
 		drained := make(chan struct{})
@@ -315,8 +345,8 @@ func (s *server) serve(ctx context.Context) error {
 			defer close(drained)
 			s.drain(s.shutdown)
 		})
-		context.AfterFunc(ctx, drain)
-		err := s.listener.serve(ctx)
+		context.AfterFunc(front, drain)
+		err := s.listener.serve(front)
 		drain()
 		<-drained
 		s.live.feed.Close()
@@ -405,8 +435,11 @@ func (s *server) cacheStats() []telemetry.CacheStats {
 	return out
 }
 
-// ready reports whether a search, the cheapest thing that every client needs, can be answered from venue or cache.
+// ready reports whether the service goes on and a search, the cheapest thing that every client needs, can be answered from venue or cache.
 func (s *server) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return httpapi.ErrDraining
+	}
 	_, err := s.cache.Search(ctx, market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
 	return err
 }
@@ -436,9 +469,18 @@ func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed
 // Drift counts a part of the venue's answer that could not be used.
 func (s *server) Drift(endpoint, what string) { s.metrics.Drift(endpoint, what) }
 
-// reach remembers whether the venue answered the last call. Its zero value says that it does.
-type reach struct{ lost atomic.Bool }
+// lostAfter is how many calls in a row have to fail before the venue counts as out of reach: one proves nothing.
+const lostAfter = 3
 
-func (r *reach) note(status int) { r.lost.Store(status == 0 || status >= 500) }
+// reach remembers how many calls to the venue have failed since it answered one. Its zero value says that it answers.
+type reach struct{ failed atomic.Uint64 }
 
-func (r *reach) ok() bool { return !r.lost.Load() }
+func (r *reach) note(status int) {
+	if status == 0 || status >= 500 {
+		r.failed.Add(1)
+	} else {
+		r.failed.Store(0)
+	}
+}
+
+func (r *reach) ok() bool { return r.failed.Load() < lostAfter }

@@ -35,9 +35,12 @@ const (
 	metricResponses  = "oddsgraph_response_cache_requests_total"
 )
 
-// counters reads what the server shows at /metrics.
+// counters reads the metrics of the server.
 func (s *server) counters(ctx context.Context) (counters, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url()+"/metrics", nil)
+	if s.admin == "" {
+		return nil, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.admin+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

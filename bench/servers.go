@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,10 +90,12 @@ func (b *builds) build(ctx context.Context, name string, args ...string) (string
 // server is a program that runs and listens.
 type server struct {
 	name, address string
-	probe         *http.Client
-	cmd           *exec.Cmd
-	cancel        context.CancelFunc
-	ended         chan error
+	// admin is the address of oddsgraph's metrics; empty for other programs.
+	admin  string
+	probe  *http.Client
+	cmd    *exec.Cmd
+	cancel context.CancelFunc
+	ended  chan error
 }
 
 func (s *server) url() string { return "http://" + s.address }
@@ -108,12 +111,15 @@ func (b *builds) start(ctx context.Context, name, program, listenFlag string, ar
 }
 
 func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string, args []string) (*server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := freeAddresses(2)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{name: name, address: l.Addr().String(), ended: make(chan error, 1)}
-	_ = l.Close()
+	s := &server{name: name, address: free[0], ended: make(chan error, 1)}
+	if name == graphServer || name == uncachedServer {
+		s.admin = free[1]
+		args = append(slices.Clone(args), "--admin-listen="+s.admin)
+	}
 	socket := filepath.Join(b.dir, name+".sock")
 	_ = os.Remove(socket)
 	s.probe = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -156,6 +162,19 @@ func (b *builds) startOnce(ctx context.Context, name, program, listenFlag string
 			}
 		}
 	}
+}
+
+// freeAddresses returns addresses of this host that nobody listens on.
+func freeAddresses(n int) (out []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
 }
 
 // environment is what programs run in: the same for all, so that no server has more memory for its garbage than another.

@@ -36,6 +36,7 @@ type Config struct {
 	Command Command `kong:"-"`
 
 	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that GraphQL is served on, host:port; an empty host means every interface."`
+	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Address that metrics, profiles and the administration of the cache are served on, host:port; keep it private. off serves none of them and measures nothing."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
 	MaxBody         Bytes         `default:"1MiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request body to arrive."`
@@ -44,6 +45,7 @@ type Config struct {
 	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way; more are refused with status 503."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
+	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"How long requests are still accepted after the program was told to stop, while /readyz says draining; as long as load balancers take to notice."`
 	Compiled        bool          `default:"true" group:"server" help:"Whether queries are answered by compiled selections where everything is in memory; without them all queries are executed field by field, which takes ten times as long."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
@@ -160,6 +162,9 @@ type Expiry struct {
 	// Stale is how long past Fresh a value still answers while it is refreshed behind the answer.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long past its fresh time one ${kind} still answers while it is refreshed."`
 }
+
+// Off is the value of AdminListen that serves nothing; empty does so too.
+const Off = "off"
 
 // Parse reads args (without the program's name) and environ (in the form of os.Environ). Help goes to out, followed by
 // ErrHelp. Any other error joins every problem found, one a line. An empty variable counts as unset. CommandSchema and

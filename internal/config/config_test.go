@@ -48,6 +48,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Command:         config.CommandServe,
 		Listen:          "127.0.0.1:8080",
+		AdminListen:     "127.0.0.1:9091",
 		RequestTimeout:  30 * time.Second,
 		MaxBody:         1 << 20,
 		BodyTimeout:     10 * time.Second,
@@ -203,6 +204,8 @@ func TestBadValues(t *testing.T) {
 		{"listen", "127.0.0.1:http", "port"},
 		{"listen", "127.0.0.1:65536", "port"},
 		{"listen", "::1:8080", "host:port"},
+		{"admin-listen", "none", "host:port"},
+		{"admin-listen", "127.0.0.1:65536", "port"},
 		{"venue-url", "venue.example", "scheme"},
 		{"venue-url", "ws://venue.example", "scheme"},
 		{"venue-url", "http://", "host"},
@@ -249,6 +252,7 @@ func TestBadValues(t *testing.T) {
 func TestGoodValues(t *testing.T) {
 	for _, args := range []string{
 		"--listen=:0", "--listen=[::1]:80", "--listen=example.org:65535",
+		"--admin-listen=:0", "--admin-listen=off", "--admin-listen=",
 		"--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/",
 		"--stream-url=ws://venue/ws", "--stream-url=wss://u:p@venue:443/ws?key=a",
 		"--cache-price-fresh=0s", "--cache-market-stale=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",

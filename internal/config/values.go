@@ -130,8 +130,11 @@ func readLevel(tag *kong.Tag, s string) (any, error) {
 
 // readText reads a string by its tag check or oneof. A string without either is taken as it is.
 func readText(tag *kong.Tag, s string) (any, error) {
-	switch tag.Get("check") {
-	case "listen":
+	switch kind := tag.Get("check"); kind {
+	case "listen", "admin":
+		if kind == "admin" && (s == "" || s == Off) {
+			return Off, nil
+		}
 		_, port, err := net.SplitHostPort(s)
 		if err != nil {
 			return nil, errors.New("is not host:port")
@@ -243,6 +246,8 @@ func wantText(tag *kong.Tag) string {
 	switch tag.Get("check") {
 	case "listen":
 		return "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080"
+	case "admin":
+		return "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off"
 	case "venue":
 		return "an http:// or https:// URL with a host and without user info, query and fragment, or nothing"
 	case "file":
@@ -257,6 +262,8 @@ func takesText(tag *kong.Tag) string {
 	switch tag.Get("check") {
 	case "listen":
 		return "host:port"
+	case "admin":
+		return "host:port, or off"
 	case "venue":
 		return "http:// or https:// URL"
 	case "file":

@@ -3,6 +3,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -66,11 +67,14 @@ type Config struct {
 	Sockets Sockets
 	// RequestID returns the id of the request that a context belongs to.
 	RequestID func(ctx context.Context) string
-	// Ready says why the service cannot answer now; nil when it can.
+	// Ready says why the service cannot answer now, ErrDraining among other reasons; nil when it can.
 	Ready func(ctx context.Context) error
 	// Operation is told of every operation's type, outcome ("ok" or the first error's code) and duration.
 	Operation func(kind, outcome string, elapsed time.Duration)
 }
+
+// ErrDraining is why a service that will accept no more requests soon is not ready.
+var ErrDraining = errors.New("draining")
 
 // Documents finds the text of a document that a request names or brings.
 type Documents interface {
@@ -80,7 +84,9 @@ type Documents interface {
 // API is everything that the service offers to clients. Drain it to end what stays open.
 type API struct {
 	http.Handler
-	transports *transports
+	// Healthz and Readyz are what Handler has at PathHealth and PathReady, for other listeners.
+	Healthz, Readyz http.Handler
+	transports      *transports
 }
 
 // Drain ends the subscriptions, whose clients are told to connect again, and waits for the operations under way on
@@ -89,6 +95,14 @@ func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
 // Stats returns the figures of what stays open for events, and of the responses that are kept.
 func (a *API) Stats() Stats { return a.transports.stats() }
+
+// Flush lets go of all responses that are kept, and returns their number.
+func (a *API) Flush() (responses int) {
+	if kept := a.transports.engine.responses; kept != nil {
+		responses = kept.Flush()
+	}
+	return responses
+}
 
 // Forget lets go of the responses that were made for a caller with these credentials.
 func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
@@ -110,18 +124,30 @@ func New(cfg Config) *API {
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
 	}
-	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "ok\n")
-	})
-	mux.HandleFunc("GET "+PathReady, func(w http.ResponseWriter, r *http.Request) {
-		if err := cfg.Ready(r.Context()); err != nil {
-			cfg.Log.WarnContext(r.Context(), "not ready", "error", err)
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "not ready: "+string(market.CodeOf(err)), http.StatusServiceUnavailable)
+	a := &API{Handler: secured(mux), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
+	mux.Handle("GET "+PathHealth, a.Healthz)
+	mux.Handle("GET "+PathReady, a.Readyz)
+	mux.Handle("GET /{$}", graphiQL())
+	return a
+}
+
+// healthz says that the process lives.
+func healthz(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
+
+// readyz says whether the service can answer.
+func readyz(cfg Config) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := cfg.Ready(r.Context())
+		if err == nil {
+			_, _ = io.WriteString(w, "ready\n")
 			return
 		}
-		_, _ = io.WriteString(w, "ready\n")
+		w.Header().Set("Retry-After", "1")
+		if errors.Is(err, ErrDraining) {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		cfg.Log.WarnContext(r.Context(), "not ready", "error", err)
+		http.Error(w, "not ready: "+string(market.CodeOf(err)), http.StatusServiceUnavailable)
 	})
-	mux.Handle("GET /{$}", graphiQL())
-	return &API{secured(mux), all}
 }

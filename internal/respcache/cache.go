@@ -122,6 +122,16 @@ func (c *Cache) Forget(credentials *market.Credentials) {
 	}
 }
 
+// Flush lets go of everything, and of what is being made, and returns the number of responses that went.
+func (c *Cache) Flush() (responses int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgotten++
+	responses = c.lru.Len()
+	c.lru.Purge()
+	return responses
+}
+
 // find returns the response to a question, of the scope of the key or of none, if it stands.
 func (c *Cache) find(key Key) *Response {
 	c.mu.Lock()

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/admin"
+	"oddsgraph/internal/config"
+)
+
+// adminShutdown is how long operators are waited for at the end.
+const adminShutdown = time.Second
+
+// responseKind is the kind of whole responses, beside those of the cache.
+const responseKind = "response"
+
+// openAdmin binds the private address; the listener is nil where there is none.
+func (s *server) openAdmin(address string) (*listener, error) {
+	if address == config.Off {
+		return nil, nil
+	}
+	l, err := listen("--admin-listen (ODDSGRAPH_ADMIN_LISTEN)", address, admin.New(admin.Config{
+		Metrics: s.metrics.Handler(), Health: s.api.Healthz, Ready: s.api.Readyz,
+		Version: buildVersion(), Started: s.started, Flush: s.flush,
+	}), s.log, adminShutdown)
+	if err != nil {
+		return nil, err
+	}
+	l.http.ReadTimeout = 0 // it would cut profiles short, which take as long as was asked for
+	return l, nil
+}
+
+// serveAdmin serves operators until ctx ends. Nobody waits long for those who are still there.
+func (s *server) serveAdmin(ctx context.Context) error {
+	err := s.admin.serve(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// flush lets go of what is cached. The log tells of it, but not the key, which an operator may have mistaken for anything.
+func (s *server) flush(kind, key string) (entries int, err error) {
+	kinds := []string{responseKind}
+	for _, k := range s.cache.Stats() {
+		kinds = append(kinds, k.Kind)
+	}
+	switch {
+	case !slices.Contains(kinds, kind):
+		return 0, fmt.Errorf("kind is one of %s", strings.Join(kinds, ", "))
+	case kind == responseKind && key != "":
+		return 0, errors.New("responses have no keys that could be named; flush all of them")
+	case kind == responseKind:
+		entries = s.api.Flush()
+	default:
+		if entries, err = s.cache.Flush(kind, key); err != nil {
+			return 0, err
+		}
+	}
+	s.log.Info("an operator has flushed the cache", "kind", kind, "keyed", key != "", "entries", entries)
+	return entries, nil
+}

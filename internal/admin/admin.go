@@ -1,0 +1,103 @@
+// Package admin is what operators have to themselves: metrics, health, profiles, what the program was built of, and letting go
+// of what is cached. It asks nobody who they are, so it belongs on an address that only they can reach.
+package admin
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"runtime/debug"
+	"time"
+)
+
+// Config is what operators are shown. All of it is needed.
+type Config struct {
+	Metrics, Health, Ready http.Handler
+	// Version is that of the program, Started when it began to serve.
+	Version string
+	Started time.Time
+	// Flush lets go of what is cached of a kind, or of one key of it unless that is empty, and returns how many entries went.
+	// Its error tells the operator what was wrong.
+	Flush func(kind, key string) (entries int, err error)
+}
+
+// New returns a handler of
+//
+//	GET  /metrics                    the metrics, for Prometheus
+//	GET  /healthz, /readyz           as on the public address
+//	GET  /debug/pprof/               profiles, as net/http/pprof has them but for the command line
+//	GET  /buildinfo                  version, modules and settings of the build
+//	POST /cache/flush?kind=…[&key=…] lets go of what is cached
+//
+// Pages of other origins are refused, and so are names of hosts that lead to this one's loopback address: a browser on this
+// host would be asked by them.
+func New(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", cfg.Metrics)
+	mux.Handle("GET /healthz", cfg.Health)
+	mux.Handle("GET /readyz", cfg.Ready)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
+	mux.HandleFunc("POST /cache/flush", cfg.flush)
+	return named(http.NewCrossOriginProtection().Handler(mux))
+}
+
+func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {
+	build, _ := debug.ReadBuildInfo()
+	answer(w, http.StatusOK, struct {
+		Version string           `json:"version"`
+		Started time.Time        `json:"started"`
+		Build   *debug.BuildInfo `json:"build"`
+	}{cfg.Version, cfg.Started, build})
+}
+
+func (cfg *Config) flush(w http.ResponseWriter, r *http.Request) {
+	kind, key := r.URL.Query().Get("kind"), r.URL.Query().Get("key")
+	entries, err := cfg.Flush(kind, key)
+	if err != nil {
+		answer(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, struct {
+		Kind    string `json:"kind"`
+		Key     string `json:"key,omitempty"`
+		Entries int    `json:"entries"`
+	}{kind, key, entries})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who does not read it has gone
+}
+
+// named refuses requests that reached the loopback address by a name other than localhost.
+func named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isLocal(r.Host) {
+			http.Error(w, "this address is for this host: ask it as localhost or by its number", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLocal reports whether the host of a request is localhost or an address, which no foreign name server can make anything of.
+func isLocal(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	if len(name) > 1 && name[0] == '[' && name[len(name)-1] == ']' {
+		name = name[1 : len(name)-1]
+	}
+	_, err = netip.ParseAddr(name)
+	return name == "localhost" || err == nil
+}

@@ -1,0 +1,99 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"oddsgraph/internal/market"
+)
+
+// flusher lets go of what is kept of one kind: of a key where it is not empty, else of all.
+type flusher struct {
+	kind string
+	// keyed tells that single keys have names.
+	keyed bool
+	flush func(key string) int
+}
+
+// Flush lets go of what is kept of a kind, as Stats names it, absences included, and returns the number of entries that
+// went. A key, unless it is empty, keeps all else: a token's id, a market's or an event's id or slug, an account's address.
+// Reads under way are not called back, so what they bring is kept.
+func (c *Cache) Flush(kind, key string) (entries int, err error) {
+	all := c.flushers()
+	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
+	switch {
+	case i < 0:
+		kinds := make([]string, len(all))
+		for i, f := range all {
+			kinds[i] = f.kind
+		}
+		return 0, fmt.Errorf("kind is one of %s", strings.Join(kinds, ", "))
+	case key != "" && !all[i].keyed:
+		return 0, fmt.Errorf("what is kept of kind %s has no keys that could be named; flush all of it", kind)
+	}
+	return all[i].flush(key), nil
+}
+
+// flushers are in the order of Stats.
+func (c *Cache) flushers() []flusher {
+	return []flusher{
+		{"price", true, func(key string) int { return c.prices.flush(key, func(k string) bool { return k == key }) }},
+		{"spread", true, func(key string) int { return c.spreads.flush(key, func(k string) bool { return k == key }) }},
+		{"book", true, func(key string) int {
+			return c.books.flush(key, func(k market.BookQuery) bool { return k.TokenID == key })
+		}},
+		{"history", true, func(key string) int {
+			return c.histories.flush(key, func(k market.PriceHistoryQuery) bool { return k.TokenID == key })
+		}},
+		{"market", true, c.flushMarkets},
+		{"event", true, func(key string) int {
+			return c.events.flush(key, func(k market.EventRef) bool { return k.EventID == key || k.EventSlug == key })
+		}},
+		{"search", false, func(string) int { return c.searches.flush("", nil) }},
+		{"balance", true, func(key string) int { return c.balances.flush(key, func(k userKey) bool { return k.owned(key) }) }},
+		{"positions", true, func(key string) int { return c.positions.flush(key, func(k userKey) bool { return k.owned(key) }) }},
+		{"orders", true, func(key string) int { return c.orders.flush(key, func(k userKey) bool { return k.owned(key) }) }},
+		{"trades", true, func(key string) int {
+			return c.trades.flush(key, func(k tradesKey) bool { return k.owned(key) })
+		}},
+		{"user_history", true, func(key string) int {
+			return c.records.flush(key, func(k historyKey) bool { return k.owned(key) })
+		}},
+	}
+}
+
+// flushMarkets lets go of markets, and of which slugs and tokens are theirs.
+func (c *Cache) flushMarkets(key string) int {
+	if key == "" {
+		n := c.markets.flush("", nil)
+		c.refs.Purge()
+		return n
+	}
+	var meant []market.MarketRef
+	for _, by := range []market.MarketRefKind{market.ByMarketID, market.BySlug, market.ByToken} {
+		ref := market.MarketRef{By: by, Value: key}
+		meant = append(meant, ref, c.markets.canonical(ref))
+		c.refs.Remove(ref)
+	}
+	return c.markets.flush(key, func(k market.MarketRef) bool { return slices.Contains(meant, k) })
+}
+
+// owned reports whether a key is of what an account has.
+func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
+
+// flush lets go of the entries whose keys fit, or of all where key is empty, and returns their number.
+func (s *store[K, T]) flush(key string, fits func(K) bool) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range []*lru.Cache[K, *entry[T]]{s.entries, s.absent} {
+		for _, k := range c.Keys() {
+			if (key == "" || fits(k)) && c.Remove(k) {
+				n++
+			}
+		}
+	}
+	return n
+}
