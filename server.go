@@ -152,7 +152,7 @@ func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown tim
 	return &listener{l, &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
+		ReadTimeout:       10 * time.Second, // as long as the headers, so that a request sets one deadline; a body sets its own
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),

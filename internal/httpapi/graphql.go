@@ -62,7 +62,7 @@ func (r *refusal) Unwrap() error { return r.error }
 
 // ServeHTTP implements http.Handler.
 func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	media := parseAccept(r.Header.Values("Accept")).response()
+	media := acceptOf(r).response()
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	case http.MethodOptions:
@@ -227,6 +227,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request, text *bytes.B
 		w.Header().Set("Connection", "close")
 		return refuseAs(http.StatusBadRequest, "the body could not be read")
 	}
+	_ = r.Body.Close() // so that the server does not look for more of it
 	return nil
 }
 
@@ -294,7 +295,7 @@ func (g *graphQL) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &known) {
 		status = known.status
 	}
-	media := parseAccept(r.Header.Values("Accept")).response()
+	media := acceptOf(r).response()
 	if media == "" {
 		media = typeJSON
 	}

@@ -109,7 +109,7 @@ func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
-	who := &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, parsed: newParsedCredentials()}
+	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
 	pages := newOrigins(cfg.Origins)
 	g := &graphQL{engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout), cfg: cfg}
 	all := newTransports(g, pages, cfg)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/market"
@@ -44,6 +45,19 @@ type identities struct {
 	// client returns the address of the client.
 	client func(r *http.Request) netip.Addr
 	parsed *parsedCredentials
+	// names are the names of the clients that came last.
+	names *lru.Cache[netip.Prefix, string]
+}
+
+// maxNames bounds the clients' names that are remembered.
+const maxNames = 1000
+
+func newIdentities(known Accounts, refusals Refusals, client func(r *http.Request) netip.Addr) *identities {
+	names, err := lru.New[netip.Prefix, string](maxNames)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the size is a constant
+	}
+	return &identities{known, refusals, client, newParsedCredentials(), names}
 }
 
 // identity is who is asking. The zero value is anonymous.
@@ -116,7 +130,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	case len(credentials) > 0 && len(bearer) > 0:
 		return nil, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return market.WithCaller(context.WithValue(ctx, identityKey{}, id), id.caller()), id, nil
+		return market.WithCaller(context.WithValue(ctx, identityKey{}, id), i.caller(id)), id, nil
 	case len(credentials) > 1:
 		return nil, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
@@ -135,17 +149,23 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	if err != nil {
 		return nil, id, err
 	}
-	ctx = market.WithCaller(context.WithValue(ctx, identityKey{}, id), id.caller())
+	ctx = market.WithCaller(context.WithValue(ctx, identityKey{}, id), i.caller(id))
 	return market.WithCredentials(ctx, id.credentials), id, nil
 }
 
 // caller names who asks for the sake of fairness: an account of ours, or else the address, since credentials that only the
 // venue can check may be made up.
-func (id identity) caller() string {
+func (i *identities) caller(id identity) string {
 	if id.account != nil {
 		return "account " + string(id.account.Address)
 	}
-	return "address " + quota.Network(id.client).String()
+	network := quota.Network(id.client)
+	name, ok := i.names.Get(network)
+	if !ok {
+		name = "address " + network.String()
+		i.names.Add(network, name)
+	}
+	return name
 }
 
 // lookup returns the account of an Authorization header.

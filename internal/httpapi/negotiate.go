@@ -3,9 +3,12 @@ package httpapi
 import (
 	"iter"
 	"mime"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // The media types of responses.
@@ -23,6 +26,32 @@ type mediaRange struct {
 
 // accepts is what a client accepts. The zero value accepts everything.
 type accepts []mediaRange
+
+// acceptHeaders are what was read of the Accept headers that clients sent last: few are ever sent, with every request.
+var acceptHeaders = func() *lru.Cache[string, accepts] {
+	c, err := lru.New[string, accepts](256)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the size is a constant
+	}
+	return c
+}()
+
+// maxAcceptKept is the greatest length in bytes of an Accept header that is remembered.
+const maxAcceptKept = 256
+
+// acceptOf is parseAccept for a request. The caller must not change what it returns.
+func acceptOf(r *http.Request) accepts {
+	lines := r.Header["Accept"]
+	if len(lines) != 1 || len(lines[0]) > maxAcceptKept {
+		return parseAccept(lines)
+	}
+	a, ok := acceptHeaders.Get(lines[0])
+	if !ok {
+		a = parseAccept(lines)
+		acceptHeaders.Add(lines[0], a)
+	}
+	return a
+}
 
 // parseAccept reads the lines of an Accept header. What is malformed in it, or wants another charset than UTF-8, is passed
 // over; if nothing is left of a header that was not empty, the client accepts nothing.

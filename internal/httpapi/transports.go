@@ -66,7 +66,7 @@ func (t *transports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		t.sockets.ServeHTTP(w, r)
-	case r.Method != http.MethodOptions && parseAccept(r.Header.Values("Accept")).events():
+	case r.Method != http.MethodOptions && acceptOf(r).events():
 		t.stream(w, r)
 	default:
 		t.graphQL.ServeHTTP(w, r)
