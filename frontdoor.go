@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"oddsgraph/graph"
@@ -33,48 +35,87 @@ func (f *files) watch(ctx context.Context) {
 	g.Wait()
 }
 
-// frontDoor wires what clients talk to.
-func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
-	executed := graph.Config{Resolvers: root}
-	schema := graph.NewExecutableSchema(executed)
-	proxies, err := accounts.ParseProxies(cfg.TrustedProxies)
-	if err != nil {
-		return nil, fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", err)
+// reload reads the files now and returns what is wrong with those that stay as they were.
+func (f *files) reload() (wrong []error) {
+	if f.accounts != nil {
+		if err := f.accounts.Reload(); err != nil {
+			wrong = append(wrong, err)
+		}
 	}
-	front := httpapi.Config{
-		Schema: schema, SDL: sdl, Sources: sources(s.cache), Log: s.log,
+	if err := f.documents.Reload(); err != nil {
+		wrong = append(wrong, err)
+	}
+	return wrong
+}
+
+// String says what is in force of the files.
+func (f files) String() string {
+	known := 0
+	if f.accounts != nil {
+		known = f.accounts.Status().Accounts
+	}
+	return fmt.Sprintf("%d accounts, %d trusted documents", known, f.documents.Status().Trusted)
+}
+
+// openFiles reads the files that the configuration names.
+func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f files, err error) {
+	var wrong []error
+	if cfg.AccountsFile != "" {
+		if f.accounts, err = accounts.Open(cfg.AccountsFile, log); err != nil {
+			wrong = append(wrong, fmt.Errorf("--accounts-file (ODDSGRAPH_ACCOUNTS_FILE): %w", err))
+		}
+	}
+	f.documents, err = documents.Open(documents.Config{
+		AutomaticBytes: int(cfg.Documents.Automatic), Mode: documents.Mode(cfg.Documents.Trusted), Manifest: cfg.Documents.Manifest,
+		Validate: httpapi.Validator(front), Log: log,
+	})
+	if err != nil {
+		wrong = append(wrong, fmt.Errorf("--documents-manifest (ODDSGRAPH_DOCUMENTS_MANIFEST): %w", err))
+	}
+	return f, errors.Join(wrong...)
+}
+
+// newFront returns what the configuration alone says of what clients talk to.
+func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
+	schema := graph.NewExecutableSchema(executed)
+	proxies, wrong := accounts.ParseProxies(cfg.TrustedProxies)
+	if wrong != nil {
+		wrong = fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", wrong)
+	}
+	front = httpapi.Config{
+		Schema: schema, SDL: sdl, Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
-		ResponseBytes: int64(cfg.Cache.Responses), Clock: clock,
-		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
+		ResponseBytes: int64(cfg.Cache.Responses),
+		Operations:    cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
-		Refusals: accounts.NewRefusals(clock), Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
+		Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
 		Clients: quota.Limits{
 			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
 		},
 		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
-		Ready:   s.ready, Operation: s.metrics.Operation,
 	}
 	if cfg.Compiled {
 		front.Compiler = graph.NewCompiler(executed)
 	}
-	if cfg.AccountsFile != "" {
-		if s.files.accounts, err = accounts.Open(cfg.AccountsFile, s.log); err != nil {
-			return nil, fmt.Errorf("--accounts-file (ODDSGRAPH_ACCOUNTS_FILE): %w", err)
-		}
+	front.Guard, err = guard.New(limits(cfg.Limit), schema.Schema())
+	return front, errors.Join(wrong, err)
+}
+
+// frontDoor wires what clients talk to.
+func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
+	front, err := newFront(cfg, graph.Config{Resolvers: root}, s.log)
+	if err != nil {
+		return nil, err
+	}
+	if s.files, err = openFiles(cfg, front, s.log); err != nil {
+		return nil, err
+	}
+	if s.files.accounts != nil {
 		front.Accounts = s.files.accounts
 		s.files.accounts.OnRevoke(s.forget)
 	}
-	if front.Guard, err = guard.New(limits(cfg.Limit), schema.Schema()); err != nil {
-		return nil, err
-	}
-	s.files.documents, err = documents.Open(documents.Config{
-		AutomaticBytes: int(cfg.Documents.Automatic), Mode: documents.Mode(cfg.Documents.Trusted), Manifest: cfg.Documents.Manifest,
-		Validate: httpapi.Validator(front), Log: s.log,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("--documents-manifest (ODDSGRAPH_DOCUMENTS_MANIFEST): %w", err)
-	}
-	front.Documents = s.files.documents
+	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), clock
+	front.Refusals, front.Ready, front.Operation = accounts.NewRefusals(clock), s.ready, s.metrics.Operation
 	return httpapi.New(front), nil
 }
 

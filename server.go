@@ -83,6 +83,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	case config.CommandHealthcheck:
 		return healthcheck(ctx, cfg.HealthcheckURL())
+	case config.CommandConfigCheck:
+		return check(cfg, log, stdout)
+	case config.CommandConfigShow:
+		return cfg.Show(stdout)
 	case config.CommandVenue:
 		d, err := openDemo(cfg.Demo, log, market.SystemClock{})
 		if err != nil {
@@ -91,11 +95,16 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		log.Info("demo venue", "url", d.url())
 		return d.serve(ctx)
 	default:
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
 		s, err := open(cfg, log, market.SystemClock{})
 		if err != nil {
 			return err
 		}
-		return s.serve(ctx)
+		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
+		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.files, log: log}
+		return r.during(ctx, hangups, s.serve)
 	}
 }
 
@@ -250,8 +259,8 @@ type server struct {
 // open wires the service and binds its ports. rig is for tests, which change how the reads of the venue are made.
 func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*venue.Config, *cache.Config)) (_ *server, err error) {
 	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
-	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
-		return nil, errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
+	if err := coherent(cfg); err != nil {
+		return nil, err
 	}
 	venueURL := cfg.Venue.URL
 	if venueURL == "" {

@@ -1,7 +1,7 @@
-// Package config reads what oddsgraph is told by its command line and environment into one checked value.
+// Package config reads what oddsgraph is told by its command line, environment and configuration file into one checked value.
 //
-// Every flag has a variable of the same words (--venue-url is ODDSGRAPH_VENUE_URL). A flag wins over its variable, a
-// variable over the default. The struct tags below are the only list of names, defaults, limits and meanings: parsing,
+// Every flag has a variable of the same words (--venue-url is ODDSGRAPH_VENUE_URL), which may stand in the environment or
+// in the file. A flag wins over the environment, that over the file, the file over the default. The struct tags below are the only list of names, defaults, limits and meanings: parsing,
 // --help and docs/configuration.md are all made from them.
 package config
 
@@ -24,6 +24,8 @@ const (
 	CommandSchema      Command = "schema"
 	CommandVersion     Command = "version"
 	CommandHealthcheck Command = "healthcheck"
+	CommandConfigCheck Command = "config check"
+	CommandConfigShow  Command = "config show"
 )
 
 // ErrHelp tells that the caller asked for --help and got it; there is nothing left to do and nothing went wrong.
@@ -34,6 +36,11 @@ var ErrHelp = errors.New("help was printed")
 type Config struct {
 	// Command is the subcommand that was asked for.
 	Command Command `kong:"-"`
+
+	// origins says where each flag that has no default comes from.
+	origins map[string]string
+
+	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value a line, of which the environment and flags win; SIGHUP has it read again. Empty reads none."`
 
 	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that GraphQL is served on, host:port; an empty host means every interface."`
 	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Address that metrics, profiles and the administration of the cache are served on, host:port; keep it private. off serves none of them and measures nothing."`
@@ -166,9 +173,9 @@ type Expiry struct {
 // Off is the value of AdminListen that serves nothing; empty does so too.
 const Off = "off"
 
-// Parse reads args (without the program's name) and environ (in the form of os.Environ). Help goes to out, followed by
-// ErrHelp. Any other error joins every problem found, one a line. An empty variable counts as unset. CommandSchema and
-// CommandVersion depend on nothing, so they do not look at environ.
+// Parse reads args (without the program's name), environ (in the form of os.Environ) and the file that either names. Help
+// goes to out, followed by ErrHelp. Any other error joins every problem found, one a line. An empty variable counts as
+// unset. CommandSchema and CommandVersion depend on nothing, so they look at neither environ nor file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)

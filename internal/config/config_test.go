@@ -101,6 +101,8 @@ func TestCommands(t *testing.T) {
 		"schema":                          config.CommandSchema,
 		"version":                         config.CommandVersion,
 		"healthcheck --listen=[::1]:8080": config.CommandHealthcheck,
+		"config check --venue-batch=10":   config.CommandConfigCheck,
+		"--venue-batch=10 config show":    config.CommandConfigShow,
 	} {
 		if got := parse(t, args).Command; got != want {
 			t.Errorf("%q is the command %q, want %q", args, got, want)
@@ -114,10 +116,11 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	if len(lines) < 40 {
 		t.Fatalf("only %d keys: %v", len(lines), lines)
 	}
+	empty := configFile(t, "")
 	for _, line := range lines {
 		name, old, _ := strings.Cut(line, "=")
 		value := ""
-		for _, candidate := range []string{"7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
+		for _, candidate := range []string{empty, "7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
 			if _, err := config.Parse(nil, []string{name + "=" + candidate}, io.Discard); err == nil && candidate != old {
 				value = candidate
 				break
@@ -133,8 +136,11 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		if !strings.Contains(byVariable.String(), name+"="+value+"\n") {
 			t.Errorf("%s=%s did not arrive", name, value)
 		}
-		if !reflect.DeepEqual(byFlag, byVariable) {
-			t.Errorf("%s and %s differ", flag, name)
+		if differ := byFlag.Differences(*byVariable); len(differ) > 0 {
+			t.Errorf("%s and %s differ in %v", flag, name, differ)
+		}
+		if differ := byFlag.Differences(config.Default()); len(differ) != 1 || "--"+differ[0] != flag {
+			t.Errorf("%s makes a difference in %v", flag, differ)
 		}
 		if changed := strings.Count(byFlag.LogValue().String(), "="); changed != 1 {
 			t.Errorf("%s=%s changed %d values: %v", flag, value, changed, byFlag.LogValue())
@@ -300,6 +306,8 @@ func TestLists(t *testing.T) {
 func TestStructuralErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"nonsense":                     "nonsense",
+		"config":                       "check",
+		"config nonsense":              "nonsense",
 		"serve nonsense":               "nonsense",
 		"--listen":                     "--listen",
 		"--listen --demo-control":      "--listen",
@@ -324,7 +332,7 @@ func TestCommandsWithoutConfiguration(t *testing.T) {
 	for _, command := range []string{"schema", "version"} {
 		parse(t, command, "ODDSGRAPH_LISTEN=broken", "ODDSGRAPH_UNKNOWN=1")
 	}
-	for _, command := range []string{"serve", "venue", "healthcheck"} {
+	for _, command := range []string{"serve", "venue", "healthcheck", "config check", "config show"} {
 		if got := problems(t, command, "ODDSGRAPH_LISTEN=broken", "ODDSGRAPH_UNKNOWN=1"); len(got) != 2 {
 			t.Errorf("%s has the problems %q, want two", command, got)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +17,21 @@ import (
 
 const prefix = "ODDSGRAPH_"
 
+// environment is where a variable of the environment comes from.
+const environment = "environment"
+
 // grammar is Config with the subcommands around it.
 type grammar struct {
 	Config `kong:"embed"`
 
-	Serve       struct{} `cmd:"" default:"1" help:"Serve GraphQL (the default command)."`
-	Venue       struct{} `cmd:"" help:"Run the demo venue alone."`
+	Serve struct{} `cmd:"" default:"1" help:"Serve GraphQL (the default command)."`
+	Venue struct{} `cmd:"" help:"Run the demo venue alone."`
+
+	Settings struct {
+		Check struct{} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 when something is wrong."`
+		Show  struct{} `cmd:"" help:"Print every setting with its value and where that comes from."`
+	} `cmd:"" name:"config" help:"Check or print the configuration."`
+
 	Schema      struct{} `cmd:"" help:"Print the GraphQL schema."`
 	Version     struct{} `cmd:"" help:"Print the version."`
 	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 when it is not."`
@@ -44,13 +54,14 @@ type parser struct {
 	out      io.Writer
 	names    []string          // of the set variables with our prefix, in their order
 	values   map[string]string // of the same variables
-	fromEnv  map[*kong.Value]bool
+	file     *file             // nil until it was read
+	origins  map[*kong.Value]string
 	helped   bool
 	problems []error
 }
 
 func newParser(environ []string, out io.Writer) *parser {
-	p := &parser{out: out, values: map[string]string{}, fromEnv: map[*kong.Value]bool{}}
+	p := &parser{out: out, values: map[string]string{}, origins: map[*kong.Value]string{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if _, repeated := p.values[name]; repeated || value == "" || !strings.HasPrefix(name, prefix) {
@@ -78,6 +89,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command = Command(ctx.Command())
+		g.origins = p.given(ctx)
 	}
 	if g.Command != CommandSchema && g.Command != CommandVersion {
 		p.checkNames(k)
@@ -89,6 +101,21 @@ func (p *parser) parse(args []string) (*Config, error) {
 		return nil, errors.Join(p.problems...)
 	}
 	return &g.Config, nil
+}
+
+// given returns where the flags that have no default come from, by their names.
+func (p *parser) given(ctx *kong.Context) map[string]string {
+	var given map[string]string
+	for _, path := range ctx.Path {
+		if path.Flag == nil {
+			continue
+		}
+		if given == nil {
+			given = map[string]string{}
+		}
+		given[path.Flag.Name] = cmp.Or(p.origins[path.Flag.Value], "--"+path.Flag.Name)
+	}
+	return given
 }
 
 // kong builds the command line of g around p.
@@ -118,17 +145,24 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	)
 }
 
-// resolve looks a flag that was not given up in the environment.
+// resolve looks a flag that was not given up in the environment, and then in the configuration file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if c := Command(ctx.Command()); c == CommandSchema || c == CommandVersion {
 		return nil, nil
 	}
-	value, ok := p.values[variable(flag.Name)]
-	if !ok || flag.Name == "help" {
+	if flag.Name == "help" {
 		return nil, nil
 	}
-	p.fromEnv[flag.Value] = true
-	return value, nil
+	p.open(ctx)
+	if value, ok := p.values[variable(flag.Name)]; ok {
+		p.origins[flag.Value] = environment
+		return value, nil
+	}
+	if l, ok := p.file.lookup(variable(flag.Name)); ok {
+		p.origins[flag.Value] = p.file.place(l)
+		return l.value, nil
+	}
+	return nil, nil
 }
 
 // decoder is the kong mapper of one kind of value.
@@ -168,11 +202,15 @@ func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 	return d.decoder.Decode(ctx, target)
 }
 
-// report adds a problem with the text s of v. It names first what the user wrote: the variable or the flag.
+// report adds a problem with the text s of v. It names first what the user wrote: the variable, the line, or the flag.
 func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	first, second := "--"+v.Name, variable(v.Name)
-	if p.fromEnv[v] {
+	switch origin := p.origins[v]; origin {
+	case "":
+	case environment:
 		first, second = second, first
+	default:
+		first, second = origin+": "+second, first
 	}
 	switch {
 	case isURL(v):
@@ -210,18 +248,18 @@ var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PO
 
 // checkNames reports variables with our prefix that no flag reads.
 func (p *parser) checkNames(k *kong.Kong) {
-	var known []string
-	for _, name := range flagNames(k) {
-		if name != "help" {
-			known = append(known, strings.TrimPrefix(variable(name), prefix))
-		}
-	}
+	known := keys(k)
 	for _, name := range p.names {
 		ofPlatform := linked.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(p.values[name], "://")
 		if key := name[len(prefix):]; !slices.Contains(known, key) && !ofPlatform {
-			p.problems = append(p.problems, fmt.Errorf("%s is no variable of oddsgraph%s", name, suggest(prefix, key, known)))
+			p.problems = append(p.problems, unknown(key, known))
 		}
 	}
+}
+
+// unknown is the problem of a variable, key after our prefix, that none of the known keys is.
+func unknown(key string, known []string) error {
+	return fmt.Errorf("%s%s is no variable of oddsgraph%s", prefix, key, suggest(prefix, key, known))
 }
 
 // variable is the name of the environment variable of a flag.
@@ -243,6 +281,16 @@ func flagNames(k *kong.Kong) (names []string) {
 		names = append(names, f.Name)
 	}
 	return names
+}
+
+// keys are the variables of all flags without our prefix.
+func keys(k *kong.Kong) (keys []string) {
+	for _, name := range flagNames(k) {
+		if name != "help" {
+			keys = append(keys, strings.TrimPrefix(variable(name), prefix))
+		}
+	}
+	return keys
 }
 
 func flagOf(k *kong.Kong, name string) *kong.Flag {

@@ -1,10 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 )
@@ -65,6 +68,28 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
+// Show writes a table of every flag, its value and where that comes from, without user info and queries of URLs.
+func (c Config) Show(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
+	for _, s := range settings(c) {
+		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.flag.Name, s.value, cmp.Or(c.origins[s.flag.Name], "default"))
+	}
+	return table.Flush()
+}
+
+// Differences returns the flags of which other has another value.
+func (c Config) Differences(other Config) []string {
+	var names []string
+	theirs := settings(other)
+	for i, s := range settings(c) {
+		if !reflect.DeepEqual(s.flag.Target.Interface(), theirs[i].flag.Target.Interface()) {
+			names = append(names, s.flag.Name)
+		}
+	}
+	return names
+}
+
 // Default returns the Config of CommandServe without any flag or variable.
 func Default() Config {
 	c, err := Parse(nil, nil, io.Discard)
@@ -78,9 +103,12 @@ const referenceHead = `# Configuration
 
 <!-- Made from internal/config by "make generate"; changes belong there. -->
 
-oddsgraph is configured by flags and by environment variables of the same words. A flag wins over its variable, a
-variable over the default; an empty variable counts as unset. All values are checked together at the start: one message
-lists everything that is wrong, and a variable that begins with ` + "`" + prefix + "`" + ` and has no meaning is an error too.
+oddsgraph is configured by flags, by environment variables of the same words, and by a file of these variables that
+` + "`--config`" + ` names, one ` + "`NAME=value`" + ` a line, with comments after a ` + "`#`" + ` that begins a line. A flag wins over the environment,
+the environment over the file, the file over the default; an empty variable counts as unset. All values are checked
+together at the start: one message lists everything that is wrong, and a variable that begins with ` + "`" + prefix + "`" + ` and has no
+meaning is an error too. [Operations](operations.md) says how to check a configuration before it is used, and what SIGHUP
+reads again.
 
     oddsgraph [command] [flags]
 
@@ -97,8 +125,8 @@ func Reference(w io.Writer) error {
 	}
 	var b strings.Builder
 	b.WriteString(referenceHead)
-	for _, c := range k.Model.Children {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Help)
+	for _, c := range k.Model.Leaves(true) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Path(), c.Help)
 	}
 	group := ""
 	for _, f := range k.Model.Flags {

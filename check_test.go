@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// write writes a file that only its owner may read, and returns its path.
+func write(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const noAccounts = `{"version":1,"accounts":[]}`
+
+func TestConfigCheck(t *testing.T) {
+	dir := t.TempDir()
+	accounts, manifest := write(t, dir, "accounts.json", noAccounts), write(t, dir, "manifest.json", `{"one":"{ __typename }"}`)
+	exposed, broken := write(t, dir, "exposed.json", noAccounts), write(t, dir, "broken.json", `{"two":"{ nope }"}`)
+	if err := os.Chmod(exposed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // its port and the venue's are not touched
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	good := []string{
+		"config", "check", "--listen=" + taken.Addr().String(), "--venue-url=http://" + taken.Addr().String(), "--stream-url=ws://" + taken.Addr().String(),
+		"--accounts-file=" + accounts, "--documents-trusted=require", "--documents-manifest=" + manifest,
+	}
+	for _, test := range []struct {
+		more []string
+		want []string // of what is said; the first begins it where all is well
+	}{
+		{nil, []string{"The configuration is in order: 0 accounts, 1 trusted documents\n"}},
+		{[]string{"--accounts-file=" + exposed}, []string{"--accounts-file", exposed, "chmod 600"}},
+		{[]string{"--accounts-file=" + filepath.Join(dir, "none.json")}, []string{"--accounts-file", "no such file"}},
+		{[]string{"--documents-manifest=" + broken, "--accounts-file=" + broken}, []string{"--documents-manifest", `"two"`, "--accounts-file"}},
+		{[]string{"--documents-manifest="}, []string{"--documents-manifest", "need a manifest"}},
+		{[]string{"--trusted-proxies=10.0.0.1/8"}, []string{"--trusted-proxies"}},
+		{[]string{"--venue-url="}, []string{"--stream-url", "--venue-url"}},
+		{[]string{"--venue-url=", "--trusted-proxies=10.0.0.1/8"}, []string{"--stream-url", "--trusted-proxies"}},
+		{[]string{"--venue-batch=0", "--config=" + filepath.Join(dir, "none.env")}, []string{"--venue-batch", "--config"}},
+	} {
+		var out bytes.Buffer
+		err := run(t.Context(), append(good[:len(good):len(good)], test.more...), nil, &out, io.Discard)
+		said := out.String()
+		if err != nil {
+			said = err.Error()
+		}
+		if well := test.more == nil; well != (err == nil) || well != (said == test.want[0]) {
+			t.Errorf("%v: %q, %v", test.more, out.String(), err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%v: %q does not say %s", test.more, said, want)
+			}
+		}
+	}
+}
+
+func TestConfigShow(t *testing.T) {
+	var out bytes.Buffer
+	path := write(t, t.TempDir(), "oddsgraph.env", "ODDSGRAPH_ACCOUNTS_FILE=/no/such/file")
+	err := run(t.Context(), []string{"config", "show", "--stream-url=wss://user:hunter2@venue.example/ws?key=hunter2"}, []string{"ODDSGRAPH_CONFIG=" + path}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"wss://venue.example/ws", path + ":1", "environment", "--stream-url", "default"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not shown:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "hunter2") {
+		t.Errorf("a secret is shown:\n%s", out.String())
+	}
+}

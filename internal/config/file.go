@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// maxFile is the greatest size of a configuration file in bytes.
+const maxFile = 64 << 10
+
+// line is a variable of a configuration file.
+type line struct {
+	number      int
+	name, value string
+}
+
+// file is a configuration file.
+type file struct {
+	path  string
+	lines []line
+}
+
+// place is where a line stands, as compilers tell it.
+func (f *file) place(l line) string { return fmt.Sprintf("%s:%d", f.path, l.number) }
+
+// lookup returns the line of a variable. Of several the first counts, and one without a value counts as none.
+func (f *file) lookup(name string) (line, bool) {
+	i := slices.IndexFunc(f.lines, func(l line) bool { return l.name == name })
+	if i < 0 || f.lines[i].value == "" {
+		return line{}, false
+	}
+	return f.lines[i], true
+}
+
+// open reads the file that --config names, once. What is wrong with it is among the problems of p.
+func (p *parser) open(ctx *kong.Context) {
+	if p.file != nil {
+		return
+	}
+	p.file = &file{}
+	flag := flagOf(ctx.Kong, "config")
+	path := p.values[variable(flag.Name)]
+	if slices.ContainsFunc(ctx.Path, func(given *kong.Path) bool { return given.Flag == flag }) {
+		path, _ = ctx.FlagValue(flag).(string)
+	} else {
+		p.origins[flag.Value] = environment
+	}
+	if path == "" {
+		return
+	}
+	p.file.path = path
+	text, err := readFile(path)
+	if err != nil {
+		p.report(flag.Value, path, err, "the path of a file that can be read")
+		return
+	}
+	known := keys(ctx.Kong)
+	number := 0
+	for entry := range strings.Lines(text) {
+		number++
+		entry = strings.TrimSpace(entry)
+		if entry == "" || entry[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(entry, "=")
+		l := line{number, strings.TrimSpace(name), strings.TrimSpace(value)}
+		if err := p.file.check(l, ok, known); err != nil {
+			p.problems = append(p.problems, fmt.Errorf("%s: %w", p.file.place(l), err))
+			continue
+		}
+		p.file.lines = append(p.file.lines, l)
+	}
+}
+
+// check says what is wrong with the name of a line; known are the variables without our prefix.
+func (f *file) check(l line, assigns bool, known []string) error {
+	key, ours := strings.CutPrefix(l.name, prefix)
+	switch {
+	case !assigns || !ours: // not quoted: it may be what went with a secret in the line before
+		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
+	case l.name == variable("config"):
+		return fmt.Errorf("%s names this file and cannot stand in it", l.name)
+	case !slices.Contains(known, key):
+		return unknown(key, known)
+	case slices.ContainsFunc(f.lines, func(other line) bool { return other.name == l.name }):
+		return fmt.Errorf("%s is there twice", l.name)
+	}
+	return nil
+}
+
+// readFile returns the text of a file of bounded size.
+func readFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		var of *fs.PathError // which names the path too
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		return "", fmt.Errorf("cannot be read: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return "", errors.New("cannot be read")
+	case len(text) > maxFile:
+		return "", fmt.Errorf("is larger than %d bytes", maxFile)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"oddsgraph/graph"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/documents"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/resolvers"
+)
+
+// accountsOf is an accounts file with one account for each token.
+func accountsOf(tokens ...string) string {
+	entries := make([]string, len(tokens))
+	for i, token := range tokens {
+		entries[i] = fmt.Sprintf(`{"name":"a%d","tokenSha256":"%x","address":%q,"credentials":{"apiKey":"k","secret":"s","passphrase":"p"}}`,
+			i, sha256.Sum256([]byte(token)), addressOf3)
+	}
+	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
+}
+
+// TestReload changes all that is read again, rightly and wrongly, with nobody but the signal to notice.
+func TestReload(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info")
+	write(t, dir, "accounts.json", accountsOf("one"))
+	write(t, dir, "manifest.json", `{"first":"{ __typename }"}`)
+	args := []string{"--config=" + file, "--accounts-file=" + dir + "/accounts.json", "--documents-trusted=require", "--documents-manifest=" + dir + "/manifest.json"}
+	read := func() (*config.Config, error) { return config.Parse(args, nil, io.Discard) }
+	cfg, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, level := &logBuffer{}, new(slog.LevelVar)
+	log := telemetry.NewLogger(said, level, "text")
+	front, err := newFront(cfg, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := openFiles(cfg, front, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reloader{read: read, cfg: cfg, level: level, files: &files, log: log}
+	known := func(token string) bool { _, ok := files.accounts.Lookup(token); return ok }
+	trusted := func(id string) bool {
+		_, err := files.documents.Resolve(documents.Request{DocumentID: id})
+		return err == nil
+	}
+	step := func(what string, wantLevel slog.Level, want ...string) {
+		t.Helper()
+		before := len(said.String())
+		r.reload()
+		if level.Level() != wantLevel {
+			t.Errorf("%s: the level is %v, want %v", what, level.Level(), wantLevel)
+		}
+		for _, w := range want {
+			if !strings.Contains(said.String()[before:], w) {
+				t.Errorf("%s: the log does not say %q: %s", what, w, said.String()[before:])
+			}
+		}
+	}
+
+	step("nothing changed", slog.LevelInfo, "1 accounts, 1 trusted documents")
+	if !known("one") || !trusted("first") {
+		t.Error("reloading what has not changed lost something")
+	}
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_MAX_QUEUE=7\nODDSGRAPH_LISTEN=:1")
+	write(t, dir, "accounts.json", accountsOf("two", "three"))
+	write(t, dir, "manifest.json", `{"second":"{ __typename }"}`)
+	step("all changed", slog.LevelDebug, "2 accounts, 1 trusted documents", "restart", "listen max-queue")
+	if known("one") || !known("two") || trusted("first") || !trusted("second") {
+		t.Error("what changed is not in force")
+	}
+
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=error\nODDSGRAPH_MAX_QUEUE=-1")
+	write(t, dir, "accounts.json", "{")
+	write(t, dir, "manifest.json", `{"third":"{ nope }"}`)
+	step("all broken", slog.LevelDebug, "oddsgraph.env:2", "accounts.json", "manifest.json", "2 accounts, 1 trusted documents")
+	if !known("two") || !trusted("second") {
+		t.Error("what was in force is lost")
+	}
+
+	write(t, dir, "accounts.json", accountsOf("one"))
+	step("one in order again", slog.LevelDebug, "oddsgraph.env:2", "manifest.json", "1 accounts, 1 trusted documents")
+	if !known("one") || known("two") || !trusted("second") {
+		t.Error("what is in order is not in force")
+	}
+}
