@@ -2,6 +2,9 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 TIMEOUT ?= 14m
+NPM      = $(shell command -v npm)
+# What the pages are built of.
+WEBFILES = $(shell find web examples schema.graphqls -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/__generated__/*')
 GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*')
 
 # The race detector is linked with the C compiler.
@@ -9,20 +12,36 @@ CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell command -v $(CC_NAME)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test clients soak check generate fmt lint bench build cc
+.PHONY: help run web test clients pages screenshots soak check generate fmt lint bench build cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
+run: $(if $(NPM),web) ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
+	@$(if $(NPM),,echo "npm is not here to build GraphiQL and the live board: serving the small page in their place" >&2)
 	$(GO) run .
 
-test: ## run every test, with the race detector where there is a C compiler to link it
+web: web/dist/index.html ## build GraphiQL and the live board, which the program embeds; the first time installs what they need with npm
+
+web/dist/index.html: web/node_modules/.installed $(WEBFILES)
+	cd web && npm run --silent build
+
+web/node_modules/.installed: web/package-lock.json
+	cd web && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+test: web ## run every test, with the race detector where there is a C compiler to link it
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
 	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout $(TIMEOUT) ./...
 
 clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v .
+
+pages: web ## run the checks of the pages in a browser alone, showing each
+	$(GO) test -run '^TestBrowser$$' -count=1 -v .
+
+screenshots: web ## draw the images of docs/images anew
+	SCREENSHOTS=$(CURDIR)/docs/images $(GO) test -run '^TestBrowser$$' -count=1 .
 
 soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, with faults of the venue at random, and poll within its budget
 	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v .
@@ -50,7 +69,7 @@ bench: ## measure queries and subscriptions beside a bare handler and a plain gq
 	$(GO) run ./bench -out bench $(BENCH)
 	$(if $(findstring -quick,$(BENCH)),,$(GO) test -run '^$$' -bench . -benchmem -timeout 60m ./...)
 
-build: ## build bin/oddsgraph: one static binary with its version from git
+build: web ## build bin/oddsgraph: one static binary with its version from git
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/oddsgraph .
 
 cc:

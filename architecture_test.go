@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/admin":     {},
 	"internal/config":    {},
 	"internal/telemetry": {},
+	"web":                {},
 }
 
 // free may import all of ours: the program, and the programs that measure it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 
@@ -17,6 +18,7 @@ import (
 	"oddsgraph/internal/quota"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
+	"oddsgraph/web"
 )
 
 // files are what is read again when it changes.
@@ -93,6 +95,7 @@ func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (fron
 			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
 		},
 		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
+		Pages:   []fs.FS{web.Built(), web.Plain()},
 	}
 	if cfg.Compiled {
 		front.Compiler = graph.NewCompiler(executed)

@@ -35,7 +35,7 @@ func TestPages(t *testing.T) {
 	if got := s.get(t, "/schema.graphql"); got.status != http.StatusOK || got.body != sdl || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("schema: %d %v, %d bytes", got.status, got.header, len(got.body))
 	}
-	if got := s.get(t, "/"); got.status != http.StatusOK || !strings.Contains(got.body, "GraphiQL") || got.header.Get("Referrer-Policy") != "no-referrer" {
+	if got := s.get(t, "/"); got.status != http.StatusOK || !strings.Contains(got.body, "oddsgraph</title>") || got.header.Get("Referrer-Policy") != "no-referrer" {
 		t.Errorf("page: %d %v", got.status, got.header)
 	}
 	if got := s.get(t, "/nothing"); got.status != http.StatusNotFound {

@@ -9,6 +9,6 @@ export default async function* report(events) {
 
 /** An error with the line of the check that it comes from. */
 function describe(error) {
-  const where = /src\/[^/]+\.ts:\d+/.exec(error.stack)?.[0] ?? ''
+  const where = /(src|tests)\/[^/]+\.ts:\d+/.exec(error.stack)?.[0] ?? ''
   return `${where} ${error.message ?? error}`.trim()
 }

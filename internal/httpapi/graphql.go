@@ -384,7 +384,7 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) {
 	}
 	encoding := ""
 	if len(out.body) >= minCompressed {
-		encoding = negotiateEncoding(r.Header.Values("Accept-Encoding"))
+		encoding = negotiateEncoding(r.Header.Values("Accept-Encoding"), encodings)
 	}
 	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
 		h.Set("Cache-Control", out.policy.header(identified(r.Context())))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -69,6 +70,9 @@ type Config struct {
 	RequestID func(ctx context.Context) string
 	// Ready says why the service cannot answer now, ErrDraining among other reasons; nil when it can.
 	Ready func(ctx context.Context) error
+	// Pages hold the files of the pages: index.html, live.html, plain.html, and what they load under assets/. Of files with
+	// one name the first counts.
+	Pages []fs.FS
 	// Operation is told of every operation's type, outcome ("ok" or the first error's code) and duration.
 	Operation func(kind, outcome string, elapsed time.Duration)
 }
@@ -110,16 +114,16 @@ func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
 	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
-	pages := newOrigins(cfg.Origins)
+	origins := newOrigins(cfg.Origins)
 	g := &graphQL{engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout), cfg: cfg}
-	all := newTransports(g, pages, cfg)
-	endpoint := pages.handler(who.handler(g.refuse, all))
+	all := newTransports(g, origins, cfg)
+	endpoint := origins.handler(who.handler(g.refuse, all))
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL, endpoint)
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
 	if cfg.Introspection {
-		mux.Handle("GET "+PathSchema, pages.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mux.Handle("GET "+PathSchema, origins.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
@@ -127,7 +131,7 @@ func New(cfg Config) *API {
 	a := &API{Handler: secured(mux), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
-	mux.Handle("GET /{$}", graphiQL())
+	pages(cfg.Pages).handle(mux)
 	return a
 }
 

@@ -120,9 +120,10 @@ func (a accepts) events() bool {
 // encodings are the content codings that responses can have, best first.
 var encodings = []string{"zstd", "br", "gzip"}
 
-// negotiateEncoding returns the content coding of a response by the lines of an Accept-Encoding header: the one that the
-// client likes best, of those that it likes alike the one that serves it best, or "" for none.
-func negotiateEncoding(lines []string) string {
+// negotiateEncoding returns the content coding of a response by the lines of an Accept-Encoding header: of those offered,
+// which are some of encodings, the one that the client likes best, of those that it likes alike the one that serves it best,
+// or "" for none.
+func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)
 	for element := range elements(lines) {
@@ -150,6 +151,9 @@ func negotiateEncoding(lines []string) string {
 	}
 	best, encoding := max(identity, 0), "" // no coding at all is accepted, if not liked
 	for i, q := range qs {
+		if !slices.Contains(offered, encodings[i]) {
+			continue
+		}
 		if q == unset {
 			q = all
 		}

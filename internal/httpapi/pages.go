@@ -1,80 +1,127 @@
 package httpapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"io"
+	"io/fs"
 	"net/http"
-	"net/http/httptest"
+	"path"
 	"regexp"
-	"strings"
-
-	"github.com/99designs/gqlgen/graphql/playground"
+	"time"
 )
 
-// page is an HTML page with the Content-Security-Policy that allows what is on it and nothing else.
-type page struct {
-	html   []byte
-	policy string
+// hashed is what the names of files end in that never change.
+var hashed = regexp.MustCompile(`-[A-Z2-7]{8}\.\w+$`)
+
+// typeOf are the media types of files, by how their names end.
+var typeOf = map[string]string{
+	".html":  "text/html; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".css":   "text/css; charset=utf-8",
+	".txt":   "text/plain; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".woff":  "font/woff",
+	".woff2": "font/woff2",
 }
 
-// ServeHTTP implements http.Handler.
-func (p *page) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Security-Policy", p.policy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(p.html)
+// compressedAs is how the names of files end that lie there compressed too, by content coding.
+var compressedAs = map[string]string{"br": ".br", "gzip": ".gz"}
+
+// precompressed are the content codings of compressedAs.
+var precompressed = []string{"br", "gzip"}
+
+// pages serves the files of pages: the first of its layers that has a file gives it.
+type pages []fs.FS
+
+// handle adds the pages to mux.
+func (p pages) handle(mux *http.ServeMux) {
+	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
+	mux.Handle("GET /live", p.page("live.html", "plain.html"))
+	mux.Handle("GET /plain", p.page("plain.html"))
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		p.serve(w, r, "assets/"+r.PathValue("name"))
+	})
 }
 
-// graphiQL returns the page for exploring, whose scripts come from a public network. The library's own page keeps the
-// headers that are typed into it on disk, and credentials live in memory only.
-func graphiQL() *page {
-	rendered := httptest.NewRecorder()
-	playground.Handler("oddsgraph", PathGraphQL)(rendered, httptest.NewRequest(http.MethodGet, "/", nil))
-	html := bytes.ReplaceAll(rendered.Body.Bytes(), []byte("shouldPersistHeaders: true"), []byte("shouldPersistHeaders: false"))
-	return &page{html, pagePolicy(html)}
+// page returns a handler of the page whose file is the first of names that there is.
+func (p pages) page(names ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Security-Policy"] = pagePolicy
+		p.serve(w, r, names...)
+	})
 }
 
-var (
-	scriptTags  = regexp.MustCompile(`(?s)<script([^>]*)>(.*?)</script>`)
-	styleTags   = regexp.MustCompile(`(?s)<style[^>]*>(.*?)</style>`)
-	linkTags    = regexp.MustCompile(`(?s)<link[^>]*rel="stylesheet"[^>]*>`)
-	sourceOfTag = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
-)
-
-// pagePolicy returns the policy of a page: it runs and shows what stands on it or what it names by URL, talks to its own
-// host, and is in no frame.
-func pagePolicy(html []byte) string {
-	var scripts, styles []string
-	for _, tag := range scriptTags.FindAllSubmatch(html, -1) {
-		scripts = append(scripts, sourceOf(tag[1], tag[2]))
+// serve serves the first of names that there is, compressed if the client likes that.
+func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
+	layer, name, file := p.find(names)
+	if file == nil || typeOf[path.Ext(name)] == "" {
+		http.NotFound(w, r)
+		return
 	}
-	for _, tag := range styleTags.FindAllSubmatch(html, -1) {
-		styles = append(styles, sourceOf(nil, tag[1]))
+	defer file.Close()
+	h := w.Header()
+	h.Set("Content-Type", typeOf[path.Ext(name)])
+	h.Set("Vary", "Accept-Encoding")
+	tag := name
+	if hashed.MatchString(name) {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-cache") // to be kept, and asked about each time
+		tag = digest(file)
 	}
-	for _, tag := range linkTags.FindAll(html, -1) {
-		styles = append(styles, sourceOf(tag, nil))
+	if encoding := negotiateEncoding(r.Header.Values("Accept-Encoding"), precompressed); encoding != "" {
+		if compressed := open(layer, name+compressedAs[encoding]); compressed != nil {
+			defer compressed.Close()
+			h.Set("Content-Encoding", encoding)
+			file, tag = compressed, tag+compressedAs[encoding]
+		}
 	}
-	return strings.Join([]string{
-		"default-src 'none'", "script-src " + strings.Join(scripts, " "), "style-src " + strings.Join(styles, " "),
-		"style-src-attr 'unsafe-inline'", "font-src data:", "img-src 'self' data:", "connect-src 'self'",
-		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
-	}, "; ")
+	h.Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, file)
 }
 
-// sourceOf returns the source expression of an element: its URL, or the hash of its text.
-func sourceOf(attributes, text []byte) string {
-	if url := sourceOfTag.FindSubmatch(attributes); url != nil {
-		return string(url[1])
+// find opens the first of names that there is; file is nil where there is none.
+func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
+	for _, name := range names {
+		for _, layer := range p {
+			if file := open(layer, name); file != nil {
+				return layer, name, file
+			}
+		}
 	}
-	hash := sha256.Sum256(text)
-	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+	return nil, "", nil
 }
 
-// The values of the headers of secured. They are shared and must not be changed.
+// open returns the file of that name, or nil where there is none.
+func open(layer fs.FS, name string) io.ReadSeekCloser {
+	file, err := layer.Open(name)
+	if err != nil {
+		return nil
+	}
+	if content, ok := file.(io.ReadSeekCloser); ok {
+		return content
+	}
+	_ = file.Close() // a directory
+	return nil
+}
+
+// digest returns a short hash of what a file holds, which is read from its beginning then.
+func digest(file io.ReadSeeker) string {
+	hash := sha256.New()
+	_, _ = io.Copy(hash, file) // the file is in memory
+	_, _ = file.Seek(0, io.SeekStart)
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
+}
+
+// The values of the headers of secured and of pages. They are shared and must not be changed.
 var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
 	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	// pagePolicy lets a page run, show and ask what this service serves and nothing else, and be in no frame.
+	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )
 
 // secured gives responses the headers that keep browsers from making more of them than they are.

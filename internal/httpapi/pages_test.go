@@ -1,49 +1,124 @@
 package httpapi
 
 import (
+	"io/fs"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
-func TestGraphiQLKeepsNoHeaders(t *testing.T) {
-	page := string(graphiQL().html)
-	if !strings.Contains(page, "shouldPersistHeaders: false") || strings.Contains(page, "shouldPersistHeaders: true") {
-		t.Error("the page keeps headers, which hold credentials, on disk")
+func pageFiles(names ...string) fstest.MapFS {
+	files := fstest.MapFS{}
+	for _, name := range names {
+		files[name] = &fstest.MapFile{Data: []byte("content of " + name)}
+	}
+	return files
+}
+
+// pagesConfig is testConfig with pages; those of built are there when it is told.
+func pagesConfig(t *testing.T, built bool) Config {
+	cfg := testConfig(t)
+	if built {
+		cfg.Pages = append(cfg.Pages, pageFiles("index.html", "index.html.br", "live.html", "assets/page-ABCDEF23.js", "assets/page-ABCDEF23.js.br",
+			"assets/page-ABCDEF23.js.gz", "assets/font-ABCDEF23.woff2", "assets/secret.key"))
+	}
+	cfg.Pages = append(cfg.Pages, fs.FS(pageFiles("plain.html", "assets/plain.css")))
+	return cfg
+}
+
+func TestPages(t *testing.T) {
+	api := New(pagesConfig(t, true))
+	const immutable, revalidated = "public, max-age=31536000, immutable", "no-cache"
+	for _, test := range []struct{ path, accept, file, mime, encoding, cache string }{
+		{"/", "", "index.html", "text/html; charset=utf-8", "", revalidated},
+		{"/", "gzip, deflate, br, zstd", "index.html.br", "text/html; charset=utf-8", "br", revalidated},
+		{"/", "gzip", "index.html", "text/html; charset=utf-8", "", revalidated}, // there is no such file
+		{"/live", "br", "live.html", "text/html; charset=utf-8", "", revalidated},
+		{"/plain", "", "plain.html", "text/html; charset=utf-8", "", revalidated},
+		{"/assets/page-ABCDEF23.js", "", "assets/page-ABCDEF23.js", "text/javascript; charset=utf-8", "", immutable},
+		{"/assets/page-ABCDEF23.js", "gzip, br", "assets/page-ABCDEF23.js.br", "text/javascript; charset=utf-8", "br", immutable},
+		{"/assets/page-ABCDEF23.js", "gzip, br;q=0", "assets/page-ABCDEF23.js.gz", "text/javascript; charset=utf-8", "gzip", immutable},
+		{"/assets/page-ABCDEF23.js", "zstd", "assets/page-ABCDEF23.js", "text/javascript; charset=utf-8", "", immutable},
+		{"/assets/font-ABCDEF23.woff2", "br", "assets/font-ABCDEF23.woff2", "font/woff2", "", immutable},
+		{"/assets/plain.css", "", "assets/plain.css", "text/css; charset=utf-8", "", revalidated},
+	} {
+		w := send(t, api, http.MethodGet, test.path, "", "Accept-Encoding", test.accept)
+		h := w.Header()
+		if w.Code != http.StatusOK || w.Body.String() != "content of "+test.file {
+			t.Errorf("%s with %q: %d %q, want %s", test.path, test.accept, w.Code, w.Body, test.file)
+		}
+		if h.Get("Content-Type") != test.mime || h.Get("Content-Encoding") != test.encoding || h.Get("Cache-Control") != test.cache || h.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s with %q: %v", test.path, test.accept, h)
+		}
+		if again := send(t, api, http.MethodGet, test.path, "", "Accept-Encoding", test.accept, "If-None-Match", h.Get("ETag")); again.Code != http.StatusNotModified {
+			t.Errorf("%s with its ETag %s: %d", test.path, h.Get("ETag"), again.Code)
+		}
+		if head := send(t, api, http.MethodHead, test.path, ""); head.Code != http.StatusOK || head.Body.Len() > 0 {
+			t.Errorf("HEAD %s: %d", test.path, head.Code)
+		}
+	}
+	for _, path := range []string{"/assets/", "/assets/page-ABCDEF23.js.br", "/assets/secret.key", "/assets/..%2findex.html", "/assets/nothing.js", "/index.html", "/nothing"} {
+		if w := send(t, api, http.MethodGet, path, ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	tags := map[string]string{}
+	for _, accept := range []string{"", "br", "gzip"} {
+		tag := send(t, api, http.MethodGet, "/assets/page-ABCDEF23.js", "", "Accept-Encoding", accept).Header().Get("ETag")
+		if other, taken := tags[tag]; taken {
+			t.Errorf("the ETag %s stands for %q and %q", tag, other, accept)
+		}
+		tags[tag] = accept
 	}
 }
 
-// TestThePolicyOfThePage has all that stands on the page allowed, and no more.
-func TestThePolicyOfThePage(t *testing.T) {
-	w := send(t, New(testConfig(t)), "GET", "/", "")
-	policy, html := w.Header().Get("Content-Security-Policy"), w.Body.String()
-	directives := map[string][]string{}
-	for directive := range strings.SplitSeq(policy, "; ") {
-		name, sources, _ := strings.Cut(directive, " ")
-		directives[name] = strings.Fields(sources)
-	}
-	if n := strings.Count(html, "<script"); n < 3 || len(directives["script-src"]) != n {
-		t.Errorf("%d scripts, allowed are %q", n, directives["script-src"])
-	}
-	if n := strings.Count(html, "<style") + strings.Count(html, `rel="stylesheet"`); n < 2 || len(directives["style-src"]) != n {
-		t.Errorf("%d styles, allowed are %q", n, directives["style-src"])
-	}
-	for _, source := range append(directives["script-src"], directives["style-src"]...) {
-		if !strings.HasPrefix(source, "https://cdn.jsdelivr.net/npm/") && !strings.HasPrefix(source, "'sha256-") {
-			t.Errorf("%s is allowed", source)
-		}
-		if strings.HasPrefix(source, "https:") && !strings.Contains(html, `"`+source+`"`) {
-			t.Errorf("%s is allowed, but not on the page", source)
+// TestThePlainPageStandsIn has the plain page served in place of those that are not built.
+func TestThePlainPageStandsIn(t *testing.T) {
+	api := New(pagesConfig(t, false))
+	for _, path := range []string{"/", "/live", "/plain"} {
+		if w := send(t, api, http.MethodGet, path, ""); w.Code != http.StatusOK || w.Body.String() != "content of plain.html" {
+			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
 	}
-	if strings.Count(html, "integrity=") != strings.Count(html, "https://cdn.jsdelivr.net") {
-		t.Error("something comes from elsewhere without its hash")
-	}
-	for name, want := range map[string]string{"default-src": "'none'", "connect-src": "'self'", "frame-ancestors": "'none'", "base-uri": "'none'", "form-action": "'none'"} {
-		if strings.Join(directives[name], " ") != want {
-			t.Errorf("%s is %q, want %s", name, directives[name], want)
+}
+
+// TestThePolicyOfPages has them use what the service serves, and nothing that is written into them or comes from elsewhere.
+func TestThePolicyOfPages(t *testing.T) {
+	api := New(pagesConfig(t, true))
+	for _, path := range []string{"/", "/live", "/plain"} {
+		h := send(t, api, http.MethodGet, path, "").Header()
+		directives := map[string]string{}
+		for directive := range strings.SplitSeq(h.Get("Content-Security-Policy"), "; ") {
+			name, sources, _ := strings.Cut(directive, " ")
+			directives[name] = sources
+		}
+		for name, sources := range directives {
+			switch name {
+			case "default-src", "base-uri", "form-action", "frame-ancestors":
+				if sources != "'none'" {
+					t.Errorf("%s: %s is %s", path, name, sources)
+				}
+			case "img-src":
+				if sources != "'self' data:" {
+					t.Errorf("%s: %s is %s", path, name, sources)
+				}
+			default:
+				if sources != "'self'" {
+					t.Errorf("%s: %s is %s", path, name, sources)
+				}
+			}
+		}
+		for _, name := range []string{"default-src", "script-src", "style-src", "connect-src", "base-uri", "form-action", "frame-ancestors"} {
+			if directives[name] == "" {
+				t.Errorf("%s: there is no %s", path, name)
+			}
+		}
+		if h.Get("Referrer-Policy") != "no-referrer" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%v", h)
 		}
 	}
-	if w.Header().Get("Referrer-Policy") != "no-referrer" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("%v", w.Header())
+	if got := send(t, api, http.MethodGet, "/assets/page-ABCDEF23.js", "").Header().Get("Content-Security-Policy"); got != noContent[0] {
+		t.Errorf("what is no page has the policy %s", got)
 	}
 }

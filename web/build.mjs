@@ -1,0 +1,99 @@
+// Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, and beside everything that is
+// worth it the same compressed. tests/ are built for Node.js, into tests/dist.
+import { createHash } from 'node:crypto'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { build } from 'esbuild'
+
+const root = new URL('.', import.meta.url)
+const dist = new URL('dist/', root)
+
+/** The pages by the names of their files: the entry that each loads. */
+const pages = { 'index.html': 'explore', 'live.html': 'live' }
+
+/** Lets modules import the operations of examples/ as 'examples'. */
+const examples = {
+  name: 'examples',
+  setup(build) {
+    const directory = new URL('../examples/', root)
+    build.onResolve({ filter: /^examples$/ }, () => ({ path: 'examples', namespace: 'examples' }))
+    build.onLoad({ filter: /.*/, namespace: 'examples' }, async () => {
+      const names = (await readdir(directory)).filter(name => name.endsWith('.graphql')).map(name => name.slice(0, -'.graphql'.length))
+      const read = name => readFile(new URL(name, directory), 'utf8')
+      const list = await Promise.all(
+        names.sort().map(async name => ({ name, query: await read(`${name}.graphql`), variables: await read(`${name}.json`) })),
+      )
+      return { contents: JSON.stringify(list), loader: 'json' }
+    })
+  },
+}
+
+/** Takes the fonts out of GraphiQL's styles, so that browsers read those that they need, when they need them. */
+const fonts = {
+  name: 'fonts',
+  setup(build) {
+    build.onResolve({ filter: /^data:font\// }, ({ path }) => {
+      const [, type, base64] = /^data:font\/(woff2?);base64,(.*)$/.exec(path)
+      return { path: `font-${createHash('sha256').update(base64).digest('hex')}.${type}`, namespace: 'fonts', pluginData: base64 }
+    })
+    build.onLoad({ filter: /.*/, namespace: 'fonts' }, ({ pluginData }) => ({ contents: Buffer.from(pluginData, 'base64'), loader: 'file' }))
+  },
+}
+
+await Promise.all((await readdir(dist)).filter(name => name !== '.gitkeep').map(name => rm(new URL(name, dist), { recursive: true })))
+
+const built = await build({
+  absWorkingDir: root.pathname,
+  entryPoints: Object.values(pages).map(name => ({ in: `${name}/index.tsx`, out: name })),
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: 'es2022',
+  jsx: 'automatic',
+  minify: true,
+  legalComments: 'linked',
+  define: { 'process.env.NODE_ENV': '"production"' },
+  loader: { '.graphql': 'text' },
+  plugins: [examples, fonts],
+  outdir: 'dist/assets',
+  entryNames: '[name]-[hash]',
+  chunkNames: 'chunk-[hash]',
+  assetNames: '[name]-[hash]',
+  metafile: true,
+})
+
+for (const [page, name] of Object.entries(pages)) {
+  const [script, output] = Object.entries(built.metafile.outputs).find(([, output]) => output.entryPoint === `${name}/index.tsx`)
+  const url = path => path.replace(/^dist/, '')
+  const tags = output.imports.filter(({ kind }) => kind === 'import-statement').map(({ path }) => `<link rel="modulepreload" href="${url(path)}">`)
+  if (output.cssBundle) tags.unshift(`<link rel="stylesheet" href="${url(output.cssBundle)}">`)
+  tags.push(`<script type="module" src="${url(script)}"></script>`)
+  const html = await readFile(new URL(`${name}/index.html`, root), 'utf8')
+  await writeFile(new URL(page, dist), html.replace('</head>', `${tags.map(tag => `  ${tag}\n`).join('')}</head>`))
+}
+
+// Node's own functions compress in threads, so all files at once.
+const compressed = /\.(html|js|css|svg|txt)$/
+await Promise.all(
+  (await readdir(dist, { recursive: true })).filter(name => compressed.test(name)).map(async name => {
+    const file = new URL(name, dist)
+    const text = await readFile(file)
+    const params = { [constants.BROTLI_PARAM_SIZE_HINT]: text.length }
+    await writeFile(`${file.pathname}.br`, await promisify(brotliCompress)(text, { params }))
+    await writeFile(`${file.pathname}.gz`, await promisify(gzip)(text, { level: 9 }))
+  }),
+)
+
+await rm(new URL('tests/dist/', root), { recursive: true, force: true })
+await build({
+  absWorkingDir: root.pathname,
+  entryPoints: (await readdir(new URL('tests/', root))).filter(name => name.endsWith('.test.ts')).map(name => `tests/${name}`),
+  bundle: true,
+  packages: 'external',
+  platform: 'node',
+  target: 'node18',
+  format: 'esm',
+  sourcemap: true,
+  outdir: 'tests/dist',
+})

@@ -1,0 +1,127 @@
+// A browser for the checks of the pages: it reaches nothing but the server, and a page must not even try or complain.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { after, before, type TestContext } from 'node:test'
+import type axe from 'axe-core'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+
+/** Where GraphQL is served. */
+export const endpoint = required('ODDSGRAPH_URL')
+
+/** Where the demo venue is. POST to its /__control/ makes it do things: see internal/demo/control.go. */
+export const venue = required('ODDSGRAPH_VENUE')
+
+/** The widths that pages are looked at in. */
+export const desktop = { width: 1280, height: 800 }
+export const phone = { width: 390, height: 844 }
+
+const origin = new URL(endpoint).origin
+const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+let browser: Browser
+
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: required('CHROMIUM'),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+    ],
+  })
+})
+
+after(() => browser?.close())
+
+/** A page that is open, and what it did that it should not have. */
+export interface Visit {
+  page: Page
+  /** Requests to anything but the server; all were stopped. */
+  outside: string[]
+  /** Errors and warnings on its console, uncaught exceptions, and what its policy stopped. Empty it of what is expected. */
+  problems: string[]
+}
+
+/** Opens a path of the server in a browser profile of its own. When the test ends there must be no outside request and no problem. */
+export async function visit(t: TestContext, path: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ viewport: desktop, reducedMotion: 'reduce', ...options })
+  const page = await context.newPage()
+  const outside: string[] = []
+  const problems: string[] = []
+  await context.route(
+    url => url.origin !== origin,
+    route => {
+      outside.push(route.request().url())
+      return route.abort()
+    },
+  )
+  page.on('websocket', socket => {
+    if (new URL(socket.url()).host !== new URL(origin).host) outside.push(socket.url())
+  })
+  page.on('console', message => {
+    if (['error', 'warning'].includes(message.type())) problems.push(`${message.text()} (${message.location().url})`)
+  })
+  page.on('pageerror', error => problems.push(`${error.stack ?? error}`))
+  await context.addInitScript(axeSource)
+  await page.goto(origin + path)
+  t.after(async () => {
+    await context.close()
+    assert.deepEqual(outside, [], 'requests to other hosts')
+    assert.deepEqual(problems, [], 'the console')
+  })
+  return { page, outside, problems }
+}
+
+/** Fails when axe finds something serious about who can use the page as it is. */
+export async function wantAccessible(page: Page) {
+  const found = await page.evaluate(async () => {
+    const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => `${node.html.slice(0, 200)} ${node.failureSummary}`).join('\n')}`)
+  })
+  assert.deepEqual(found, [], 'what axe finds')
+}
+
+/** Keeps a picture of what is to be seen of the page. */
+export async function screenshot(page: Page, name: string) {
+  await page.screenshot({ path: `${required('SCREENSHOTS')}/${name}.png` })
+}
+
+/** Waits until what is looked up fits, and returns it. */
+export async function eventually<T>(what: string, look: () => Promise<T>, fits: (value: T) => boolean): Promise<T> {
+  const deadline = Date.now() + 30_000
+  for (;;) {
+    const value = await look()
+    if (fits(value)) return value
+    if (Date.now() > deadline) assert.fail(`${what}: in the end there is ${JSON.stringify(value)}`)
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}
+
+/** Asks the demo venue to do something, such as control('restart', {}) to drop its streams. */
+export async function control(what: string, body: unknown) {
+  await post(`${venue}/__control/${what}`, body)
+}
+
+/** Stops the server and its demo venue and starts them on the same ports. */
+export async function restart() {
+  await post(required('ODDSGRAPH_RESTART_URL'), {})
+}
+
+async function post(url: string, body: unknown) {
+  const response = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+  assert.ok(response.ok, `${url} answered ${response.status} ${await response.text()}`)
+}
+
+function required(name: string): string {
+  const value = process.env[name]
+  if (!value) throw new Error(`${name} is not set: make pages runs these checks`)
+  return value
+}
