@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
-
-	"oddsgraph/internal/quota"
 )
 
 const (
@@ -19,7 +17,7 @@ const (
 	maxID = 128
 	// maxEcho is the greatest size of a ping's payload that is sent back.
 	maxEcho = 1 << 10
-	// maxKept is the greatest size of a buffer that is kept for the next frame.
+	// maxKept is the greatest size of a buffer that is kept for the next message.
 	maxKept = 64 << 10
 )
 
@@ -30,7 +28,7 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers hold frames.
+// buffers hold messages and frames.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func buffer() *bytes.Buffer {
@@ -54,17 +52,10 @@ func (k *socket) read() (again bool) {
 		if err != nil {
 			return false
 		}
-		k.reading.Store(monotonic())
-		text, err := k.server.cfg.Incoming.Read(k.client, r)
-		k.reading.Store(0)
-		if errors.Is(err, quota.ErrNoRoom) {
-			return k.close(codeTryAgainLater, "Too much is being sent")
-		}
-		if err != nil {
-			return false
-		}
-		goesOn := k.handle(kind, text.Bytes())
-		text.Release()
+		buf := buffer()
+		_, err = io.Copy(buf, r)
+		goesOn := err == nil && k.handle(kind, buf.Bytes())
+		putBuffer(buf)
 		if !goesOn || !k.sign() {
 			return false
 		}

@@ -228,13 +228,6 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 	}
 }
 
-// catch, deferred, makes a refusal of a panic on a goroutine that nobody else guards.
-func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
-	if v := recover(); v != nil {
-		refuse(e.refuse(ctx, e.recover(ctx, v)))
-	}
-}
-
 // kindUnknown is the kind of what was refused before it was known to be an operation.
 const kindUnknown = "unknown"
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -24,7 +25,6 @@ import (
 
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
 )
 
@@ -43,9 +43,7 @@ const (
 type graphQL struct {
 	engine *engine
 	gate   *gate
-	// incoming is the room for what clients send.
-	incoming *quota.Memory
-	cfg      Config
+	cfg    Config
 }
 
 // refusal is an error with the status of its response.
@@ -82,12 +80,12 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	deadline := time.Now().Add(g.cfg.Timeout)
-	text, err := g.readText(w, r)
-	if err != nil {
+	text := getBuffer()
+	defer putBuffer(text)
+	if err := g.readText(w, r, text); err != nil {
 		g.refuse(w, r, err)
 		return
 	}
-	defer text.Release()
 	if kept := g.engine.repeat(r, media, text.Bytes()); kept != nil {
 		g.writeKept(w, r, kept)
 		return
@@ -164,24 +162,21 @@ func withCost(extensions map[string]any, cost guard.Cost) map[string]any {
 
 // read reads what a request asks. The error is a refusal.
 func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (*params, error) {
-	text, err := g.readText(w, r)
-	if err != nil {
+	text := getBuffer()
+	defer putBuffer(text)
+	if err := g.readText(w, r, text); err != nil {
 		return nil, err
 	}
-	defer text.Release()
 	return parseText(r, text.Bytes())
 }
 
-// readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
-// error is a refusal.
-func (g *graphQL) readText(w http.ResponseWriter, r *http.Request) (text *quota.Text, err error) {
-	if r.Method == http.MethodPost {
-		return g.readBody(w, r)
+// readText reads what a request asks as it was sent: the body, or the query string of the URL. The error is a refusal.
+func (g *graphQL) readText(w http.ResponseWriter, r *http.Request, text *bytes.Buffer) error {
+	if r.Method != http.MethodPost {
+		text.WriteString(r.URL.RawQuery)
+		return nil
 	}
-	if text, err = g.incoming.Read(clientOf(r), strings.NewReader(r.URL.RawQuery)); err != nil {
-		err = busy()
-	}
-	return text, err
+	return g.readBody(w, r, text)
 }
 
 // parseText reads what a request asks from its text. The error is a refusal.
@@ -207,36 +202,33 @@ func parseText(r *http.Request, text []byte) (p *params, err error) {
 }
 
 // readBody reads a body, which must be there within the time and the size that a body may have.
-func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*quota.Text, error) {
+func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request, text *bytes.Buffer) error {
 	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case r.Header.Get("Content-Encoding") != "" && !strings.EqualFold(r.Header.Get("Content-Encoding"), "identity"):
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
+		return refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:
 		w.Header().Set("Connection", "close") // rather than to read what nobody needs
-		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
-	text, err := g.incoming.Read(clientOf(r), http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
+	_, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(err, quota.ErrNoRoom):
-		w.Header().Set("Connection", "close")
-		return nil, busy()
 	case errors.As(err, &tooLarge):
-		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
+		return refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
 	case err != nil:
 		w.Header().Set("Connection", "close")
-		return nil, refuseAs(http.StatusBadRequest, "the body could not be read")
+		return refuseAs(http.StatusBadRequest, "the body could not be read")
 	}
 	_ = r.Body.Close() // so that the server does not look for more of it
-	return text, nil
+	return nil
 }
 
 // checkContentType refuses bodies that are no JSON in UTF-8.

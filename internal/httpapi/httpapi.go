@@ -29,10 +29,6 @@ const (
 	PathReady   = "/readyz"
 )
 
-// minIncoming is the least room for what clients are sending, in bytes. One of them has three quarters of it, and what it
-// sends may take twice its size while it grows.
-const minIncoming = 32 << 20
-
 // Config is what the front door needs of the rest.
 type Config struct {
 	Schema graphql.ExecutableSchema
@@ -119,10 +115,7 @@ func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 func New(cfg Config) *API {
 	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
 	origins := newOrigins(cfg.Origins)
-	g := &graphQL{
-		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout),
-		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
-	}
+	g := &graphQL{engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout), cfg: cfg}
 	all := newTransports(g, origins, cfg)
 	endpoint := origins.handler(who.handler(g.refuse, all))
 

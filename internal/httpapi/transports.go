@@ -32,8 +32,6 @@ type Stats struct {
 	Streams int
 	// Refused counts what was beyond the quota of its client address.
 	Refused uint64
-	// Crowded counts the bodies and messages for which there was no room beside others.
-	Crowded uint64
 	// Responses is zero where none are kept.
 	Responses respcache.Stats
 }
@@ -52,7 +50,7 @@ func newTransports(g *graphQL, pages origins, cfg Config) *transports {
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gate.enter), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
+		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Log: socketLog(cfg.Log),
 		InitTimeout: cfg.Sockets.InitTimeout, Ping: cfg.Sockets.Ping, Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
 	})
 	return t
@@ -102,7 +100,6 @@ func (t *transports) drain(ctx context.Context) {
 func (t *transports) stats() Stats {
 	out := Stats{
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
-		Crowded: t.incoming.Refused(),
 	}
 	if kept := t.engine.responses; kept != nil {
 		out.Responses = kept.Stats()
