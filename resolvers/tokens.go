@@ -192,7 +192,6 @@ func (r *Resolver) tokenHistory(ctx context.Context, t *model.Token, from, to *m
 }
 
 func (r *Resolver) tokenRecentPrices(ctx context.Context, t *model.Token) ([]market.PricePoint, error) {
-	market.RecorderFrom(ctx).Record(nil) // nothing tells when the next one comes
 	recent := r.Feed.Recent(t.TokenID)
 	if recent == nil {
 		return nil, nil
