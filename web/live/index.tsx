@@ -1,63 +1,65 @@
-// The live board: the liveliest markets with their prices as they move.
-import { StrictMode } from 'react'
+// The live board: markets, order books and a portfolio as they move.
+import { StrictMode, useEffect, useRef, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { cacheExchange, Client, fetchExchange, Provider, subscriptionExchange, useQuery, useSubscription } from 'urql'
-import { createClient } from 'graphql-ws'
-import { MarketsDocument, PricesDocument, type PricesSubscription } from './__generated__/operations'
+import { Provider, useQuery } from 'urql'
+import { ServiceDocument } from './__generated__/operations'
+import { connect, ConnectionContext } from './connection'
+import { Market } from './Market'
+import { Markets } from './Markets'
+import { Portfolio } from './Portfolio'
+import { parse, useHash } from './route'
+import { SignIn } from './SignIn'
+import { Status } from './Status'
+import type { Wallet } from './wallet'
 import './index.css'
 
-const sockets = createClient({ url: new URL('/graphql', location.href).href.replace(/^http/, 'ws') })
-const client = new Client({
-  url: '/graphql',
-  preferGetMethod: false,
-  exchanges: [
-    cacheExchange,
-    fetchExchange,
-    subscriptionExchange({
-      forwardSubscription: ({ query, variables }) => ({
-        subscribe: sink => ({ unsubscribe: sockets.subscribe({ query: query ?? '', variables }, sink) }),
-      }),
-    }),
-  ],
-})
-
-type Prices = Record<string, PricesSubscription['priceChanged']>
-
 function Board() {
-  const [{ data, error }] = useQuery({ query: MarketsDocument })
-  const rows = data?.searchMarkets?.nodes.flatMap(market => market.tokens.slice(0, 1).map(token => ({ market, token }))) ?? []
-  const [live] = useSubscription<PricesSubscription, Prices, { tokenIds: string[] }>(
-    { query: PricesDocument, variables: { tokenIds: rows.map(row => row.token.tokenId) }, pause: rows.length === 0 },
-    (prices = {}, { priceChanged }) => ({ ...prices, [priceChanged.token.tokenId]: priceChanged }),
-  )
+  const hash = useHash()
+  const route = parse(hash)
+  const [wallet, setWallet] = useState<Wallet>()
+  const [{ data }] = useQuery({ query: ServiceDocument })
+  useAnnouncedPages(hash)
   return (
-    <main>
-      <h1>Live prices</h1>
-      {error && <p role="alert">{error.message}</p>}
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Market</th>
-            <th scope="col">Price</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ market, token }) => (
-            <tr key={token.id}>
-              <th scope="row">{market.question}</th>
-              <td>{live.data?.[token.tokenId]?.price.price ?? '…'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </main>
+    <>
+      <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
+      <header>
+        <span className="name">oddsgraph</span>
+        <nav aria-label="Pages">
+          <a href="#/" aria-current={route.page !== 'portfolio' ? 'page' : undefined}>Markets</a>
+          <a href="#/portfolio" aria-current={route.page === 'portfolio' ? 'page' : undefined}>Portfolio</a>
+          <a href="/">GraphiQL</a>
+        </nav>
+        <Status />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {route.page === 'markets' && <Markets />}
+        {route.page === 'market' && <Market key={route.marketId} {...route} />}
+        {route.page === 'portfolio' && (wallet ? <Portfolio wallet={wallet} onClose={() => setWallet(undefined)} /> : <SignIn onWallet={setWallet} />)}
+      </main>
+      {data?.serviceStatus.demo && <footer>Demo venue: nothing shown is real money.</footer>}
+    </>
   )
 }
 
+/** After a change of pages, the new one is at its top and its heading has the focus, as after a load. */
+function useAnnouncedPages(hash: string) {
+  const shown = useRef(hash)
+  useEffect(() => {
+    if (shown.current === hash) return
+    shown.current = hash
+    scrollTo(0, 0)
+    document.querySelector('h1')?.focus({ preventScroll: true })
+  }, [hash])
+}
+
+const connection = connect()
+
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <Provider value={client}>
-      <Board />
-    </Provider>
+    <ConnectionContext value={connection}>
+      <Provider value={connection.client}>
+        <Board />
+      </Provider>
+    </ConnectionContext>
   </StrictMode>,
 )

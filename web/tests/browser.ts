@@ -105,7 +105,7 @@ export async function eventually<T>(what: string, look: () => Promise<T>, fits: 
   }
 }
 
-/** Asks the demo venue to do something, such as control('restart', {}) to drop its streams. */
+/** Asks the demo venue to do something, such as control('restart', { code: 4003 }) to drop its streams. */
 export async function control(what: string, body: unknown) {
   await post(`${venue}/__control/${what}`, body)
 }

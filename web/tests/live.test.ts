@@ -1,9 +1,186 @@
+// The live board: what it shows, and to whom.
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually, visit } from './browser'
+import type { Page } from 'playwright-core'
+import { ask, book, calls, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { control, desktop, eventually, phone, screenshot, visit, wantAccessible } from './browser'
 
-test('the board shows prices that move', async t => {
+test('prices are listed and move', async t => {
   const { page } = await visit(t, '/live')
-  const prices = () => page.getByRole('cell').allTextContents()
-  const first = await eventually('prices', prices, all => all.length > 0 && all.every(price => /^0\.\d+$/.test(price)))
-  await eventually('other prices', prices, all => all.join() !== first.join())
+  const first = await prices(page)
+  assert.deepEqual(first.filter(({ stale }) => stale !== 'false'), [])
+  await eventually('other prices', () => listed(page), all => all.map(p => p.price).join() !== first.map(p => p.price).join())
 })
+
+test('one subscription follows what can be seen, and no row reads history', async t => {
+  const { page } = await visit(t, '/live')
+  const followed: string[][] = []
+  page.on('websocket', socket => socket.on('framesent', ({ payload }) => {
+    const { type, payload: operation } = JSON.parse(String(payload))
+    if (type === 'subscribe' && operation.query.includes('priceChanged')) followed.push(operation.variables.tokenIds)
+  }))
+  await page.reload()
+  const read = await calls('price-history')
+  await prices(page)
+  const rows = await page.locator('.markets tbody tr').count()
+  assert.equal(followed.length, 1)
+  assert.ok(followed[0]!.length >= 5 && followed[0]!.length < rows, `${followed[0]!.length} of ${rows} rows are followed`)
+
+  await page.locator('.markets tbody tr').last().scrollIntoViewIfNeeded()
+  await eventually('others are followed', async () => followed.length, n => n > 1)
+  const last = await page.locator('.markets tbody tr').last().getAttribute('data-token')
+  assert.ok(followed.at(-1)!.includes(last!) && followed.at(-1)!.length < rows)
+  assert.equal(await calls('price-history') - read, 0)
+
+  await page.locator('.markets tbody a').last().click()
+  await page.locator('.canvas[aria-label]').waitFor()
+  await eventually('the price on its page', () => page.locator('.headline .price').count(), n => n === 1)
+  assert.equal(await calls('price-history') - read, 1)
+})
+
+test('live figures wait for no query', async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  await page.route('**/graphql', () => {}) // no answer ever comes
+  await go(page, path!)
+  await page.reload()
+  await page.locator('.headline .price').waitFor()
+  await eventually('a book', () => book(page), ({ bids, asks }) => bids.length > 0 && asks.length > 0)
+  assert.equal(await page.locator('.canvas[aria-label]').count(), 0)
+})
+
+test('a price and a book are those that a query gives at the same sequence', async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  await go(page, path!)
+  const tokenId = tokenOf(path!)
+  interface Answer {
+    token: {
+      price: { price: string; freshness: { asOf: string } }
+      orderbook: { sequence: string; bids: object[]; asks: object[]; spread: string }
+    }
+  }
+  const query = `query ($id: String!) { token(tokenId: $id) {
+    price { price freshness { asOf } } orderbook(depth: 12) { sequence spread bids { price size } asks { price size } } } }`
+  const seen = new Set<string>()
+  for (const price of [0.31, 0.33, 0.32, 0.35]) {
+    await control('price', { tokenId, price })
+    // Both change while they are looked at, until they show the same state.
+    const { shown, headline, spread, asked } = await eventually('the same sequence', async () => ({
+      shown: await book(page),
+      headline: await page.locator('.headline .price').evaluate(({ dataset: { price, asOf }, innerText }: HTMLElement) => ({ price, asOf, text: innerText })),
+      spread: await page.locator('.spread strong').textContent(),
+      asked: (await ask<Answer>(query, { id: tokenId })).token,
+    }), ({ shown, headline, asked }) => shown.sequence === asked.orderbook.sequence && !seen.has(shown.sequence) &&
+      headline.asOf === asked.price.freshness.asOf)
+    seen.add(shown.sequence!)
+    const exact = (levels: { price: string | undefined; size: string | undefined }[]) => levels.map(({ price, size }) => ({ price, size }))
+    assert.deepEqual(exact(shown.bids), asked.orderbook.bids)
+    assert.deepEqual(exact(shown.asks), asked.orderbook.asks)
+    assert.equal(spread, asked.orderbook.spread)
+    for (const { price, written } of [...shown.bids, ...shown.asks]) assert.equal(Number(written), Number(price))
+    assert.equal(headline.price, asked.price.price)
+    assert.equal((Number.parseFloat(headline.text) / 100).toFixed(4), Number(headline.price).toFixed(4))
+  }
+})
+
+test('a portfolio is worth what a query says, and its credentials are kept nowhere', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  await page.getByLabel('Address').fill(wallet.address)
+  await page.getByLabel('API key').fill('demo-50')
+  await page.getByLabel('Secret').fill('demo')
+  await page.getByLabel('Passphrase').fill('demo')
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  interface Answer { user: { portfolio: Record<string, string>; positions: { totalCount: number } } }
+  const query = `query ($a: Address!) { user(address: $a) { portfolio { totalValue positionsValue unrealizedPnl } positions(first: 1) { totalCount } } }`
+  const money = (text: string | undefined) => Number(text).toFixed(2)
+  const sum = async (name: string) => (await page.locator(`[data-sum=${name}]`).innerText()).replace(/[^\d.-]/g, '')
+  const { asked } = await eventually('the same sums', async () => ({
+    shown: [await sum('total'), await sum('positions'), await sum('pnl')],
+    asked: (await ask<Answer>(query, { a: wallet.address }, wallet.headers)).user,
+  }), ({ shown, asked: { portfolio: p } }) => shown.join() === [p.totalValue, p.positionsValue, p.unrealizedPnl].map(money).join())
+  assert.equal(await page.locator('.positions tbody tr').count(), asked.positions.totalCount)
+
+  const before = await sum('positions')
+  await eventually('another value', () => sum('positions'), now => now !== before)
+
+  const kept = await page.evaluate(async () => JSON.stringify([
+    { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, await indexedDB.databases(), await caches.keys(),
+  ]))
+  assert.doesNotMatch(kept, /demo|eyJ/)
+  await page.reload()
+  await page.getByRole('heading', { name: 'Your wallet' }).waitFor()
+})
+
+test('wrong credentials are told apart', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  await page.getByLabel('Address').fill(wallet.address)
+  for (const field of ['API key', 'Secret', 'Passphrase']) await page.getByLabel(field).fill('wrong')
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await page.getByRole('alert').getByText(/credentials/i).waitFor()
+  await page.getByRole('button', { name: 'Close the wallet' }).click()
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+})
+
+test('a search narrows the list', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const question = await page.locator('.markets tbody a').nth(3).innerText()
+  await page.getByRole('searchbox').fill(question)
+  await eventually('the market first', () => page.locator('.markets tbody a').allInnerTexts(), all => all[0] === question && all.length < 20)
+  await page.getByRole('searchbox').fill('nothing is called so')
+  await page.getByText('No open market fits.').waitFor()
+})
+
+test('the keyboard is enough', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const focused = () => page.evaluate(() => document.activeElement?.textContent)
+  await page.keyboard.press('Tab')
+  assert.equal(await focused(), 'Skip to the content')
+  await page.keyboard.press('Enter')
+  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'MAIN')
+  for (const element of ['INPUT', 'SELECT', 'A']) {
+    await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), element)
+    assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement!).outlineStyle), 'none')
+  }
+  const question = await focused()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: question! }).waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'H1')
+})
+
+for (const [device, viewport] of Object.entries({ desktop, phone })) {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    test(`everybody can use it: ${device}, ${colorScheme}`, async t => {
+      const { page } = await visit(t, '/live', { viewport, colorScheme })
+      const look = async (name: string) => {
+        await wantAccessible(page)
+        assert.ok(await fits(page), `${name} is wider than the screen`)
+        if (colorScheme === 'dark') await screenshot(page, `board-${name}${device === 'phone' ? '-phone' : ''}`)
+      }
+      const [path] = await paths(page)
+      // As after some minutes: the venue is hurried on.
+      await eventually('sparklines', async () => {
+        await control('step', { steps: 20 })
+        return page.locator('.sparkline path').evaluateAll(lines => lines.map(line => line.getAttribute('d')!.split('V').length))
+      }, steps => steps.filter(n => n > 4).length >= 4)
+      await look('markets')
+      await go(page, path!)
+      await page.locator('.canvas[aria-label]').waitFor()
+      await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+      await look('market')
+      await page.getByRole('link', { name: 'Portfolio' }).click()
+      await page.getByRole('button', { name: 'Open the demo wallet' }).waitFor()
+      await wantAccessible(page)
+      await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+      await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+      await look('portfolio')
+    })
+  }
+}
+
+/** Whether a page can be read without scrolling sideways. */
+const fits = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)

@@ -1,0 +1,32 @@
+// The last minutes of a price. The figures beside it say the same, so a screen reader passes over it.
+import { useNow } from './clock'
+import type { Point } from './prices'
+
+const width = 120
+const height = 32
+const margin = 3
+
+/** The line takes at least so long, in milliseconds, so that the first points don't fill all of it. */
+const shortest = 10_000
+
+export function Sparkline({ points }: { points: Point[] }) {
+  const now = useNow()
+  const first = points[0]
+  const last = points.at(-1)
+  if (!first || !last) return <svg className="sparkline" viewBox={`0 0 ${width} ${height}`} aria-hidden="true" />
+  const from = Math.min(first.time, now - shortest)
+  const prices = points.map(p => p.price)
+  const low = Math.min(...prices)
+  const span = Math.max(...prices) - low
+  const x = (time: number) => (width - margin) * ((Math.min(time, now) - from) / (now - from))
+  const y = (price: number) => (span === 0 ? height / 2 : height - margin - (height - 2 * margin) * ((price - low) / span))
+  // A price holds until the next one comes.
+  const steps = points.map((p, i) => (i === 0 ? `M${x(p.time)} ${y(p.price)}` : `H${x(p.time)}V${y(p.price)}`)).join('')
+  const which = last.price > first.price ? ' up' : last.price < first.price ? ' down' : ''
+  return (
+    <svg className={`sparkline${which}`} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
+      <path d={`${steps}H${width - margin}`} />
+      <circle cx={width - margin} cy={y(last.price)} r="2.5" />
+    </svg>
+  )
+}

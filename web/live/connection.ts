@@ -1,0 +1,94 @@
+// One connection to the server: a urql client, and the state of its socket.
+import { cacheExchange, Client, fetchExchange, subscriptionExchange } from 'urql'
+import { CloseCode, createClient } from 'graphql-ws'
+import { createContext, useContext, useSyncExternalStore } from 'react'
+
+/** What is known of a socket. */
+export interface Link {
+  state: 'connecting' | 'open' | 'lost' | 'refused'
+  /** Counts the times that it was opened: what an earlier session brought may be out of date. */
+  session: number
+  /** When it came into its state. */
+  since: Date
+}
+
+export interface Connection {
+  client: Client
+  /** The link now; a new object with each change. */
+  link: () => Link
+  onLink: (changed: () => void) => () => void
+  close: () => void
+}
+
+const pingEvery = 5_000
+const endpoint = new URL('/graphql', location.href)
+
+/** Connects with headers such as credentials, which live as long as the connection and nowhere else. */
+export function connect(headers: Record<string, string> = {}): Connection {
+  let link: Link = { state: 'connecting', session: 0, since: new Date() }
+  const listeners = new Set<() => void>()
+  const become = (change: Partial<Link>) => {
+    link = { ...link, ...change, since: new Date() }
+    for (const changed of listeners) changed()
+  }
+
+  let silent: ReturnType<typeof setTimeout>
+  const socket = createClient({
+    url: endpoint.href.replace(/^http/, 'ws'),
+    connectionParams: headers,
+    keepAlive: pingEvery,
+    // However long the server is away, it is found again when it is back, but not with credentials that it refused.
+    retryAttempts: Infinity,
+    retryWait: retries => new Promise(wait => setTimeout(wait, Math.min(250 * 2 ** retries, 4_000) * (0.5 + Math.random()))),
+    shouldRetry: reason => (reason as CloseEvent).code !== CloseCode.Forbidden,
+    on: {
+      connected: () => become({ state: 'open', session: link.session + 1 }),
+      closed: event => {
+        clearTimeout(silent)
+        become({ state: (event as CloseEvent).code === CloseCode.Forbidden ? 'refused' : 'lost' })
+      },
+      // A connection can be dead without being closed.
+      ping: received => {
+        if (!received) silent = setTimeout(() => socket.terminate(), pingEvery)
+      },
+      pong: received => {
+        if (received) clearTimeout(silent)
+      },
+    },
+  })
+
+  const client = new Client({
+    url: endpoint.href,
+    preferGetMethod: false,
+    fetchOptions: { headers },
+    exchanges: [
+      cacheExchange,
+      fetchExchange,
+      subscriptionExchange({
+        forwardSubscription: ({ query, variables }) => ({
+          subscribe: sink => ({ unsubscribe: socket.subscribe({ query: query ?? '', variables }, sink) }),
+        }),
+      }),
+    ],
+  })
+
+  return {
+    client,
+    link: () => link,
+    onLink: changed => {
+      listeners.add(changed)
+      return () => listeners.delete(changed)
+    },
+    close: () => void socket.dispose(),
+  }
+}
+
+export const ConnectionContext = createContext<Connection>(undefined!)
+
+export const useConnection = () => useContext(ConnectionContext)
+
+/** The state of the connection's socket. */
+export function useLink(): Link {
+  const { link, onLink } = useConnection()
+  return useSyncExternalStore(onLink, link)
+}

@@ -1,0 +1,63 @@
+// Live prices of tokens, by one subscription for all of them.
+import { useMemo } from 'react'
+import { useQuery, useSubscription } from 'urql'
+import {
+  PricesDocument, RecentPricesDocument, type FreshnessFragment, type PricesSubscription, type PricesSubscriptionVariables,
+} from './__generated__/operations'
+import { useConnection } from './connection'
+
+export interface Point {
+  time: number
+  price: number
+}
+
+/** What is known of a token's price. */
+export interface Quote {
+  price: string
+  freshness: FreshnessFragment
+  /** The session of the socket that brought it. */
+  session: number
+  /** The prices that came since the page follows the token, oldest first. */
+  heard: Point[]
+}
+
+type Quotes = Readonly<Record<string, Quote>>
+
+/** How many points a sparkline has at most: as many as the server keeps. */
+const maxPoints = 120
+
+/** Follows the prices of tokens. A token has no quote until its first event has come. */
+export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Error | undefined } {
+  const { link } = useConnection()
+  const [{ data: quotes = {}, error }] = useSubscription<PricesSubscription, Quotes, PricesSubscriptionVariables>(
+    { query: PricesDocument, variables: { tokenIds }, pause: tokenIds.length === 0 },
+    (quotes = {}, { priceChanged: { token, price } }) => {
+      const followed = Object.entries(quotes).filter(([tokenId]) => tokenIds.includes(tokenId))
+      const point = { time: Date.parse(price.freshness.asOf ?? price.freshness.receivedAt), price: Number(price.price) }
+      const heard = [...(quotes[token.tokenId]?.heard ?? []), point].slice(-maxPoints)
+      const quote = { price: price.price, freshness: price.freshness, session: link().session, heard }
+      return { ...Object.fromEntries(followed), [token.tokenId]: quote }
+    },
+  )
+  return { quotes, error }
+}
+
+/** What the server has heard of tokens before the page did, of those that somebody followed. It costs no call to the venue. */
+export function useRecentPrices(tokenIds: string[]): Readonly<Record<string, Point[]>> {
+  const [{ data }] = useQuery({
+    query: RecentPricesDocument, variables: { tokenIds }, pause: tokenIds.length === 0, requestPolicy: 'network-only',
+  })
+  return useMemo(() => {
+    const recent: Record<string, Point[]> = {}
+    for (const token of data?.tokens ?? []) {
+      if (token) recent[token.tokenId] = (token.recentPrices ?? []).map(p => ({ time: Date.parse(p.timestamp), price: Number(p.price) }))
+    }
+    return recent
+  }, [data])
+}
+
+/** What was heard before and what came since, as one line. */
+export function join(before: Point[] = [], since: Point[] = []): Point[] {
+  const start = since[0]?.time ?? Infinity
+  return [...before.filter(p => p.time < start), ...since].slice(-maxPoints)
+}

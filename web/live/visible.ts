@@ -1,0 +1,42 @@
+// Which of a list's rows can be seen.
+import { useCallback, useEffect, useRef, useState } from 'react'
+
+/** How long the rows have to stand still before another set of them is followed, in milliseconds. */
+const settle = 150
+
+/** Returns the ids of the rows that are in view, or nearly, and what a row's element is given as its ref. */
+export function useVisible(): [ids: string[], observe: (id: string) => (element: Element | null) => (() => void) | undefined] {
+  const [ids, setIds] = useState<string[]>([])
+  const seen = useRef(new Set<string>())
+  const rows = useRef(new WeakMap<Element, string>())
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const observer = useRef<IntersectionObserver>(undefined)
+
+  const publish = useCallback((after: number) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => setIds([...seen.current].sort()), after)
+  }, [])
+  observer.current ??= new IntersectionObserver(entries => {
+    const first = seen.current.size === 0
+    for (const { target, isIntersecting } of entries) {
+      const id = rows.current.get(target)
+      if (id === undefined) continue
+      if (isIntersecting) seen.current.add(id)
+      else seen.current.delete(id)
+    }
+    publish(first ? 0 : settle)
+  }, { rootMargin: '100px 0px' })
+  useEffect(() => () => clearTimeout(timer.current), [])
+
+  const observe = useCallback((id: string) => (element: Element | null) => {
+    if (!element) return undefined
+    rows.current.set(element, id)
+    observer.current!.observe(element)
+    return () => {
+      observer.current!.unobserve(element)
+      seen.current.delete(id)
+      publish(settle)
+    }
+  }, [publish])
+  return [ids, observe]
+}

@@ -1,0 +1,63 @@
+// What the checks of the live board look at.
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { endpoint, eventually, venue } from './browser'
+
+/** A wallet of the demo venue, with what carries its credentials: the one that the board opens. */
+export const wallet = {
+  address: '0x2222222222222222222222222222222222222222',
+  headers: { 'X-Venue-Credentials': Buffer.from('{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}').toString('base64') },
+}
+
+/** Asks the server itself. */
+export async function ask<T>(query: string, variables: object, headers: Record<string, string> = {}): Promise<T> {
+  const response = await fetch(endpoint, {
+    method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ query, variables }),
+  })
+  const { data, errors } = (await response.json()) as { data: T; errors?: unknown }
+  assert.equal(errors, undefined)
+  return data
+}
+
+/** How often the venue was asked for something of a path since it was reset. */
+export async function calls(path: string): Promise<number> {
+  const response = await fetch(`${venue}/__control/stats`)
+  const { requests } = (await response.json()) as { requests: Record<string, number> }
+  return Object.entries(requests).reduce((sum, [key, n]) => (key.endsWith(path) ? sum + n : sum), 0)
+}
+
+/** A price as the board shows it. */
+export interface Shown {
+  price: string | undefined
+  asOf: string | undefined
+  stale: string | undefined
+  text: string
+}
+
+/** The prices that are to be seen in the list. */
+export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .price').evaluateAll(prices => (prices as HTMLElement[]).map(
+  ({ dataset: { price, asOf, stale }, innerText }) => ({ price, asOf, stale, text: innerText }),
+))
+
+/** Waits until prices are listed. */
+export const prices = (page: Page) => eventually('prices', () => listed(page), all => all.length >= 5)
+
+/** The addresses of markets, as far as they are listed. */
+export const paths = async (page: Page): Promise<string[]> => {
+  await prices(page)
+  return page.locator('.markets tbody a').evaluateAll(links => links.map(link => link.getAttribute('href')!))
+}
+
+/** The token that the address of its page names. */
+export const tokenOf = (path: string) => decodeURIComponent(path.split('/').at(-1)!)
+
+/** The order book as the page shows it: of each level the exact figures, and the price as it is written. */
+export const book = (page: Page) => page.locator('.book').evaluate(element => {
+  const side = (name: string) => [...element.querySelectorAll<HTMLTableRowElement>(`.${name} tr[data-price]`)].map(row => ({
+    price: row.dataset.price, size: row.dataset.size, written: row.cells[0]?.innerText,
+  }))
+  return { sequence: (element as HTMLElement).dataset.sequence, bids: side('bids'), asks: side('asks') }
+})
+
+/** Goes to another page of the board. */
+export const go = (page: Page, path: string) => page.evaluate(hash => { location.hash = hash }, path)

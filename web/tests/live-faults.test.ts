@@ -1,0 +1,106 @@
+// The live board while what is behind it fails: it says so, and recovers alone.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { book, go, listed, paths, prices, tokenOf } from './board'
+import { control, eventually, restart, visit } from './browser'
+
+/** Takes down each state of the links, and each price that is marked stale, however short it is to be seen. */
+const record = (page: Page) => page.evaluate(() => {
+  const seen = new Set<string>()
+  const look = () => {
+    const { link, stream } = document.querySelector<HTMLElement>('[role=status]')!.dataset
+    seen.add(`link ${link}`).add(`stream ${stream}`)
+    if (document.querySelector('.price[data-stale=true]')) seen.add('a stale price')
+    if (document.querySelector('.freshness[data-stale=true]')?.textContent?.startsWith('Stale')) seen.add('a price that says so')
+  }
+  new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
+  Object.assign(globalThis, { seen })
+})
+
+const seen = (page: Page) => page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen])
+
+const wantSeen = async (page: Page, ...wanted: string[]) => {
+  const all = await seen(page)
+  assert.deepEqual(wanted.filter(w => !all.includes(w)), [], `seen: ${all.join(', ')}`)
+}
+
+const live = (page: Page) => page.locator('[role=status][data-link=open][data-stream=LIVE]').waitFor()
+
+/** Waits until nothing that is shown is stale, and prices move again. */
+async function wantRecovered(page: Page) {
+  await live(page)
+  const fresh = await eventually('fresh prices', () => listed(page), all => all.length >= 5 && all.every(p => p.stale === 'false'))
+  await eventually('prices that move', () => listed(page), all => all.map(p => p.price).join() !== fresh.map(p => p.price).join())
+}
+
+test("the venue's stream drops", async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  await live(page)
+  await record(page)
+  await control('faults', { faults: [{ path: '/ws', kind: 'status', status: 503 }] })
+  await control('restart', { code: 4003 })
+  await page.locator('[role=status][data-stream=DISCONNECTED]').waitFor()
+  await eventually('stale prices', () => listed(page), all => all.some(p => p.stale === 'true'))
+  await control('reset', {})
+  await wantRecovered(page)
+  await wantSeen(page, 'stream DISCONNECTED', 'a stale price', 'a price that says so')
+  assert.ok(!(await seen(page)).includes('link lost'), 'the socket had nothing to do with it')
+})
+
+test('the server restarts', async t => {
+  const { page, problems } = await visit(t, '/live')
+  await prices(page)
+  await live(page)
+  await record(page)
+  await restart()
+  await page.waitForFunction(() => (globalThis as unknown as { seen: Set<string> }).seen.has('link lost'))
+  await wantRecovered(page)
+  await wantSeen(page, 'link lost', 'a stale price', 'a price that says so')
+  forgive(problems)
+})
+
+test('the server restarts under a market page', async t => {
+  const { page, problems } = await visit(t, '/live')
+  const [path] = await paths(page)
+  await go(page, path!)
+  await live(page)
+  const before = await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+  await record(page)
+  await restart()
+  await page.waitForFunction(() => (globalThis as unknown as { seen: Set<string> }).seen.has('link lost'))
+  await live(page)
+  await control('price', { tokenId: tokenOf(path!), price: 0.42 })
+  await eventually('a new book', () => book(page), now => now.sequence !== before.sequence && now.bids.length > 0)
+  await eventually('nothing stale', () => page.locator('[data-stale=true]').count(), n => n === 0)
+  forgive(problems)
+})
+
+test('the socket dies in silence', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  let dead = false
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    socket.onMessage(message => { if (!dead) server.send(message) })
+    server.onMessage(message => { if (!dead) socket.send(message) })
+  })
+  await page.clock.install()
+  await page.reload()
+  await prices(page)
+  await live(page)
+  await record(page)
+  dead = true
+  await page.clock.runFor(12_000) // a ping, and the time that its pong may take
+  await wantSeen(page, 'link lost', 'a stale price')
+  dead = false
+  await page.clock.runFor(10_000)
+  await wantRecovered(page)
+})
+
+/** Lets go of what browsers say about a server that is away. */
+function forgive(problems: string[]) {
+  const others = problems.filter(problem => !/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED/.test(problem))
+  problems.splice(0, problems.length, ...others)
+}
