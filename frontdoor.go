@@ -118,7 +118,8 @@ func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock m
 		s.files.accounts.OnRevoke(s.forget)
 	}
 	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), clock
-	front.Refusals, front.Ready, front.Operation = accounts.NewRefusals(clock), s.ready, s.metrics.Operation
+	front.Refusals, front.Ready = accounts.NewRefusals(clock), s.ready
+	front.Observer = &observer{metrics: s.metrics, log: telemetry.NewOperations(s.log, cfg.Log.SampleAbove)}
 	return httpapi.New(front), nil
 }
 

@@ -36,33 +36,32 @@ type target struct {
 type attack struct {
 	name string
 	run  func(t *testing.T, p *target)
-	// requests is how many requests it consists of, if they are more than a few: each may take as long as a normal one.
-	requests int
 }
 
 // TestHostileInputs sends the program what would be its end if it had no bounds. Each row must be answered as it says, and take
-// less than a second of the program's processor time; then a normal query must be answered as before. In the end the program
-// must be as small as it was.
+// less than a second of the program's processor time; then a normal query must be answered as before. After each kind of them
+// the program must be as small as it was.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
 	p.begin(t)
 	slow := beginSlowly(t, p)
-	attacks := append(append(append(append(append(documentAttacks(), valueAttacks()...), bodyAttacks()...), headerAttacks()...), connectionAttacks()...), socketAttacks()...)
 	before := p.figures(t, true)
 	names := map[string]bool{}
-	for _, a := range attacks {
-		if names[a.name] {
-			t.Errorf("%s is there twice", a.name)
+	for _, attacks := range [][]attack{documentAttacks(), valueAttacks(), bodyAttacks(), headerAttacks(), connectionAttacks(), heldAttacks(), socketAttacks()} {
+		for _, a := range attacks {
+			if names[a.name] {
+				t.Errorf("%s is there twice", a.name)
+			}
+			names[a.name] = true
+			t.Run(a.name, func(t *testing.T) { p.endure(t, a) })
 		}
-		names[a.name] = true
-		t.Run(a.name, func(t *testing.T) { p.endure(t, a) })
+		p.wantRest(t, before)
 	}
 	slow.wait(t)
 	if n := len(names) + len(slow); n < 80 {
 		t.Errorf("%d inputs", n)
 	}
-	p.wantRest(t, before)
 	if log := p.log.String(); strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "panic") {
 		t.Errorf("the log has errors")
 	}
@@ -108,8 +107,7 @@ func (p *target) endure(t *testing.T, a attack) {
 	before := p.figures(t, false)
 	a.run(t, p)
 	after := p.figures(t, false)
-	bound := slowness * (time.Second + time.Duration(a.requests)*400*time.Microsecond)
-	if took := after.CPU - before.CPU; took > bound {
+	if took := after.CPU - before.CPU; took > slowness*time.Second {
 		t.Errorf("it took %v of processor time", took)
 	}
 	if grown := after.Peak - before.Peak; after.Peak > before.Peak && grown > 96<<20*uint64(slowness) {
@@ -124,6 +122,9 @@ func (p *target) endure(t *testing.T, a attack) {
 	}
 }
 
+// left is what all attacks together may leave in the program, in bytes: the documents and responses that it keeps.
+const left = 24 << 20
+
 // wantRest waits until the program is as it was.
 func (p *target) wantRest(t *testing.T, before figures) {
 	t.Helper()
@@ -132,7 +133,7 @@ func (p *target) wantRest(t *testing.T, before figures) {
 	deadline := time.Now().Add(patience)
 	for {
 		now = p.figures(t, true)
-		if now.Goroutines <= before.Goroutines+10 && now.Open <= before.Open+10 && now.Heap <= 2*before.Heap+32<<20 {
+		if now.Goroutines <= before.Goroutines+10 && now.Open <= before.Open+10 && now.Heap <= before.Heap+left {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -439,7 +440,7 @@ func bodyAttacks() []attack {
 	add("half of one", typename[:20], 400, badInputCode, notJSON)
 	add("one and a half", typename+typename[:10], 400, badInputCode, notJSON)
 	add("a list", `[`+typename+`]`, 400, badInputCode, notJSON)
-	add("a list of 10,000", `[`+strings.Repeat(typename+",", 10_000)+typename+`]`, 400, badInputCode, notJSON)
+	add("a list of 9,000", `[`+strings.Repeat(typename+",", 9_000)+typename+`]`, 400, badInputCode, notJSON)
 	add("no UTF-8", "{\"query\":\"{ __typename } # \xff\"}", 400, badInputCode, "UTF-8")
 	add("half a character", "{\"query\":\"{ __typename } # \xe2\x82\"}", 400, badInputCode, "UTF-8")
 	add("no UTF-8 in the variables", "{\"query\":\"{ __typename }\",\"variables\":{\"a\":\"\xc0\xaf\"}}", 400, badInputCode, "UTF-8")
@@ -448,15 +449,15 @@ func bodyAttacks() []attack {
 	add("variables twice", `{"query":"{ a }","variables":{},"variables":{}}`, 400, badInputCode, "twice")
 	add("a variable 20,000 times", `{"query":"{ __typename }","variables":{`+strings.Repeat(`"a":1,`, 20_000)+`"a":2}}`, 400, badInputCode, "")
 	add("variables 5,000 deep", `{"query":"{ __typename }","variables":{"a":`+around(5000, "[", "1", "]")+`}}`, 400, badInputCode, "deep")
-	add("variables 500,000 deep", `{"query":"{ __typename }","variables":{"a":`+around(500_000, "[", "", "]")+`}}`, 400, badInputCode, notJSON)
-	add("objects 100,000 deep", `{"query":"{ __typename }","variables":`+around(100_000, `{"":`, "1", "}")+`}`, 400, badInputCode, notJSON)
+	add("variables 100,000 deep", `{"query":"{ __typename }","variables":{"a":`+around(100_000, "[", "", "]")+`}}`, 400, badInputCode, notJSON)
+	add("objects 40,000 deep", `{"query":"{ __typename }","variables":`+around(40_000, `{"":`, "1", "}")+`}`, 400, badInputCode, notJSON)
 	add("extensions 9,000 deep", `{"query":"{ __typename }","extensions":{"a":`+around(9000, "[", "1", "]")+`}}`, 200, "", "")
 	add("extensions that are a list", `{"query":"{ __typename }","extensions":[]}`, 400, badInputCode, "extensions is not an object")
 	add("a number of 100,000 digits", `{"query":"query($n:Int){ searchMarkets(first: $n) { totalCount } }","variables":{"n":`+strings.Repeat("9", 100_000)+`}}`, 400, invalid, "no Int")
 	add("a number beyond all", `{"query":"query($n:Int){ searchMarkets(first: $n) { totalCount } }","variables":{"n":1e999999999}}`, 400, invalid, "no Int")
-	add("an operation's name of 900 KB", `{"query":"query A { __typename }","operationName":"`+strings.Repeat("A", 900_000)+`"}`, 400, invalid, "not found")
-	add("members that nobody knows", `{"query":"{ __typename }",`+numbered(20_000, `"a#":1,`)+`"z":1}`, 200, "", "")
-	add("an id of 900 KB", `{"documentId":"`+strings.Repeat("a", 900_000)+`"}`, 400, badInputCode, "")
+	add("an operation's name of 200 KB", `{"query":"query A { __typename }","operationName":"`+strings.Repeat("A", 200_000)+`"}`, 400, invalid, "not found")
+	add("members that nobody knows", `{"query":"{ __typename }",`+numbered(15_000, `"a#":1,`)+`"z":1}`, 200, "", "")
+	add("an id of 200 KB", `{"documentId":"`+strings.Repeat("a", 200_000)+`"}`, 400, badInputCode, "")
 	add("a wrong hash", `{"query":"{ __typename }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash("x")+`"}}}`, 400, badInputCode, "provided sha does not match query")
 	add("a hash that is none", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"../../etc/passwd"}}}`, 400, badInputCode, "")
 	add("a hash of another version", `{"extensions":{"persistedQuery":{"version":9e99,"sha256Hash":"`+hash("x")+`"}}}`, 400, badInputCode, "")
@@ -472,7 +473,7 @@ func bodyAttacks() []attack {
 	add("a type of 5,000 parameters", typename, 200, "", "", "Content-Type", "application/json"+numbered(5000, ";a#=1"))
 	add("gzip", zipped.String(), 415, badInputCode, "Content-Encoding", "Content-Encoding", "gzip")
 	add("gzip of gzip", zipped.String(), 415, badInputCode, "Content-Encoding", "Content-Encoding", "gzip, gzip")
-	add("10 MB", large, 413, badInputCode, "larger than 1048576 bytes")
+	add("10 MB", large, 413, badInputCode, "larger than 262144 bytes")
 	out = append(out,
 		attack{name: "body: eight times 10 MB at once", run: func(t *testing.T, p *target) {
 			var g sync.WaitGroup
@@ -494,11 +495,11 @@ func bodyAttacks() []attack {
 			}
 			g.Wait()
 		}},
-		attack{name: "body: 10,000 documents to keep", requests: 10_000, run: func(t *testing.T, p *target) {
+		attack{name: "body: 3,000 documents to keep", run: func(t *testing.T, p *target) {
 			var g sync.WaitGroup
 			for worker := range 4 {
 				g.Go(func() {
-					for i := range 2500 {
+					for i := range 750 {
 						query := fmt.Sprintf(`{ a%dx%d: __typename }`, worker, i)
 						got := p.post(t, `{"query":"`+query+`","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash(query)+`"}}}`)
 						if got.status != http.StatusOK {
@@ -679,7 +680,7 @@ func connectionAttacks() []attack {
 	add("chunks of extensions", post("Transfer-Encoding: chunked\r\n", strings.Repeat("1;"+strings.Repeat("a", 4000)+"\r\n \r\n", 1000)), 400)
 	add("chunks without an end", post("Transfer-Encoding: chunked\r\n", strings.Repeat("10000\r\n"+strings.Repeat(" ", 0x10000)+"\r\n", 100)), 413)
 	add("an expectation that is none", post("Expect: the unexpected\r\n"+length(26), typename), 417)
-	add("a shorter length", post(length(10), typename), 400)
+	add("a shorter length", post(length(10), typename+"\r\n\r\n"), 400)
 	add("HTTP/1.0", "POST /graphql HTTP/1.0\r\nContent-Type: application/json\r\n"+length(26)+"\r\n"+typename, 200)
 	out = append(out,
 		attack{name: "HTTP: a body that is to be waited for", run: func(t *testing.T, p *target) {
@@ -712,7 +713,7 @@ func connectionAttacks() []attack {
 		attack{name: "HTTP: 200 connections that break off", run: func(t *testing.T, p *target) {
 			for i := range 200 {
 				w := p.connect(t)
-				text := post(length(1<<19), strings.Repeat(" ", 1000*(i%10)))
+				text := post(length(1<<17), strings.Repeat(" ", 1000*(i%10)))
 				_, _ = io.WriteString(w, text[:len(text)-i%len(typename)])
 				_ = w.Conn.(*net.TCPConn).SetLinger(0)
 				_ = w.Close()
@@ -724,7 +725,7 @@ func connectionAttacks() []attack {
 				defer w.Close()
 			}
 		}},
-		attack{name: "HTTP: 500 requests in one go", requests: 500, run: func(t *testing.T, p *target) {
+		attack{name: "HTTP: 500 requests in one go", run: func(t *testing.T, p *target) {
 			w := p.connect(t)
 			go func() { _, _ = io.WriteString(w, strings.Repeat(post(length(26), typename), 500)) }()
 			for i := range 500 {
@@ -733,7 +734,7 @@ func connectionAttacks() []attack {
 				}
 			}
 		}},
-		attack{name: "HTTP: a client that never reads", requests: 2000, run: func(t *testing.T, p *target) {
+		attack{name: "HTTP: a client that never reads", run: func(t *testing.T, p *target) {
 			w := p.connect(t)
 			_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 			_ = w.SetWriteDeadline(time.Now().Add(2 * time.Second))

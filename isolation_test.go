@@ -180,7 +180,7 @@ func TestSecretsStayInside(t *testing.T) {
 		}
 	}
 	log := s.log.String()
-	if !strings.Contains(log, "field failed") || strings.Count(log, "msg=request") < 40 {
+	if !strings.Contains(log, "field failed") || strings.Count(log, "msg=operation") < 40 {
 		t.Error("the log does not tell what went wrong, so it can't have been looked at")
 	}
 	for line := range strings.Lines(log) {

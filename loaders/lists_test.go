@@ -38,7 +38,7 @@ func TestALongListTravelsWhole(t *testing.T) {
 	for i := range keys {
 		keys[i] = i
 	}
-	newLoader(t.Context(), source, true).GetMany(keys, make([]market.Result[market.Read[*int]], n))
+	newLoader(&response{ctx: t.Context()}, market.KindPrice, source, true).GetMany(keys, make([]market.Result[market.Read[*int]], n))
 	if len(source.batches) != 1 || len(source.batches[0]) != n {
 		t.Errorf("%d keys travelled in %d batches", n, len(source.batches))
 	}
@@ -47,7 +47,7 @@ func TestALongListTravelsWhole(t *testing.T) {
 // TestFollowersGoFirst has a follower of three keys, one of which is being read already. It must have gone on before those
 // who wait for the last of them do.
 func TestFollowersGoFirst(t *testing.T) {
-	l := newLoader(t.Context(), &countingSource{}, true)
+	l := newLoader(&response{ctx: t.Context()}, market.KindPrice, &countingSource{}, true)
 	got := make(chan int, 1)
 	l.Prefetch([]int{2})
 	l.follow([]int{1, 2, 1}, func(results []market.Result[market.Read[*int]]) { got <- len(results) })

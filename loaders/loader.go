@@ -29,12 +29,19 @@ type Source[K comparable, T any] interface {
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Loader reads one kind of data for one response. It is safe for concurrent use.
-type Loader[K comparable, T any] struct {
-	source Source[K, T]
+// response is what the loaders of one response have in common.
+type response struct {
 	// ctx is the response's: batches run and wait under it.
 	ctx      context.Context
 	recorder *market.Recorder
+	journal  *market.Journal
+}
+
+// Loader reads one kind of data for one response. It is safe for concurrent use.
+type Loader[K comparable, T any] struct {
+	*response
+	kind   market.Kind
+	source Source[K, T]
 	// gathers tells that several keys travel together, so that waiting for stragglers pays.
 	gathers bool
 	// found is what a loader that answers from memory alone has found, and all that it uses of what is below; nil for one
@@ -71,8 +78,42 @@ type wish[T any] struct {
 	index int
 }
 
-func newLoader[K comparable, T any](ctx context.Context, source Source[K, T], gathers bool) *Loader[K, T] {
-	return &Loader[K, T]{source: source, ctx: ctx, recorder: market.RecorderFrom(ctx), gathers: gathers}
+func newLoader[K comparable, T any](of *response, kind market.Kind, source Source[K, T], gathers bool) *Loader[K, T] {
+	return &Loader[K, T]{response: of, kind: kind, source: source, gathers: gathers}
+}
+
+// looked notes what a look-up gave.
+func (l *Loader[K, T]) looked(results []market.Result[market.Read[*T]], missing int) {
+	if l.journal == nil {
+		return
+	}
+	n := market.Reads{Misses: uint32(missing)}
+	for i := range results {
+		switch r := &results[i]; {
+		case r.Value.Handle == nil: // missing
+		case r.Value.Stale:
+			n.Stale++
+		case r.Value.Value == nil:
+			n.Absent++
+		default:
+			n.Hits++
+		}
+	}
+	l.journal.Looked(l.kind, n)
+}
+
+// excused notes what the venue was asked for and what is stale answers in its place.
+func (l *Loader[K, T]) excused(results []market.Result[market.Read[*T]]) {
+	if l.journal == nil {
+		return
+	}
+	var n market.Reads
+	for i := range results {
+		if results[i].Err == nil && results[i].Value.Stale {
+			n.Excused++
+		}
+	}
+	l.journal.Looked(l.kind, n)
 }
 
 // Get reads one key. A key that is not cached waits a moment for others where they can travel together.
@@ -219,6 +260,7 @@ func (l *Loader[K, T]) send() {
 func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := l.source.Lookup(l.ctx, keys, out, nil)
+	l.looked(out, len(missing))
 	for i := range keys {
 		slots[i].result = out[i]
 	}
@@ -275,5 +317,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 			results[i].Err = failed
 		}
 	}()
-	return l.source.Fetch(ctx, keys)
+	results = l.source.Fetch(ctx, keys)
+	l.excused(results)
+	return results
 }

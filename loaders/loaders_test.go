@@ -102,7 +102,7 @@ func (s *source) cache(keys ...string) *source {
 // open returns a loader over s as a response has it, and the response's recorder.
 func open(ctx context.Context, s *source) (*Loader[string, string], *market.Recorder) {
 	ctx, recorder := market.WithRecorder(ctx)
-	return newLoader[string, string](ctx, s, true), recorder
+	return newLoader[string, string](&response{ctx: ctx, recorder: recorder}, market.KindPrice, s, true), recorder
 }
 
 func getMany(l *Loader[string, string], keys ...string) results {
@@ -234,7 +234,7 @@ func TestListTakesStragglersAlong(t *testing.T) {
 func TestLoneReadsOfWhatCannotTravelTogetherLeaveAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{}
-		l := newLoader[string, string](t.Context(), s, false)
+		l := newLoader[string, string](&response{ctx: t.Context()}, market.KindPrice, s, false)
 		start := time.Now()
 		for _, key := range []string{"a", "b"} {
 			if _, err := l.Get(key); err != nil {

@@ -129,6 +129,7 @@ func (l *Loader[K, T]) recall(key K) (market.Read[*T], error) {
 	if missing := l.source.Lookup(l.ctx, t.key[:], t.result[:], nil); len(missing) > 0 || t.result[0].Err != nil {
 		return t.miss()
 	}
+	l.looked(t.result[:], 0)
 	read := t.result[0].Value
 	t.put(key, read)
 	l.recorder.Record(read.Handle)
@@ -169,6 +170,7 @@ func (l *Loader[K, T]) lookUpNew(keys []K, out []market.Result[market.Read[*T]])
 	results := out[:len(t.fresh)]
 	clear(results)
 	*t.missed = len(l.source.Lookup(l.ctx, t.fresh, results, nil)) > 0
+	l.looked(results, 0)
 	for i := range results {
 		if results[i].Err != nil {
 			*t.missed = true

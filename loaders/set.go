@@ -60,16 +60,17 @@ type Set struct {
 
 // New returns the set of a response. Reads wait under ctx, are made with its credentials and recorded by its recorder.
 func New(ctx context.Context, s Sources) *Set {
+	of := &response{ctx: ctx, recorder: market.RecorderFrom(ctx), journal: market.JournalFrom(ctx)}
 	return &Set{
-		Prices:    newLoader(ctx, s.Prices, true),
-		Spreads:   newLoader(ctx, s.Spreads, true),
-		Histories: newLoader(ctx, s.Histories, false),
-		Markets:   newLoader(ctx, s.Markets, true),
-		Events:    newLoader(ctx, s.Events, false),
-		Balances:  newLoader(ctx, s.Balances, false),
-		Positions: newLoader(ctx, s.Positions, false),
-		Orders:    newLoader(ctx, s.Orders, false),
-		books:     newLoader(ctx, s.Books, false),
+		Prices:    newLoader(of, market.KindPrice, s.Prices, true),
+		Spreads:   newLoader(of, market.KindSpread, s.Spreads, true),
+		Histories: newLoader(of, market.KindHistory, s.Histories, false),
+		Markets:   newLoader(of, market.KindMarket, s.Markets, true),
+		Events:    newLoader(of, market.KindEvent, s.Events, false),
+		Balances:  newLoader(of, market.KindBalance, s.Balances, false),
+		Positions: newLoader(of, market.KindPositions, s.Positions, false),
+		Orders:    newLoader(of, market.KindOrders, s.Orders, false),
+		books:     newLoader(of, market.KindBook, s.Books, false),
 		pages:     s.Pages,
 		ctx:       ctx,
 	}

@@ -151,15 +151,9 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			}
 			s, err := w.State()
 			if err != nil {
-				switch {
-				case unknownTo(err):
+				if unknownTo(err) {
 					delete(tokens, w)
 					return true, unknown.add(t.token)
-				case market.CodeOf(err) == market.CodeRateLimited: // others need the room on the stream
-					delete(tokens, w)
-					w.Close()
-					t.streamed, polled = false, append(polled, t)
-					return true, nil
 				}
 				return false, err
 			}
@@ -252,14 +246,10 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 				return true, nil
 			}
 			s, err := w.State()
-			switch {
-			case unknownTo(err):
+			if unknownTo(err) {
 				return false, newUnknowns(ctx, "token", []string{tokenID}).add(tokenID)
-			case market.CodeOf(err) == market.CodeRateLimited: // others need the room on the stream
-				w.Close()
-				w, last.streamed = nil, false
-				return true, nil
-			case err != nil || !s.Known:
+			}
+			if err != nil || !s.Known {
 				return true, err
 			}
 			cut := s.Book.Cut(d)

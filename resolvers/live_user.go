@@ -518,11 +518,7 @@ func (p *livePortfolio) follow(positions []*market.Position, quotes []market.Quo
 			continue
 		}
 		held[token] = true
-		if w := p.prices[token]; w != nil {
-			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // others need the room on the stream
-				w.Close()
-				delete(p.prices, token)
-			}
+		if p.prices[token] != nil {
 			continue
 		}
 		w, err := p.reader.Watch(market.Topic{Channel: market.ChannelPrices, ID: token}, nil)

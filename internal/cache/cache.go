@@ -55,6 +55,8 @@ type Config struct {
 	Admission Admission
 	// Cost returns the number of HTTP requests that asking an endpoint for so many keys takes at present; nil means 1.
 	Cost func(endpoint market.Endpoint, keys int) int
+	// Observer is told of every batch that has ended and of those who have waited for it; nil where nobody wants to know.
+	Observer func(b market.Batch, waited []*market.Journal)
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
 	// Without switches defences off.
@@ -65,8 +67,6 @@ type Config struct {
 type Defences struct {
 	// Callers keeps what different callers read of one account apart.
 	Callers bool
-	// Waiters keeps a call going as long as somebody waits for it, whoever leaves.
-	Waiters bool
 }
 
 // DefaultConfig returns the documented defaults.
@@ -191,16 +191,15 @@ type Stats struct {
 // Stats returns the counters of every kind of data.
 func (c *Cache) Stats() []Stats {
 	return []Stats{
-		c.prices.stats("price"), c.spreads.stats("spread"), c.books.stats("book"), c.histories.stats("history"),
-		c.markets.stats("market"), c.events.stats("event"), c.searches.stats("search"), c.balances.stats("balance"),
-		c.positions.stats("positions"), c.orders.stats("orders"), c.trades.stats("trades"), c.records.stats("user_history"),
+		c.prices.stats(), c.spreads.stats(), c.books.stats(), c.histories.stats(), c.markets.stats(), c.events.stats(),
+		c.searches.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.records.stats(),
 	}
 }
 
-func (s *store[K, T]) stats(kind string) Stats {
+func (s *store[K, T]) stats() Stats {
 	c := &s.counters
 	return Stats{
-		Kind: kind, Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
+		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Evictions: c.evictions.Load(),
 		Entries: s.entries.Len() + s.absent.Len(),
 	}

@@ -40,14 +40,15 @@ type coalescer[K comparable, T any] struct {
 	scope     func(*market.Credentials) string
 	admission Admission
 	clock     market.Clock
+	kind      market.Kind
 	batch     int
 	priority  market.Priority
-	counters  *counters
-	tasks     *tasks
+	// observer is told of batches that have ended; nil where nobody wants to know.
+	observer func(b market.Batch, waited []*market.Journal)
+	counters *counters
+	tasks    *tasks
 	// waiting counts the callers inside do.
 	waiting atomic.Int64
-	// hasty ends a flight when the first of its waiters leaves; by Defences.
-	hasty bool
 	// slots holds a token for each call in flight.
 	slots chan struct{}
 
@@ -70,6 +71,8 @@ type flight[K comparable, T any] struct {
 	ended   bool
 	waiters int
 	batch   *batch[K, T]
+	// waited are the journals of those who have waited, where there is an observer.
+	waited []*market.Journal
 }
 
 // batch is a call that will leave or has left.
@@ -87,7 +90,16 @@ type batch[K comparable, T any] struct {
 	// wanted counts the keys of a batch that has left that somebody waits for.
 	wanted int
 	round  uint64
+
+	// What is told of it: serial tells batches apart, the times are zero where it did not come so far.
+	serial                              uint64
+	formed, admitted, departed, arrived time.Time
+	calls                               []market.Exchange
+	err                                 error
 }
+
+// serials number the batches of all coalescers.
+var serials atomic.Uint64
 
 // do returns the values of keys, aligned with them, and waits for those that are not cached under ctx. Whoever would wait
 // for admission longer than ctx lasts is refused at once. A refresh has the lowest priority, else it is the coalescer's.
@@ -105,6 +117,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		want.Priority = market.PriorityRefresh
 	}
 	want.Deadline, _ = ctx.Deadline()
+	journal := market.JournalFrom(ctx)
 	var credentials *market.Credentials
 	if c.scope != nil {
 		credentials = market.CredentialsFrom(ctx)
@@ -116,10 +129,11 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	c.mu.Lock()
 	c.round++
 	var refused error
+	coalesced := uint32(0)
 	for i, key := range keys {
 		f := c.flights[key]
 		if f != nil {
-			c.counters.coalesced.Add(1)
+			coalesced++
 		} else {
 			if read, ok := c.cached(key); ok {
 				out[i].Value = read
@@ -135,9 +149,17 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		joined[i] = f
 		f.join(want, c.round)
+		if journal != nil && c.observer != nil {
+			f.waited = append(f.waited, journal)
+		}
 	}
 	c.dismiss(joined, want.Deadline, out)
 	c.mu.Unlock()
+	c.counters.coalesced.Add(uint64(coalesced))
+	journal.Looked(c.kind, market.Reads{Joined: coalesced})
+	if journal != nil {
+		defer c.tell(journal, joined)
+	}
 
 	for i, f := range joined {
 		if f == nil {
@@ -155,6 +177,35 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	return out
 }
 
+// tell notes in a journal the batches of the flights that its operation has waited for.
+func (c *coalescer[K, T]) tell(j *market.Journal, joined []*flight[K, T]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := make(map[*batch[K, T]]int, 1)
+	for _, f := range joined {
+		if f != nil {
+			told[f.batch]++
+		}
+	}
+	for b, own := range told {
+		if len(b.flights) > 0 { // it may have lost all its keys before it left
+			j.NoteBatch(c.describe(b, own))
+		}
+	}
+}
+
+// describe returns what is told of a batch to whoever waited for so many of its keys. The caller holds the lock.
+func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
+	d := market.Batch{
+		Serial: b.serial, Kind: c.kind, Priority: b.want.Priority, Keys: len(b.flights), Own: own,
+		Formed: b.formed, Admitted: b.admitted, Left: b.departed, Ended: b.arrived, Calls: slices.Clip(b.calls), Outcome: market.OutcomeOK,
+	}
+	if b.err != nil {
+		d.Outcome = string(market.CodeOf(b.err))
+	}
+	return d
+}
+
 // enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
 // caller holds the lock.
 func (c *coalescer[K, T]) enter(key K, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
@@ -166,7 +217,7 @@ func (c *coalescer[K, T]) enter(key K, want market.Want, credentials *market.Cre
 		}
 	}
 	if f.batch == nil {
-		b := &batch[K, T]{want: want, credentials: credentials, round: c.round}
+		b := &batch[K, T]{want: want, credentials: credentials, round: c.round, serial: serials.Add(1), formed: time.Now()}
 		b.ticket = c.admission.Enter(want)
 		if err := b.ticket.Err(); err != nil {
 			b.ticket.Release(false)
@@ -277,7 +328,7 @@ func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []marke
 // leave takes a waiter off a flight. A key that has not left and that nobody waits for any more is dropped, a call none of
 // whose keys has a waiter is cancelled. The caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
-	if f.waiters--; f.waiters > 0 && !c.hasty || f.ended {
+	if f.waiters--; f.waiters > 0 || f.ended {
 		return
 	}
 	if !f.batch.left {
@@ -351,7 +402,9 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 	case <-b.ctx.Done():
 	}
 	err := b.ticket.Err()
+	var admitted time.Time
 	if err == nil {
+		admitted = time.Now()
 		select {
 		case c.slots <- struct{}{}:
 			defer func() { <-c.slots }()
@@ -359,7 +412,7 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 		}
 	}
 	var results []market.Result[market.Read[*T]]
-	c.depart(b, err == nil)
+	c.depart(b, err == nil, admitted)
 	if err == nil {
 		if err = b.ctx.Err(); err == nil {
 			results, err = c.ask(b)
@@ -369,8 +422,16 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 		err = errClosed
 	}
 	b.ticket.Release(err == nil)
+	if told := c.arrive(b, results, err); c.observer != nil && len(told.Calls) > 0 {
+		c.observer(told, b.waited())
+	}
+}
+
+// arrive gives the flights of a batch their results, and returns what is told of it.
+func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.Read[*T]], err error) market.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	b.arrived, b.err = time.Now(), err
 	for i, f := range b.flights {
 		// Only now: a caller that no longer finds the flight finds the entry.
 		if c.flights[f.key] == f {
@@ -384,15 +445,31 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 			c.end(f, results[i])
 		}
 	}
+	return c.describe(b, 0)
 }
 
-// depart takes a batch out of the queue. One that was admitted takes along what others in the queue hold, as far as there
+// waited returns the journals of those who have waited for a batch that has ended.
+func (b *batch[K, T]) waited() (all []*market.Journal) {
+	for _, f := range b.flights {
+		for _, j := range f.waited {
+			if !slices.Contains(all, j) {
+				all = append(all, j)
+			}
+		}
+	}
+	return all
+}
+
+// depart takes a batch out of the queue. One that leaves, since it was admitted, takes along what others in the queue hold, as far as there
 // is room for it.
-func (c *coalescer[K, T]) depart(b *batch[K, T], admitted bool) {
+func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if b.admitted = admitted; leaves {
+		b.departed = time.Now()
+	}
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
-	for i := 0; admitted && i < len(c.queue) && b.ctx.Err() == nil && c.holds(b, len(b.flights)+1); {
+	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil && c.holds(b, len(b.flights)+1); {
 		other := c.queue[i]
 		if other.want.Scope != b.want.Scope {
 			i++
@@ -479,4 +556,28 @@ func (d *departed[K, T]) Deadline() (time.Time, bool) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	return d.b.want.Deadline, !d.b.want.Deadline.IsZero()
+}
+
+// Trace returns the place of one more HTTP call of the batch in the trace of one of its waiters; zero where none is traced.
+func (d *departed[K, T]) Trace() market.TraceContext {
+	if d.c.observer == nil {
+		return market.TraceContext{}
+	}
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	for _, f := range d.b.flights {
+		for _, j := range f.waited {
+			for _, span := range j.Spans() {
+				return span.Context().Child()
+			}
+		}
+	}
+	return market.TraceContext{}
+}
+
+// Exchanged takes note of an HTTP call that was made for the batch.
+func (d *departed[K, T]) Exchanged(x market.Exchange) {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	d.b.calls = append(d.b.calls, x)
 }

@@ -135,7 +135,7 @@ func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (*market.B
 // past returns a coalescer that makes the calls of another one and knows no cache.
 func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
-		fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
+		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
 		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
 		accept: func(_ K, value *T, _ uint64) market.Read[*T] { return market.Read[*T]{Value: value} },
 		cached: func(K) (read market.Read[*T], ok bool) { return read, false },

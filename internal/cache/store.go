@@ -79,6 +79,7 @@ func (e *entry[T]) live() bool {
 
 // store keeps one kind of data. It is safe for concurrent use.
 type store[K comparable, T any] struct {
+	kind     market.Kind
 	ttl      TTL
 	notFound time.Duration
 	clock    market.Clock

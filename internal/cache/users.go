@@ -119,8 +119,21 @@ func (c *Cache) History(ctx context.Context, a market.Address, q market.HistoryQ
 // read looks a key up and fetches it when it is not cached.
 func read[K comparable, T any](ctx context.Context, s *store[K, T], key K) (market.Read[*T], error) {
 	keys, out := []K{key}, make([]market.Result[market.Read[*T]], 1)
+	journal := market.JournalFrom(ctx)
 	if market.WantsFresh(ctx) || len(s.Lookup(ctx, keys, out, nil)) > 0 {
-		out = s.Fetch(ctx, keys)
+		journal.Looked(s.kind, market.Reads{Misses: 1})
+		if out = s.Fetch(ctx, keys); out[0].Err == nil && out[0].Value.Stale {
+			journal.Looked(s.kind, market.Reads{Excused: 1})
+		}
+		return out[0].Value, out[0].Err
+	}
+	switch read := &out[0].Value; {
+	case read.Stale:
+		journal.Looked(s.kind, market.Reads{Stale: 1})
+	case read.Value == nil:
+		journal.Looked(s.kind, market.Reads{Absent: 1})
+	default:
+		journal.Looked(s.kind, market.Reads{Hits: 1})
 	}
 	return out[0].Value, out[0].Err
 }

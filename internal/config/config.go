@@ -45,7 +45,7 @@ type Config struct {
 	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that GraphQL is served on, host:port; an empty host means every interface."`
 	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Address that metrics, profiles and the administration of the cache are served on, host:port; keep it private. off serves none of them and measures nothing."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
-	MaxBody         Bytes         `default:"1MiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
+	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request body to arrive."`
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
 	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free."`
@@ -110,6 +110,8 @@ type Limit struct {
 type Log struct {
 	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Least level that is logged."`
 	Format string     `default:"text" oneof:"text,json" help:"Form of a log line."`
+
+	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Operations a second that are logged, each with one line; of those beyond, one in a hundred that went well is, and every one that failed."`
 }
 
 // Venue says which venue is asked and how.

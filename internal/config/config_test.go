@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 		Listen:          "127.0.0.1:8080",
 		AdminListen:     "127.0.0.1:9091",
 		RequestTimeout:  30 * time.Second,
-		MaxBody:         1 << 20,
+		MaxBody:         256 << 10,
 		BodyTimeout:     10 * time.Second,
 		MaxHeaders:      64 << 10,
 		MaxOperations:   256,

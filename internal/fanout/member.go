@@ -28,6 +28,18 @@ type Member struct {
 	// over tells that nothing more comes, end why.
 	over bool
 	end  End
+	// events and taken count what was taken, and its bytes. left tells that the member has left, onLeave is told of it.
+	events, taken int64
+	left          bool
+	onLeave       func(Departure)
+}
+
+// Departure is what a member has had by the time that it leaves.
+type Departure struct {
+	// Events and Bytes count what it has taken.
+	Events, Bytes int64
+	// End is how its subscription ended; zero where it did not, or was over.
+	End End
 }
 
 // event is one with what is said of it. All members that it waits for have the same one, and nobody changes it.
@@ -59,14 +71,33 @@ func (m *Member) join(g *Group) bool {
 	return true
 }
 
+// OnLeave has f told once, when the member leaves or at once where it has left.
+func (m *Member) OnLeave(f func(Departure)) {
+	m.mu.Lock()
+	left, had := m.left, m.departure()
+	if !left {
+		m.onLeave = f
+	}
+	m.mu.Unlock()
+	if left {
+		f(had)
+	}
+}
+
+// departure returns what the member has had. The lock is held.
+func (m *Member) departure() Departure { return Departure{m.events, m.taken, m.end} }
+
 // Leave ends the membership, or keeps the member from joining. Leaving again does nothing.
 func (m *Member) Leave() {
 	m.mu.Lock()
-	g := m.group
-	m.over, m.queue = true, nil
+	g, told, had := m.group, m.onLeave, m.departure()
+	m.over, m.queue, m.left, m.onLeave = true, nil, true, nil
 	m.mu.Unlock()
 	if g != nil {
 		g.hub.leave(g, m)
+	}
+	if told != nil {
+		told(had)
 	}
 }
 
@@ -89,6 +120,8 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
 	if len(m.queue) > 0 {
 		payload = m.remove(0).payload
+		m.events++
+		m.taken += int64(len(payload))
 		if len(m.queue) == 0 && cap(m.queue) > 16 {
 			m.queue = nil // a queue that was long once is rare
 		}

@@ -72,7 +72,7 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 	deep(100)
 	var p struct{ Query string }
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return nil, o.Errors(ctx, market.Errorf(market.CodeBadUserInput, "unreadable"))
+		return nil, o.Refuse(ctx, market.Errorf(market.CodeBadUserInput, "unreadable"))
 	}
 	switch kind, _, _ := strings.Cut(p.Query, " "); kind {
 	case "subscription":
@@ -113,6 +113,8 @@ func (o *operator) Errors(_ context.Context, err error) []byte {
 	b, _ := json.Marshal([]any{map[string]any{"message": err.Error(), "extensions": map[string]any{"code": market.CodeOf(err)}}})
 	return b
 }
+
+func (o *operator) Refuse(ctx context.Context, err error) []byte { return o.Errors(ctx, err) }
 
 // deep takes a deep stack, as executing does.
 //

@@ -247,6 +247,36 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
+// TestSlowMessage: a client that sends a message without an end is closed, whatever other signs of life it gives, and one
+// that stays silent between its messages is not.
+func TestSlowMessage(t *testing.T) {
+	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
+	slow, idle := s.raw(), s.raw()
+	slow.say(initialise)
+	idle.say(initialise)
+	idle.hear()
+	slow.send(frame(opText&^0x80, `{"type":`)) // the first of several frames
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	closed := make(chan struct{})
+	defer close(closed)
+	sender.Go(func() {
+		for tick := time.NewTicker(50 * time.Millisecond); ; {
+			select {
+			case <-closed:
+				return
+			case <-tick.C:
+				_, _ = slow.Write(frame(opPing, ""))
+			}
+		}
+	})
+	slow.expectClose(websocket.StatusPolicyViolation)
+	idle.say(pinging)
+	if _, payload, err := idle.hear(); err != nil || string(payload) != `{"type":"pong"}` {
+		t.Errorf("the silent one got %q, %v", payload, err)
+	}
+}
+
 // endless sends a frame without an end until it cannot any more.
 func (r *raw) endless() {
 	head := binary.BigEndian.AppendUint64([]byte{opText, 0xff}, 1<<40)

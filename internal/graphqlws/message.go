@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"oddsgraph/internal/quota"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 	maxID = 128
 	// maxEcho is the greatest size of a ping's payload that is sent back.
 	maxEcho = 1 << 10
-	// maxKept is the greatest size of a buffer that is kept for the next message.
+	// maxKept is the greatest size of a buffer that is kept for the next frame.
 	maxKept = 64 << 10
 )
 
@@ -28,7 +30,7 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers hold messages and frames.
+// buffers hold frames.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func buffer() *bytes.Buffer {
@@ -52,10 +54,17 @@ func (k *socket) read() (again bool) {
 		if err != nil {
 			return false
 		}
-		buf := buffer()
-		_, err = io.Copy(buf, r)
-		goesOn := err == nil && k.handle(kind, buf.Bytes())
-		putBuffer(buf)
+		k.reading.Store(monotonic())
+		text, err := k.server.cfg.Incoming.Read(k.client, r)
+		k.reading.Store(0)
+		if errors.Is(err, quota.ErrNoRoom) {
+			return k.close(codeTryAgainLater, "Too much is being sent")
+		}
+		if err != nil {
+			return false
+		}
+		goesOn := k.handle(kind, text.Bytes())
+		text.Release()
 		if !goesOn || !k.sign() {
 			return false
 		}

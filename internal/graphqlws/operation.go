@@ -54,7 +54,7 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 		err = cfg.Quota.Begin(k.client)
 	}
 	if err != nil {
-		return k.reply(failed(id, cfg.Operator.Errors(k.ctx, err)))
+		return k.reply(failed(id, cfg.Operator.Refuse(k.ctx, err)))
 	}
 
 	// It is among the operations before it starts, so that it can end at once. Only this goroutine adds any.

@@ -370,6 +370,28 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestRoomForMessages: a message for which there is no room closes its socket, and what a handled one took is free again.
+func TestRoomForMessages(t *testing.T) {
+	const long = 100 << 10
+	s := serve(t, graphqlws.Config{Incoming: quota.NewMemory(2 * long)}, newOperator())
+	message := `{"type":"ping","payload":{"a":"` + strings.Repeat("a", long) + `"}}`
+	a, b := s.introduced(), s.raw()
+	for range 3 {
+		a.say(message)
+		a.expect(`{"type":"pong"}`)
+	}
+	r := s.raw()
+	r.send(frame(opText, message)[:long]) // and no more
+	b.say(initialise)
+	await(t, "a socket without room", func() bool {
+		_, err := b.Write(frame(opText, message))
+		return err != nil || s.Stats().Sockets < 3
+	})
+	b.expectClose(websocket.StatusTryAgainLater)
+	a.say(pinging)
+	a.expect(`{"type":"pong"}`)
+}
+
 // TestQuotaIsGivenBack: however operations and sockets end, nothing is held for a client that is gone.
 func TestQuotaIsGivenBack(t *testing.T) {
 	q := quota.New(quota.Limits{Connections: 50, Operations: 50})

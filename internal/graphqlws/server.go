@@ -29,6 +29,7 @@ const (
 	codeInitTimeout    websocket.StatusCode = 4408
 	codeSubscriber     websocket.StatusCode = 4409
 	codeManyInits      websocket.StatusCode = 4429
+	codeTryAgainLater  websocket.StatusCode = 1013
 	codeServiceRestart websocket.StatusCode = 1012
 )
 
@@ -41,7 +42,9 @@ type Operator interface {
 	// errors as a JSON list. once is nil for a subscription, which lasts until m leaves. Else it carries the operation out:
 	// it is called on a goroutine of its own and returns promptly when its context ends.
 	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte)
-	// Errors presents an error as a JSON list.
+	// Refuse presents why an operation is not even begun, as a JSON list.
+	Refuse(ctx context.Context, err error) []byte
+	// Errors presents why one has ended, as a JSON list.
 	Errors(ctx context.Context, err error) []byte
 }
 
@@ -58,7 +61,7 @@ type Config struct {
 	// Ping is the time between two pings: 25 s. A client that sends nothing for twice as long, not even the answers, is
 	// closed.
 	Ping time.Duration
-	// WriteTimeout is how long a client may take to take a frame: 10 s.
+	// WriteTimeout is how long a client may take to take a frame, and to send a message from its first byte to its last: 10 s.
 	WriteTimeout time.Duration
 	// Frame is the greatest size of a message of a client in bytes: 256 KiB.
 	Frame int64
@@ -67,6 +70,8 @@ type Config struct {
 	// MessagesPerSecond is how many messages of a client are read in a second when it sends more than MessageBurst at once:
 	// 200 and 1,000.
 	MessagesPerSecond, MessageBurst int
+	// Incoming is the room for the messages of clients; nil is 32 MiB, and not those of other transports.
+	Incoming *quota.Memory
 	// Quota bounds the sockets and operations of one client address; nil does so by its defaults.
 	Quota *quota.Clients
 }
@@ -117,6 +122,9 @@ func New(cfg Config) *Server {
 	cfg.MessageBurst = or(cfg.MessageBurst, 1000)
 	if cfg.Quota == nil {
 		cfg.Quota = quota.New(quota.Limits{})
+	}
+	if cfg.Incoming == nil {
+		cfg.Incoming = quota.NewMemory(32 << 20)
 	}
 	s := &Server{cfg: cfg, sockets: make(map[*socket]struct{})}
 	var ctx context.Context

@@ -42,10 +42,10 @@ type socket struct {
 	// deep tells that the stack of the reader has grown by the operator's work. The reader sets it.
 	deep bool
 
-	// opened, heard and pinged are when the socket was opened, a sign of life came last and a ping was sent last; writing is
-	// when the write that is under way began, 0 for none.
-	opened, pinged int64
-	heard, writing atomic.Int64
+	// opened, heard and pinged are when the socket was opened, a sign of life came last and a ping was sent last; writing and
+	// reading are when the write and the message that are under way began, 0 for none.
+	opened, pinged          int64
+	heard, writing, reading atomic.Int64
 
 	// work waits for the goroutines of the socket but the reader.
 	work sync.WaitGroup
@@ -177,9 +177,11 @@ func (k *socket) look(now int64) {
 		}
 		return
 	}
-	switch silence := now - k.heard.Load(); {
+	switch silence, began := now-k.heard.Load(), k.reading.Load(); {
 	case !k.introduced.Load() && now-k.opened > int64(cfg.InitTimeout):
 		k.close(codeInitTimeout, "Connection initialisation timeout")
+	case began != 0 && now-began > int64(cfg.WriteTimeout):
+		k.close(websocket.StatusPolicyViolation, "A message took too long")
 	case silence > 2*int64(cfg.Ping)+int64(cfg.WriteTimeout):
 		if k.abort() {
 			k.server.silent.Add(1)

@@ -13,6 +13,7 @@ import (
 
 	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/guard"
+	"oddsgraph/internal/market"
 )
 
 const (
@@ -41,6 +42,7 @@ type document struct {
 
 // plan is what is known of an operation before its variables.
 type plan struct {
+	asked  *market.Asked
 	cost   *guard.Plan
 	policy policy
 	// compiled executes the operation from memory; nil where that is switched off.
@@ -84,7 +86,7 @@ func (d *documentCache) load(text string) *document {
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
-			p := plan{cost: d.guard.Compile(doc.ast, op), policy: policyOf(op)}
+			p := plan{asked: asked(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op)}
 			if d.compiler != nil {
 				p.compiled = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
 )
 
 func TestDocumentsAreKept(t *testing.T) {
@@ -117,7 +119,7 @@ func TestCanonicalVariables(t *testing.T) {
 	e := newEngine(testConfig(t), &identities{})
 	const query = `query ($f: MarketSearchFilter, $n: Int = 7, $a: String!) { searchMarkets(query: $a, first: $n, filter: $f) { totalCount } }`
 	canonical := func(variables string) string {
-		op, refused := e.prepare(t.Context(), &params{Query: query, Variables: []byte(variables)})
+		op, refused := e.prepare(t.Context(), &market.Journal{}, &params{Query: query, Variables: []byte(variables)})
 		if refused != nil {
 			t.Fatalf("%s: %s", variables, appendResponse(nil, refused))
 		}

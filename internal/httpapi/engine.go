@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
@@ -93,22 +92,22 @@ func (o *operation) canonicalVariables() []byte {
 }
 
 // prepare makes an operation of what a client asks, or the response that refuses it, which has no data. It reads nothing of
-// the venue.
-func (e *engine) prepare(ctx context.Context, p *params) (op *operation, refusal *graphql.Response) {
-	start := time.Now()
-	op, errs := e.compile(ctx, p)
+// the venue. What is known of the operation is noted in j.
+func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params) (op *operation, refusal *graphql.Response) {
+	op, errs := e.compile(ctx, j, p)
 	if len(errs) == 0 {
 		return op, nil
 	}
-	kind := kindUnknown
-	if op != nil {
-		kind = string(op.kind)
+	for _, err := range errs {
+		if rule := guard.Rule(err); rule != "" {
+			j.Rule = rule
+		}
 	}
-	return nil, e.refused(ctx, kind, start, errs...)
+	return nil, e.refuse(ctx, errs...)
 }
 
-// compile is prepare without presenting its errors. The operation is there beside errors where it is known.
-func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []error) {
+// compile is prepare without presenting its errors.
+func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op *operation, errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}
@@ -146,24 +145,25 @@ func (e *engine) compile(ctx context.Context, p *params) (op *operation, errs []
 		policy:   doc.plans[definition].policy,
 		compiled: doc.plans[definition].compiled,
 	}
+	j.Asked, j.Trusted = doc.plans[definition].asked, named.Name
 	if err := e.guard.Variables(p.Variables); err != nil {
-		return op, []error{err}
+		return nil, []error{err}
 	}
 	if op.Variables, err = variables(e.schema, definition, p.Variables); err != nil {
-		return op, validationErrors(err)
+		return nil, validationErrors(err)
 	}
 	if op.cost, err = doc.plans[definition].cost.Cost(op.Variables); err != nil {
-		return op, []error{err}
+		return nil, []error{err}
 	}
+	j.Points, j.Foreseen = op.cost.Points, op.cost.Calls
 	return op, nil
 }
 
 // execute returns the response of a query.
 func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Response) {
-	start := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			resp = e.refused(ctx, string(op.kind), start, e.recover(ctx, v))
+			resp = e.refuse(ctx, e.recover(ctx, v))
 		}
 	}()
 	ctx = market.WithDemand(ctx)
@@ -172,7 +172,7 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 	}
 	responses, ctx := e.exec.DispatchOperation(context.WithValue(ctx, operationKey{}, op), op.OperationContext)
 	if resp = responses(ctx); resp == nil {
-		return e.refused(ctx, string(op.kind), start, context.Cause(ctx))
+		return e.refuse(ctx, context.Cause(ctx))
 	}
 	e.identities.note(ctx, resp)
 	return resp
@@ -184,16 +184,17 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	if op.compiled == nil || ctx.Err() != nil {
 		return nil
 	}
-	start := time.Now()
+	journal := market.JournalFrom(ctx)
 	ctx, set, recorder := loaders.FromMemory(ctx, e.cfg.Sources)
 	defer set.Release()
 	data, ok := op.compiled.Execute(ctx, op.Variables, nil)
 	if !ok || set.Missed() {
+		journal.Unlook()
 		return nil
 	}
 	op.recorder = recorder
+	journal.NoteCompiled()
 	resp := &graphql.Response{Data: data}
-	e.cfg.Operation(string(op.kind), outcome(resp), time.Since(start))
 	e.identities.note(ctx, resp)
 	return resp
 }
@@ -202,10 +203,10 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 // it is called with, and gives nil after the last one; it must be called by one goroutine at a time. A response's data are
 // good until the next call. A first response without data says that the subscription could not begin.
 func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.ResponseHandler) {
-	start, ended := time.Now(), false
+	ended := false
 	failed := func(v any) *graphql.Response {
 		ended = true
-		return e.refused(ctx, string(op.kind), start, e.recover(ctx, v))
+		return e.refuse(ctx, e.recover(ctx, v))
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -228,27 +229,18 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 	}
 }
 
-// kindUnknown is the kind of what was refused before it was known to be an operation.
-const kindUnknown = "unknown"
-
 // refuse returns the response of a request that is not executed.
 func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
-	return e.refused(ctx, kindUnknown, time.Now(), errs...)
-}
-
-func (e *engine) refused(ctx context.Context, kind string, start time.Time, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
 		resp.Errors[i] = e.present(ctx, err)
 	}
 	resolvers.SortErrors(resp.Errors)
-	e.cfg.Operation(kind, outcome(resp), time.Since(start))
 	return resp
 }
 
 // respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
 func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	start := time.Now()
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
 		event, done := forEvent(ctx, min(e.cfg.Timeout, eventTime))
 		defer done()
@@ -267,9 +259,6 @@ func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *gra
 		return nil
 	}
 	resolvers.SortErrors(resp.Errors)
-	if kind := graphql.GetOperationContext(ctx).Operation.Operation; kind != ast.Subscription { // the time of an event is that of the world
-		e.cfg.Operation(string(kind), outcome(resp), time.Since(start))
-	}
 	return resp
 }
 
@@ -283,14 +272,6 @@ func (e *engine) addProblems(ctx context.Context, resp *graphql.Response) *graph
 		resp.Errors = append(resp.Errors, e.present(ctx, err))
 	}
 	return resp
-}
-
-// outcome is "ok" or the code of the first error.
-func outcome(resp *graphql.Response) string {
-	if len(resp.Errors) == 0 {
-		return "ok"
-	}
-	return codeOf(resp.Errors[0])
 }
 
 func codeOf(err *gqlerror.Error) string {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -22,9 +21,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
 )
 
@@ -43,7 +44,9 @@ const (
 type graphQL struct {
 	engine *engine
 	gate   *gate
-	cfg    Config
+	// incoming is the room for what clients send.
+	incoming *quota.Memory
+	cfg      Config
 }
 
 // refusal is an error with the status of its response.
@@ -80,44 +83,45 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	deadline := time.Now().Add(g.cfg.Timeout)
-	text := getBuffer()
-	defer putBuffer(text)
-	if err := g.readText(w, r, text); err != nil {
-		g.refuse(w, r, err)
-		return
-	}
-	if kept := g.engine.repeat(r, media, text.Bytes()); kept != nil {
-		g.writeKept(w, r, kept)
-		return
-	}
-	p, err := parseText(r, text.Bytes())
+	text, err := g.readText(w, r)
 	if err != nil {
 		g.refuse(w, r, err)
 		return
 	}
+	defer text.Release()
+	j := g.engine.begin(r.Context(), transportHTTP, r.Header)
+	if kept := g.engine.repeat(r, j, media, text.Bytes()); kept != nil {
+		g.writeKept(w, r, j, kept)
+		return
+	}
+	p, err := parseText(r, text.Bytes())
+	if err != nil {
+		g.turnDown(w, r, j, err)
+		return
+	}
 	ctx, cancel := context.WithDeadline(r.Context(), deadline)
 	defer cancel()
-	done, err := g.perform(ctx, r, media, p)
+	done, err := g.perform(ctx, r, j, media, p)
 	switch op := done.operation; {
 	case err != nil:
 		if op != nil && op.kind == ast.Mutation {
 			w.Header().Set("Allow", "POST")
 		}
-		g.refuse(w, r, err)
+		g.turnDown(w, r, j, err)
 	case done.kept != nil:
 		g.engine.remember(r, media, text.Bytes(), p, op, done.kept)
-		g.writeKept(w, r, done.kept)
+		g.writeKept(w, r, j, done.kept)
 	case op == nil:
 		status := statusOf(done.response)
 		if media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // the request itself was well-formed, and that's all that this type's status can say
 		}
-		g.write(w, r, media, status, done.response, nil)
+		g.write(w, r, j, media, status, done.response, nil)
 	default:
 		if asksForCost(r) {
 			done.response.Extensions = withCost(done.response.Extensions, op.cost)
 		}
-		g.write(w, r, media, statusOf(done.response), done.response, op)
+		g.write(w, r, j, media, statusOf(done.response), done.response, op)
 	}
 }
 
@@ -130,13 +134,13 @@ type performed struct {
 
 // perform makes the response of an operation when there is room for it. An error is one of the request. The room is free
 // again when it returns, however long the client takes to read.
-func (g *graphQL) perform(ctx context.Context, r *http.Request, media string, p *params) (done performed, err error) {
+func (g *graphQL) perform(ctx context.Context, r *http.Request, j *market.Journal, media string, p *params) (done performed, err error) {
 	leave, err := g.gate.enter(ctx)
 	if err != nil {
 		return done, err
 	}
 	defer leave()
-	op, refusal := g.engine.prepare(ctx, p)
+	op, refusal := g.engine.prepare(ctx, j, p)
 	done.operation = op
 	switch {
 	case refusal != nil:
@@ -146,9 +150,12 @@ func (g *graphQL) perform(ctx context.Context, r *http.Request, media string, p 
 	case op.kind == ast.Mutation && r.Method != http.MethodPost:
 		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case g.engine.keeps(op) && !asksForCost(r):
-		done.kept, err = g.engine.answer(ctx, op, media)
+		done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, media)
 	default:
-		done.response = g.engine.execute(ctx, op)
+		if g.engine.keeps(op) {
+			j.Response = verdictBypass
+		}
+		done.response = g.engine.execute(g.engine.noting(ctx, j), op)
 	}
 	return done, err
 }
@@ -162,21 +169,24 @@ func withCost(extensions map[string]any, cost guard.Cost) map[string]any {
 
 // read reads what a request asks. The error is a refusal.
 func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (*params, error) {
-	text := getBuffer()
-	defer putBuffer(text)
-	if err := g.readText(w, r, text); err != nil {
+	text, err := g.readText(w, r)
+	if err != nil {
 		return nil, err
 	}
+	defer text.Release()
 	return parseText(r, text.Bytes())
 }
 
-// readText reads what a request asks as it was sent: the body, or the query string of the URL. The error is a refusal.
-func (g *graphQL) readText(w http.ResponseWriter, r *http.Request, text *bytes.Buffer) error {
-	if r.Method != http.MethodPost {
-		text.WriteString(r.URL.RawQuery)
-		return nil
+// readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
+// error is a refusal.
+func (g *graphQL) readText(w http.ResponseWriter, r *http.Request) (text *quota.Text, err error) {
+	if r.Method == http.MethodPost {
+		return g.readBody(w, r)
 	}
-	return g.readBody(w, r, text)
+	if text, err = g.incoming.Read(clientOf(r), strings.NewReader(r.URL.RawQuery)); err != nil {
+		err = busy()
+	}
+	return text, err
 }
 
 // parseText reads what a request asks from its text. The error is a refusal.
@@ -202,33 +212,36 @@ func parseText(r *http.Request, text []byte) (p *params, err error) {
 }
 
 // readBody reads a body, which must be there within the time and the size that a body may have.
-func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request, text *bytes.Buffer) error {
+func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*quota.Text, error) {
 	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case r.Header.Get("Content-Encoding") != "" && !strings.EqualFold(r.Header.Get("Content-Encoding"), "identity"):
 		w.Header().Set("Accept-Encoding", "identity")
-		return refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
+		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:
 		w.Header().Set("Connection", "close") // rather than to read what nobody needs
-		return refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
-	_, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
+	text, err := g.incoming.Read(clientOf(r), http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, quota.ErrNoRoom):
+		w.Header().Set("Connection", "close")
+		return nil, busy()
 	case errors.As(err, &tooLarge):
-		return refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
+		return nil, refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
 	case err != nil:
 		w.Header().Set("Connection", "close")
-		return refuseAs(http.StatusBadRequest, "the body could not be read")
+		return nil, refuseAs(http.StatusBadRequest, "the body could not be read")
 	}
 	_ = r.Body.Close() // so that the server does not look for more of it
-	return nil
+	return text, nil
 }
 
 // checkContentType refuses bodies that are no JSON in UTF-8.
@@ -287,8 +300,13 @@ func parameter(values url.Values, name string, into *string) error {
 	return nil
 }
 
-// refuse answers a request that is not executed.
+// refuse answers a request of which nothing was noted so far.
 func (g *graphQL) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	g.turnDown(w, r, g.engine.begin(r.Context(), transportHTTP, r.Header), err)
+}
+
+// turnDown answers a request that is not executed.
+func (g *graphQL) turnDown(w http.ResponseWriter, r *http.Request, j *market.Journal, err error) {
 	resp := g.engine.refuse(r.Context(), err)
 	status := statusOf(resp)
 	var known *refusal
@@ -299,7 +317,7 @@ func (g *graphQL) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if media == "" {
 		media = typeJSON
 	}
-	g.write(w, r, media, status, resp, nil)
+	g.write(w, r, j, media, status, resp, nil)
 }
 
 // statusOf returns the status of a response: 200 where there are data, else what its first error says.
@@ -337,7 +355,8 @@ type reply struct {
 }
 
 // write writes a response. op is nil where nothing was executed.
-func (g *graphQL) write(w http.ResponseWriter, r *http.Request, media string, status int, resp *graphql.Response, op *operation) {
+func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation) {
+	g.engine.made(r.Context(), j, resp.Errors)
 	buf := getBuffer()
 	defer putBuffer(buf)
 	buf.Write(appendResponse(buf.AvailableBuffer(), resp))
@@ -348,16 +367,18 @@ func (g *graphQL) write(w http.ResponseWriter, r *http.Request, media string, st
 	if op != nil && len(resp.Errors) == 0 && !asksForCost(r) {
 		out.cacheable, out.policy = true, op.policy
 	}
-	out.send(w, r)
+	g.send(w, r, j, out)
 }
 
 // writeKept writes a response that may go to others, too.
-func (g *graphQL) writeKept(w http.ResponseWriter, r *http.Request, kept *respcache.Response) {
+func (g *graphQL) writeKept(w http.ResponseWriter, r *http.Request, j *market.Journal, kept *respcache.Response) {
 	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
+	var errs gqlerror.List
 	if out.refused != nil {
-		out.retryAfter, out.cacheable = retryAfterOf(out.refused), false
+		errs, out.retryAfter, out.cacheable = out.refused.Errors, retryAfterOf(out.refused), false
 	}
-	out.send(w, r)
+	g.engine.made(r.Context(), j, errs)
+	g.send(w, r, j, out)
 }
 
 // The values of headers that are the same in all responses. They are shared and must not be changed.
@@ -368,7 +389,8 @@ var (
 
 func contentType(media string) string { return media + "; charset=utf-8" }
 
-func (out reply) send(w http.ResponseWriter, r *http.Request) {
+// send sends a response, and tells of it right before.
+func (g *graphQL) send(w http.ResponseWriter, r *http.Request, j *market.Journal, out reply) {
 	h := w.Header()
 	if h["Vary"] == nil {
 		h["Vary"] = variesHeader
@@ -396,6 +418,8 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) {
 			h.Set("ETag", tag)
 			if matches(r.Header.Values("If-None-Match"), tag) {
 				h.Del("Content-Type")
+				j.Status = http.StatusNotModified
+				g.engine.end(r.Context(), j, 0)
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
@@ -417,6 +441,8 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", encoding)
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
+	j.Status = out.status
+	g.engine.end(r.Context(), j, len(body))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	w.WriteHeader(out.status)
 	_, _ = w.Write(body) // who does not read it has gone

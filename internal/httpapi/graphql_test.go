@@ -356,7 +356,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	var got []string
 	cfg := testConfig(t)
-	cfg.Operation = func(kind, outcome string, _ time.Duration) { got = append(got, kind+" "+outcome) }
+	cfg.Observer = ended(func(j *market.Journal) { got = append(got, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	post(t, h, `{"query":"{ __typename }"}`)
 	post(t, h, `{"query":"{ market { id } }"}`)
@@ -364,7 +364,7 @@ func TestOutcomes(t *testing.T) {
 	post(t, h, `{"query":"subscription { streamStatusChanged { state } }"}`)
 	post(t, h, `{`)
 	send(t, h, "PUT", PathGraphQL, "")
-	if want := "query ok|query BAD_USER_INPUT|unknown GRAPHQL_PARSE_FAILED|unknown BAD_USER_INPUT|unknown BAD_USER_INPUT|unknown BAD_USER_INPUT"; strings.Join(got, "|") != want {
+	if want := "query ok|query BAD_USER_INPUT|unknown GRAPHQL_PARSE_FAILED|subscription BAD_USER_INPUT|unknown BAD_USER_INPUT|unknown BAD_USER_INPUT"; strings.Join(got, "|") != want {
 		t.Errorf("got %q", got)
 	}
 }

@@ -29,6 +29,10 @@ const (
 	PathReady   = "/readyz"
 )
 
+// minIncoming is the least room for what clients are sending, in bytes. One of them has three quarters of it, and what it
+// sends may take twice its size while it grows.
+const minIncoming = 32 << 20
+
 // Config is what the front door needs of the rest.
 type Config struct {
 	Schema graphql.ExecutableSchema
@@ -73,8 +77,8 @@ type Config struct {
 	// Pages hold the files of the pages: index.html, live.html, plain.html, and what they load under assets/. Of files with
 	// one name the first counts.
 	Pages []fs.FS
-	// Operation is told of every operation's type, outcome ("ok" or the first error's code) and duration.
-	Operation func(kind, outcome string, elapsed time.Duration)
+	// Observer is told what becomes of operations; nil where nobody wants to know.
+	Observer Observer
 }
 
 // ErrDraining is why a service that will accept no more requests soon is not ready.
@@ -115,7 +119,10 @@ func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 func New(cfg Config) *API {
 	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
 	origins := newOrigins(cfg.Origins)
-	g := &graphQL{engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout), cfg: cfg}
+	g := &graphQL{
+		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout),
+		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
+	}
 	all := newTransports(g, origins, cfg)
 	endpoint := origins.handler(who.handler(g.refuse, all))
 

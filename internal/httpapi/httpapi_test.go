@@ -37,6 +37,13 @@ type noRefusals struct{}
 func (noRefusals) Check(netip.Addr) error { return nil }
 func (noRefusals) Refused(netip.Addr)     {}
 
+// ended is an Observer of what has ended.
+type ended func(j *market.Journal)
+
+func (ended) Began(*market.Journal, Said) {}
+
+func (e ended) Ended(_ context.Context, j *market.Journal) { e(j) }
+
 // testConfig is a front door with nothing behind it.
 func testConfig(t testing.TB) Config {
 	t.Helper()
@@ -55,7 +62,7 @@ func testConfig(t testing.TB) Config {
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		RequestID: func(context.Context) string { return "test-request" },
-		Operation: func(string, string, time.Duration) {},
+		Observer:  ended(func(*market.Journal) {}),
 	}
 }
 
@@ -83,7 +90,7 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	var outcomes []string
 	cfg := testConfig(t)
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Operation = func(kind, outcome string, _ time.Duration) { outcomes = append(outcomes, kind+" "+outcome) }
+	cfg.Observer = ended(func(j *market.Journal) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	for _, test := range []struct {
 		body    string

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
@@ -75,12 +74,12 @@ func TestRecall(t *testing.T) {
 	cfg.Schema = graph.NewExecutableSchema(graph.Config{Resolvers: version("library")})
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: careless{version("compiled")}})
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Operation = func(kind, outcome string, elapsed time.Duration) {
-		outcomes = append(outcomes, kind+" "+outcome)
-		if elapsed <= 0 {
-			t.Errorf("it took %v", elapsed)
+	cfg.Observer = ended(func(j *market.Journal) {
+		outcomes = append(outcomes, j.Type()+" "+j.Outcome)
+		if j.Elapsed <= 0 {
+			t.Errorf("it took %v", j.Elapsed)
 		}
-	}
+	})
 	h := New(cfg)
 	for _, test := range []struct {
 		query   string
@@ -105,7 +104,7 @@ func TestRecall(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
-	op, refusal := e.prepare(ctx, &params{Query: `{ serviceStatus { version } }`})
+	op, refusal := e.prepare(ctx, &market.Journal{}, &params{Query: `{ serviceStatus { version } }`})
 	if refusal != nil {
 		t.Fatal(refusal.Errors)
 	}

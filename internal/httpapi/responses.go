@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -46,6 +45,10 @@ type note struct {
 	status int
 	media  string
 	policy policy
+	// What is noted of the operation.
+	asked            *market.Asked
+	trusted          string
+	points, foreseen int64
 	// headers are those that are the same whenever the response is sent.
 	contentType, contentLength []string
 	// refused are its errors; nil for a response that is kept.
@@ -68,9 +71,9 @@ func (n *note) tagOf(body []byte) string {
 }
 
 // answer returns the response to an operation that keeps has let pass: one that is kept, that of an equal request at the same
-// time, or that of an execution. Its note says how it is sent as a media type. The error is why the caller gets none.
-func (e *engine) answer(ctx context.Context, op *operation, media string) (*respcache.Response, error) {
-	start := time.Now()
+// time, or that of an execution. Its note says how it is sent as a media type. The error is why the caller gets none. Which of
+// them it was is noted in j.
+func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, media string) (*respcache.Response, error) {
 	key := respcache.Key{
 		Question: respcache.Question(op.document, op.Operation.Name, op.canonicalVariables(), media),
 		Scope:    e.responses.Scope(identityFrom(ctx).credentials),
@@ -81,26 +84,27 @@ func (e *engine) answer(ctx context.Context, op *operation, media string) (*resp
 		n := &note{
 			status: statusOf(resp), media: media, policy: op.policy,
 			contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(len(body))},
+			asked: j.Asked, trusted: j.Trusted, points: j.Points, foreseen: j.Foreseen,
 		}
 		if len(resp.Errors) > 0 {
 			n.refused, op.recorder = resp, nil
 		}
 		return respcache.NewResponse(body, n, op.recorder)
 	})
+	j.Response = verdicts[outcome]
 	if err == nil && outcome != respcache.Executed {
-		e.served(ctx, r, start)
+		e.served(ctx, r)
 	}
 	return r, err
 }
 
+var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
+
 // served takes note of a response that was executed for another request.
-func (e *engine) served(ctx context.Context, r *respcache.Response, start time.Time) {
-	result := "ok"
+func (e *engine) served(ctx context.Context, r *respcache.Response) {
 	if refused := noteOf(r).refused; refused != nil {
-		result = outcome(refused)
 		e.identities.note(ctx, refused)
 	}
-	e.cfg.Operation(string(ast.Query), result, time.Since(start))
 }
 
 // asksForCost reports whether a request wants to know what its operation costs. Such a one is executed whatever is kept.
@@ -126,14 +130,15 @@ func (e *engine) repeats(r *http.Request) bool {
 }
 
 // repeat returns the response to a request whose text is that of one that was answered before, or nil.
-func (e *engine) repeat(r *http.Request, media string, text []byte) *respcache.Response {
+func (e *engine) repeat(r *http.Request, j *market.Journal, media string, text []byte) *respcache.Response {
 	if !e.repeats(r) {
 		return nil
 	}
-	start := time.Now()
 	kept := e.responses.Repeat(e.responses.Scope(identityFrom(r.Context()).credentials), form(r.Method, media), text)
 	if kept != nil {
-		e.served(r.Context(), kept, start)
+		n := noteOf(kept)
+		j.Response, j.Asked, j.Trusted, j.Points, j.Foreseen = verdictHit, n.asked, n.trusted, n.points, n.foreseen
+		e.served(r.Context(), kept)
 	}
 	return kept
 }

@@ -73,7 +73,7 @@ const priceBody = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 func TestKeptResponses(t *testing.T) {
 	cfg, source := keeping(t)
 	outcomes := map[string]int{}
-	cfg.Operation = func(kind, outcome string, _ time.Duration) { outcomes[kind+" "+outcome]++ }
+	cfg.Observer = ended(func(j *market.Journal) { outcomes[j.Type()+" "+j.Outcome]++ })
 	h := New(cfg)
 	want := func(what, body, data string, executions int64) {
 		t.Helper()

@@ -62,7 +62,7 @@ func (e *events) begin() error {
 
 // serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
 // scripts of pages see nothing else of such a response. An error comes before anything was answered.
-func (e *events) serve(w http.ResponseWriter, r *http.Request, p *params) error {
+func (e *events) serve(w http.ResponseWriter, r *http.Request, j *market.Journal, p *params) error {
 	ctx := r.Context()
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
@@ -79,12 +79,12 @@ func (e *events) serve(w http.ResponseWriter, r *http.Request, p *params) error 
 	defer e.streams.Done()
 	e.open.Add(1)
 	defer e.open.Add(-1)
-	e.run(ctx, w, p)
+	e.run(ctx, w, j, p)
 	return nil
 }
 
 // run streams the events of an operation until it ends or ctx does.
-func (e *events) run(ctx context.Context, w http.ResponseWriter, p *params) {
+func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
 		select {
@@ -104,7 +104,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, p *params) {
 	if !s.comment() {
 		return
 	}
-	once, refusal := e.subscriptions.start(ctx, p, m)
+	once, refusal := e.subscriptions.start(ctx, j, p, m)
 	if refusal != nil {
 		_ = s.event("next", appendResponse(nil, refusal)) && s.event("complete", nil)
 		return

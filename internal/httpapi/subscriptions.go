@@ -8,9 +8,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/fanout"
 	"oddsgraph/internal/market"
@@ -39,11 +44,11 @@ func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.
 
 // start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
 // to be called on a goroutine of its own; a refusal has no data.
-func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
-	op, refusal := s.prepare(ctx, p)
+func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
+	op, refusal := s.prepare(ctx, j, p)
 	switch {
 	case refusal != nil:
-		return nil, refusal
+		return nil, s.refused(ctx, j, refusal)
 	case op.kind == ast.Subscription:
 		client, ids := identityFrom(ctx).client, op.watched()
 		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, func() (func(), error) {
@@ -52,12 +57,23 @@ func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) 
 			return &execution{next: s.engine.subscribe(resolvers.WithGroup(ctx, g), op)}
 		})
 		if err != nil {
-			return nil, s.engine.refuse(ctx, err)
+			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
 		}
+		m.OnLeave(s.over(ctx, j))
 		return nil, nil
 	default:
+		var begun atomic.Bool
+		m.OnLeave(func(fanout.Departure) {
+			if begun.CompareAndSwap(false, true) { // its turn has never come
+				j.Outcome, j.Elapsed = market.OutcomeCancelled, time.Since(j.Started)
+				s.engine.end(ctx, j, 0)
+			}
+		})
 		return func(ctx context.Context) {
-			response := s.respond(ctx, op)
+			if !begun.CompareAndSwap(false, true) {
+				return
+			}
+			response := s.respond(ctx, j, op)
 			if ctx.Err() != nil {
 				return // nobody listens any more, or the transport itself says why
 			}
@@ -67,33 +83,86 @@ func (s *subscriptions) start(ctx context.Context, p *params, m *fanout.Member) 
 	}
 }
 
+// refused tells of an operation that is refused, and returns the response that says so.
+func (s *subscriptions) refused(ctx context.Context, j *market.Journal, refusal *graphql.Response) *graphql.Response {
+	s.engine.made(ctx, j, refusal.Errors)
+	s.engine.end(ctx, j, 0)
+	return refusal
+}
+
+// over returns what tells of a subscription when its member has left. ctx is that of the client's connection. It holds on to
+// no more of the journal than it needs, since a subscription lasts.
+func (s *subscriptions) over(ctx context.Context, j *market.Journal) func(fanout.Departure) {
+	said, span := j.Operation, j.Span
+	return func(had fanout.Departure) {
+		j := &market.Journal{Operation: said, Span: span}
+		j.Elapsed, j.Events, j.Outcome = time.Since(j.Started), had.Events, market.OutcomeOK
+		var refused *market.Error
+		switch {
+		case had.End.Errors != nil:
+			j.Codes = codesOf(had.End.Errors)
+			j.Outcome = j.Codes[0]
+		case errors.As(had.End.Err, &refused), errors.As(context.Cause(ctx), &refused):
+			j.Outcome = string(refused.Code)
+			j.Codes = []string{j.Outcome}
+		}
+		s.engine.end(ctx, j, int(had.Bytes))
+	}
+}
+
+// codesOf returns the codes in a JSON list of errors of ours, each once.
+func codesOf(list []byte) (codes []string) {
+	var errs []struct{ Extensions struct{ Code string } }
+	if json.Unmarshal(list, &errs) != nil || len(errs) == 0 {
+		return []string{string(market.CodeInternal)}
+	}
+	for _, e := range errs {
+		if !slices.Contains(codes, e.Extensions.Code) {
+			codes = append(codes, e.Extensions.Code)
+		}
+	}
+	return codes
+}
+
 // prepare makes an operation in its turn, since parsing and validating take time, too.
-func (s *subscriptions) prepare(ctx context.Context, p *params) (*operation, *graphql.Response) {
+func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *params) (*operation, *graphql.Response) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, s.engine.refuse(ctx, err)
 	}
 	defer leave()
-	return s.engine.prepare(ctx, p)
+	return s.engine.prepare(ctx, j, p)
 }
 
 // respond returns the response to an operation that is no subscription. It may be that of others, too.
-func (s *subscriptions) respond(ctx context.Context, op *operation) []byte {
+func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *operation) []byte {
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
+	body, errs := s.perform(s.engine.noting(ctx, j), j, op)
+	s.engine.made(ctx, j, errs)
+	s.engine.end(ctx, j, len(body))
+	return body
+}
+
+// perform makes the response of an operation when there is room for it.
+func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *operation) ([]byte, gqlerror.List) {
+	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return appendResponse(nil, s.engine.refuse(ctx, err))
+		return present(s.engine.refuse(ctx, err))
 	}
 	defer leave()
 	if !s.engine.keeps(op) {
-		return appendResponse(nil, s.engine.execute(ctx, op))
+		return present(s.engine.execute(ctx, op))
 	}
-	kept, err := s.engine.answer(ctx, op, typeResponse)
+	kept, err := s.engine.answer(ctx, j, op, typeResponse)
 	if err != nil {
-		return appendResponse(nil, s.engine.refuse(ctx, err))
+		return present(s.engine.refuse(ctx, err))
 	}
-	return kept.Body
+	if refused := noteOf(kept).refused; refused != nil {
+		return kept.Body, refused.Errors
+	}
+	return kept.Body, nil
 }
 
 // key tells which subscriptions may share an execution: those that ask for the same with the same rights.
@@ -175,14 +244,15 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
+	j := o.engine.begin(ctx, transportWebSocket, saidFrom(ctx))
 	p, err := parseParams(payload)
 	if id := identityFrom(ctx); err == nil && id.credentials != nil { // a socket stays open, however often the venue refuses them
 		err = o.identities.refusals.Check(id.client)
 	}
 	if err != nil {
-		return nil, o.Errors(ctx, err)
+		return nil, appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors)
 	}
-	once, refusal := o.start(ctx, p, m)
+	once, refusal := o.start(ctx, j, p, m)
 	if refusal != nil {
 		return nil, appendJSON(nil, refusal.Errors)
 	}
@@ -192,4 +262,10 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 // Errors implements graphqlws.Operator.
 func (o *operator) Errors(ctx context.Context, err error) []byte {
 	return appendJSON(nil, o.engine.refuse(ctx, err).Errors)
+}
+
+// Refuse implements graphqlws.Operator.
+func (o *operator) Refuse(ctx context.Context, err error) []byte {
+	j := o.engine.begin(ctx, transportWebSocket, saidFrom(ctx))
+	return appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors)
 }

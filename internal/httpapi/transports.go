@@ -32,6 +32,8 @@ type Stats struct {
 	Streams int
 	// Refused counts what was beyond the quota of its client address.
 	Refused uint64
+	// Crowded counts the bodies and messages for which there was no room beside others.
+	Crowded uint64
 	// Responses is zero where none are kept.
 	Responses respcache.Stats
 }
@@ -50,7 +52,7 @@ func newTransports(g *graphQL, pages origins, cfg Config) *transports {
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gate.enter), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Log: socketLog(cfg.Log),
+		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
 		InitTimeout: cfg.Sockets.InitTimeout, Ping: cfg.Sockets.Ping, Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
 	})
 	return t
@@ -81,11 +83,12 @@ func (t *transports) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, err := t.read(w, r)
+	j := t.engine.begin(r.Context(), transportEvents, r.Header)
 	if err == nil {
-		err = t.events.serve(w, r, p)
+		err = t.events.serve(w, r, j, p)
 	}
 	if err != nil {
-		t.refuse(w, r, err)
+		t.turnDown(w, r, j, err)
 	}
 }
 
@@ -100,6 +103,7 @@ func (t *transports) drain(ctx context.Context) {
 func (t *transports) stats() Stats {
 	out := Stats{
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
+		Crowded: t.incoming.Refused(),
 	}
 	if kept := t.engine.responses; kept != nil {
 		out.Responses = kept.Stats()

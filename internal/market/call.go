@@ -34,6 +34,10 @@ type Call interface {
 	Priority() Priority
 	// Deadline is the latest deadline of the waiters; ok is false when one of them waits without a limit.
 	Deadline() (t time.Time, ok bool)
+	// Trace returns the place of the next HTTP call in a trace; zero where it has none.
+	Trace() TraceContext
+	// Exchanged takes note of an HTTP call that has ended.
+	Exchanged(x Exchange)
 }
 
 type callKey struct{}

@@ -333,3 +333,5 @@ type fixedCall struct{}
 
 func (fixedCall) Priority() Priority          { return PriorityUser }
 func (fixedCall) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (fixedCall) Trace() TraceContext         { return TraceContext{} }
+func (fixedCall) Exchanged(Exchange)          {}

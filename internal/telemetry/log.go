@@ -5,19 +5,34 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"sync/atomic"
 )
 
-type requestIDKey struct{}
+type requestKey struct{}
+
+// request is what is known of a request in the log.
+type request struct {
+	id string
+	// told tells that a line says what became of it.
+	told atomic.Bool
+}
+
+func requestFrom(ctx context.Context) *request {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	return r
+}
 
 // WithRequestID returns a context whose log lines carry id.
 func WithRequestID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, requestIDKey{}, id)
+	return context.WithValue(ctx, requestKey{}, &request{id: id})
 }
 
 // RequestID returns the id of the request that ctx belongs to, or "".
 func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
+	if r := requestFrom(ctx); r != nil {
+		return r.id
+	}
+	return ""
 }
 
 // NewRequestID returns 26 random letters and digits; nobody can guess the next one.
@@ -28,7 +43,9 @@ func NewRequestID() string { return rand.Text() }
 // without case) and by shape in every text, the message and errors included. It adds request_id from the context. The level
 // may change while it logs, where it is a slog.LevelVar.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
-	return slog.New(RequestIDHandler(newHandler(w, format, &slog.HandlerOptions{Level: level, ReplaceAttr: redact})))
+	h := newHandler(w, format, &slog.HandlerOptions{Level: level, ReplaceAttr: redact})
+	lines, _ := w.(*Writer)
+	return slog.New(&idHandler{h: h, root: h, plain: newHandler(w, format, &slog.HandlerOptions{Level: level}), lines: lines})
 }
 
 func newHandler(w io.Writer, format string, options *slog.HandlerOptions) slog.Handler {
@@ -47,6 +64,10 @@ type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
 	grouped bool
+	// plain writes to the same place without redacting, for lines that have no words of others in them; nil where there is
+	// no such handler. lines is what it writes to, if that is known.
+	plain slog.Handler
+	lines *Writer
 }
 
 // Enabled implements slog.Handler.
@@ -86,7 +107,7 @@ func (i *idHandler) WithGroup(name string) slog.Handler {
 
 func (i *idHandler) step(step func(slog.Handler) slog.Handler, group bool) *idHandler {
 	return &idHandler{
-		h: step(i.h), root: i.root, grouped: i.grouped || group,
+		h: step(i.h), root: i.root, grouped: i.grouped || group, plain: i.plain, lines: i.lines,
 		way: append(i.way[:len(i.way):len(i.way)], step),
 	}
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -10,7 +11,7 @@ import (
 const RequestIDHeader = "X-Request-Id"
 
 // Requests gives every request an id, which the client gets in RequestIDHeader and the log in every line, and logs one
-// line for each. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Nothing else of what
+// line for each of which Operations has told nothing. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Nothing else of what
 // the client says is logged, since any of it can be a secret: not the URL but the pattern of the mux that it matched, and no
 // method but those of HTTP.
 func Requests(log *slog.Logger, next http.Handler) http.Handler {
@@ -20,10 +21,14 @@ func Requests(log *slog.Logger, next http.Handler) http.Handler {
 			id = NewRequestID()
 		}
 		w.Header().Set(RequestIDHeader, id)
-		ctx := WithRequestID(r.Context(), id)
-		r = r.WithContext(ctx)
 		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK}
+		seen.request.id = id
+		ctx := context.WithValue(r.Context(), requestKey{}, &seen.request)
+		r = r.WithContext(ctx)
 		defer func() {
+			if seen.request.told.Load() {
+				return
+			}
 			log.InfoContext(ctx, "request", "method", method(r), "route", r.Pattern, "status", seen.status, "bytes", seen.bytes,
 				"elapsed", time.Since(start))
 		}()
@@ -57,8 +62,9 @@ func goodID(id string) bool {
 // response notes what was answered.
 type response struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
+	request request
+	status  int
+	bytes   int64
 }
 
 // WriteHeader notes the status.

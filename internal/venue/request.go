@@ -102,7 +102,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if ctx.Err() != nil {
 		return nil, false, contextFailure(ctx, rq.endpoint)
 	}
-	line := c.lines[rq.endpoint]
+	line, came := c.lines[rq.endpoint], time.Now()
 	if wait := line.breaker.refusal(); wait > 0 {
 		return nil, false, openCircuit(rq.endpoint, wait)
 	}
@@ -127,10 +127,19 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	}
 	call, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	started := time.Now()
-	status, payload, err := c.exchange(ctx, call, rq, credentials)
+	read, _ := market.CallFrom(ctx)
+	x := market.Exchange{Endpoint: rq.endpoint.String(), Keys: rq.keys, Started: time.Now()}
+	x.Waited = x.Started.Sub(came)
+	if read != nil {
+		x.Trace = read.Trace()
+	}
+	x.Status, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
+	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	line.breaker.leave(era, verdictOn(err), c.subject(ctx, rq))
-	c.observer.Call(rq.endpoint.String(), rq.keys, status, outcomeOf(err), time.Since(started))
+	if read != nil {
+		read.Exchanged(x)
+	}
+	c.observer.Call(x.Endpoint, x.Keys, x.Status, x.Outcome, x.Elapsed)
 	return payload, true, err
 }
 
@@ -170,9 +179,9 @@ func verdictOn(err error) verdict {
 }
 
 // exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
-// wrap errors with the URL. call is ctx with the client's own timeout; status is 0 when no answer came.
-func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials) (status int, payload any, err error) {
-	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials))
+// wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0 when no answer came.
+func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, payload any, err error) {
+	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials, trace))
 	if err != nil {
 		return 0, nil, connectionFailure(ctx, call, rq.endpoint, err)
 	}
@@ -206,7 +215,7 @@ func (c *Client) credentials(ctx context.Context, e Endpoint) (*market.Credentia
 	return credentials, nil
 }
 
-func (c *Client) build(ctx context.Context, rq *request, credentials *market.Credentials) *http.Request {
+func (c *Client) build(ctx context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) *http.Request {
 	u := c.base
 	u.Path += endpoints[rq.endpoint].path
 	header := http.Header{
@@ -216,6 +225,9 @@ func (c *Client) build(ctx context.Context, rq *request, credentials *market.Cre
 	}
 	if credentials != nil && c.mode == CredentialsHeader {
 		header["X-Api-Credentials"] = []string{base64.StdEncoding.EncodeToString([]byte(credentials.Wire()))}
+	}
+	if !trace.IsZero() {
+		header["Traceparent"] = []string{trace.Traceparent()}
 	}
 	u.RawQuery = rq.query.b.String()
 	if credentials != nil && c.mode == CredentialsQuery {

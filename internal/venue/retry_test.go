@@ -148,6 +148,10 @@ func (waiters) Priority() market.Priority { return market.PriorityBooks }
 
 func (w waiters) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
 
+func (waiters) Trace() market.TraceContext { return market.TraceContext{} }
+
+func (waiters) Exchanged(market.Exchange) {}
+
 func TestARetryWaitsAsLongAsTheVenueSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: says(503, "", "Retry-After", "4")}

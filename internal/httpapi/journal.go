@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
+)
+
+// The transports, as journals name them.
+const (
+	transportHTTP      = "http"
+	transportEvents    = "sse"
+	transportWebSocket = "websocket"
+)
+
+// The verdicts of the cache of responses.
+const (
+	verdictHit    = "hit"
+	verdictShared = "shared"
+	verdictMiss   = "miss"
+	verdictBypass = "bypass"
+)
+
+// maxName is how much of an operation's name is noted.
+const maxName = 64
+
+// Observer is told what becomes of operations. Its methods are called by many at once and must not block.
+type Observer interface {
+	// Began is told of an operation before anything is known of it, and of what the client says of its own trace.
+	Began(j *market.Journal, said Said)
+	// Ended is told of every operation when its response was made, right before it is sent, and of a subscription when it is
+	// over. The journal is the observer's then, but for what is read still.
+	Ended(ctx context.Context, j *market.Journal)
+}
+
+// Said is what a client says of its own trace: the values of W3C's headers by their names, empty for those that it does not
+// send.
+type Said interface{ Get(name string) string }
+
+// begin begins to note an operation.
+func (e *engine) begin(ctx context.Context, transport string, said Said) *market.Journal {
+	j := &market.Journal{Operation: market.Operation{Transport: transport, Caller: identityFrom(ctx).kind(), Started: time.Now()}}
+	if e.cfg.Observer != nil {
+		e.cfg.Observer.Began(j, said)
+	}
+	return j
+}
+
+// noting returns a context whose reads are noted in j, if anybody wants to know.
+func (e *engine) noting(ctx context.Context, j *market.Journal) context.Context {
+	if e.cfg.Observer == nil && !j.Explained {
+		return ctx
+	}
+	return market.WithJournal(ctx, j)
+}
+
+// made notes that the response of an operation was made. ctx is that of whoever waits for it.
+func (e *engine) made(ctx context.Context, j *market.Journal, errs gqlerror.List) {
+	j.Elapsed = time.Since(j.Started)
+	if len(errs) == 0 {
+		j.Outcome = market.OutcomeOK
+		return
+	}
+	if gone(ctx) {
+		j.Outcome = market.OutcomeCancelled
+		return
+	}
+	for _, err := range errs {
+		if code := codeOf(err); !slices.Contains(j.Codes, code) {
+			j.Codes = append(j.Codes, code)
+		}
+	}
+	j.Outcome = j.Codes[0]
+}
+
+// gone reports whether a client has left, rather than that its time is over or that it was turned away.
+func gone(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
+}
+
+// end tells of an operation whose response is about to be sent in so many bytes.
+func (e *engine) end(ctx context.Context, j *market.Journal, bytes int) {
+	j.Bytes = int64(bytes)
+	if e.cfg.Observer != nil {
+		e.cfg.Observer.Ended(ctx, j)
+	}
+}
+
+// asked says what an operation of a document is.
+func asked(doc *document, op *ast.OperationDefinition) *market.Asked {
+	return &market.Asked{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
+}
+
+// kind says by what a client is known.
+func (id identity) kind() string {
+	switch {
+	case id.account != nil:
+		return "account"
+	case id.credentials != nil:
+		return "credentials"
+	}
+	return "anonymous"
+}
+
+// saidKey is that of what the client of a WebSocket says of its trace.
+type saidKey struct{}
+
+// unsaid is what a client says that says nothing.
+type unsaid struct{}
+
+// Get implements Said.
+func (unsaid) Get(string) string { return "" }
+
+// saidFrom returns what the client of a connection has said of its trace.
+func saidFrom(ctx context.Context) Said {
+	if said, ok := ctx.Value(saidKey{}).(Said); ok {
+		return said
+	}
+	return unsaid{}
+}

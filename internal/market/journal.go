@@ -1,0 +1,269 @@
+package market
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Kind is a kind of data that is read.
+type Kind uint8
+
+// The kinds, in the order in which they are told.
+const (
+	KindPrice Kind = iota
+	KindSpread
+	KindBook
+	KindHistory
+	KindMarket
+	KindEvent
+	KindSearch
+	KindBalance
+	KindPositions
+	KindOrders
+	KindTrades
+	KindUserHistory
+	// Kinds is the number of kinds.
+	Kinds = iota
+)
+
+var kindNames = [Kinds]string{
+	"price", "spread", "book", "history", "market", "event", "search", "balance", "positions", "orders", "trades", "user_history",
+}
+
+// String returns the name of the kind, as metrics show it.
+func (k Kind) String() string { return kindNames[k] }
+
+// Asked is what a client's document says of an operation. It is shared and must not be changed.
+type Asked struct {
+	// Type is query, mutation or subscription.
+	Type string
+	// Name is the operation's name in the document, cut to 64 bytes; a word of the client's.
+	Name string
+	// Document is the SHA-256 of the document in hex.
+	Document string
+}
+
+// OutcomeOK and OutcomeCancelled are outcomes of operations that are no error codes: all went well, or the client left
+// before it had its answer.
+const (
+	OutcomeOK        = "ok"
+	OutcomeCancelled = "cancelled"
+)
+
+// Operation is what the front door knows of an operation, or of a request that was refused before it was one.
+type Operation struct {
+	// Transport is http, sse or websocket, Caller says by what the client is known: anonymous, credentials or account.
+	Transport, Caller string
+	// Asked is nil where the request was refused before it was known what it asks.
+	Asked *Asked
+	// Trusted is the name of a trusted document, else empty. There are as many as the manifest has documents.
+	Trusted string
+	// Outcome is OutcomeOK, OutcomeCancelled or the code of the first error, Codes are those of all errors, each once.
+	Outcome string
+	Codes   []string
+	// Rule is which rule it was refused by for what it would cost; empty where it was not.
+	Rule string
+	// Response is what the cache of whole responses said: hit, shared with an equal request, miss, or bypass where it was not
+	// to be asked; empty where it has no part in it.
+	Response string
+	Started  time.Time
+	// Elapsed is the time until the response was made, or the subscription over.
+	Elapsed time.Duration
+	// Points and Foreseen are what the operation was thought to cost, and to take in calls to the venue.
+	Points, Foreseen int64
+	// Status is that of HTTP, 0 on other transports. Bytes is the size of the response as it is sent, of a subscription that
+	// of its Events.
+	Status        int
+	Bytes, Events int64
+}
+
+// Type returns the type of the operation, or "unknown".
+func (o *Operation) Type() string {
+	if o.Asked == nil {
+		return "unknown"
+	}
+	return o.Asked.Type
+}
+
+// Journal notes what an operation took. Its Operation belongs to whoever carries the operation out; all else may be used by
+// many at once, and by those that read for the operation still when it is over. A nil Journal ignores everything.
+type Journal struct {
+	Operation
+	// Span is the operation's span; nil where it is not traced. Explained tells that the client is to be told all that is
+	// noted. Both are set before anything is read.
+	Span      Span
+	Explained bool
+
+	compiled atomic.Bool
+	reads    [Kinds]struct{ hits, stale, absent, misses, joined, excused atomic.Uint32 }
+
+	// mu protects the rest.
+	mu      sync.Mutex
+	batches []Batch
+	// served are the spans of the operations that get the response of this one, by the spans that they have.
+	served []Span
+}
+
+type journalKey struct{}
+
+// WithJournal returns a context whose reads are noted in j.
+func WithJournal(ctx context.Context, j *Journal) context.Context {
+	return context.WithValue(ctx, journalKey{}, j)
+}
+
+// JournalFrom returns the journal of ctx, or nil, which ignores everything.
+func JournalFrom(ctx context.Context) *Journal {
+	j, _ := ctx.Value(journalKey{}).(*Journal)
+	return j
+}
+
+// Reads count the keys of one kind that an operation has read, each once.
+type Reads struct {
+	// Hits and Stale were answered by the cache, Absent by its memory of what there is not. Misses had to be asked for.
+	Hits, Stale, Absent, Misses uint32
+	// Joined are those of the misses that were on their way for others already, Excused those that the venue failed to
+	// answer and that were answered by what is stale.
+	Joined, Excused uint32
+}
+
+// Looked notes what the cache said of keys.
+func (j *Journal) Looked(k Kind, r Reads) {
+	if j == nil {
+		return
+	}
+	counts := &j.reads[k]
+	for _, c := range [...]struct {
+		to *atomic.Uint32
+		n  uint32
+	}{{&counts.hits, r.Hits}, {&counts.stale, r.Stale}, {&counts.absent, r.Absent}, {&counts.misses, r.Misses}, {&counts.joined, r.Joined}, {&counts.excused, r.Excused}} {
+		if c.n > 0 {
+			c.to.Add(c.n)
+		}
+	}
+}
+
+// Unlook forgets what the cache said, since the operation begins anew.
+func (j *Journal) Unlook() {
+	if j == nil {
+		return
+	}
+	for k := range j.reads {
+		c := &j.reads[k]
+		for _, n := range [...]*atomic.Uint32{&c.hits, &c.stale, &c.absent, &c.misses, &c.joined, &c.excused} {
+			n.Store(0)
+		}
+	}
+}
+
+// Reads returns what the cache has said of keys of a kind so far.
+func (j *Journal) Reads(k Kind) Reads {
+	c := &j.reads[k]
+	return Reads{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load()}
+}
+
+// NoteCompiled notes that the operation was answered from memory by its compiled form.
+func (j *Journal) NoteCompiled() {
+	if j != nil {
+		j.compiled.Store(true)
+	}
+}
+
+// Compiled reports whether the operation was answered from memory by its compiled form.
+func (j *Journal) Compiled() bool { return j.compiled.Load() }
+
+// Exchange is one HTTP call to the venue.
+type Exchange struct {
+	// Endpoint is the last segment of the path, Keys the number of ids asked for.
+	Endpoint string
+	Keys     int
+	// Status is 0 when no answer came; Outcome is OutcomeOK, an error code or CANCELLED.
+	Status  int
+	Outcome string
+	Started time.Time
+	// Waited is how long the call was held back before that, by the budget or for others to end; Elapsed how long it took.
+	Waited, Elapsed time.Duration
+	// Trace is the place of the call in a trace, zero where it was given none.
+	Trace TraceContext
+}
+
+// Batch is one read of the venue that answers keys of one or several operations, by one HTTP call or more.
+type Batch struct {
+	// Serial tells batches apart.
+	Serial   uint64
+	Kind     Kind
+	Priority Priority
+	// Keys is the number of all its keys, Own that of the keys which the operation waits for.
+	Keys, Own int
+	// Formed is when its first key came, Admitted when the budget let it go, Left when it left, Ended when all keys were
+	// answered; zero where it did not come so far.
+	Formed, Admitted, Left, Ended time.Time
+	Calls                         []Exchange
+	// Outcome is OutcomeOK or the error code of the batch as a whole.
+	Outcome string
+}
+
+// maxBatches bounds the batches that are noted of one operation, so that no query holds an endless list.
+const maxBatches = 256
+
+// NoteBatch notes a batch that the operation waits for, or waits for with more keys.
+func (j *Journal) NoteBatch(b Batch) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i := slices.IndexFunc(j.batches, func(known Batch) bool { return known.Serial == b.Serial }); i >= 0 {
+		b.Own += j.batches[i].Own
+		j.batches[i] = b
+		return
+	}
+	if len(j.batches) < maxBatches {
+		if j.batches == nil {
+			j.batches = make([]Batch, 0, 8)
+		}
+		j.batches = append(j.batches, b)
+	}
+}
+
+// Batches returns the batches that the operation has waited for, in the order in which they were answered.
+func (j *Journal) Batches() []Batch {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.batches)
+}
+
+// Calls returns how many HTTP calls to the venue the operation has waited for.
+func (j *Journal) Calls() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range j.batches {
+		n += len(j.batches[i].Calls)
+	}
+	return n
+}
+
+// Serve notes that another operation gets the response of this one.
+func (j *Journal) Serve(other *Journal) {
+	if j == nil || other == nil || j == other || other.Span == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.served = append(j.served, other.Span)
+}
+
+// Spans returns the span of the operation and those of the operations that get its response, as far as they are traced.
+func (j *Journal) Spans() []Span {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.Span == nil {
+		return slices.Clone(j.served)
+	}
+	return append([]Span{j.Span}, j.served...)
+}

@@ -1,0 +1,125 @@
+package quota
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"sync"
+)
+
+// FreeBytes is how much of each text costs its client nothing: no more than its connection takes anyway.
+const FreeBytes = 16 << 10
+
+// ErrNoRoom says that what a client sends is too much beside what it and others are sending.
+var ErrNoRoom = errors.New("too much is being sent at the same time")
+
+// Memory bounds what is kept of the texts that clients send, from their first byte until they are done with. Of all that is
+// longer than FreeBytes, a client holds no more than three times what it leaves free, so there is room for another until
+// there are very many. It is safe for concurrent use.
+type Memory struct {
+	texts sync.Pool
+
+	mu sync.Mutex
+	// free is what nobody holds, in bytes; holders tells who holds the rest.
+	free    int
+	holders map[netip.Prefix]int
+	refused uint64
+}
+
+// NewMemory returns room for so many bytes.
+func NewMemory(size int) *Memory {
+	m := &Memory{free: size, holders: make(map[netip.Prefix]int)}
+	m.texts.New = func() any { return &Text{memory: m} }
+	return m
+}
+
+// Text is what a client has sent. It is for one goroutine at a time.
+type Text struct {
+	memory *Memory
+	client netip.Prefix
+	text   []byte
+	// held is what it takes of the memory.
+	held int
+}
+
+// Read reads all that r has to give. The error is ErrNoRoom, or that of r. A Text must be released.
+func (m *Memory) Read(client netip.Addr, r io.Reader) (*Text, error) {
+	t, _ := m.texts.Get().(*Text)
+	t.client = Network(client)
+	if err := t.fill(r); err != nil {
+		t.Release()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Bytes returns the text, which is good until it is released.
+func (t *Text) Bytes() []byte { return t.text }
+
+// Release gives back what the text takes.
+func (t *Text) Release() {
+	if t.held > 0 {
+		t.memory.give(t.client, t.held)
+	}
+	t.held, t.text = 0, t.text[:0]
+	if cap(t.text) > 2*FreeBytes {
+		t.text = nil // else it would be somebody's whom it costs nothing
+	}
+	t.memory.texts.Put(t)
+}
+
+// fill reads r to its end.
+func (t *Text) fill(r io.Reader) error {
+	for {
+		may := FreeBytes + t.held
+		if len(t.text) == cap(t.text) {
+			size := max(2*len(t.text), 512)
+			if size >= may {
+				size = may + 1 // whether anything follows is seen by reading it
+			}
+			t.text = append(make([]byte, 0, size), t.text...)
+		}
+		n, err := r.Read(t.text[len(t.text):min(cap(t.text), may+1)])
+		t.text = t.text[:len(t.text)+n]
+		if len(t.text) > may && !t.take(may) {
+			return ErrNoRoom
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take takes n bytes more of the memory, or reports false.
+func (t *Text) take(n int) bool {
+	m := t.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if has := m.holders[t.client]; n > m.free || has+n > 3*(m.free-n) && has > 0 {
+		m.refused++
+		return false
+	}
+	m.holders[t.client] += n
+	m.free -= n
+	t.held += n
+	return true
+}
+
+func (m *Memory) give(client netip.Prefix, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free += n
+	if m.holders[client] -= n; m.holders[client] == 0 {
+		delete(m.holders, client)
+	}
+}
+
+// Refused counts the texts that there was no room for since the start.
+func (m *Memory) Refused() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refused
+}

@@ -1,0 +1,162 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// journal returns the journal of an operation that has ended.
+func journal(outcome string) *market.Journal {
+	j := &market.Journal{Operation: market.Operation{
+		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
+		Asked: &market.Asked{Type: "query", Name: "Board", Document: "00ff"},
+	}}
+	j.Looked(market.KindPrice, market.Reads{Hits: 3, Misses: 2, Joined: 1})
+	j.Looked(market.KindBook, market.Reads{Hits: 4, Stale: 1})
+	j.NoteBatch(market.Batch{Serial: 1, Calls: make([]market.Exchange, 2)})
+	return j
+}
+
+// TestOneLineForEachOperation reads the line of an operation in both formats.
+func TestOneLineForEachOperation(t *testing.T) {
+	var to bytes.Buffer
+	ctx := WithRequestID(t.Context(), "abc")
+	NewOperations(NewLogger(&to, slog.LevelInfo, "json"), 100).Ended(ctx, journal("ok"))
+	var got map[string]any
+	if err := json.Unmarshal(to.Bytes(), &got); err != nil {
+		t.Fatalf("%v in %s", err, &to)
+	}
+	delete(got, "time")
+	want := `map[bytes:345 caller:anonymous calls:2 cost:12 document:00ff elapsed:1e+06 hits:7 joined:1 level:INFO misses:2 msg:operation name:Board outcome:ok request_id:abc response:miss stale:1 status:200 transport:http type:query]`
+	if fmt.Sprint(got) != want {
+		t.Errorf("got  %v\nwant %s", got, want)
+	}
+	to.Reset()
+	j := journal("UPSTREAM_TIMEOUT")
+	j.Codes = []string{"UPSTREAM_TIMEOUT", "RATE_LIMITED"}
+	NewOperations(NewLogger(&to, slog.LevelInfo, "text"), 100).Ended(ctx, j)
+	for _, part := range []string{"level=WARN msg=operation type=query name=Board", "outcome=UPSTREAM_TIMEOUT codes=UPSTREAM_TIMEOUT,RATE_LIMITED elapsed=1ms", "request_id=abc\n"} {
+		if !strings.Contains(to.String(), part) {
+			t.Errorf("%q is not in %s", part, &to)
+		}
+	}
+}
+
+// TestSuccessesAreSampledAndFailuresAreNot has more operations in a second than may have a line each.
+func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var to bytes.Buffer
+		o := NewOperations(NewLogger(&to, slog.LevelInfo, "text"), 10)
+		lines := func(outcome string, n int) (all, samples int) {
+			to.Reset()
+			for range n {
+				o.Ended(t.Context(), journal(outcome))
+			}
+			return strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100")
+		}
+		if all, samples := lines("ok", 510); all != 15 || samples != 5 || o.Sampled() != 495 {
+			t.Errorf("510 at 10 a second have %d lines, %d of them for 100 each; %d are said to have none", all, samples, o.Sampled())
+		}
+		if all, samples := lines("BAD_USER_INPUT", 500); all != 500 || samples != 0 {
+			t.Errorf("500 failures have %d lines", all)
+		}
+		if all, _ := lines(market.OutcomeCancelled, 50); all != 50 {
+			t.Errorf("50 that were cancelled have %d lines", all)
+		}
+		time.Sleep(time.Second)
+		if all, samples := lines("ok", 10); all != 10 || samples != 0 {
+			t.Errorf("10 in the next second have %d lines", all)
+		}
+	})
+}
+
+// TestSuccessesLeaveRoomForFailures fills a log that nobody reads.
+func TestSuccessesLeaveRoomForFailures(t *testing.T) {
+	to := newHeld()
+	w := NewWriter(to, 100_000)
+	o := NewOperations(NewLogger(w, slog.LevelInfo, "text"), 1_000_000)
+	for range 1000 {
+		o.Ended(t.Context(), journal("ok"))
+	}
+	if w.Dropped() != 0 || o.Sampled() == 0 {
+		t.Fatalf("%d lines were dropped, %d not written", w.Dropped(), o.Sampled())
+	}
+	for range 100 {
+		o.Ended(t.Context(), journal("UPSTREAM_TIMEOUT"))
+	}
+	if w.Dropped() != 0 {
+		t.Errorf("%d failures were dropped", w.Dropped())
+	}
+	close(to.release)
+	w.Close(time.Minute)
+	if n := strings.Count(to.String(), "UPSTREAM_TIMEOUT"); n != 100 {
+		t.Errorf("%d of 100 failures are in the log", n)
+	}
+}
+
+// TestARequestIsToldOnce serves requests of which some are operations.
+func TestARequestIsToldOnce(t *testing.T) {
+	var to bytes.Buffer
+	log := NewLogger(&to, slog.LevelInfo, "text")
+	o := NewOperations(log, 100)
+	h := Requests(log, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		j := journal("ok")
+		switch r.URL.Path {
+		case "/graphql":
+			o.Ended(r.Context(), j)
+		case "/socket":
+			j.Transport = "websocket"
+			o.Ended(r.Context(), j)
+		}
+	}))
+	for path, want := range map[string]string{"/graphql": "operation", "/healthz": "request", "/socket": "operation,request"} {
+		to.Reset()
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil))
+		var got []string
+		for line := range strings.Lines(to.String()) {
+			_, line, _ = strings.Cut(line, "msg=")
+			line, _, _ = strings.Cut(line, " ")
+			got = append(got, line)
+		}
+		if strings.Join(got, ",") != want {
+			t.Errorf("%s: %v, want %s", path, got, want)
+		}
+	}
+}
+
+// TestALineAllocatesLittle holds what a line takes.
+func TestALineAllocatesLittle(t *testing.T) {
+	o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, "json"), 1_000_000_000)
+	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
+	if n := testing.AllocsPerRun(1000, func() { o.Ended(ctx, j) }); n > 2 {
+		t.Errorf("%.1f allocations", n)
+	}
+}
+
+type discardLines struct{}
+
+func (discardLines) Write(p []byte) (int, error) { return len(p), nil }
+
+func BenchmarkOperations(b *testing.B) {
+	for _, format := range []string{"text", "json"} {
+		b.Run(format, func(b *testing.B) {
+			o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, format), 1_000_000_000)
+			ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
+			b.ReportAllocs()
+			for b.Loop() {
+				o.Ended(ctx, j)
+			}
+		})
+	}
+}
