@@ -53,7 +53,7 @@ check: cc ## what must be green before a commit: format, lint, generated code, g
 	$(GO) mod tidy -diff
 	@$(MAKE) --no-print-directory test
 
-generate: ## write the code made from schema.graphqls, and docs/configuration.md
+generate: ## write what is made from schema.graphqls (code, docs/schema.md, web/kit), and docs/configuration.md
 	$(GO) run ./graph/gen
 	$(GO) test ./internal/config -run '^TestReference$$' -count=1 -update
 

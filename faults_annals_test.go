@@ -27,6 +27,8 @@ type annals struct {
 	tokens  []string
 	address string
 	limits  [2]int // requests a minute of an address and of a key; 0 is any number
+	// heartbeat is the stream's, which two and a half times without a frame end.
+	heartbeat time.Duration
 
 	mu     sync.RWMutex
 	venue  *demo.Venue
@@ -76,8 +78,11 @@ func (p *past[T]) find(fits func(s T) bool) (s T, ok bool) {
 func newAnnals(t testing.TB, seed uint64, tokens int, limits [2]int) *annals {
 	t.Helper()
 	w := &annals{
-		seed: seed, limits: limits, address: "127.0.0.1:0",
+		seed: seed, limits: limits, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*past[bookState]), prices: make(map[string]*past[priceState]), epochs: make(map[string]uint64),
+	}
+	if limits != [2]int{} { // what is asked of the stream is then to be quiet, not to be quick
+		w.heartbeat = 5 * time.Second
 	}
 	w.open(t)
 	for _, token := range w.venue.Tokens() {
@@ -105,7 +110,7 @@ func (w *annals) open(t testing.TB) {
 	}
 	w.address = l.Addr().String()
 	w.venue = demo.New(demo.Config{
-		Markets: 400, Seed: w.seed, Heartbeat: 500 * time.Millisecond, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
+		Markets: 400, Seed: w.seed, Heartbeat: w.heartbeat, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
 	})
 	w.server, w.served = &http.Server{Handler: w.venue}, make(chan struct{})
 	go func(s *http.Server, served chan struct{}) {

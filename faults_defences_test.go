@@ -3,19 +3,25 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"oddsgraph/internal/cache"
+	"oddsgraph/internal/budget"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue"
 )
 
-// The rows below are about what takes more than one question. Each has a lane of its own.
+// The rows below are about what takes more than one question.
 
 // circuit reads books of many tokens while all fail: after five the venue is left alone, and asked by one probe at a time.
 var circuit = row{name: "orderbook, one token after the other", run: func(l *lane) error {
@@ -80,55 +86,133 @@ var callers = row{name: "balance, two callers", run: func(l *lane) error {
 	return r.err()
 }}
 
-// budgetPerMinute is what the venue of the row below allows.
-const budgetPerMinute = 40
+// openWatched starts a lane that counts the calls for books under way.
+func openWatched(t testing.TB, rig func(*wiring)) *lane {
+	t.Helper()
+	var flying *atomic.Int64
+	l := newLane(t, func(w *wiring) {
+		if rig != nil {
+			rig(w)
+		}
+		base := w.client.Transport
+		if base == nil {
+			base = plainTransport(t)
+		}
+		flying = &atomic.Int64{}
+		w.client.Transport = exchange(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/orderbook") {
+				flying.Add(1)
+				defer flying.Add(-1)
+			}
+			return base.RoundTrip(r)
+		})
+	}, unhurried)
+	l.flying = flying
+	return l
+}
 
-// overBudget asks for more books than the venue allows calls.
-var overBudget = row{name: "orderbook, more than the budget", run: func(l *lane) error {
+// calling waits until so many calls for books are under way, for a short while.
+func (l *lane) calling(n int64) error {
+	for began := time.Now(); l.flying.Load() != n; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 5*time.Second {
+			return fmt.Errorf("%d calls are under way, want %d", l.flying.Load(), n)
+		}
+	}
+	return nil
+}
+
+// abandoned asks for a book that does not come, and leaves.
+var abandoned = row{name: "orderbook, nobody waits", open: openWatched, run: func(l *lane) error {
 	var r report
-	const books = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 5) { bids { price size } asks { price size } } } }`
-	for range 2 {
-		ids := l.openTokens(50)
-		got, err := l.try(books, vars{"ids": ids}, anonymous)
-		if err != nil {
-			return err
-		}
-		if len(got.errors) < len(ids)-budgetPerMinute {
-			r.f("only %d of %d were refused", len(got.errors), len(ids))
-		}
-		for _, e := range got.errors {
-			if ms := e.Extensions.RetryAfterMs; e.Extensions.Code != "RATE_LIMITED" || ms <= 0 || ms > 5*60_000 {
-				r.f("%s, to be tried again in %d ms", e, ms)
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultHang}}); err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = l.asking(ctx, client(1), booksQuery, l.openTokens(1)...)
+	}()
+	err := l.calling(1)
+	leave()
+	<-left
+	return errors.Join(r.err(), err, l.calling(0))
+}}
+
+// shared asks twice for a book that is slow to come, and one of both leaves.
+var shared = row{name: "orderbook, one of two waits", open: openWatched, run: func(l *lane) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultDelay, DelayMs: 2000}}); err != nil {
+		return err
+	}
+	coalesced := func() uint64 {
+		for _, s := range l.server.cache.Stats() {
+			if s.Kind == "book" {
+				return s.Coalesced
 			}
 		}
-		for i, id := range ids {
-			v := at(list(got.data, "tokens")[i], "orderbook")
-			b, _ := l.venue.Book(id)
-			if v != nil && !same(ladderOf(v, ""), ladder{levelsOf(b.Bids, 5), levelsOf(b.Asks, 5)}) {
-				r.f("the book of %s is %s", id, asJSON(v))
+		return 0
+	}
+	for _, id := range l.openTokens(5) {
+		before, asked := coalesced(), l.venue.Stats().Requests["/api/exchange/orderbook"]
+		ctx, leave := context.WithCancel(context.Background())
+		left, came := make(chan struct{}), make(chan error, 1)
+		go func() {
+			defer close(left)
+			_, _ = l.asking(ctx, client(1), booksQuery, id)
+		}()
+		if err := l.calling(1); err != nil {
+			r.f("%w", err)
+		}
+		go func() { // in other words, so that it is an execution of its own
+			got, err := l.asking(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
+			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
+				err = fmt.Errorf("who stays gets %s, %v", asJSON(got.data), got.errors)
 			}
+			came <- err
+		}()
+		for coalesced() == before && l.flying.Load() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		joined := coalesced() > before
+		leave()
+		<-left
+		if err := <-came; err != nil {
+			r.f("%w", err)
+		}
+		if n := l.venue.Stats().Requests["/api/exchange/orderbook"] - asked; joined && n != 1 {
+			r.f("the venue was asked %d times", n)
+		}
+		if joined {
+			return r.err()
 		}
 	}
-	if n := l.venue.Stats().Statuses["429"]; n != 0 {
-		r.f("the venue refused %d calls", n)
-	}
+	r.f("on this machine nobody joins a call of two seconds")
 	return r.err()
 }}
 
-// newBudgetLane starts a service whose venue has a limit. Its clock stands at the present, which deadlines are told by.
-func newBudgetLane(t testing.TB, rig func(*venue.Config, *cache.Config)) *lane {
+// questions are the rows that take more than one question.
+func questions() []row { return append([]row{circuit, callers, abandoned, shared}, scarce...) }
+
+// opened starts the lane of a row of questions.
+func (r *row) opened(t testing.TB, rig func(*wiring), args ...string) *lane {
 	t.Helper()
-	return newLaneAt(t, time.Now(), rig, "--demo-markets=300", "--demo-public-per-minute=40")
+	if r.open != nil {
+		return r.open(t, rig)
+	}
+	return newLane(t, rig, append([]string{unhurried}, args...)...)
 }
 
 func TestFaultsOfManyQuestions(t *testing.T) {
-	for _, r := range []row{circuit, callers} {
-		if err := r.run(newLane(t, nil)); err != nil {
-			t.Errorf("%s: %v", r.name, err)
-		}
-	}
-	if err := overBudget.run(newBudgetLane(t, nil)); err != nil {
-		t.Errorf("%s: %v", overBudget.name, err)
+	for _, r := range questions() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			if err := r.run(r.opened(t, nil)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -139,10 +223,16 @@ type exchange func(*http.Request) (*http.Response, error)
 func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
 // throughTransport replaces the client's way to the venue by one without a defence.
-func throughTransport(t *testing.T, change func(base *http.Transport) exchange) func(*venue.Config, *cache.Config) {
+func throughTransport(t *testing.T, change func(base *http.Transport) exchange) func(*wiring) {
+	base := plainTransport(t)
+	return func(w *wiring) { w.client.Transport = change(base) }
+}
+
+// plainTransport is a transport as the client's own without its bounds.
+func plainTransport(t testing.TB) *http.Transport {
 	base := &http.Transport{DisableCompression: true}
 	t.Cleanup(base.CloseIdleConnections)
-	return func(c *venue.Config, _ *cache.Config) { c.Transport = change(base) }
+	return base
 }
 
 // reading is a transport whose bodies are changed before the client sees them.
@@ -167,8 +257,8 @@ func reading(change func(resp *http.Response, body []byte) []byte) func(*http.Tr
 
 // TestEveryDefenceIsMissed takes one defence away after the other: without any of them a row of the matrix is red.
 func TestEveryDefenceIsMissed(t *testing.T) {
-	without := func(d venue.Defences) func(*venue.Config, *cache.Config) {
-		return func(c *venue.Config, _ *cache.Config) { c.Without = d }
+	without := func(d venue.Defences) func(*wiring) {
+		return func(w *wiring) { w.client.Without = d }
 	}
 	inflated := reading(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
@@ -196,9 +286,38 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 			return resp, err
 		}
 	}
+	lighter := slices.Clone(faults) // what is too large stays so
+	for i := range lighter {
+		if lighter[i].bulk {
+			lighter[i].Bytes = 8 << 20
+		}
+	}
+	hedging := func(base *http.Transport) exchange {
+		return func(r *http.Request) (*http.Response, error) {
+			second := time.AfterFunc(time.Second, func() {
+				if resp, err := base.RoundTrip(r.Clone(r.Context())); err == nil {
+					resp.Body.Close()
+				}
+			})
+			defer second.Stop()
+			return base.RoundTrip(r)
+		}
+	}
+	deaf := func(base *http.Transport) exchange {
+		return func(r *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 8*time.Second)
+			resp, err := base.RoundTrip(r.WithContext(ctx))
+			if err != nil {
+				cancel()
+				return nil, err
+			}
+			context.AfterFunc(r.Context(), cancel) // the body is read
+			return resp, nil
+		}
+	}
 	for _, x := range []struct {
 		name string
-		rig  func(*venue.Config, *cache.Config)
+		rig  func(*wiring)
 		args []string
 		// rows are named by how they begin.
 		rows []string
@@ -225,23 +344,34 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 		{name: "truncated-body check", rig: throughTransport(t, reading(func(_ *http.Response, body []byte) []byte { return closed(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
 		{name: "200-with-error check", rig: throughTransport(t, reading(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
 		{name: "deadline", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 3 * time.Second},
-		{name: "credential part of the key", rig: func(_ *venue.Config, c *cache.Config) { c.Without.Callers = true }, rows: []string{callers.name}},
-		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, hang, warm"}},
-		{name: "admission", rig: func(_ *venue.Config, c *cache.Config) { c.Admission = nil }, rows: []string{overBudget.name}},
+		{name: "credential part of the key", rig: func(w *wiring) { w.reads.Without.Callers = true }, rows: []string{callers.name}},
+		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
+		{name: "admission", rig: func(w *wiring) { w.reads.Admission = nil }, rows: []string{overBudget.name}},
+		{name: "fair share", rig: throughAdmission(func(w *market.Want) { w.Caller = "" }), rows: []string{greedy.name}},
+		{name: "priorities", rig: throughAdmission(func(w *market.Want) { w.Priority = market.PriorityPrices }), rows: []string{ranked.name}},
+		{name: "budget of a key", rig: throughAdmission(func(w *market.Want) { w.Scope = "" }), rows: []string{keyed.name}},
+		{name: "bound of the queue", rig: func(w *wiring) {
+			b := budget.New(budget.Config{Public: budgetPerMinute, Clock: w.reads.Clock})
+			t.Cleanup(b.Close)
+			w.reads.Admission = b
+		}, rows: []string{queued.name}},
+		{name: "stretched stale time", rig: func(w *wiring) { w.reads.Stretch = 0 }, rows: []string{stretched.name}},
+		{name: "end of calls that nobody waits for", rig: throughTransport(t, deaf), rows: []string{abandoned.name}},
+		{name: "calls last as long as somebody waits", rig: func(w *wiring) { w.reads.Without.Waiters = true }, rows: []string{shared.name}},
+		{name: "no hedging", rig: throughTransport(t, hedging), args: []string{"--venue-timeout=3s"}, rows: []string{"prices, hang, cold"}},
 		{name: "tolerance of drift", rig: without(venue.Defences{Drift: true}), rows: []string{"prices, a bad element", "spreads, a bad element"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			var l *lane
-			rows := []row{circuit, callers, overBudget}
-			if x.rows[0] == overBudget.name {
-				l = newBudgetLane(t, x.rig)
-			} else {
-				l = newLane(t, x.rig, x.args...)
-				for i := range wholeBranches {
-					rows = append(rows, matrix(&wholeBranches[i])...)
-				}
+			rows := questions()
+			for i := range wholeBranches {
+				rows = append(rows, matrixOf(&wholeBranches[i], lighter)...)
 			}
+			first := slices.IndexFunc(rows, func(r row) bool { return r.name == x.rows[0] })
+			if first < 0 {
+				t.Fatalf("there is no row %q", x.rows[0])
+			}
+			l := rows[first].opened(t, x.rig, x.args...)
 			if x.within > 0 {
 				l.within = x.within
 			}

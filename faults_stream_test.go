@@ -16,6 +16,8 @@ type streamRow struct {
 	demo.Fault
 	// drop tells that the streams are closed at first, so that the fault befalls their opening.
 	drop bool
+	// banned tells that the venue is left alone for the stream.LimitedWait, which lanes make short.
+	banned bool
 }
 
 func streamRows() []streamRow {
@@ -36,6 +38,8 @@ func streamRows() []streamRow {
 		{name: "a silent end", Fault: demo.Fault{Kind: demo.FaultClose, Code: 1011, Count: 1}},
 		{name: "closed as too slow", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseSlow, Count: 2}},
 		{name: "closed to shed load", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseShed, Count: 1}},
+		{name: "closed for abuse", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseAbuse, Count: 1}, banned: true},
+		{name: "closed for credentials", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseCredentials, Count: 1}},
 		{name: "a restart", Fault: demo.Fault{Kind: demo.FaultRestart, Code: demo.CloseSlow, Count: 1}},
 		{name: "a new epoch behind open streams", Fault: demo.Fault{Kind: demo.FaultNewEpoch, Count: 1}},
 		{name: "opening: 503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, drop: true},
@@ -61,7 +65,7 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 	survived := make(chan int, lanes)
 	for lane := range lanes {
 		w := newAnnals(t, 1, 8, [2]int{})
-		s := startLive(t, w.args()...)
+		s, _ := startLiveRigged(t, func(w *wiring) { w.stream.LimitedWait = 2 * time.Second }, w.args()...)
 		s.streaming(t)
 		c := newCrowd(s, w)
 		for i := range 4 {

@@ -19,12 +19,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,8 +117,8 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is startAt with what makes the reads of the venue changed; rig may be nil.
-func startRigged(t testing.TB, now time.Time, rig func(*venue.Config, *cache.Config), args ...string) *service {
+// startRigged is startAt with other wiring; rig may be nil.
+func startRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string) *service {
 	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
@@ -135,11 +133,10 @@ func startRigged(t testing.TB, now time.Time, rig func(*venue.Config, *cache.Con
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 		log:    &logBuffer{},
 	}
-	var rigs []func(*venue.Config, *cache.Config)
-	if rig != nil {
-		rigs = append(rigs, rig)
+	if rig == nil {
+		rig = asWired
 	}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock, rigs...); err != nil {
+	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.demo != nil {
@@ -157,6 +154,9 @@ func startRigged(t testing.TB, now time.Time, rig func(*venue.Config, *cache.Con
 	})
 	return s
 }
+
+// asWired changes nothing of the wiring.
+func asWired(*wiring) {}
 
 // graphError is one entry in errors.
 type graphError struct {

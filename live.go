@@ -18,15 +18,15 @@ type live struct {
 	client *stream.Client // nil where the venue has no stream
 }
 
-// openLive wires the stream to the feed, and the feed to where queries read.
-func openLive(url string, c *cache.Cache, log *slog.Logger, clock market.Clock) (*live, error) {
+// openLive wires the stream to the feed, and the feed to where queries read. Without a URL there is no stream.
+func openLive(cfg stream.Config, c *cache.Cache, log *slog.Logger, clock market.Clock) (*live, error) {
 	l := &live{feed: feed.New(feed.Config{
-		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: stream.DefaultTopicsPerConnection * stream.DefaultConnections,
+		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections,
 	})}
-	if url == "" {
+	if cfg.URL == "" {
 		return l, nil
 	}
-	client, err := stream.New(stream.Config{URL: url, Log: log}, l.feed)
+	client, err := stream.New(cfg, l.feed)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}

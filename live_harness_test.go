@@ -35,6 +35,12 @@ func startLive(t testing.TB, args ...string) *service {
 // startStoppable is startLive with a function that stops the service and waits for its end.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
+	return startLiveRigged(t, asWired, args...)
+}
+
+// startLiveRigged is startStoppable with other wiring.
+func startLiveRigged(t testing.TB, rig func(*wiring), args ...string) (s *service, stop func() error) {
+	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
@@ -43,7 +49,7 @@ func startStoppable(t testing.TB, args ...string) (s *service, stop func() error
 		t.Fatal(err)
 	}
 	s = &service{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, log: &logBuffer{}}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), market.SystemClock{}); err != nil {
+	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), market.SystemClock{}, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.demo != nil {

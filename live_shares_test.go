@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"testing"
+
+	"oddsgraph/internal/demo"
 )
 
 // TestAClientsExecutions are counted where they are opened, and given back when they end.
@@ -38,4 +40,47 @@ func TestAClientsExecutions(t *testing.T) {
 	open.subscribe(t, subPrices, vars{"ids": ids[1:2]}).value(t)
 	open.subscribe(t, subPrices, vars{"ids": ids[2:3]}).wantEnd(t, "RATE_LIMITED") // a fourth execution
 	four.stop()
+}
+
+// TestALoneCallerHasAllOfTheStream until others come, who take what is more than its share. What it loses is polled.
+func TestALoneCallerHasAllOfTheStream(t *testing.T) {
+	const room = 20
+	s, _ := startLiveRigged(t, func(w *wiring) { w.stream.TopicsPerConnection, w.stream.Connections = room, 1 }, "--trusted-proxies=127.0.0.1")
+	s.streaming(t)
+	ids := s.openTokens(room + room/4)
+	alone := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:room]})
+	// heard waits until every token's price is the venue's.
+	last := make(map[string]string)
+	heard := func() {
+		t.Helper()
+		alone.until(t, "the present price of every token", func(v any) bool {
+			last[text(v, "price.tokenId")] = text(v, "price.price")
+			for _, id := range ids[:room] {
+				if q, _ := s.venue.Quote(id); last[id] != plain(q.Price) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	heard()
+	topics := func() map[string]int64 { return s.venue.Stats().Stream.Topics }
+	if n := topics(); n["prices"]+n["orderbook"] != room {
+		t.Errorf("a lone caller watches %v", n)
+	}
+	for _, id := range ids[room:] { // each from an address of its own
+		book := s.sse(t, subBook, vars{"id": id}, anonymous).reason(t, "INITIAL")
+		if source := text(book, "book.freshness.source"); source != "STREAM" {
+			t.Errorf("another caller within its share is shown what is from %s: %v are watched", source, topics())
+		}
+	}
+	if n := topics(); n["prices"]+n["orderbook"] != room || n["prices"] == room {
+		t.Errorf("beside another, %v are watched", n)
+	}
+	for i, id := range ids[:room] {
+		if err := s.venue.SetPrice(id, demo.Price(2000+100*i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard()
 }

@@ -28,6 +28,7 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/stream"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
 	"oddsgraph/loaders"
@@ -256,8 +257,15 @@ type server struct {
 	pause    func(time.Duration)
 }
 
-// open wires the service and binds its ports. rig is for tests, which change how the reads of the venue are made.
-func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*venue.Config, *cache.Config)) (_ *server, err error) {
+// wiring is how the parts are made that talk to the venue.
+type wiring struct {
+	client venue.Config
+	reads  cache.Config
+	stream stream.Config
+}
+
+// open wires the service and binds its ports. rig is for tests, which change the wiring.
+func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*wiring)) (_ *server, err error) {
 	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
 	if err := coherent(cfg); err != nil {
 		return nil, err
@@ -279,20 +287,22 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
 	s.budget = newBudget(limits, clock)
-	client, reads := s.venueConfig(cfg, venueURL, clock), s.cacheConfig(cfg, clock)
-	for _, change := range rig {
-		change(&client, &reads)
-	}
-	if s.client, err = venue.New(client); err != nil {
-		return nil, err
-	}
-	s.cache = cache.New(s.client, reads)
-	s.metrics.RegisterCache(s.cacheStats)
 	streamURL := cfg.StreamURL
 	if s.demo != nil && cfg.Demo.Stream {
 		streamURL = "ws://" + s.demo.Addr().String() + demo.StreamPath
 	}
-	if s.live, err = openLive(streamURL, s.cache, log, clock); err != nil {
+	w := wiring{s.venueConfig(cfg, venueURL, clock), s.cacheConfig(cfg, clock), stream.Config{
+		URL: streamURL, Log: log, TopicsPerConnection: stream.DefaultTopicsPerConnection, Connections: stream.DefaultConnections,
+	}}
+	for _, change := range rig {
+		change(&w)
+	}
+	if s.client, err = venue.New(w.client); err != nil {
+		return nil, err
+	}
+	s.cache = cache.New(s.client, w.reads)
+	s.metrics.RegisterCache(s.cacheStats)
+	if s.live, err = openLive(w.stream, s.cache, log, clock); err != nil {
 		return nil, err
 	}
 	s.cache.SetWatcher(s.live.feed)

@@ -1,6 +1,7 @@
-// Writes src/__generated__/operations.ts, the types and typed documents of what is in operations/ and in the examples, and
-// makes room for what relay-compiler writes, which reads no schema outside of src.
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+// Writes src/__generated__/operations.ts, the types and typed documents of what is in operations/ and in the examples,
+// copies the kit of web/kit, as an app would, and makes room for what relay-compiler writes, which reads no schema outside
+// of src.
+import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { codegen } from '@graphql-codegen/core'
 import * as typedDocuments from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
@@ -21,14 +22,14 @@ const code = await codegen({
   schema: await read('../schema.graphqls'),
   documents,
   config: {
-    // All of them travel as texts; a Decimal must not become a float on its way.
-    scalars: { Address: 'string', Date: 'string', DateTime: 'string', Decimal: 'string' },
+    scalars: JSON.parse(await readFile(new URL('../web/kit/scalars.json', root), 'utf8')),
     strictScalars: true,
     useTypeImports: true,
   },
   plugins: [{ operations: {} }, { typedDocuments: {} }],
   pluginMap: { operations, typedDocuments },
 })
-for (const directory of ['src/__generated__/', 'src/relay/__generated__/']) await mkdir(new URL(directory, root), { recursive: true })
+for (const directory of ['src/__generated__/kit/', 'src/relay/__generated__/']) await mkdir(new URL(directory, root), { recursive: true })
 await writeFile(new URL('src/__generated__/operations.ts', root), code)
 await copyFile(new URL('../schema.graphqls', root), new URL('src/__generated__/schema.graphql', root))
+await cp(new URL('../web/kit/', root), new URL('src/__generated__/kit/', root), { recursive: true, filter: name => !name.includes('node_modules') })

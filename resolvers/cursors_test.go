@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -33,6 +34,17 @@ func behind(t *testing.T, keys []string, cursor string) int {
 		t.Fatal(err)
 	}
 	return p.start(hashesOf(keys))
+}
+
+// TestKeyHash holds the hash, since cursors of the release before are still around.
+func TestKeyHash(t *testing.T) {
+	for _, key := range []string{"", "a", "key 1", "ümläut\n\x00\xff"} {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(key))
+		if keyHash(key) != h.Sum64() {
+			t.Errorf("%q has the hash %x", key, keyHash(key))
+		}
+	}
 }
 
 // TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, as lists of a venue change. Nothing

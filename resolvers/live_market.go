@@ -151,9 +151,15 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 			}
 			s, err := w.State()
 			if err != nil {
-				if unknownTo(err) {
+				switch {
+				case unknownTo(err):
 					delete(tokens, w)
 					return true, unknown.add(t.token)
+				case market.CodeOf(err) == market.CodeRateLimited: // others need the room on the stream
+					delete(tokens, w)
+					w.Close()
+					t.streamed, polled = false, append(polled, t)
+					return true, nil
 				}
 				return false, err
 			}
@@ -246,10 +252,14 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 				return true, nil
 			}
 			s, err := w.State()
-			if unknownTo(err) {
+			switch {
+			case unknownTo(err):
 				return false, newUnknowns(ctx, "token", []string{tokenID}).add(tokenID)
-			}
-			if err != nil || !s.Known {
+			case market.CodeOf(err) == market.CodeRateLimited: // others need the room on the stream
+				w.Close()
+				w, last.streamed = nil, false
+				return true, nil
+			case err != nil || !s.Known:
 				return true, err
 			}
 			cut := s.Book.Cut(d)

@@ -518,7 +518,11 @@ func (p *livePortfolio) follow(positions []*market.Position, quotes []market.Quo
 			continue
 		}
 		held[token] = true
-		if p.prices[token] != nil {
+		if w := p.prices[token]; w != nil {
+			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // others need the room on the stream
+				w.Close()
+				delete(p.prices, token)
+			}
 			continue
 		}
 		w, err := p.reader.Watch(market.Topic{Channel: market.ChannelPrices, ID: token}, nil)

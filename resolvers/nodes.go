@@ -66,7 +66,14 @@ func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, 
 	out, errs := make([]model.Node, len(ids)), make([]error, len(ids))
 	var wg sync.WaitGroup
 	for i, id := range ids {
-		wg.Go(func() { out[i], errs[i] = r.queryNode(ctx, id) })
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = Recover(ctx, p)
+				}
+			}()
+			out[i], errs[i] = r.queryNode(ctx, id)
+		})
 	}
 	wg.Wait()
 	for i, err := range errs {

@@ -21,8 +21,7 @@ const code = await codegen({
   schema: await read('../schema.graphqls'),
   documents,
   config: {
-    // All of them travel as texts; a Decimal must not become a float on its way.
-    scalars: { Address: 'string', Date: 'string', DateTime: 'string', Decimal: 'string' },
+    scalars: JSON.parse(await readFile(new URL('kit/scalars.json', root), 'utf8')),
     strictScalars: true,
     useTypeImports: true,
   },

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -80,7 +81,7 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	x := &execution{graphService: s, ctx: context.Background(), doc: doc}
+	x := &execution{graphService: s, ctx: market.WithDemand(context.Background()), doc: doc}
 	var err error
 	if x.variables, err = validator.VariableValues(s.schema.Schema(), doc.Operations[0], variables); err != nil {
 		t.Fatal(err)
@@ -217,6 +218,47 @@ func TestCompiledAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(50, func() { buf, _ = x.compiled(buf[:0]) }); n >= 300 {
 		t.Errorf("a portfolio of 50 positions takes %.0f allocations", n)
 	}
+}
+
+// BenchmarkMiss attempts a portfolio one price of which is not in the cache, the last one that is read.
+func BenchmarkMiss(b *testing.B) {
+	s := newGraphService(b)
+	for name, x := range s.executions(b) {
+		if name != "portfolio" {
+			continue
+		}
+		var page struct {
+			User struct {
+				Positions struct {
+					Nodes []struct{ Token struct{ TokenID string } }
+				}
+			}
+		}
+		if err := json.Unmarshal(x.library().Data, &page); err != nil {
+			b.Fatal(err)
+		}
+		nodes := page.User.Positions.Nodes
+		s.sources.Prices = without{s.sources.Prices, nodes[len(nodes)-1].Token.TokenID}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, ok := x.compiled(nil); ok {
+				b.Fatal("nothing is missed")
+			}
+		}
+	}
+}
+
+// without is a source that has a key nowhere in memory.
+type without struct {
+	loaders.Source[string, market.Price]
+	key string
+}
+
+func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[market.Read[*market.Price]], missing []int) []int {
+	if i := slices.Index(keys, w.key); i >= 0 {
+		return append(missing, i)
+	}
+	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
 // BenchmarkExecute executes what is in the cache, without a transport: by gqlgen and compiled.

@@ -8,10 +8,10 @@ interface Request {
 }
 
 /** A fetch that writes down what passes through it. */
-export function recorder() {
+export function recorder(ask = fetch) {
   const made: Request[] = []
   const record: typeof fetch = async (input, init) => {
-    const response = await fetch(input, init)
+    const response = await ask(input, init)
     const method = init?.method ?? 'GET'
     const query = method === 'GET' ? new URL(String(input)).searchParams.get('query') : JSON.parse(String(init?.body)).query
     made.push({ method, document: Boolean(query), status: response.status })

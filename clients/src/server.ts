@@ -40,3 +40,11 @@ export async function restart() {
   const response = await fetch(url, { method: 'POST' })
   if (!response.ok) throw new Error(`the server was not restarted: ${response.status}`)
 }
+
+/** Moves the demo venue's market, whose changes come one by one then. */
+export async function step(steps: number) {
+  const venue = process.env.ODDSGRAPH_VENUE
+  if (!venue) throw new Error('nobody moves the market: run this case with make clients')
+  const response = await fetch(`${venue}/__control/step`, { method: 'POST', body: JSON.stringify({ steps }) })
+  if (!response.ok) throw new Error(`the market was not moved: ${response.status}`)
+}

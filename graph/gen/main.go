@@ -1,22 +1,66 @@
-// Command gen writes the code made from schema.graphqls: gqlgen's, and that by which package compiled answers queries. Run it
-// in the module's root; `make generate` does.
+// Command gen writes what is made from schema.graphqls: gqlgen's code, that by which package compiled answers queries, the
+// reference of the schema, and what a client's cache has to know. Run it in the module's root; `make generate` does.
 package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/99designs/gqlgen/api"
 	"github.com/99designs/gqlgen/codegen/config"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
+const schemaFile = "schema.graphqls"
+
 func main() {
-	cfg, err := config.LoadConfig("gqlgen.yml")
-	if err == nil {
-		err = api.Generate(cfg, api.AddPlugin(&compiler{filename: "graph/compiled.generated.go"}))
-	}
-	if err != nil {
+	if err := generate(); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
+}
+
+func generate() error {
+	cfg, err := config.LoadConfig("gqlgen.yml")
+	if err != nil {
+		return err
+	}
+	if err := api.Generate(cfg, api.AddPlugin(&compiler{filename: "graph/compiled.generated.go"})); err != nil {
+		return err
+	}
+	files, err := texts(schemaFile)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(name, files[name], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texts returns the files beside the code, by their paths from the root of the module.
+func texts(file string) (map[string][]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Name: schemaFile, Input: string(text)})
+	if err != nil {
+		return nil, err
+	}
+	kit, err := kit(schema)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"docs/schema.md": reference(schema)}
+	for name, text := range kit {
+		files[filepath.Join("web/kit", name)] = text
+	}
+	return files, nil
 }

@@ -43,6 +43,23 @@ func TestIDsRoundTrip(t *testing.T) {
 	}
 }
 
+// TestAppendedIDs compares the two ways in which an id is made.
+func TestAppendedIDs(t *testing.T) {
+	const odd = "\"two\nlines\" of ümläuts, " // and long
+	long := strings.Repeat(odd, 20)
+	for _, object := range []interface {
+		ID() string
+		AppendID(dst []byte) []byte
+	}{
+		Market{Market: &market.Market{MarketID: odd}}, Token{TokenID: odd}, TokenPrice{Quote: &market.Price{TokenID: long}}, Spread{Top: &market.Spread{TokenID: odd}},
+		Order{Order: &market.Order{OrderID: odd}, Address: "0x1"}, Position{Position: &market.Position{MarketID: "m", Outcome: long}, Address: "0x1"},
+	} {
+		if id := string(object.AppendID([]byte("before "))); id != "before "+object.ID() || object.ID() == "" {
+			t.Errorf("%T: %s instead of %s", object, id, object.ID())
+		}
+	}
+}
+
 func TestBadIDs(t *testing.T) {
 	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	for name, id := range map[string]string{

@@ -67,6 +67,8 @@ type Config struct {
 type Defences struct {
 	// Callers keeps what different callers read of one account apart.
 	Callers bool
+	// Waiters keeps a call going as long as somebody waits for it, whoever leaves.
+	Waiters bool
 }
 
 // DefaultConfig returns the documented defaults.

@@ -49,6 +49,8 @@ type coalescer[K comparable, T any] struct {
 	tasks    *tasks
 	// waiting counts the callers inside do.
 	waiting atomic.Int64
+	// hasty ends a flight when the first of its waiters leaves; by Defences.
+	hasty bool
 	// slots holds a token for each call in flight.
 	slots chan struct{}
 
@@ -328,7 +330,7 @@ func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []marke
 // leave takes a waiter off a flight. A key that has not left and that nobody waits for any more is dropped, a call none of
 // whose keys has a waiter is cancelled. The caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
-	if f.waiters--; f.waiters > 0 || f.ended {
+	if f.waiters--; f.waiters > 0 && !c.hasty || f.ended {
 		return
 	}
 	if !f.batch.left {

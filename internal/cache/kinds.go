@@ -39,7 +39,7 @@ func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, asOf f
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
 			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, l.width),
-			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
+			hasty: b.cfg.Without.Waiters, changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
 		}
 		if l.endpoint.User() {
 			c.scope = b.scope.credentials

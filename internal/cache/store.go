@@ -32,6 +32,8 @@ const (
 	// short and scarce are the parts of the budget below which stale data is served for longer, and below which the stream
 	// is asked for what is missing and refreshes may have to wait.
 	short, scarce = 0.25, 0.5
+	// recency is how exactly an LRU knows when an entry was read last, so that reading it is no writing mostly.
+	recency = int64(100 * time.Millisecond)
 	// never is later than any time.
 	never = math.MaxInt64
 )
@@ -41,8 +43,9 @@ type entry[T any] struct {
 	read       market.Read[*T]
 	freshUntil time.Time
 	staleUntil time.Time
-	// refreshAt is the time, in nanoseconds since 1970, from which a reader who finds the entry stale may refresh it.
-	refreshAt atomic.Int64
+	// refreshAt is the time, in nanoseconds since 1970, from which a reader who finds the entry stale may refresh it, usedAt
+	// when a reader was last noted by the LRU.
+	refreshAt, usedAt atomic.Int64
 
 	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
 	session *market.Session
@@ -108,7 +111,7 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; only kinds that are streamed have it.
 	older func(a, b *T) bool
-	// asked is told which of the keys that were asked for exist; nil where nobody wants to know.
+	// asked is told which of the keys that were asked for exist, and must not keep them; nil where nobody wants to know.
 	asked func(demand uint64, caller string, keys []K)
 	// urge is told which keys are missing while the budget is scarce; nil where nothing else could answer them.
 	urge func(caller string, keys []K)
@@ -152,7 +155,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	var stale []*entry[T]
 	left := -1.0
 	for i, key := range keys {
-		e, ok := s.get(key)
+		e, ok := s.get(key, now)
 		var freshUntil, staleUntil time.Time
 		if ok {
 			freshUntil, staleUntil = e.times(now, s.ttl)
@@ -208,15 +211,27 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 	if s.asked == nil || !market.Demands(ctx) {
 		return
 	}
-	exist := make([]K, 0, len(keys))
+	exist := keys
 	for i := range keys {
-		if results[i].Value.Value != nil {
-			exist = append(exist, keys[i])
+		if results[i].Value.Value == nil {
+			exist = existing(keys, results)
+			break
 		}
 	}
 	if len(exist) > 0 {
 		s.asked(market.DemandFrom(ctx), market.CallerFrom(ctx), exist)
 	}
+}
+
+// existing returns the keys that a value was found for.
+func existing[K comparable, T any](keys []K, results []market.Result[market.Read[*T]]) []K {
+	var exist []K
+	for i := range keys {
+		if results[i].Value.Value != nil {
+			exist = append(exist, keys[i])
+		}
+	}
+	return exist
 }
 
 // Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once. What the
@@ -245,11 +260,11 @@ func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
 	default:
 		return
 	}
-	e, ok := s.get(key)
+	now := s.clock.Now()
+	e, ok := s.get(key, now)
 	if !ok || e.read.Value == nil {
 		return
 	}
-	now := s.clock.Now()
 	freshUntil, staleUntil := e.times(now, s.ttl)
 	if long := s.stretched(e, freshUntil); limited && long.After(staleUntil) {
 		staleUntil = long
@@ -328,21 +343,33 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 	})
 }
 
-// get returns the entry that answers for a key, whatever its age.
-func (s *store[K, T]) get(key K) (*entry[T], bool) {
+// get returns the entry that answers for a key now, whatever its age.
+func (s *store[K, T]) get(key K, now time.Time) (*entry[T], bool) {
 	if s.canonical != nil {
 		key = s.canonical(key)
 	}
 	slot := s.slotOf(key)
-	if e, ok := s.entries.Get(slot); ok && s.answers(e, key) {
+	if e, ok := use(s.entries, slot, now); ok && s.answers(e, key) {
 		return e, true
 	}
 	if slot != key {
-		if e, ok := s.entries.Get(key); ok { // it stands beside a streamed one that does not reach as far
+		if e, ok := use(s.entries, key, now); ok { // it stands beside a streamed one that does not reach as far
 			return e, true
 		}
 	}
-	return s.absent.Get(slot)
+	return use(s.absent, slot, now)
+}
+
+// use returns an entry that is read now, which the LRU is to keep longer than those that are not.
+func use[K comparable, T any](c *lru.Cache[K, *entry[T]], key K, now time.Time) (*entry[T], bool) {
+	e, ok := c.Peek(key)
+	if !ok {
+		return nil, false
+	}
+	if at, last := now.UnixNano(), e.usedAt.Load(); at-last >= recency && e.usedAt.CompareAndSwap(last, at) {
+		c.Get(key)
+	}
+	return e, true
 }
 
 // answers reports whether an entry's value can answer for a key.
@@ -359,8 +386,8 @@ func (s *store[K, T]) slotOf(key K) K {
 
 // fresh returns the value of a key whose entry is fresh; coalescers ask before they fetch.
 func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
-	if e, ok := s.get(key); ok {
-		now := s.clock.Now()
+	now := s.clock.Now()
+	if e, ok := s.get(key, now); ok {
 		if freshUntil, _ := e.times(now, s.ttl); now.Before(freshUntil) {
 			return e.read, true
 		}

@@ -22,6 +22,8 @@ type demand struct {
 	// asks are the topics that were asked for lately.
 	asks *lru.Cache[market.Topic, asks]
 	warm map[market.Topic]*warm
+	// tokens is warm by channel and token, which every query looks into.
+	tokens map[market.Channel]map[string]*warm
 	// holders are the callers who have made something warm.
 	holders map[string]*holder
 	// changes counts what has become warm and what was let go.
@@ -69,7 +71,7 @@ func newDemand(f *Feed) *demand {
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
-	return &demand{feed: f, size: size, asks: recent, warm: make(map[market.Topic]*warm), holders: make(map[string]*holder)}
+	return &demand{feed: f, size: size, asks: recent, warm: make(map[market.Topic]*warm), tokens: make(map[market.Channel]map[string]*warm), holders: make(map[string]*holder)}
 }
 
 // asked notes that a caller has asked for what a channel tells of tokens, and opens those topics that were asked for often
@@ -80,15 +82,16 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 	d.mu.Lock()
 	// Where there is no space asks are not counted either: most are of tokens that are not warm then.
 	full := d.full(d.held(caller), now)
+	tokens := d.tokens[c]
 	for _, id := range tokenIDs {
-		key := market.Topic{Channel: c, ID: id}
-		if w := d.warm[key]; w != nil {
+		if w := tokens[id]; w != nil {
 			w.asked = now
 			continue
 		}
 		if full {
 			continue
 		}
+		key := market.Topic{Channel: c, ID: id}
 		before, _ := d.asks.Get(key)
 		if by != 0 && before.by == by {
 			continue
@@ -98,6 +101,7 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 			if d.space(caller, now) {
 				d.asks.Remove(key)
 				opening = append(opening, d.add(key, caller, now))
+				tokens = d.tokens[c]
 				continue
 			}
 			full = true
@@ -184,12 +188,17 @@ func (d *demand) add(key market.Topic, caller string, now time.Time) *warm {
 	d.changes++
 	w := &warm{key: key, holder: h, asked: now, opening: true}
 	d.warm[key] = w
+	if d.tokens[key.Channel] == nil {
+		d.tokens[key.Channel] = make(map[string]*warm)
+	}
+	d.tokens[key.Channel][key.ID] = w
 	return w
 }
 
 // remove lets go of a warm topic. The lock is held.
 func (d *demand) remove(w *warm) {
 	delete(d.warm, w.key)
+	delete(d.tokens[w.key.Channel], w.key.ID)
 	d.changes++
 	if w.holder.held--; w.holder.held == 0 {
 		delete(d.holders, w.holder.caller)

@@ -10,9 +10,11 @@
 // market) queues up to a bound, past which the watch ends with an error. Differences between states, such as a book's
 // deltas, are made by the reader between what it showed last and what is now, so they can't be lost.
 //
-// The room for public topics is shared. The readers of one caller hold at most a quarter of it, and more only while less
-// than half is taken, so a lone caller ends at half; a topic that several callers watch counts for one of them. Past its
-// share a caller's watches are refused, and close nobody else's topics. Accounts have room of their own.
+// The room for public topics is shared. The readers of one caller hold a quarter of it for sure, and more while there is
+// room that nobody needs: a caller who has less of it, or what queries ask for, takes such a topic back, and its watches end
+// with an error, after which values may be polled. So a lone caller has all of it. Only states are lent so; what is told once,
+// such as trades, is watched past a quarter only while less than half of the room is taken. A topic that several callers watch
+// counts for one of them. Accounts have room of their own.
 //
 // What queries ask for again and again is watched too, a price or a book as it was asked for, up to half of the room and as
 // far as subscribers leave it. Where that is full, a caller who has less of it takes the place of the one who has most,

@@ -165,12 +165,16 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 		return nil, market.Errorf(market.CodeUnsupported, "live data needs the venue's stream, which is not configured")
 	}
 	t, user := f.topics[key], key.Channel == market.ChannelUser
-	if !f.admits(r, t, user) {
-		return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
+	room := func() bool { return f.makeRoom(user) }
+	if !f.sure(r, t, user) {
+		if !lends(key) && !f.ample() {
+			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
+		}
+		room = func() bool { return f.dropIdle(false) } // it takes what is free
 	}
 	if t == nil {
 		err := f.upstream.Watch(key, c)
-		for market.CodeOf(err) == market.CodeRateLimited && f.makeRoom(user) {
+		for market.CodeOf(err) == market.CodeRateLimited && room() {
 			err = f.upstream.Watch(key, c)
 		}
 		if err != nil {
@@ -181,7 +185,8 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	return t.join(r, r), nil
 }
 
-// keep watches a topic for nobody, to have it live for queries. It takes the room that is free.
+// keep watches a topic for nobody, to have it live for queries. It takes the room that is free, and what callers hold past
+// their shares.
 func (f *Feed) keep(key market.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +196,7 @@ func (f *Feed) keep(key market.Topic) (*Watch, error) {
 	t := f.topics[key]
 	if t == nil {
 		err := f.upstream.Watch(key, nil)
-		for market.CodeOf(err) == market.CodeRateLimited && f.dropIdle(false) {
+		for market.CodeOf(err) == market.CodeRateLimited && (f.dropIdle(false) || f.reclaim()) {
 			err = f.upstream.Watch(key, nil)
 		}
 		if err != nil {
@@ -209,11 +214,11 @@ func (r *Reader) Accompany(key market.Topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.topics[key]
-	if f.closed || f.upstream == nil || !f.admits(r, t, false) {
+	if f.closed || f.upstream == nil || !f.sure(r, t, false) && !f.ample() {
 		return
 	}
 	if t == nil {
-		if f.public >= f.cfg.Topics/2 || f.upstream.Watch(key, nil) != nil {
+		if !f.ample() || f.upstream.Watch(key, nil) != nil {
 			return
 		}
 		t = f.add(key)
@@ -240,10 +245,10 @@ func (f *Feed) remove(key market.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// makeRoom closes a topic that no subscriber reads: one that lingers, or else one that is kept live for queries. User topics
-// have room of their own. It reports whether there was one. The lock is held.
+// makeRoom closes a topic that nobody is sure of: one that lingers, or else one that a caller holds past its share, or else
+// one that is kept live for queries. User topics have room of their own. It reports whether there was one. The lock is held.
 func (f *Feed) makeRoom(user bool) bool {
-	if f.dropIdle(user) {
+	if f.dropIdle(user) || !user && f.reclaim() {
 		return true
 	}
 	for key, t := range f.topics {

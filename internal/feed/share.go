@@ -28,20 +28,82 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
+// exceeded reports whether a caller holds more than a share.
+func (s *shares) exceeded(share int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.held {
+		if n > share {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *shares) of(caller string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held[caller]
 }
 
-// admits reports whether a reader may watch a topic, nil being one that is not open: its caller may hold a quarter of the
-// room, and more only while less than half of the room is taken. What another caller holds costs nothing. The feed's lock is
-// held.
-func (f *Feed) admits(r *Reader, t *topic, user bool) bool {
-	if r == nil || !r.shared || user || t != nil && t.held() {
-		return true
+// sure reports whether a reader watches a topic, nil being one that is not open, on its caller's share. What another caller
+// holds costs nothing. The feed's lock is held.
+func (f *Feed) sure(r *Reader, t *topic, user bool) bool {
+	return r == nil || !r.shared || user || t != nil && t.held() || f.shares.of(r.caller) < f.share()
+}
+
+// ample reports whether less than half of the room is taken. The feed's lock is held.
+func (f *Feed) ample() bool { return f.public < f.cfg.Topics/2 }
+
+// share is how many topics a caller may hold that nobody takes back.
+func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
+
+// lends reports whether a topic may be held past the share of its caller, in room that nobody else needs: one of a state,
+// which may be polled when it is taken back. What is told only once is not lent.
+func lends(key market.Topic) bool {
+	return key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook
+}
+
+// reclaim ends a topic that a caller holds past its share, of the caller who holds most. Topics that others watch too stay. It reports whether there was one. The feed's lock is held.
+func (f *Feed) reclaim() bool {
+	var last *topic
+	most := f.share()
+	if !f.shares.exceeded(most) {
+		return false
 	}
-	return f.public < f.cfg.Topics/2 || f.shares.of(r.caller) < max(f.cfg.Topics/4, 1)
+	for key, t := range f.topics {
+		if !lends(key) {
+			continue
+		}
+		if caller, sole := t.borrower(); sole {
+			if n := f.shares.of(caller); n > most {
+				last, most = t, n
+			}
+		}
+	}
+	if last == nil {
+		return false
+	}
+	f.forget(last, errReclaimed)
+	return true
+}
+
+// errReclaimed ends watches of a topic that others need the room of.
+var errReclaimed error = market.Errorf(market.CodeRateLimited, "others need the room on the stream")
+
+// borrower returns the caller that the topic counts for, and whether nobody else watches it.
+func (t *topic) borrower() (caller string, sole bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holder == nil {
+		return "", false
+	}
+	for w := range t.watches {
+		if w.owner == nil || !w.owner.shared || w.owner.caller != t.holder.caller {
+			return "", false
+		}
+	}
+	return t.holder.caller, true
 }
 
 // held reports whether the topic counts for a caller.

@@ -3,6 +3,7 @@ package feed
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,7 +64,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			defer attacker.Close()
 			let += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
 		}
-		if let != 1000-warm {
+		if let != 2000-warm {
 			t.Errorf("the attacker holds %d topics beside %d warm ones", let, warm)
 		}
 		if n := watchBooks(t, honest, "h", 500); n != 500 {
@@ -77,7 +78,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 		if _, err := third.Watch(tradesOf("T"), nil); err != nil {
 			t.Errorf("a third caller: %v", err)
 		}
-		if got := holdings(t, r); got["attacker"] != let || got["honest"] != 500 || got["third"] != 1 {
+		if got := holdings(t, r); got["attacker"] != let-501 || got["honest"] != 500 || got["third"] != 1 {
 			t.Errorf("held are %v", got)
 		}
 		kept := 0
@@ -92,18 +93,88 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 	})
 }
 
-// A caller alone has half of the room, and a quarter once the other half is taken.
+// A caller alone has all of the room, and yields to others, and to what queries ask for, what is more than a quarter.
+func TestALoneCallerYields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics = 40 })
+		r.up.room = 40
+		readers, batch := make(map[string]*Reader), 0
+		watch := func(caller string, n, want int) {
+			t.Helper()
+			if readers[caller] == nil {
+				readers[caller] = r.NewReaderFor(caller)
+				t.Cleanup(readers[caller].Close)
+			}
+			batch++
+			if let := watchBooks(t, readers[caller], fmt.Sprint(batch, "-"), n); let != want {
+				t.Errorf("%s was let watch %d topics, want %d", caller, let, want)
+			}
+		}
+		hold := func(want map[string]int) {
+			t.Helper()
+			if got := holdings(t, r); !maps.Equal(got, want) {
+				t.Errorf("held are %v, want %v", got, want)
+			}
+		}
+		watch("alone", 41, 40)
+		alone := readers["alone"]
+		if _, err := alone.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("what cannot be polled is watched past the share: %v", err)
+		}
+		watch("second", 12, 10)
+		hold(map[string]int{"alone": 30, "second": 10})
+		asked(r, "w") // a price and a book
+		hold(map[string]int{"alone": 28, "second": 10})
+		closeEnded := func() (n int) {
+			for _, w := range slices.Clone(alone.Take()) {
+				if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited {
+					n++
+					w.Close()
+				}
+			}
+			return n
+		}
+		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
+			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
+		}
+		// Who has had its share takes nothing from anybody.
+		watch("alone", 5, 0)
+		watch("second", 5, 0)
+		watch("third", 12, 10)
+		hold(map[string]int{"alone": 18, "second": 10, "third": 10})
+		watch("fourth", 12, 10) // eight of them from the first, and two from the queries
+		hold(map[string]int{"alone": 10, "second": 10, "third": 10, "fourth": 10})
+		watch("fifth", 1, 0)
+		// What others watch too is left to them.
+		closeEnded()
+		readers["second"].Close()
+		r.Hasten(func(market.Topic) bool { return true })
+		synctest.Wait()
+		watch("alone", 10, 10)
+		for w := range alone.watches {
+			if _, err := readers["third"].Watch(w.Topic(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		watch("fifth", 1, 0)
+		hold(map[string]int{"alone": 20, "third": 10, "fourth": 10})
+	})
+}
+
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Topics, c.Linger = 40, time.Second })
 		r.up.room = 40
 		alone := r.NewReaderFor("alone")
-		if n := watchBooks(t, alone, "a", 40); n != 20 {
+		if n := watchBooks(t, alone, "a", 20); n != 20 {
 			t.Errorf("a lone caller was let watch %d topics", n)
 		}
 		second := r.NewReaderFor("second")
-		if n := watchBooks(t, second, "b", 40); n != 10 {
+		if n := watchBooks(t, second, "b", 10); n != 10 {
 			t.Errorf("the second was let watch %d topics", n)
+		}
+		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("past its share, the second's watching of trades ends with %v", err)
 		}
 		// What another holds costs nothing, and is inherited when that caller leaves.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
@@ -120,9 +191,6 @@ func TestShares(t *testing.T) {
 		own := r.NewReader()
 		if n := watchBooks(t, own, "o", 10); n != 10 {
 			t.Errorf("the program was let watch %d topics", n)
-		}
-		if n := watchBooks(t, second, "o", 10); n != 0 {
-			t.Errorf("past its share, the second was let hold %d topics", n)
 		}
 		third := r.NewReaderFor("third")
 		if n := watchBooks(t, third, "o", 10); n != 10 || holdings(t, r)["third"] != 10 {
@@ -150,7 +218,7 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["beside"] != 20 {
 			t.Errorf("held are %v", got)
 		}
-		if n := watchBooks(t, beside, "n", 40); n != 0 {
+		if n := watchBooks(t, beside, "n", 40); n != 20 {
 			t.Errorf("beside 20 topics it was let watch %d", n)
 		}
 	})
@@ -160,6 +228,7 @@ func TestShares(t *testing.T) {
 func TestAccountsAreBesideTheShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Topics = 8 })
+		r.up.room = 8
 		reader := r.NewReaderFor("caller")
 		defer reader.Close()
 		for i := range 5 {
@@ -168,7 +237,7 @@ func TestAccountsAreBesideTheShares(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := watchBooks(t, reader, "a", 8); n != 4 || holdings(t, r)["caller"] != 4 {
+		if n := watchBooks(t, reader, "a", 9); n != 8 || holdings(t, r)["caller"] != 8 {
 			t.Errorf("beside accounts it was let watch %d topics and holds %v", n, holdings(t, r))
 		}
 	})

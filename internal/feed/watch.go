@@ -93,7 +93,8 @@ func (f *Feed) NewReader() *Reader {
 }
 
 // Watch follows a topic until the watch or the reader is closed. c is the identity of a user topic. An error means that
-// there is no room for another topic, or that the caller has had its share: values may be polled instead. A topic whose state is known is reported as changed at once.
+// there is no room for another topic, or that the caller has had its share: values may be polled instead. A watch may end so
+// too, when others need the room. A topic whose state is known is reported as changed at once.
 func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {

@@ -229,6 +229,13 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 	}
 }
 
+// catch, deferred, makes a refusal of a panic on a goroutine that nobody else guards.
+func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
+	if v := recover(); v != nil {
+		refuse(e.refuse(ctx, e.recover(ctx, v)))
+	}
+}
+
 // refuse returns the response of a request that is not executed.
 func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}

@@ -18,6 +18,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
 
@@ -198,17 +199,26 @@ func TestPanicsAreMasked(t *testing.T) {
 	}
 	// One that no field catches.
 	cfg := testConfig(t)
-	cfg.Sources.Prices = &panicking{}
+	cfg.Sources.Prices = panicking[string, market.Price]{}
 	w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`)
 	if w.Code != 500 || len(answerOf(t, w).Errors) != 1 || strings.Contains(w.Body.String(), "canary") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	// One of an element that is read on a goroutine of its own.
+	cfg = testConfig(t)
+	cfg.Sources.Events = panicking[market.EventRef, market.Event]{}
+	w = post(t, New(cfg), `{"query":"{ nodes(ids: [\"`+model.EncodeID(model.KindEvent, "1")+`\", \"`+model.EncodeID(model.KindToken, "1")+`\"]) { id } }"}`)
+	a := answerOf(t, w)
+	if w.Code != 200 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTERNAL_SERVER_ERROR" || !strings.HasPrefix(string(a.Data), `{"nodes":[null,{"id":`) ||
+		strings.Contains(w.Body.String(), "canary") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }
 
-// panicking is a source that breaks while it is asked ahead.
-type panicking struct{ nothing }
+// panicking is a source that breaks while it is asked.
+type panicking[K comparable, T any] struct{ loaders.Source[K, T] }
 
-func (*panicking) Lookup(context.Context, []string, []market.Result[market.Read[*market.Price]], []int) []int {
+func (panicking[K, T]) Lookup(context.Context, []K, []market.Result[market.Read[*T]], []int) []int {
 	panic("canary")
 }
 

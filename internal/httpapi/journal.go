@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -86,8 +87,10 @@ func gone(ctx context.Context) bool {
 	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
 }
 
-// end tells of an operation whose response is about to be sent in so many bytes.
+// end tells of an operation whose response is about to be sent in so many bytes. A panic of who is told takes nothing from the
+// client.
 func (e *engine) end(ctx context.Context, j *market.Journal, bytes int) {
+	defer e.catch(ctx, func(*graphql.Response) {})
 	j.Bytes = int64(bytes)
 	if e.cfg.Observer != nil {
 		e.cfg.Observer.Ended(ctx, j)

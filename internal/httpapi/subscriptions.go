@@ -45,6 +45,7 @@ func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.
 // start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
 // to be called on a goroutine of its own; a refusal has no data.
 func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
+	defer s.engine.catch(ctx, func(r *graphql.Response) { once, refusal = nil, r })
 	op, refusal := s.prepare(ctx, j, p)
 	switch {
 	case refusal != nil:
@@ -54,7 +55,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, func() (func(), error) {
 			return func() { s.clients.Executed(client, ids) }, s.clients.Execute(client, ids)
 		}, func(ctx context.Context, g *fanout.Group) fanout.Source {
-			return &execution{next: s.engine.subscribe(resolvers.WithGroup(ctx, g), op)}
+			return s.engine.open(resolvers.WithGroup(ctx, g), op)
 		})
 		if err != nil {
 			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
@@ -135,7 +136,8 @@ func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *param
 }
 
 // respond returns the response to an operation that is no subscription. It may be that of others, too.
-func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *operation) []byte {
+func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *operation) (response []byte) {
+	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	body, errs := s.perform(s.engine.noting(ctx, j), j, op)
@@ -198,12 +200,26 @@ func (o *operation) watched() (ids int) {
 
 // execution is a subscription that is executed for a group.
 type execution struct {
-	next graphql.ResponseHandler
-	last []byte
+	engine *engine
+	ctx    context.Context
+	next   graphql.ResponseHandler
+	last   []byte
+}
+
+// open starts a subscription for a group.
+func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
+	x = &execution{engine: e, ctx: ctx}
+	defer e.catch(ctx, func(r *graphql.Response) { x.next = graphql.OneShot(r) })
+	x.next = e.subscribe(ctx, op)
+	return x
 }
 
 // Next implements fanout.Source.
 func (x *execution) Next() (payload []byte, ok bool) {
+	defer x.engine.catch(x.ctx, func(r *graphql.Response) {
+		x.last = appendJSON(nil, r.Errors)
+		payload, ok = nil, false
+	})
 	resp := x.next(context.Background()) // it knows its own context
 	if resp == nil {
 		return nil, false
@@ -225,7 +241,8 @@ type operator struct {
 }
 
 // Init implements graphqlws.Operator.
-func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduced context.Context, err error) {
+	defer o.engine.catch(ctx, func(r *graphql.Response) { introduced, err = nil, r.Errors })
 	var said map[string]any
 	if payload != nil {
 		if err := json.Unmarshal(payload, &said); err != nil {
@@ -245,6 +262,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
 	j := o.engine.begin(ctx, transportWebSocket, saidFrom(ctx))
+	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
 	p, err := parseParams(payload)
 	if id := identityFrom(ctx); err == nil && id.credentials != nil { // a socket stays open, however often the venue refuses them
 		err = o.identities.refusals.Check(id.client)

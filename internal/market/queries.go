@@ -1,6 +1,7 @@
 package market
 
 import (
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -144,13 +145,22 @@ func CheckID(id string) error {
 	if id == "" || len(id) > MaxIDLength {
 		return Errorf(CodeBadUserInput, "an id has 1 to %d bytes", MaxIDLength)
 	}
-	if !utf8.ValidString(id) {
-		return Errorf(CodeBadUserInput, "an id is UTF-8")
-	}
-	for _, r := range id {
-		if r == ',' || r == '/' || unicode.IsControl(r) {
+	plain := true // nearly all are ASCII
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c == ',' || c == '/' || c < ' ' || c == 0x7f:
 			return Errorf(CodeBadUserInput, "an id has no comma, slash or control character")
+		case c >= utf8.RuneSelf:
+			plain = false
 		}
+	}
+	switch {
+	case plain:
+		return nil
+	case !utf8.ValidString(id):
+		return Errorf(CodeBadUserInput, "an id is UTF-8")
+	case strings.ContainsFunc(id, unicode.IsControl):
+		return Errorf(CodeBadUserInput, "an id has no comma, slash or control character")
 	}
 	return nil
 }

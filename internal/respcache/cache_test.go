@@ -133,7 +133,7 @@ func TestCallersAreKeptApart(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for _, document := range [][32]byte{{}, {1}} {
-		for _, rest := range [][3]string{{"", "", ""}, {"a", "", ""}, {"", "a", ""}, {"", "", "a"}, {"a", "b", ""}, {"ab", "", ""}, {"", "ab", ""}, {"\x01a", "", ""}, {"", "\x01a", ""}} {
+		for _, rest := range [][3]string{{"", "", ""}, {"a", "", ""}, {"", "a", ""}, {"", "", "a"}, {"", "", "b"}, {"", "b", ""}, {"b", "", ""}, {"a", "b", ""}, {"ab", "", ""}, {"", "ab", ""}, {"\x01a", "", ""}, {"", "\x01a", ""}} {
 			q, name := Question(document, rest[0], []byte(rest[1]), rest[2]), fmt.Sprintf("%x %q", document[:1], rest)
 			if other, ok := seen[q]; ok {
 				t.Errorf("%s is the same question as %s", name, other)

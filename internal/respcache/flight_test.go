@@ -211,6 +211,41 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
+// TestWhatADeadlineHasCutIsNotShared even by those who came before it began. Who of them executes is chance, so it is tried
+// until it was the one with the least time.
+func TestWhatADeadlineHasCutIsNotShared(t *testing.T) {
+	for range 1000 {
+		done := false
+		synctest.Test(t, func(t *testing.T) {
+			a := newAsker()
+			first := a.start(t.Context())
+			x := <-a.running
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			late, other := a.start(short), a.start(t.Context())
+			x.recorder.Record(nil)
+			close(x.finish)
+			<-first
+			x = <-a.running
+			synctest.Wait()
+			if _, done = x.ctx.Deadline(); !done {
+				close(x.finish)
+				<-late
+				<-other
+				return
+			}
+			time.Sleep(time.Second)
+			wantAnswer(t, "who executed", late, answer{"cut: context deadline exceeded", Executed, nil})
+			close((<-a.running).finish)
+			wantAnswer(t, "who had more time", other, answer{"execution 2", Executed, nil})
+		})
+		if done {
+			return
+		}
+	}
+	t.Error("the one with the least time never executed")
+}
+
 func TestAPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()

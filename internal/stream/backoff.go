@@ -5,8 +5,6 @@ import "time"
 const (
 	// restartSpread is what the clients of a restarting venue spread over.
 	restartSpread = 10 * time.Second
-	// limitedWait is the wait after the venue closed for too many frames.
-	limitedWait = time.Minute
 	// slowAgain: a second close for slowness within it is no accident, and is not followed by connecting at once.
 	slowAgain = 10 * time.Second
 	// maxRetryAfter bounds what a venue can make us wait.

@@ -60,6 +60,7 @@ const (
 	DefaultBackoffMin          = time.Second
 	DefaultBackoffMax          = 30 * time.Second
 	DefaultStableAfter         = time.Minute
+	DefaultLimitedWait         = time.Minute
 	DefaultDialWithin          = 10 * time.Second
 	DefaultHelloWithin         = 2 * time.Second
 	DefaultWriteWithin         = 10 * time.Second
@@ -90,6 +91,8 @@ type Config struct {
 	// BackoffMin is the bound of the first random wait before connecting again; it doubles up to BackoffMax, and starts
 	// over after a connection that lasted for StableAfter.
 	BackoffMin, BackoffMax, StableAfter time.Duration
+	// LimitedWait is the wait after the venue has closed a connection for too many frames.
+	LimitedWait time.Duration
 	// DialWithin bounds the opening of a connection; HelloWithin is how long the venue's hello is waited for before its
 	// limits are assumed; WriteWithin bounds the writing of one frame.
 	DialWithin, HelloWithin, WriteWithin time.Duration
@@ -177,7 +180,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	for _, n := range []int64{
 		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.Identities), int64(cfg.Depth), cfg.FrameBytes,
 		int64(cfg.Heartbeat), int64(cfg.PingEvery), int64(cfg.PongWithin), int64(cfg.BackoffMin), int64(cfg.BackoffMax),
-		int64(cfg.StableAfter), int64(cfg.DialWithin), int64(cfg.HelloWithin), int64(cfg.WriteWithin), int64(cfg.IdleFor),
+		int64(cfg.StableAfter), int64(cfg.LimitedWait), int64(cfg.DialWithin), int64(cfg.HelloWithin), int64(cfg.WriteWithin), int64(cfg.IdleFor),
 	} {
 		if n < 0 {
 			return nil, errors.New("stream: times and limits must be positive")
@@ -192,6 +195,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	cfg.BackoffMin = or(cfg.BackoffMin, DefaultBackoffMin)
 	cfg.BackoffMax = max(or(cfg.BackoffMax, DefaultBackoffMax), cfg.BackoffMin)
 	cfg.StableAfter = or(cfg.StableAfter, DefaultStableAfter)
+	cfg.LimitedWait = or(cfg.LimitedWait, DefaultLimitedWait)
 	cfg.DialWithin = or(cfg.DialWithin, DefaultDialWithin)
 	cfg.HelloWithin = or(cfg.HelloWithin, DefaultHelloWithin)
 	cfg.WriteWithin = or(cfg.WriteWithin, DefaultWriteWithin)

@@ -131,7 +131,7 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	case closeRestart:
 		return time.Duration(k.client.cfg.Rand() * float64(restartSpread))
 	case closeLimited:
-		return limitedWait
+		return k.client.cfg.LimitedWait
 	case closeSlow:
 		again := !k.lastSlow.IsZero() && time.Since(k.lastSlow) < slowAgain
 		k.lastSlow = time.Now()

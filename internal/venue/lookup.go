@@ -3,6 +3,8 @@ package venue
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -319,22 +321,32 @@ func (l *lookup[T]) ask(ctx context.Context, c *Client, parameter string, keys [
 	return asked{hits: len(got.of), lost: got.lost}
 }
 
-// each runs f for 0 to n-1, at most parallel at a time, and returns when all have.
+// each runs f for 0 to n-1, at most parallel at a time, and returns when all have. A panic of f is one of each.
 func each(n int, f func(i int)) {
 	if n == 1 {
 		f(0)
 		return
 	}
 	var next atomic.Int64
+	var panicked atomic.Pointer[string]
 	var wg sync.WaitGroup
 	for range min(n, parallel) {
 		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					panicked.Store(&text)
+				}
+			}()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)
 			}
 		})
 	}
 	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(*p)
+	}
 }
 
 // allFailed returns the first error when there is no nil among them.

@@ -447,3 +447,21 @@ func TestAnEmptyListIsBelievedWhereTheSingleFormIsNotKnown(t *testing.T) {
 	}
 	same(t, marketIDs(results), "M1 absent")
 }
+
+// TestEachPanicsOnce has a goroutine of several panic: whoever waits for them panics, and can be guarded.
+func TestEachPanicsOnce(t *testing.T) {
+	for _, n := range []int{1, 5} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "boom") || n > 1 && !strings.Contains(fmt.Sprint(p), "TestEachPanicsOnce") {
+					t.Errorf("%d: the panic is %v", n, p)
+				}
+			}()
+			each(n, func(i int) {
+				if i == n-1 {
+					panic("boom")
+				}
+			})
+		}()
+	}
+}

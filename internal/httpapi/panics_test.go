@@ -1,0 +1,215 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/resolvers"
+)
+
+// fragile is a schema whose executions panic where no field catches it: queries at once, subscriptions after an event, or
+// early, before there is any.
+type fragile struct {
+	graphql.ExecutableSchema
+	early bool
+}
+
+func (f fragile) Exec(ctx context.Context) graphql.ResponseHandler {
+	if f.early {
+		panic("canary")
+	}
+	events := 0
+	return func(context.Context) *graphql.Response {
+		if events++; events > 1 || graphql.GetOperationContext(ctx).Operation.Operation == ast.Query {
+			panic("canary")
+		}
+		return &graphql.Response{Data: []byte(`{"a":1}`)}
+	}
+}
+
+// jumpy panics when it is asked about an address for the nth time.
+type jumpy struct {
+	noRefusals
+	n atomic.Int64
+}
+
+func (j *jumpy) Check(netip.Addr) error {
+	if j.n.Add(-1) == 0 {
+		panic("canary")
+	}
+	return nil
+}
+
+func jumpyAt(n int64) func(cfg *Config) {
+	return func(cfg *Config) {
+		j := &jumpy{}
+		j.n.Store(n)
+		cfg.Refusals = j
+	}
+}
+
+// journal is a log that many goroutines write.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.String()
+}
+
+// converse says messages on a WebSocket and returns what comes until a part of it does, or the close.
+func converse(t *testing.T, url, until string, messages ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	for _, m := range append([]string{`{"type":"connection_init","payload":{"` + CredentialsHeader + `":"` + encodedCredentials + `"}}`}, messages...) {
+		_ = conn.Write(ctx, websocket.MessageText, []byte(m))
+	}
+	var heard strings.Builder
+	for !strings.Contains(heard.String(), until) {
+		_, b, err := conn.Read(ctx)
+		if err != nil {
+			fmt.Fprint(&heard, err)
+			break
+		}
+		heard.Write(b)
+		heard.WriteByte('\n')
+	}
+	return heard.String()
+}
+
+// TestPanicsEndTheirOperation has every goroutine that runs an operation panic where no field catches it. The operation ends
+// with an error that says nothing of it, the log has it once with its stack, and the next one is answered.
+func TestPanicsEndTheirOperation(t *testing.T) {
+	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
+	say := func(body string) func(t *testing.T, url string) string {
+		return func(t *testing.T, url string) string {
+			return converse(t, url, `"type":"error"`, `{"id":"1","type":"subscribe","payload":`+body+`}`)
+		}
+	}
+	ask := func(body, accept string) func(t *testing.T, url string) string {
+		return func(t *testing.T, url string) string {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", typeJSON)
+			r.Header.Set("Accept", accept)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			var b bytes.Buffer
+			_, _ = b.ReadFrom(resp.Body)
+			return b.String()
+		}
+	}
+	compiled := func(cfg *Config) {
+		panics := func(context.Context) model.ServiceStatus { panic("canary") }
+		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
+	}
+	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
+	// What is told of an operation panics too, so that what catches panics in an execution does not get to answer.
+	twice := func(kind string) func(cfg *Config) {
+		return func(cfg *Config) {
+			cfg.Observer = ended(func(j *market.Journal) {
+				if j.Type() == kind {
+					panic("canary")
+				}
+			})
+		}
+	}
+	early := func(cfg *Config) { cfg.Schema = fragile{cfg.Schema.(fragile).ExecutableSchema, true} }
+	const prices = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
+	for _, test := range []struct {
+		name string
+		rig  []func(cfg *Config)
+		run  func(t *testing.T, url string) string
+		// before is what comes before the error.
+		before string
+		// again is how many panics follow the first.
+		again int
+	}{
+		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
+		{"a compiled query", []func(*Config){compiled}, ask(query, typeResponse), "", 0},
+		{"a query whose response is kept", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
+		{"a shared flight", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
+		{"a query on a socket", nil, func(t *testing.T, url string) string {
+			return converse(t, url, `"type":"complete"`, `{"id":"1","type":"subscribe","payload":`+query+`}`)
+		}, "", 0},
+		{"a query on a socket, further out", []func(*Config){twice("query")}, func(t *testing.T, url string) string {
+			return converse(t, url, `"type":"complete"`, `{"id":"1","type":"subscribe","payload":`+query+`}`)
+		}, "", 1},
+		{"a query as an event stream", []func(*Config){twice("query")}, ask(query, typeEvents), "", 1},
+		{"a subscription on a socket", nil, say(status), `"payload":{"data":{"a":1}}`, 0},
+		{"a subscription on a socket, further out", []func(*Config){twice("subscription")}, say(status), `"payload":{"data":{"a":1}}`, 1},
+		{"a subscription as an event stream", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"a":1}}`, 1},
+		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
+		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
+			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close has no room for more
+		}, "Forbidden", 0},
+		{"the start of an operation", []func(*Config){jumpyAt(2)}, say(query), "connection_ack", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log journal
+			cfg := testConfig(t)
+			cfg.Schema = fragile{cfg.Schema, false}
+			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+			for _, rig := range test.rig {
+				rig(&cfg)
+			}
+			api := New(cfg)
+			server := httptest.NewServer(api)
+			defer server.Close()
+			defer api.Drain(t.Context())
+			got := test.run(t, server.URL+PathGraphQL)
+			if !strings.Contains(got, "INTERNAL_SERVER_ERROR") || !strings.Contains(got, "test-request") || strings.Contains(got, "canary") || !strings.Contains(got, test.before) {
+				t.Errorf("it is answered with %s", got)
+			}
+			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+			if want := 1 + test.again; len(lines) != want {
+				t.Errorf("the log has %d lines, want %d:\n%s", len(lines), want, log.String())
+			}
+			for _, line := range lines {
+				if !strings.Contains(line, "canary") || !strings.Contains(line, "panics_test.go") {
+					t.Errorf("a line without its stack: %s", line)
+				}
+			}
+			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
+				t.Errorf("afterwards: %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,19 @@
+// Keeps an order book by the events of orderbookChanged(deltas: true). Copy it into your app.
+
+export interface Level { price: string; size: string }
+export interface Book { bids: readonly Level[]; asks: readonly Level[]; sequence?: string | null }
+export interface BookUpdate extends Book { kind: 'SNAPSHOT' | 'DELTA'; previousSequence?: string | null }
+
+/** The book after an event, best prices first. The one before, undefined at first, is left as it was. */
+export function applyDelta(book: Book | undefined, { kind, previousSequence, sequence, bids, asks }: BookUpdate): Book {
+  if (kind === 'SNAPSHOT') return { bids, asks, sequence }
+  if (!book || book.sequence !== previousSequence) throw new Error('an event is missing before this delta: subscribe again')
+  return { bids: change(book.bids, bids, -1), asks: change(book.asks, asks, 1), sequence }
+}
+
+function change(levels: readonly Level[], changes: readonly Level[], order: number): Level[] {
+  // By value, since "0.5" and "0.50" are one price; sizes stay the texts that were sent.
+  const side = new Map(levels.map(level => [Number(level.price), level]))
+  for (const level of changes) Number(level.size) === 0 ? side.delete(Number(level.price)) : side.set(Number(level.price), level)
+  return [...side].sort(([a], [b]) => order * (a - b)).map(([, level]) => level)
+}

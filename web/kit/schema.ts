@@ -1,0 +1,82 @@
+// Made from schema.graphqls by "make generate"; changes belong there.
+
+/** The object types behind each interface. */
+export const possibleTypes: Record<string, string[]> = {
+  "Node": [
+    "Event",
+    "Market",
+    "Order",
+    "Position",
+    "Token",
+    "User"
+  ]
+}
+
+/** Object types without an id, which a cache keeps inside of the object that shows them. */
+export const embeddedTypes: string[] = [
+  "BalanceUpdate",
+  "Candle",
+  "FillEstimate",
+  "Freshness",
+  "HistoryConnection",
+  "HistoryEdge",
+  "MarketConnection",
+  "MarketEdge",
+  "MarketUpdate",
+  "OrderConnection",
+  "OrderEdge",
+  "Orderbook",
+  "OrderbookLevel",
+  "OrderbookUpdate",
+  "OrdersUpdate",
+  "PageInfo",
+  "PortfolioUpdate",
+  "PositionConnection",
+  "PositionEdge",
+  "PriceHistory",
+  "PricePoint",
+  "PriceUpdate",
+  "Resolution",
+  "ServiceStatus",
+  "StreamStatus",
+  "TradeConnection",
+  "TradeEdge",
+  "TradesUpdate"
+]
+
+/** Fields that are read page by page, with the arguments that tell one list from another. */
+export const connections: Record<string, Record<string, string[]>> = {
+  "Event": {
+    "markets": []
+  },
+  "Query": {
+    "searchMarkets": [
+      "query",
+      "filter",
+      "sort",
+      "order"
+    ]
+  },
+  "User": {
+    "history": [
+      "kinds",
+      "from",
+      "to"
+    ],
+    "orders": [
+      "marketIds",
+      "side"
+    ],
+    "positions": [
+      "marketIds",
+      "minSize",
+      "redeemable",
+      "sort"
+    ],
+    "trades": [
+      "marketId",
+      "from",
+      "to"
+    ]
+  }
+}
