@@ -30,9 +30,40 @@ func TestBrowser(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
-			env := []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
-			runNodeTest(t, "web", "tests/dist/"+name+".test.js", env, "--demo-still=false", "--demo-markets=40")
+			env, args := []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}, []string{"--demo-still=false"}
+			if name == "explore" {
+				args = append(args, "--demo-markets=1200") // as many as the identifiers in examples/ are of
+			} else {
+				args = append(args, "--demo-markets=40") // each moves the more often
+			}
+			runNodeTest(t, "web", "tests/dist/"+name+".test.js", env, args...)
 		})
+	}
+}
+
+// TestThePagesAreSmall bounds what a browser loads that opens every page: 1.2 MB, by the larger of the two codings.
+func TestThePagesAreSmall(t *testing.T) {
+	const limit = 1_200_000
+	total, files := int64(0), 0
+	err := fs.WalkDir(web.Built(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") {
+			return err
+		}
+		info, err := fs.Stat(web.Built(), name+".gz")
+		if err != nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			total, files = total+info.Size(), files+1
+		}
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Fatalf("%d files, %v: run make web first, as make test does", files, err)
+	}
+	t.Logf("%d files, %d bytes", files, total)
+	if total >= limit {
+		t.Errorf("%d files take %d bytes, want fewer than %d", files, total, limit)
 	}
 }
 

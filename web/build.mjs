@@ -2,6 +2,7 @@
 // worth it the same compressed. tests/ are built for Node.js, into tests/dist.
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { build } from 'esbuild'
@@ -35,16 +36,26 @@ const fonts = {
   setup(build) {
     build.onResolve({ filter: /^data:font\// }, ({ path }) => {
       const [, type, base64] = /^data:font\/(woff2?);base64,(.*)$/.exec(path)
-      return { path: `font-${createHash('sha256').update(base64).digest('hex')}.${type}`, namespace: 'fonts', pluginData: base64 }
+      return { path: `${createHash('sha256').update(base64).digest('hex')}/font.${type}`, namespace: 'fonts', pluginData: base64 }
     })
     build.onLoad({ filter: /.*/, namespace: 'fonts' }, ({ pluginData }) => ({ contents: Buffer.from(pluginData, 'base64'), loader: 'file' }))
+  },
+}
+
+/** Puts our own parts in the place of GraphiQL's. */
+const parts = {
+  name: 'parts',
+  setup(build) {
+    const part = name => ({ path: fileURLToPath(new URL(`explore/parts/${name}`, root)) })
+    build.onResolve({ filter: /^\.\/ui\/tabs\.js$/ }, () => part('tabs.tsx'))
+    build.onResolve({ filter: /^react-style-singleton$/ }, () => part('style-singleton.ts'))
   },
 }
 
 await Promise.all((await readdir(dist)).filter(name => name !== '.gitkeep').map(name => rm(new URL(name, dist), { recursive: true })))
 
 const built = await build({
-  absWorkingDir: root.pathname,
+  absWorkingDir: fileURLToPath(root),
   entryPoints: Object.values(pages).map(name => ({ in: `${name}/index.tsx`, out: name })),
   bundle: true,
   splitting: true,
@@ -55,7 +66,7 @@ const built = await build({
   legalComments: 'linked',
   define: { 'process.env.NODE_ENV': '"production"' },
   loader: { '.graphql': 'text' },
-  plugins: [examples, fonts],
+  plugins: [examples, fonts, parts],
   outdir: 'dist/assets',
   entryNames: '[name]-[hash]',
   chunkNames: 'chunk-[hash]',
@@ -87,7 +98,7 @@ await Promise.all(
 
 await rm(new URL('tests/dist/', root), { recursive: true, force: true })
 await build({
-  absWorkingDir: root.pathname,
+  absWorkingDir: fileURLToPath(root),
   entryPoints: (await readdir(new URL('tests/', root))).filter(name => name.endsWith('.test.ts')).map(name => `tests/${name}`),
   bundle: true,
   packages: 'external',

@@ -1,17 +1,51 @@
 // GraphiQL over this service.
+import { useMemo, useRef, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { GraphiQL } from 'graphiql'
-import { createGraphiQLFetcher } from '@graphiql/toolkit'
 import { explorerPlugin } from '@graphiql/plugin-explorer'
-import examples from 'examples'
 import 'graphiql/style.css'
 import '@graphiql/plugin-explorer/style.css'
+import { NamedEditors, named } from './accessible'
+import { fetcherWith, isDemo } from './fetcher'
+import { Figures } from './figures'
+import { storage } from './storage'
+import { demoHeaders, tabs } from './tabs'
 import './index.css'
 
-const endpoint = new URL('/graphql', location.href).href
-const fetcher = createGraphiQLFetcher({ url: endpoint, subscriptionUrl: endpoint.replace(/^http/, 'ws') })
-const explorer = explorerPlugin()
+const plugins = [named(explorerPlugin())]
 
-createRoot(document.getElementById('root')!).render(
-  <GraphiQL fetcher={fetcher} plugins={[explorer]} defaultTabs={examples.map(({ query, variables }) => ({ query, variables }))} />,
-)
+/** The first tab, for somebody who has no tabs yet: GraphiQL would show it without its variables. */
+const first = storage.getItem('graphiql:tabState') ? undefined : tabs[0]
+
+function Explore({ demo }: { demo: boolean }) {
+  const [extensions, setExtensions] = useState<unknown>()
+  const [asking, setAsking] = useState(true)
+  const asks = useRef(asking)
+  asks.current = asking
+  const fetcher = useMemo(() => fetcherWith(() => asks.current, setExtensions), [])
+  return (
+    <GraphiQL
+      fetcher={fetcher}
+      plugins={plugins}
+      storage={storage}
+      shouldPersistHeaders={false}
+      defaultTabs={tabs}
+      query={first?.query}
+      variables={first?.variables}
+      defaultEditorToolsVisibility="variables"
+      defaultHeaders={demo ? demoHeaders : undefined}
+    >
+      <GraphiQL.Logo>
+        <h1>oddsgraph</h1>
+        <a href="/live">Live board</a>
+      </GraphiQL.Logo>
+      <NamedEditors />
+      <GraphiQL.Footer>
+        <Figures extensions={extensions} asking={asking} onAsk={setAsking} />
+      </GraphiQL.Footer>
+    </GraphiQL>
+  )
+}
+
+const root = createRoot(document.getElementById('root')!)
+isDemo().then(demo => root.render(<Explore demo={demo} />))

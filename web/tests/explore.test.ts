@@ -1,9 +1,171 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { visit } from './browser'
+import { readdir } from 'node:fs/promises'
+import { test, type TestContext } from 'node:test'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { control, desktop, eventually, phone, screenshot, visit, wantAccessible } from './browser'
 
-test('GraphiQL loads', async t => {
-  const { page } = await visit(t, '/')
-  await page.getByRole('button', { name: /execute query/i }).waitFor()
-  assert.match(await page.title(), /GraphiQL/)
+/** The text of one of GraphiQL's editors. */
+const textOf = (page: Page, editor: string) =>
+  page.locator(`${editor} .CodeMirror`).first().evaluate(element => (element as unknown as { CodeMirror: { getValue(): string } }).CodeMirror.getValue())
+
+const response = (page: Page) => textOf(page, '.graphiql-response')
+const query = (page: Page) => textOf(page, '.graphiql-query-editor')
+
+const execute = (page: Page) => page.getByRole('button', { name: /execute query/i }).click()
+
+/** GraphiQL, ready to be used. */
+async function visitGraphiQL(t: TestContext, options?: BrowserContextOptions) {
+  const { page } = await visit(t, '/', options)
+  await ready(page)
+  return page
+}
+
+const ready = (page: Page) => eventually('GraphiQL', () => page.locator('.graphiql-query-editor .CodeMirror-line').count(), lines => lines > 1)
+
+/** Opens a tab. */
+async function open(page: Page, tab: string) {
+  await page.getByRole('list', { name: 'Select active operation' }).getByRole('button', { name: tab, exact: true }).click()
+  await eventually('the query', () => query(page), text => text.includes(` ${tab}(`))
+}
+
+/** Runs what is in the tab and returns the answer. */
+async function answer(page: Page) {
+  await execute(page)
+  return JSON.parse(await eventually('an answer', () => response(page), text => text.endsWith('}')))
+}
+
+/** The headers that are typed in. */
+async function headers(page: Page) {
+  await page.getByRole('button', { name: 'Headers', exact: true }).click()
+  return textOf(page, '.graphiql-editor-tool .graphiql-editor:not(.hidden)')
+}
+
+/** The names of the tabs. */
+const tabs = (page: Page) => page.locator('.graphiql-tab-button').allTextContents()
+
+test('every example runs at once on the demo venue', async t => {
+  const page = await visitGraphiQL(t)
+  const names = await tabs(page)
+  const examples = (await readdir('../examples')).filter(name => name.endsWith('.graphql'))
+  assert.equal(names.length, examples.length + 1, 'a tab for each example and one for a subscription')
+  for (const name of names.filter(name => name !== 'LivePrices')) {
+    await open(page, name)
+    const { data, errors, extensions } = await answer(page)
+    assert.equal(errors, undefined, name)
+    assert.ok(Object.values(data).every(value => value !== null), name)
+    assert.ok(extensions.cost.points > 0, name)
+    await page.getByText(`cost: ${extensions.cost.points} points`).waitFor()
+  }
+  await open(page, 'Portfolio')
+  await answer(page)
+  await screenshot(page, 'graphiql-portfolio')
 })
+
+test('figures are asked for only where they are wanted', async t => {
+  const page = await visitGraphiQL(t)
+  await page.getByRole('checkbox', { name: /cost/ }).uncheck()
+  assert.equal((await answer(page)).extensions, undefined)
+})
+
+test('a subscription brings events over graphql-transport-ws', async t => {
+  const page = await visitGraphiQL(t)
+  const sent: { type: string; payload?: Record<string, string> }[] = []
+  const events: { reason: string; price: { price: string } }[] = []
+  page.on('websocket', socket => {
+    socket.on('framesent', ({ payload }) => sent.push(JSON.parse(String(payload))))
+    socket.on('framereceived', ({ payload }) => {
+      const frame = JSON.parse(String(payload))
+      if (frame.type === 'next') events.push(frame.payload.data.priceChanged)
+    })
+  })
+  await open(page, 'LivePrices')
+  const { tokenIds } = JSON.parse(await textOf(page, '.graphiql-editor-tool')) as { tokenIds: [string] }
+  await execute(page)
+  await eventually('the state of each token', async () => events.length, count => count >= tokenIds.length)
+  assert.ok(events.slice(0, 3).every(({ reason }) => reason === 'INITIAL'))
+  for (const price of [0.111, 0.222, 0.333]) {
+    await control('price', { tokenId: tokenIds[0], price })
+    await eventually('the new price', () => response(page), text => text.includes(`"${price}"`) && text.includes('"CHANGE"'))
+  }
+  const init = sent.find(({ type }) => type === 'connection_init')
+  assert.ok(init?.payload?.['X-Venue-Credentials'], 'the headers go into connection_init')
+  await page.getByRole('button', { name: /stop query/i }).click()
+  await eventually('the end', async () => sent.some(({ type }) => type === 'complete'), Boolean)
+})
+
+test('the documentation and the explorer show the schema', async t => {
+  const page = await visitGraphiQL(t)
+  await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+  await page.getByRole('link', { name: 'Query', exact: true }).click()
+  await page.getByRole('link', { name: 'searchMarkets', exact: true }).click()
+  await page.getByText('Search for markets.').waitFor()
+  await wantAccessible(page)
+
+  await page.getByRole('button', { name: 'Show GraphiQL Explorer' }).click()
+  await page.locator('.graphiql-explorer-field-view', { hasText: /^serviceStatus$/ }).click()
+  await eventually('the query', () => query(page), text => /^ {2}serviceStatus/m.test(text))
+  await wantAccessible(page)
+  await screenshot(page, 'graphiql-explorer')
+})
+
+test('it is light or dark, as the system is or as one likes', async t => {
+  const page = await visitGraphiQL(t, { colorScheme: 'dark' })
+  const ground = () => page.locator('.graphiql-container').evaluate(element => getComputedStyle(element).backgroundColor)
+  const dark = await ground()
+  await answer(page)
+  await wantAccessible(page)
+  await screenshot(page, 'graphiql-dark')
+  await page.getByRole('button', { name: 'Open settings dialog' }).click()
+  await page.getByRole('button', { name: 'Light', exact: true }).click()
+  await eventually('another ground', ground, now => now !== dark)
+  await wantAccessible(page)
+  await page.getByRole('button', { name: 'Dark', exact: true }).click()
+  await eventually('the ground', ground, now => now === dark)
+})
+
+test('credentials that are typed in stay in memory', async t => {
+  const page = await visitGraphiQL(t)
+  const demo = await headers(page)
+  assert.ok(JSON.parse(demo)['X-Venue-Credentials'])
+  await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
+  const canary = btoa(JSON.stringify({ apiKey: 'canary', secret: 'canary', passphrase: 'canary' }))
+  await page.keyboard.insertText(JSON.stringify({ 'X-Venue-Credentials': canary }))
+  await answer(page)
+  await page.getByRole('button', { name: 'Show History' }).click()
+  await page.locator('.graphiql-history-item-label', { hasText: 'PriceBoard' }).waitFor()
+  // What was edited is stored with half a second's delay; a query that is typed now is stored after it.
+  await page.getByRole('textbox', { name: 'Query', exact: true }).press('Control+End')
+  await page.keyboard.insertText('# the last thing typed')
+  const stored = () => page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))
+  const all = await eventually('storage', stored, text => text.includes('# the last thing typed') && text.includes('graphiql:queries'))
+  assert.ok(!all.includes(canary) && !all.includes(JSON.parse(demo)['X-Venue-Credentials']), all)
+  assert.deepEqual(await page.evaluate(() => indexedDB.databases()), [])
+  await page.reload()
+  await eventually('the query', () => query(page), text => text.includes('# the last thing typed'))
+  assert.equal(await headers(page), demo)
+})
+
+test('no credentials are offered for a venue that is no demo', async t => {
+  const { page } = await visit(t, 'about:blank')
+  await page.route('**/graphql', route =>
+    route.request().postData()?.includes('demo') ? route.fulfill({ json: { data: { serviceStatus: { demo: false } } } }) : route.fallback(),
+  )
+  await page.goto('/')
+  await ready(page)
+  assert.equal(await headers(page), '')
+})
+
+for (const [name, viewport] of Object.entries({ desktop, phone })) {
+  test(`it is to be read and used on a ${name}`, async t => {
+    const page = await visitGraphiQL(t, { viewport })
+      await answer(page)
+    await wantAccessible(page)
+    await screenshot(page, name === 'desktop' ? 'graphiql' : `graphiql-${name}`)
+    const size = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight])
+    assert.deepEqual(size, [viewport.width, viewport.height], 'nothing is out of sight')
+    await page.getByRole('button', { name: 'Open short keys dialog' }).click()
+    await page.getByRole('dialog').waitFor()
+    await wantAccessible(page)
+    await page.keyboard.press('Escape')
+  })
+}

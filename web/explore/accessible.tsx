@@ -1,0 +1,41 @@
+// What GraphiQL leaves unsaid to those who don't see it: what its editors and the fields of the explorer are for.
+import { useEffect, useRef, type ComponentType } from 'react'
+import { useEditorContext, type GraphiQLPlugin } from '@graphiql/react'
+
+/** Names the editors, and lets the keyboard scroll them. */
+export function NamedEditors() {
+  const { queryEditor, variableEditor, headerEditor, responseEditor } = useEditorContext({ nonNull: true })
+  useEffect(() => {
+    const named = { Query: queryEditor, Variables: variableEditor, Headers: headerEditor, Response: responseEditor }
+    for (const [name, editor] of Object.entries(named)) {
+      editor?.setOption('screenReaderLabel', name)
+      editor?.getScrollerElement().setAttribute('tabindex', '0')
+    }
+  }, [queryEditor, variableEditor, headerEditor, responseEditor])
+  return null
+}
+
+/** A plugin whose fields without a name are called by the text beside them. */
+export function named(plugin: GraphiQLPlugin): GraphiQLPlugin {
+  return { ...plugin, content: () => <Named content={plugin.content} /> }
+}
+
+function Named({ content: Content }: { content: ComponentType }) {
+  const root = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const name = () => {
+      for (const field of root.current!.querySelectorAll('input, select')) {
+        if (!field.ariaLabel) field.ariaLabel = field.parentElement?.textContent || 'Name'
+      }
+    }
+    const observer = new MutationObserver(name)
+    observer.observe(root.current!, { childList: true, subtree: true })
+    name()
+    return () => observer.disconnect()
+  }, [])
+  return (
+    <div ref={root}>
+      <Content />
+    </div>
+  )
+}

@@ -1,0 +1,20 @@
+// Stands in for react-style-singleton, which writes <style> elements that the page's policy forbids: a dialog's styles as a
+// sheet that the document adopts while the dialog is open.
+import { useEffect } from 'react'
+
+export function styleSingleton() {
+  const sheet = new CSSStyleSheet()
+  let users = 0
+  return function Sheet({ styles }: { styles: string }) {
+    useEffect(() => {
+      if (users++ === 0) {
+        sheet.replaceSync(styles)
+        document.adoptedStyleSheets.push(sheet)
+      }
+      return () => {
+        if (--users === 0) document.adoptedStyleSheets = document.adoptedStyleSheets.filter(adopted => adopted !== sheet)
+      }
+    }, [styles])
+    return null
+  }
+}
