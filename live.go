@@ -10,6 +10,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/stream"
+	"oddsgraph/internal/telemetry"
 )
 
 // live is the live half of the service: the venue's stream and the state that is kept of it.
@@ -18,11 +19,16 @@ type live struct {
 	client *stream.Client // nil where the venue has no stream
 }
 
-// openLive wires the stream to the feed, and the feed to where queries read. Without a URL there is no stream.
-func openLive(cfg stream.Config, c *cache.Cache, log *slog.Logger, clock market.Clock) (*live, error) {
-	l := &live{feed: feed.New(feed.Config{
+// openLive wires the stream to the feed, and the feed to where queries read. Without a URL there is no stream; nothing is
+// measured where metrics are nil.
+func openLive(cfg stream.Config, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
+	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections,
-	})}
+	}
+	if metrics != nil {
+		state.Lag, cfg.Observer = metrics.Stream().Lag, metrics.Stream()
+	}
+	l := &live{feed: feed.New(state)}
 	if cfg.URL == "" {
 		return l, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // observer tells the metrics and the log what becomes of operations.
 type observer struct {
-	metrics *telemetry.Metrics
+	metrics *telemetry.Metrics // nil where nothing is measured
 	log     *telemetry.Operations
 }
 
@@ -19,8 +19,8 @@ func (o *observer) Began(*market.Journal, httpapi.Said) {}
 
 // Ended implements httpapi.Observer.
 func (o *observer) Ended(ctx context.Context, j *market.Journal) {
-	if j.Type() != "subscription" || j.Outcome != market.OutcomeOK { // the time of a subscription is that of the world
-		o.metrics.Operation(j.Type(), j.Outcome, j.Elapsed)
+	if o.metrics != nil {
+		o.metrics.Operation(j.Type(), j.Trusted, j.Outcome, j.Rule, j.Elapsed)
 	}
 	o.log.Ended(ctx, j)
 }

@@ -247,8 +247,8 @@ type server struct {
 	live    *live
 	api     *httpapi.API
 	files   files
-	metrics *telemetry.Metrics
-	admin   *listener // nil where there is none
+	metrics *telemetry.Metrics // nil where nothing is measured
+	admin   *listener          // nil where there is none
 	reach   reach
 	started time.Time
 	// draining tells that the service was told to stop; delay is how long requests are accepted from then on.
@@ -266,7 +266,8 @@ type wiring struct {
 
 // open wires the service and binds its ports. rig is for tests, which change the wiring.
 func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*wiring)) (_ *server, err error) {
-	s := &server{log: log, metrics: telemetry.NewMetrics(), started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
+	s := &server{log: log, started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
+	s.openMetrics(cfg)
 	if err := coherent(cfg); err != nil {
 		return nil, err
 	}
@@ -301,8 +302,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		return nil, err
 	}
 	s.cache = cache.New(s.client, w.reads)
-	s.metrics.RegisterCache(s.cacheStats)
-	if s.live, err = openLive(w.stream, s.cache, log, clock); err != nil {
+	if s.live, err = openLive(w.stream, s.cache, s.metrics, log, clock); err != nil {
 		return nil, err
 	}
 	s.cache.SetWatcher(s.live.feed)
@@ -312,6 +312,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		s.cache.Close()
 		return nil, err
 	}
+	s.registerMetrics(clock)
 	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, telemetry.Requests(log, s.api), log, cfg.ShutdownTimeout); err == nil {
 		s.http.MaxHeaderBytes = int(cfg.MaxHeaders)
 		if s.admin, err = s.openAdmin(cfg.AdminListen); err != nil {
@@ -445,15 +446,6 @@ func sources(c *cache.Cache) loaders.Sources {
 	}
 }
 
-func (s *server) cacheStats() []telemetry.CacheStats {
-	stats := s.cache.Stats()
-	out := make([]telemetry.CacheStats, len(stats))
-	for i := range stats {
-		out[i] = telemetry.CacheStats(stats[i])
-	}
-	return out
-}
-
 // ready reports whether the service goes on and a search, the cheapest thing that every client needs, can be answered from venue or cache.
 func (s *server) ready(ctx context.Context) error {
 	if s.draining.Load() {
@@ -476,17 +468,6 @@ func (s *server) status(context.Context) model.ServiceStatus {
 	}
 	return status
 }
-
-// Call counts a call to the venue and remembers whether it was answered.
-func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
-	s.metrics.Call(endpoint, keys, status, outcome, elapsed)
-	if outcome != "CANCELLED" {
-		s.reach.note(status)
-	}
-}
-
-// Drift counts a part of the venue's answer that could not be used.
-func (s *server) Drift(endpoint, what string) { s.metrics.Drift(endpoint, what) }
 
 // lostAfter is how many calls in a row have to fail before the venue counts as out of reach: one proves nothing.
 const lostAfter = 3

@@ -184,6 +184,8 @@ type Status struct {
 	// ThrottledUntil is until when no public call of anybody leaves, since the venue wants none or the limit is used up; the
 	// zero time when they do. While calls that are under way use it up, it is the earliest time that is possible.
 	ThrottledUntil time.Time
+	// Throttled is for how long the venue has wanted no public calls since the start, by its own word.
+	Throttled time.Duration
 	// Waiting counts the calls that wait, by market.Priority and in all windows.
 	Waiting [market.Priorities]int
 	// Scopes is the number of credentials with a window of their own.
@@ -199,7 +201,7 @@ func (b *Budget) Status() Status {
 	now := b.clock.Now()
 	w := b.public
 	w.expire(now)
-	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Admitted: w.admitted, Refused: w.refused}
+	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Throttled: w.throttledFor(now), Admitted: w.admitted, Refused: w.refused}
 	if w.throttled.After(now) {
 		s.Left = 0
 	}

@@ -628,6 +628,17 @@ func TestThrottled(t *testing.T) {
 		if s := b.Status(); s.ThrottledUntil.After(within(patience)) {
 			t.Errorf("throttled until %s", s.ThrottledUntil)
 		}
+		wantThrottled := func(want time.Duration) {
+			t.Helper()
+			if s := b.Status(); s.Throttled != want {
+				t.Errorf("throttled for %s, want %s", s.Throttled, want)
+			}
+		}
+		wantThrottled(26 * time.Second)
+		time.Sleep(time.Minute)
+		wantThrottled(86 * time.Second)
+		time.Sleep(time.Hour)
+		wantThrottled(26*time.Second + patience)
 	})
 }
 

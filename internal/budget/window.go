@@ -47,8 +47,9 @@ type window struct {
 	ceiling, limit, told, cut int
 	// mend is when a cut is reduced again.
 	mend time.Time
-	// throttled is until when the venue wants no calls.
-	throttled time.Time
+	// throttled is until when the venue wants no calls, since when it began to want none, for how long it wanted none before.
+	throttled, since time.Time
+	before           time.Duration
 	// foreign counts calls that the venue has counted and that are not ours, until foreignUntil.
 	foreign      int
 	foreignUntil time.Time
@@ -261,6 +262,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {
+		w.before, w.since = w.throttledFor(now), now
 		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
 	}
 	w.mend = now.Add(2 * span)
@@ -270,6 +272,11 @@ func (w *window) throttle(until, now time.Time) {
 	}
 	w.relimit()
 	w.settle(now)
+}
+
+// throttledFor returns for how long the venue has wanted no calls until now.
+func (w *window) throttledFor(now time.Time) time.Duration {
+	return w.before + max(earlier(now, w.throttled).Sub(w.since), 0)
 }
 
 // opens returns when the next call can leave, whoever makes it: now, unless the venue wants none or the limit is used up.

@@ -42,6 +42,9 @@ type Config struct {
 	Origin Origin
 	Clock  market.Clock
 	Log    *slog.Logger
+	// Lag is told how long each change of a live topic was under way, from the venue's time of it to its arrival, which their
+	// clocks may make negative. It must not wait; nil tells nobody.
+	Lag func(time.Duration)
 	// Topics is the greatest number of topics that Upstream has room for; 2,000 by default.
 	Topics int
 	// Linger is how long a topic stays open when its last watch has gone; 5 s by default.

@@ -262,6 +262,7 @@ func (t *topic) message(m *market.Message) {
 	if t.ended || t.phase == down || m.Epoch != "" && m.Epoch == t.past {
 		return
 	}
+	t.lag(m)
 	switch m.Kind {
 	case market.MessagePrice:
 		t.price(m)
@@ -269,6 +270,18 @@ func (t *topic) message(m *market.Message) {
 		t.snapshot(m)
 	default:
 		t.change(m)
+	}
+}
+
+// lag tells how long a change was under way. A snapshot, and whatever comes before the first, is as old as it likes.
+func (t *topic) lag(m *market.Message) {
+	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
+		return
+	}
+	switch m.Kind {
+	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot:
+	default:
+		t.feed.cfg.Lag(m.ReceivedAt.Sub(m.Time))
 	}
 }
 

@@ -155,6 +155,13 @@ func (g *gate) giveUp(s *share, turn chan struct{}) bool {
 	return true
 }
 
+// stats returns how many operations are inside and how many wait.
+func (g *gate) stats() (inside, waiting int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.inside, g.waiting
+}
+
 func busy() error {
 	err := market.Errorf(market.CodeRateLimited, "the service has too much to do; try again in a moment")
 	err.RetryAfter = retryAfter

@@ -26,8 +26,10 @@ type Sockets struct {
 
 // Stats are the figures of what stays open for events, and of the responses that are kept.
 type Stats struct {
-	Groups  fanout.Stats
-	Sockets graphqlws.Stats
+	// Executing operations are under way, over any transport; Waiting ones are to be when there is room.
+	Executing, Waiting int
+	Groups             fanout.Stats
+	Sockets            graphqlws.Stats
 	// Streams are the event streams that are open now.
 	Streams int
 	// Refused counts what was beyond the quota of its client address.
@@ -105,6 +107,7 @@ func (t *transports) stats() Stats {
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
 		Crowded: t.incoming.Refused(),
 	}
+	out.Executing, out.Waiting = t.gate.stats()
 	if kept := t.engine.responses; kept != nil {
 		out.Responses = kept.Stats()
 	}

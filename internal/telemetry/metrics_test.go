@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ func compare(t *testing.T, m *telemetry.Metrics, want string, names ...string) {
 }
 
 func TestVenueMetrics(t *testing.T) {
-	m := telemetry.NewMetrics()
+	m := telemetry.NewMetrics("v1")
 	m.Call("/api/exchange/prices", 40, 200, "ok", 20*time.Millisecond)
 	m.Call("prices", 1, 200, "ok", 20*time.Millisecond)
 	m.Call("/prefix/api/user/balance", 1, 0, "UPSTREAM_TIMEOUT", 2*time.Second)
@@ -56,56 +57,103 @@ oddsgraph_venue_drift_total{endpoint="prices",what="price_unreadable"} 1
 }
 
 func TestOperationMetrics(t *testing.T) {
-	m := telemetry.NewMetrics()
-	m.Operation("query", "ok", time.Millisecond)
-	m.Operation("query", "BAD_USER_INPUT", time.Millisecond)
-	m.Operation("nonsense", "ok", time.Millisecond)
+	m := telemetry.NewMetrics("v1")
+	m.Operation("query", "", "ok", "", time.Millisecond)
+	m.Operation("query", "Board", "ok", "", time.Millisecond)
+	m.Operation("query", "", "BAD_USER_INPUT", "depth", time.Millisecond)
+	m.Operation("unknown", "", "BAD_USER_INPUT", "depth", time.Millisecond)
+	m.Operation("subscription", "", "ok", "", time.Hour)
+	m.Operation("nonsense", "", "ok", "", time.Millisecond)
 	compare(t, m, `
-# HELP oddsgraph_operations_total GraphQL operations, by type and outcome.
+# HELP oddsgraph_guard_rejections_total Operations that were refused for what they would cost, by rule.
+# TYPE oddsgraph_guard_rejections_total counter
+oddsgraph_guard_rejections_total{rule="depth"} 2
+# HELP oddsgraph_operations_total GraphQL operations that were answered or refused and subscriptions that have ended, by type, name of the trusted document and outcome.
 # TYPE oddsgraph_operations_total counter
-oddsgraph_operations_total{outcome="bad_user_input",type="query"} 1
-oddsgraph_operations_total{outcome="ok",type="other"} 1
-oddsgraph_operations_total{outcome="ok",type="query"} 1
-`, "oddsgraph_operations_total")
+oddsgraph_operations_total{name="",outcome="bad_user_input",type="query"} 1
+oddsgraph_operations_total{name="",outcome="bad_user_input",type="unknown"} 1
+oddsgraph_operations_total{name="",outcome="ok",type="other"} 1
+oddsgraph_operations_total{name="",outcome="ok",type="query"} 1
+oddsgraph_operations_total{name="",outcome="ok",type="subscription"} 1
+oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1
+`, "oddsgraph_operations_total", "oddsgraph_guard_rejections_total")
+	text := scrape(t, m)
+	for _, want := range []string{
+		`oddsgraph_operation_duration_seconds_count{name="",type="query"} 2`, `oddsgraph_operation_duration_seconds_bucket{name="Board",type="query",le="0.001"} 1`,
+		`oddsgraph_build_info{goversion="` + runtime.Version() + `",version="v1"} 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the scrape lacks %s", want)
+		}
+	}
+	if strings.Contains(text, `oddsgraph_operation_duration_seconds_count{name="",type="subscription"}`) {
+		t.Error("how long clients keep subscriptions is counted as latency")
+	}
 }
 
-func TestCacheMetrics(t *testing.T) {
-	m := telemetry.NewMetrics()
-	stats := []telemetry.CacheStats{{Kind: "price", Hits: 1, Stale: 2, Misses: 3, NotFound: 4, Coalesced: 5, Calls: 6, Keys: 7, Evictions: 8, Entries: 9}}
-	m.RegisterCache(func() []telemetry.CacheStats { return stats })
+func TestStreamMetrics(t *testing.T) {
+	m := telemetry.NewMetrics("v1")
+	s := m.Stream()
+	s.Frame("price_update")
+	s.Frame("price_update")
+	s.Frame("garbage")
+	s.Drift("no hello")
+	s.Reconnect("dial")
+	s.Lag(20 * time.Millisecond)
+	s.Lag(-time.Second)
 	compare(t, m, `
-# HELP oddsgraph_cache_coalesced_keys_total Keys that joined an upstream call that was queued or in flight already.
-# TYPE oddsgraph_cache_coalesced_keys_total counter
-oddsgraph_cache_coalesced_keys_total{kind="price"} 5
-# HELP oddsgraph_cache_entries Entries in the cache, remembered absences included.
-# TYPE oddsgraph_cache_entries gauge
-oddsgraph_cache_entries{kind="price"} 9
-# HELP oddsgraph_cache_evictions_total Entries that left the cache before their time to make room.
-# TYPE oddsgraph_cache_evictions_total counter
-oddsgraph_cache_evictions_total{kind="price"} 8
-# HELP oddsgraph_cache_requests_total Keys looked up in the cache, by what was found; not_found is a remembered absence.
-# TYPE oddsgraph_cache_requests_total counter
-oddsgraph_cache_requests_total{kind="price",verdict="hit"} 1
-oddsgraph_cache_requests_total{kind="price",verdict="miss"} 3
-oddsgraph_cache_requests_total{kind="price",verdict="not_found"} 4
-oddsgraph_cache_requests_total{kind="price",verdict="stale"} 2
-# HELP oddsgraph_cache_upstream_calls_total Upstream calls that the cache made.
-# TYPE oddsgraph_cache_upstream_calls_total counter
-oddsgraph_cache_upstream_calls_total{kind="price"} 6
-# HELP oddsgraph_cache_upstream_keys_total Keys that the cache asked upstream for.
-# TYPE oddsgraph_cache_upstream_keys_total counter
-oddsgraph_cache_upstream_keys_total{kind="price"} 7
-`, "oddsgraph_cache_coalesced_keys_total", "oddsgraph_cache_entries", "oddsgraph_cache_evictions_total", "oddsgraph_cache_requests_total",
-		"oddsgraph_cache_upstream_calls_total", "oddsgraph_cache_upstream_keys_total")
-	stats[0].Entries = 10
-	if text := scrape(t, m); !strings.Contains(text, `oddsgraph_cache_entries{kind="price"} 10`) {
-		t.Error("a scrape does not read the cache anew")
+# HELP oddsgraph_stream_disconnects_total Connections of the stream that were lost or could not be opened, by reason.
+# TYPE oddsgraph_stream_disconnects_total counter
+oddsgraph_stream_disconnects_total{reason="dial"} 1
+# HELP oddsgraph_stream_drift_total Departures of the stream from what was agreed, by what was wrong.
+# TYPE oddsgraph_stream_drift_total counter
+oddsgraph_stream_drift_total{what="no_hello"} 1
+# HELP oddsgraph_stream_frames_total Frames of the venue's stream, by type; unknown is a type that is not known, garbage no JSON.
+# TYPE oddsgraph_stream_frames_total counter
+oddsgraph_stream_frames_total{type="garbage"} 1
+oddsgraph_stream_frames_total{type="price_update"} 2
+`, "oddsgraph_stream_disconnects_total", "oddsgraph_stream_drift_total", "oddsgraph_stream_frames_total")
+	text := scrape(t, m)
+	for _, want := range []string{`oddsgraph_stream_lag_seconds_count 2`, `oddsgraph_stream_lag_seconds_sum 0.02`, `oddsgraph_stream_lag_seconds_bucket{le="0.01"} 1`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the scrape lacks %s", want)
+		}
+	}
+}
+
+// TestRegister reads two metrics of one snapshot for each scrape.
+func TestRegister(t *testing.T) {
+	m := telemetry.NewMetrics("v1")
+	taken := 0
+	telemetry.Register(m, func() int { taken++; return taken },
+		telemetry.Family[int]{Kind: telemetry.Counter, Name: "a_total", Help: "A.", Read: telemetry.Single(func(n int) float64 { return float64(n) })},
+		telemetry.Family[int]{Kind: telemetry.Gauge, Name: "b", Help: "B.", Labels: []string{"kind"}, Read: func(n int, sample func(float64, ...string)) {
+			sample(float64(10*n), "x")
+			sample(float64(100*n), "y")
+		}})
+	for n := 1; n <= 2; n++ {
+		want := fmt.Sprintf("# HELP a_total A.\n# TYPE a_total counter\na_total %d\n# HELP b B.\n# TYPE b gauge\nb{kind=\"x\"} %d\nb{kind=\"y\"} %d\n", n, 10*n, 100*n)
+		compare(t, m, want, "a_total", "b")
+	}
+}
+
+// TestCountingTakesNoMemory counts what happens with every operation and every frame.
+func TestCountingTakesNoMemory(t *testing.T) {
+	m := telemetry.NewMetrics("v1")
+	count := func() {
+		m.Operation("query", "Board", "ok", "", time.Millisecond)
+		m.Stream().Frame("price_update")
+		m.Call("prices", 40, 200, "ok", time.Millisecond)
+	}
+	count()
+	if n := testing.AllocsPerRun(1000, count); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 
 // TestSeriesAreBounded sends what a hostile venue or client could make of every label, from several goroutines.
 func TestSeriesAreBounded(t *testing.T) {
-	m := telemetry.NewMetrics()
+	m := telemetry.NewMetrics("v1")
 	var workers sync.WaitGroup
 	for w := range 4 {
 		workers.Go(func() {
@@ -114,25 +162,34 @@ func TestSeriesAreBounded(t *testing.T) {
 				m.Call(s, i, 1000+i, s, time.Second)
 				m.Call("prices", i, -i, s, time.Second)
 				m.Drift(s, s)
-				m.Operation(s, s, time.Second)
+				m.Operation(s, s, s, s, time.Second)
+				m.Stream().Frame(s)
+				m.Stream().Drift(s)
+				m.Stream().Reconnect(s)
 			}
 		})
 	}
 	workers.Wait()
-	for _, name := range []string{"oddsgraph_venue_calls_total", "oddsgraph_venue_drift_total", "oddsgraph_operations_total", "oddsgraph_venue_call_keys"} {
+	for name, most := range map[string]int{
+		"oddsgraph_venue_calls_total": 3 * 65, "oddsgraph_venue_drift_total": 2 * 65, "oddsgraph_venue_call_keys": 2, "oddsgraph_operations_total": 101 * 65,
+		"oddsgraph_operation_duration_seconds": 101, "oddsgraph_guard_rejections_total": 65, "oddsgraph_stream_frames_total": 65,
+		"oddsgraph_stream_drift_total": 65, "oddsgraph_stream_disconnects_total": 65,
+	} {
 		n, err := testutil.GatherAndCount(m.Registry(), name)
-		if err != nil || n == 0 || n > 3*65 {
-			t.Errorf("%s has %d series, %v; want at most 195", name, n, err)
+		if err != nil || n == 0 || n > most {
+			t.Errorf("%s has %d series, %v; want at most %d", name, n, err, most)
 		}
 	}
 }
 
 func TestMetricNames(t *testing.T) {
-	m := telemetry.NewMetrics()
-	m.RegisterCache(func() []telemetry.CacheStats { return []telemetry.CacheStats{{Kind: "price"}} })
+	m := telemetry.NewMetrics("v1")
 	m.Call("prices", 1, 200, "ok", time.Second)
 	m.Drift("prices", "a")
-	m.Operation("query", "ok", time.Second)
+	m.Operation("query", "", "ok", "depth", time.Second)
+	m.Stream().Frame("a")
+	m.Stream().Drift("a")
+	m.Stream().Reconnect("a")
 	scrape(t, m)
 	problems, err := testutil.GatherAndLint(m.Registry())
 	if err != nil {
@@ -144,7 +201,7 @@ func TestMetricNames(t *testing.T) {
 }
 
 func TestHandlerTwice(t *testing.T) {
-	m := telemetry.NewMetrics()
+	m := telemetry.NewMetrics("v1")
 	if !strings.Contains(scrape(t, m), "promhttp_metric_handler_requests_total") || scrape(t, m) == "" {
 		t.Error("the handler does not count scrapes")
 	}

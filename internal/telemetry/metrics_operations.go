@@ -1,0 +1,69 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxNames bounds the trusted documents that are told apart.
+const maxNames = 100
+
+// kinds are those of operations; unknown is that of what was refused before it was known to be one.
+var kinds = map[string]bool{"query": true, "mutation": true, "subscription": true, "unknown": true}
+
+// operations count what clients ask.
+type operations struct {
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
+
+	names, codes, rules bounded
+	series              resolved[operationKey, operationSeries]
+}
+
+type operationKey struct{ kind, name, code string }
+
+type operationSeries struct {
+	total prometheus.Counter
+	// duration is nil where it says nothing: a subscription lasts as long as its client likes.
+	duration prometheus.Observer
+}
+
+func (o *operations) open(m *Metrics) {
+	o.total = m.counter("oddsgraph_operations_total", "GraphQL operations that were answered or refused and subscriptions that have ended, by type, name of the trusted document and outcome.", "type", "name", "outcome")
+	o.duration = m.histogram("oddsgraph_operation_duration_seconds", "Time from reading a GraphQL operation to its response, without subscriptions.",
+		[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "type", "name")
+	o.refused = m.counter("oddsgraph_guard_rejections_total", "Operations that were refused for what they would cost, by rule.", "rule")
+	o.names = bounded{most: maxNames, shape: name}
+	o.series.find = o.find
+}
+
+func (o *operations) find(k operationKey) operationSeries {
+	kind, name := k.kind, ""
+	if !kinds[kind] {
+		kind = other
+	}
+	if k.name != "" {
+		name = o.names.label(k.name)
+	}
+	s := operationSeries{total: o.total.WithLabelValues(kind, name, o.codes.label(k.code))}
+	if kind != "subscription" {
+		s.duration = o.duration.WithLabelValues(kind, name)
+	}
+	return s
+}
+
+// Operation counts one GraphQL operation. kind is query, mutation, subscription or unknown; name that of a trusted document or
+// empty; code a short word such as ok or the first error's code; rule the rule that it was refused by, or empty.
+func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration) {
+	o := &m.operations
+	s := o.series.get(operationKey{kind, name, code})
+	s.total.Inc()
+	if s.duration != nil {
+		s.duration.Observe(elapsed.Seconds())
+	}
+	if rule != "" {
+		o.refused.WithLabelValues(o.rules.label(rule)).Inc()
+	}
+}

@@ -1,0 +1,59 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// The kinds of metrics that are read at each scrape.
+const (
+	// Counter only grows while the program runs.
+	Counter = prometheus.CounterValue
+	// Gauge goes up and down.
+	Gauge = prometheus.GaugeValue
+)
+
+// Family is a metric that is read of a snapshot of type S.
+type Family[S any] struct {
+	Kind       prometheus.ValueType
+	Name, Help string
+	// Labels are the names of its labels.
+	Labels []string
+	// Read calls sample for each of its series, once, with the values of the labels.
+	Read func(s S, sample func(value float64, labels ...string))
+}
+
+// Single is the Read of a metric with one series.
+func Single[S any](value func(s S) float64) func(S, func(float64, ...string)) {
+	return func(s S, sample func(float64, ...string)) { sample(value(s)) }
+}
+
+// Register adds metrics that are all read of one snapshot at each scrape. snapshot may be called at the same time. Labels come
+// from it as they are, so they must be few. It panics when a name is there already.
+func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
+	c := &snapshotCollector[S]{snapshot: snapshot, families: families}
+	for _, f := range families {
+		c.descs = append(c.descs, prometheus.NewDesc(f.Name, f.Help, f.Labels, nil))
+	}
+	m.registry.MustRegister(c)
+}
+
+type snapshotCollector[S any] struct {
+	snapshot func() S
+	families []Family[S]
+	descs    []*prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *snapshotCollector[S]) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *snapshotCollector[S]) Collect(metrics chan<- prometheus.Metric) {
+	s := c.snapshot()
+	for i, f := range c.families {
+		f.Read(s, func(value float64, labels ...string) {
+			metrics <- prometheus.MustNewConstMetric(c.descs[i], f.Kind, value, labels...)
+		})
+	}
+}

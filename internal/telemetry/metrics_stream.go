@@ -1,0 +1,40 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Stream counts what happens on the venue's stream. Its methods may be called at the same time.
+type Stream struct {
+	frames, drift, lost *prometheus.CounterVec
+	lag                 prometheus.Observer
+
+	types, drifts, reasons bounded
+	series                 resolved[string, prometheus.Counter]
+}
+
+// Stream returns the metrics of the stream.
+func (m *Metrics) Stream() *Stream { return &m.stream }
+
+func (s *Stream) open(m *Metrics) {
+	s.frames = m.counter("oddsgraph_stream_frames_total", "Frames of the venue's stream, by type; unknown is a type that is not known, garbage no JSON.", "type")
+	s.drift = m.counter("oddsgraph_stream_drift_total", "Departures of the stream from what was agreed, by what was wrong.", "what")
+	s.lost = m.counter("oddsgraph_stream_disconnects_total", "Connections of the stream that were lost or could not be opened, by reason.", "reason")
+	s.lag = m.histogram("oddsgraph_stream_lag_seconds", "Time from a change, by the venue's clock, to its arrival here, by ours.",
+		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}).WithLabelValues()
+	s.series.find = func(kind string) prometheus.Counter { return s.frames.WithLabelValues(s.types.label(kind)) }
+}
+
+// Frame counts a frame of a type.
+func (s *Stream) Frame(kind string) { s.series.get(kind).Inc() }
+
+// Drift counts a frame that was not quite what was agreed.
+func (s *Stream) Drift(what string) { s.drift.WithLabelValues(s.drifts.label(what)).Inc() }
+
+// Reconnect counts a connection that was lost or could not be opened.
+func (s *Stream) Reconnect(reason string) { s.lost.WithLabelValues(s.reasons.label(reason)).Inc() }
+
+// Lag takes note of how long a change was under way. Where the venue's clock is ahead it is none.
+func (s *Stream) Lag(d time.Duration) { s.lag.Observe(max(d, 0).Seconds()) }

@@ -1,0 +1,85 @@
+package telemetry
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// endpoints are the venue's endpoints by the last part of their path.
+var endpoints = map[string]bool{
+	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true,
+	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
+}
+
+// venueCalls count what the venue is asked.
+type venueCalls struct {
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	keys     *prometheus.HistogramVec
+	drift    *prometheus.CounterVec
+
+	codes, drifts bounded
+	series        resolved[callKey, callSeries]
+}
+
+type callKey struct {
+	endpoint, code string
+	status         int
+}
+
+type callSeries struct {
+	calls          prometheus.Counter
+	duration, keys prometheus.Observer
+}
+
+func (v *venueCalls) open(m *Metrics) {
+	v.calls = m.counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, each attempt counted; status is none without an answer.", "endpoint", "status", "outcome")
+	v.duration = m.histogram("oddsgraph_venue_call_duration_seconds", "Time of one HTTP call to the venue.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "endpoint")
+	v.keys = m.histogram("oddsgraph_venue_call_keys", "Ids asked for in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint")
+	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's answers that could not be used while the rest was, by what was wrong.", "endpoint", "what")
+	v.series.find = v.find
+}
+
+func (v *venueCalls) find(k callKey) callSeries {
+	endpoint := endpointLabel(k.endpoint)
+	return callSeries{
+		v.calls.WithLabelValues(endpoint, statusLabel(k.status), v.codes.label(k.code)),
+		v.duration.WithLabelValues(endpoint), v.keys.WithLabelValues(endpoint),
+	}
+}
+
+// Call counts one HTTP call to the venue that carried this many ids. endpoint is a path or its last part; status is 0
+// when no answer came; outcome is a short word such as ok or an error code.
+func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
+	s := m.venue.series.get(callKey{endpoint, outcome, status})
+	s.calls.Inc()
+	s.duration.Observe(elapsed.Seconds())
+	s.keys.Observe(float64(keys))
+}
+
+// Drift counts a part of an answer that could not be used while the rest was.
+func (m *Metrics) Drift(endpoint, what string) {
+	m.venue.drift.WithLabelValues(endpointLabel(endpoint), m.venue.drifts.label(what)).Inc()
+}
+
+func endpointLabel(endpoint string) string {
+	last := endpoint[strings.LastIndexByte(endpoint, '/')+1:]
+	if endpoints[last] {
+		return last
+	}
+	return other
+}
+
+func statusLabel(status int) string {
+	switch {
+	case status == 0:
+		return "none"
+	case http.StatusText(status) == "":
+		return other
+	}
+	return strconv.Itoa(status)
+}

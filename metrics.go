@@ -1,0 +1,245 @@
+package main
+
+import (
+	"time"
+
+	"oddsgraph/internal/budget"
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/httpapi"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/stream"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
+)
+
+// openMetrics makes the metrics, unless there is no address that they are served on: nil then, and nothing is measured.
+func (s *server) openMetrics(cfg *config.Config) {
+	if cfg.AdminListen != config.Off {
+		s.metrics = telemetry.NewMetrics(buildVersion())
+	}
+}
+
+// registerMetrics adds what the parts of the service count themselves, once they are all there.
+func (s *server) registerMetrics(clock market.Clock) {
+	if s.metrics == nil {
+		return
+	}
+	telemetry.Register(s.metrics, s.api.Stats, apiFamilies...)
+	telemetry.Register(s.metrics, s.cache.Stats, cacheFamilies...)
+	telemetry.Register(s.metrics, func() venueState { return venueState{s.reach.ok(), s.client.Circuits()} }, venueFamilies...)
+	if s.budget != nil {
+		telemetry.Register(s.metrics, func() budgetState { return budgetState{s.budget.Status(), clock.Now()} }, budgetFamilies...)
+	}
+	telemetry.Register(s.metrics, s.live.feed.Stats, feedFamilies...)
+	if s.live.client != nil {
+		telemetry.Register(s.metrics, func() streamState { return streamState{string(s.live.status().State), s.live.client.Stats()} }, streamFamilies...)
+	}
+}
+
+// Call counts a call to the venue and remembers whether it was answered.
+func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
+	if s.metrics != nil {
+		s.metrics.Call(endpoint, keys, status, outcome, elapsed)
+	}
+	if outcome != "CANCELLED" {
+		s.reach.note(status)
+	}
+}
+
+// Drift counts a part of the venue's answer that could not be used.
+func (s *server) Drift(endpoint, what string) {
+	if s.metrics != nil {
+		s.metrics.Drift(endpoint, what)
+	}
+}
+
+// counted and present are metrics of one series that grows, and of one that goes up and down.
+func counted[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
+	return telemetry.Family[S]{Kind: telemetry.Counter, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
+}
+
+func present[S any, N int | int64 | float64](name, help string, value func(S) N) telemetry.Family[S] {
+	return telemetry.Family[S]{Kind: telemetry.Gauge, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
+}
+
+// oneOf is a metric with a series for each value, 1 for the present one and 0 for the others.
+func oneOf(sample func(float64, ...string), now string, values []string, labels ...string) {
+	for _, v := range values {
+		is := 0.
+		if v == now {
+			is = 1
+		}
+		sample(is, append(labels[:len(labels):len(labels)], v)...)
+	}
+}
+
+type api = httpapi.Stats
+
+// apiFamilies are of what clients hold open, and of the responses that are kept.
+var apiFamilies = []telemetry.Family[api]{
+	present("oddsgraph_operations_in_flight", "GraphQL operations that are executed now.", func(s api) int { return s.Executing }),
+	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
+	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were beyond what one client address may have.", func(s api) uint64 { return s.Refused }),
+
+	present("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
+	present("oddsgraph_subscription_groups", "Different subscriptions that are executed now, equal ones once.", func(s api) int { return s.Groups.Groups }),
+	counted("oddsgraph_subscription_executions_total", "Different subscriptions that were begun to be executed.", func(s api) uint64 { return s.Groups.Executions }),
+	counted("oddsgraph_subscription_events_total", "Events that were executed, each once for all subscriptions that are equal.", func(s api) uint64 { return s.Groups.Events }),
+	counted("oddsgraph_subscription_deliveries_total", "Events that were laid out for a client.", func(s api) uint64 { return s.Groups.Deliveries }),
+	counted("oddsgraph_subscription_conflated_total", "Events that a newer one took the place of before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
+	counted("oddsgraph_subscription_restarts_total", "Subscriptions that began anew with the whole state, since too many differences waited for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
+	counted("oddsgraph_subscription_dropped_total", "Subscriptions that were ended since too much waited for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
+
+	present("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),
+	present("oddsgraph_websockets", "WebSockets that are open now.", func(s api) int { return s.Sockets.Sockets }),
+	present("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s api) int { return s.Sockets.Operations }),
+	counted("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s api) uint64 { return s.Sockets.Accepted }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_websockets_given_up_total", Help: "WebSockets that were closed since their client was silent or did not read, by which of the two.", Labels: []string{"reason"},
+		Read: func(s api, sample func(float64, ...string)) {
+			sample(float64(s.Sockets.Silent), "silent")
+			sample(float64(s.Sockets.Slow), "slow")
+		}},
+
+	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_requests_total", Help: "Queries whose responses may be kept, by whether one was kept (hit), an equal query was being executed (coalesced) or it had to be executed (miss).", Labels: []string{"verdict"},
+		Read: func(s api, sample func(float64, ...string)) {
+			sample(float64(s.Responses.Hits), "hit")
+			sample(float64(s.Responses.Coalesced), "coalesced")
+			sample(float64(s.Responses.Misses), "miss")
+		}},
+	counted("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s api) uint64 { return s.Responses.Stored }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_removed_total", Help: "Responses that went since something that they rest on has changed (invalidated), or to make room (evicted).", Labels: []string{"reason"},
+		Read: func(s api, sample func(float64, ...string)) {
+			sample(float64(s.Responses.Invalidated), "invalidated")
+			sample(float64(s.Responses.Evicted), "evicted")
+		}},
+	present("oddsgraph_response_cache_entries", "Responses that are kept now.", func(s api) int { return s.Responses.Entries }),
+	present("oddsgraph_response_cache_bytes", "Memory that the responses take that are kept now.", func(s api) int64 { return s.Responses.Bytes }),
+}
+
+// ofKinds is a metric with a series for each kind of cached data.
+func ofKinds[N int | uint64](kind telemetry.Family[[]cache.Stats], value func(cache.Stats) N) telemetry.Family[[]cache.Stats] {
+	kind.Labels = []string{"kind"}
+	kind.Read = func(all []cache.Stats, sample func(float64, ...string)) {
+		for _, s := range all {
+			sample(float64(value(s)), s.Kind)
+		}
+	}
+	return kind
+}
+
+type kinds = telemetry.Family[[]cache.Stats]
+
+var cacheFamilies = []kinds{
+	{Kind: telemetry.Counter, Name: "oddsgraph_cache_requests_total", Help: "Keys looked up in the cache, by what was found; not_found is a remembered absence.", Labels: []string{"kind", "verdict"},
+		Read: func(all []cache.Stats, sample func(float64, ...string)) {
+			for _, s := range all {
+				sample(float64(s.Hits), s.Kind, "hit")
+				sample(float64(s.Stale), s.Kind, "stale")
+				sample(float64(s.Misses), s.Kind, "miss")
+				sample(float64(s.NotFound), s.Kind, "not_found")
+			}
+		}},
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined an upstream call that was queued or in flight already."}, func(s cache.Stats) uint64 { return s.Coalesced }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Upstream calls that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache asked upstream for."}, func(s cache.Stats) uint64 { return s.Keys }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that left the cache before their time to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
+	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, remembered absences included."}, func(s cache.Stats) int { return s.Entries }),
+}
+
+// venueState is how the venue does, as its client sees it.
+type venueState struct {
+	reachable bool
+	circuits  []venue.Circuit
+}
+
+var venueFamilies = []telemetry.Family[venueState]{
+	present("oddsgraph_venue_reachable", "Whether the venue answers: 0 after three calls in a row that failed.", func(s venueState) int {
+		if s.reachable {
+			return 1
+		}
+		return 0
+	}),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "How the circuit breaker of an endpoint stands: 1 for its present state.", Labels: []string{"endpoint", "state"},
+		Read: func(s venueState, sample func(float64, ...string)) {
+			for _, c := range s.circuits {
+				oneOf(sample, string(c.State), []string{string(venue.CircuitClosed), string(venue.CircuitHalfOpen), string(venue.CircuitOpen)}, c.Endpoint)
+			}
+		}},
+	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_opened_total", Help: "How often the circuit breaker of an endpoint has opened.", Labels: []string{"endpoint"},
+		Read: func(s venueState, sample func(float64, ...string)) {
+			for _, c := range s.circuits {
+				sample(float64(c.Opened), c.Endpoint)
+			}
+		}},
+	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_refused_total", Help: "Calls that the circuit breaker of an endpoint did not let through.", Labels: []string{"endpoint"},
+		Read: func(s venueState, sample func(float64, ...string)) {
+			for _, c := range s.circuits {
+				sample(float64(c.Refused), c.Endpoint)
+			}
+		}},
+}
+
+// budgetState is what is left of the venue's budget at a time.
+type budgetState struct {
+	budget.Status
+	now time.Time
+}
+
+var budgetFamilies = []telemetry.Family[budgetState]{
+	present("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds at present.", func(s budgetState) int { return s.Limit }),
+	present("oddsgraph_budget_left", "Public calls to the venue that are left of those.", func(s budgetState) int { return s.Left }),
+	present("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can leave.", func(s budgetState) float64 {
+		return max(s.ThrottledUntil.Sub(s.now), 0).Seconds()
+	}),
+	{Kind: telemetry.Counter, Name: "oddsgraph_budget_throttled_seconds_total", Help: "Time in which the venue wanted no public calls, by its own word.",
+		Read: telemetry.Single(func(s budgetState) float64 { return s.Throttled.Seconds() })},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for their turn, by priority.", Labels: []string{"priority"},
+		Read: func(s budgetState, sample func(float64, ...string)) {
+			for p, n := range s.Waiting {
+				sample(float64(n), market.Priority(p).String())
+			}
+		}},
+	counted("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s budgetState) uint64 { return s.Admitted }),
+	counted("oddsgraph_budget_refused_total", "Calls to the venue that were not admitted in time.", func(s budgetState) uint64 { return s.Refused }),
+	present("oddsgraph_budget_credentials", "Credentials with a budget of their own.", func(s budgetState) int { return s.Scopes }),
+}
+
+var feedFamilies = []telemetry.Family[feed.Stats]{
+	counted("oddsgraph_feed_gaps_total", "Breaks in the numbers of what the stream says of a topic.", func(s feed.Stats) uint64 { return s.Gaps }),
+	counted("oddsgraph_feed_resyncs_total", "Snapshots that replaced what was known of a topic, after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
+	counted("oddsgraph_feed_spliced_total", "States that were read over REST since the stream did not send them.", func(s feed.Stats) uint64 { return s.Spliced }),
+	counted("oddsgraph_feed_conflated_total", "States that a newer one took the place of before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
+	counted("oddsgraph_feed_dropped_total", "Trades and changes that were lost with subscriptions that were too slow for them.", func(s feed.Stats) uint64 { return s.Dropped }),
+	counted("oddsgraph_feed_reconnects_total", "Connections that were dropped since a topic on them could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
+	present("oddsgraph_feed_topics", "Topics that are followed now.", func(s feed.Stats) int { return s.Topics }),
+	present("oddsgraph_feed_tokens", "Tokens that are followed now.", func(s feed.Stats) int { return s.Tokens }),
+	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
+}
+
+// streamState is how the venue's stream does, as clients are told and as its client knows.
+type streamState struct {
+	state string
+	stream.Stats
+}
+
+var streamFamilies = []telemetry.Family[streamState]{
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "How the venue's stream does: 1 for its present state.", Labels: []string{"state"},
+		Read: func(s streamState, sample func(float64, ...string)) {
+			oneOf(sample, s.state, []string{"LIVE", "CONNECTING", "RESYNCING", "DISCONNECTED"})
+		}},
+	present("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
+	present("oddsgraph_stream_topics", "Topics that are asked of the venue's stream.", func(s streamState) int { return s.Topics }),
+	present("oddsgraph_stream_accounts", "Accounts among those.", func(s streamState) int { return s.Identities }),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "When the last frame came, in seconds of Unix time; 0 before the first.",
+		Read: telemetry.Single(func(s streamState) float64 {
+			if s.LastMessageAt.IsZero() {
+				return 0
+			}
+			return float64(s.LastMessageAt.UnixMilli()) / 1000
+		})},
+	counted("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and are open again.", func(s streamState) uint64 { return s.Reconnects }),
+	counted("oddsgraph_stream_snapshots_total", "Snapshots that were asked for.", func(s streamState) uint64 { return s.Resyncs }),
+	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue did not give.", func(s streamState) uint64 { return s.Refused }),
+}
