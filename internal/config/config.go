@@ -56,6 +56,7 @@ type Config struct {
 	Compiled        bool          `default:"true" group:"server" help:"Whether queries are answered by compiled selections where everything is in memory; without them all queries are executed field by field, which takes ten times as long."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
+	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 are told the way of their operation; auto allows it with the demo venue."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com; * stands for all. Empty allows only pages of the service's own host."`
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file of bearer tokens' SHA-256 and the accounts that they stand for, which only its owner may read; changes are in force within a second. Empty knows no bearer tokens."`
 	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies before the service, separated by commas, whose X-Forwarded-For is believed. Empty believes nobody."`

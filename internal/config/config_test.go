@@ -60,13 +60,14 @@ func TestDefaults(t *testing.T) {
 		Compiled:        true,
 		Introspection:   true,
 		Suggestions:     true,
+		Explain:         "auto",
 		Documents:       config.Documents{Automatic: 8 << 20, Trusted: "off"},
 		Limit: config.Limit{
 			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1000, Depth: 20, RootFields: 100, Aliases: 200, Repeats: 30, Directives: 50,
 			ListItems: 1000, Variables: 128 << 10, Cost: 100_000,
 		},
 		Client: config.Client{Connections: 1000, Operations: 10_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
-		Log:    config.Log{Level: slog.LevelInfo, Format: "text"},
+		Log:    config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
 		Venue:  config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
@@ -120,7 +121,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	for _, line := range lines {
 		name, old, _ := strings.Cut(line, "=")
 		value := ""
-		for _, candidate := range []string{empty, "7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
+		for _, candidate := range []string{empty, "7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
 			if _, err := config.Parse(nil, []string{name + "=" + candidate}, io.Discard); err == nil && candidate != old {
 				value = candidate
 				break

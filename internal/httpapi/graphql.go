@@ -109,7 +109,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		g.turnDown(w, r, j, err)
 	case done.kept != nil:
-		g.engine.remember(r, media, text.Bytes(), p, op, done.kept)
+		g.engine.remember(r, j, media, text.Bytes(), p, op, done.kept)
 		g.writeKept(w, r, j, done.kept)
 	case op == nil:
 		status := statusOf(done.response)
@@ -149,6 +149,9 @@ func (g *graphQL) perform(ctx context.Context, r *http.Request, j *market.Journa
 		err = refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
 	case op.kind == ast.Mutation && r.Method != http.MethodPost:
 		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
+	case j.Explained:
+		j.Response = verdictBypass
+		done.response = g.engine.explained(g.engine.noting(ctx, j), j, op, media)
 	case g.engine.keeps(op) && !asksForCost(r):
 		done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, media)
 	default:
@@ -364,7 +367,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journa
 		note: &note{status: status, media: media, contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(buf.Len())}},
 		body: buf.Bytes(), retryAfter: retryAfterOf(resp),
 	}
-	if op != nil && len(resp.Errors) == 0 && !asksForCost(r) {
+	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
 		out.cacheable, out.policy = true, op.policy
 	}
 	g.send(w, r, j, out)

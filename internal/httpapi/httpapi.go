@@ -77,6 +77,8 @@ type Config struct {
 	// Pages hold the files of the pages: index.html, live.html, plain.html, and what they load under assets/. Of files with
 	// one name the first counts.
 	Pages []fs.FS
+	// Explain lets clients know the way of their operations, by ExplainHeader.
+	Explain bool
 	// Observer is told what becomes of operations; nil where nobody wants to know.
 	Observer Observer
 }

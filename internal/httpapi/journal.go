@@ -41,13 +41,14 @@ type Observer interface {
 	Ended(ctx context.Context, j *market.Journal)
 }
 
-// Said is what a client says of its own trace: the values of W3C's headers by their names, empty for those that it does not
-// send.
+// Said is what a client says of an operation beside what it asks: of its own trace, by the names of W3C's headers, and whether
+// it wants to know more, by ours; empty for what it does not say.
 type Said interface{ Get(name string) string }
 
 // begin begins to note an operation.
 func (e *engine) begin(ctx context.Context, transport string, said Said) *market.Journal {
 	j := &market.Journal{Operation: market.Operation{Transport: transport, Caller: identityFrom(ctx).kind(), Started: time.Now()}}
+	j.Explained = e.asksForExplanation(said)
 	if e.cfg.Observer != nil {
 		e.cfg.Observer.Began(j, said)
 	}
@@ -113,7 +114,7 @@ func (id identity) kind() string {
 	return "anonymous"
 }
 
-// saidKey is that of what the client of a WebSocket says of its trace.
+// saidKey is that of what the client of a connection says of all its operations.
 type saidKey struct{}
 
 // unsaid is what a client says that says nothing.
@@ -122,7 +123,7 @@ type unsaid struct{}
 // Get implements Said.
 func (unsaid) Get(string) string { return "" }
 
-// saidFrom returns what the client of a connection has said of its trace.
+// saidFrom returns what the client of a connection has said of all its operations.
 func saidFrom(ctx context.Context) Said {
 	if said, ok := ctx.Value(saidKey{}).(Said); ok {
 		return said

@@ -51,7 +51,7 @@ func (o origins) handler(next http.Handler) http.Handler {
 		AllowedOrigins: o,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: []string{
-			"Accept", "Content-Type", "If-None-Match", "Authorization", CredentialsHeader, CostHeader, "X-Request-Id", "Traceparent", "Tracestate",
+			"Accept", "Content-Type", "If-None-Match", "Authorization", CredentialsHeader, CostHeader, ExplainHeader, "X-Request-Id", "Traceparent", "Tracestate",
 			"Apollographql-Client-Name", "Apollographql-Client-Version", "Apollo-Require-Preflight", "GraphQL-Require-Preflight", "X-Apollo-Operation-Name",
 		},
 		ExposedHeaders: []string{"ETag", "Retry-After", "X-Request-Id", "WWW-Authenticate"},

@@ -74,11 +74,7 @@ func (n *note) tagOf(body []byte) string {
 // time, or that of an execution. Its note says how it is sent as a media type. The error is why the caller gets none. Which of
 // them it was is noted in j.
 func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, media string) (*respcache.Response, error) {
-	key := respcache.Key{
-		Question: respcache.Question(op.document, op.Operation.Name, op.canonicalVariables(), media),
-		Scope:    e.responses.Scope(identityFrom(ctx).credentials),
-	}
-	r, outcome, err := e.responses.Do(ctx, key, func(ctx context.Context) *respcache.Response {
+	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		resp := e.execute(ctx, op)
 		body := appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
 		n := &note{
@@ -96,6 +92,14 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		e.served(ctx, r)
 	}
 	return r, err
+}
+
+// key says what is asked, and by whom.
+func (e *engine) key(ctx context.Context, op *operation, media string) respcache.Key {
+	return respcache.Key{
+		Question: respcache.Question(op.document, op.Operation.Name, op.canonicalVariables(), media),
+		Scope:    e.responses.Scope(identityFrom(ctx).credentials),
+	}
 }
 
 var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
@@ -125,13 +129,13 @@ func form(method, media string) string {
 }
 
 // repeats reports whether a request can be known again by its text.
-func (e *engine) repeats(r *http.Request) bool {
-	return e.responses != nil && r.PathValue("documentId") == "" && !asksForCost(r)
+func (e *engine) repeats(r *http.Request, j *market.Journal) bool {
+	return e.responses != nil && r.PathValue("documentId") == "" && !j.Explained && !asksForCost(r)
 }
 
 // repeat returns the response to a request whose text is that of one that was answered before, or nil.
 func (e *engine) repeat(r *http.Request, j *market.Journal, media string, text []byte) *respcache.Response {
-	if !e.repeats(r) {
+	if !e.repeats(r, j) {
 		return nil
 	}
 	kept := e.responses.Repeat(e.responses.Scope(identityFrom(r.Context()).credentials), form(r.Method, media), text)
@@ -145,8 +149,8 @@ func (e *engine) repeat(r *http.Request, j *market.Journal, media string, text [
 
 // remember lets repeat answer a request by its text, as long as that means the same document: what it names may be
 // registered, trusted or neither by then.
-func (e *engine) remember(r *http.Request, media string, text []byte, p *params, op *operation, kept *respcache.Response) {
-	if !e.repeats(r) {
+func (e *engine) remember(r *http.Request, j *market.Journal, media string, text []byte, p *params, op *operation, kept *respcache.Response) {
+	if !e.repeats(r, j) {
 		return
 	}
 	request, meant := documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.RawQuery

@@ -154,6 +154,10 @@ func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *oper
 		return present(s.engine.refuse(ctx, err))
 	}
 	defer leave()
+	if j.Explained {
+		j.Response = verdictBypass
+		return present(s.engine.explained(ctx, j, op, typeResponse))
+	}
 	if !s.engine.keeps(op) {
 		return present(s.engine.execute(ctx, op))
 	}
@@ -256,14 +260,21 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 	if account != nil {
 		ctx = until(ctx, account.Context())
 	}
+	if more := introduce(saidFrom(ctx), said); more != nil {
+		ctx = context.WithValue(ctx, saidKey{}, more)
+	}
 	return ctx, nil
 }
 
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
-	j := o.engine.begin(ctx, transportWebSocket, saidFrom(ctx))
 	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
 	p, err := parseParams(payload)
+	said := saidFrom(ctx)
+	if err == nil {
+		said = saidBy(said, p.Extensions)
+	}
+	j := o.engine.begin(ctx, transportWebSocket, said)
 	if id := identityFrom(ctx); err == nil && id.credentials != nil { // a socket stays open, however often the venue refuses them
 		err = o.identities.refusals.Check(id.client)
 	}

@@ -69,6 +69,9 @@ func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).cli
 func (t *transports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		if said := introduce(r.Header, nil); said != nil {
+			r = r.WithContext(context.WithValue(r.Context(), saidKey{}, said))
+		}
 		t.sockets.ServeHTTP(w, r)
 	case r.Method != http.MethodOptions && acceptOf(r).events():
 		t.stream(w, r)

@@ -146,6 +146,17 @@ func (c *Cache) find(key Key) *Response {
 	return r
 }
 
+// Holds reports whether the response to a question is kept and stands. It does not count as asking for it.
+func (c *Cache) Holds(key Key) bool {
+	c.mu.Lock()
+	r, ok := c.lru.Peek(Key{Question: key.Question})
+	if !ok {
+		r, ok = c.lru.Peek(key)
+	}
+	c.mu.Unlock()
+	return ok && r.stands(c.clock.Now())
+}
+
 // checked reports whether a response that was found may be served, and removes it if not.
 func (c *Cache) checked(r *Response) bool {
 	if r.stands(c.clock.Now()) {
