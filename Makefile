@@ -12,7 +12,7 @@ CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell command -v $(CC_NAME)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run web test clients pages screenshots soak check generate fmt lint bench build cc
+.PHONY: help run web test clients pages screenshots soak check generate fmt lint bench build binary reproducible notes cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,7 +70,17 @@ bench: ## measure queries and subscriptions beside a bare handler and a plain gq
 	$(if $(findstring -quick,$(BENCH)),,$(GO) test -run '^$$' -bench . -benchmem -timeout 60m ./...)
 
 build: web ## build bin/oddsgraph: one static binary with its version from git
+	@$(MAKE) --no-print-directory binary
+
+# build with the pages as they are in web/dist.
+binary:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/oddsgraph .
+
+reproducible: web ## build twice, in two places, and compare the binaries
+	@scripts/reproducible
+
+notes: ## print the notes of the release VERSION=1.2.3 from CHANGELOG.md
+	@scripts/notes '$(VERSION)'
 
 cc:
 	@[ -n "$(RACE)" ] || { echo "The checks run the race detector, which needs a C compiler, and $(CC_NAME) is not here: install gcc (apt-get install gcc libc6-dev)." >&2; exit 1; }
