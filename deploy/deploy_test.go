@@ -1,0 +1,115 @@
+// Package deploy holds what oddsgraph is run with. Its tests compare that with the program: every setting is one that the
+// program knows, every port and path one that it serves.
+package deploy
+
+import (
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"oddsgraph/internal/config"
+)
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// decode reads a YAML file, of which it knows every key.
+func decode(t testing.TB, path string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(read(t, path)), into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func parse(t testing.TB, args, environ []string) *config.Config {
+	t.Helper()
+	c, err := config.Parse(args, environ, io.Discard)
+	if err != nil {
+		t.Fatalf("%q, %q: %v", args, environ, err)
+	}
+	return c
+}
+
+// environ is a map of variables in the form of os.Environ.
+func environ(variables map[string]string) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		list = append(list, name+"="+variables[name])
+	}
+	return list
+}
+
+// wantPatience fails unless those who stop the program wait longer than it takes at most.
+func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
+	t.Helper()
+	if longest := c.DrainDelay + c.ShutdownTimeout; patience < longest+5*time.Second {
+		t.Errorf("the program is killed after %v; it may take %v, and some seconds for its log", patience, longest)
+	}
+}
+
+// wantMemory fails unless the limit of the heap, a GOMEMLIMIT, leaves some room below the limit of memory.
+func wantMemory(t testing.TB, heap, memory string) {
+	t.Helper()
+	size := func(s string) float64 {
+		for unit, size := range map[string]float64{"MiB": 1 << 20, "Mi": 1 << 20, "M": 1 << 20, "m": 1 << 20} {
+			if number, ok := strings.CutSuffix(s, unit); ok && !strings.ContainsFunc(number, func(r rune) bool { return r < '0' || r > '9' }) {
+				n := 0.0
+				for _, r := range number {
+					n = 10*n + float64(r-'0')
+				}
+				return n * size
+			}
+		}
+		t.Fatalf("%q is no size in MiB", s)
+		return 0
+	}
+	if share := size(heap) / size(memory); share < 0.8 || share > 0.95 {
+		t.Errorf("GOMEMLIMIT=%s is %.0f%% of the limit of %s; want 80 to 95", heap, 100*share, memory)
+	}
+}
+
+// TestVariables fails on a variable of ours that the program does not know.
+func TestVariables(t *testing.T) {
+	known := map[string]bool{}
+	for line := range strings.Lines(config.Default().String()) {
+		name, _, _ := strings.Cut(line, "=")
+		known[name] = true
+	}
+	variable := regexp.MustCompile(`\bODDSGRAPH_[A-Z0-9_]+`)
+	found := 0
+	check := func(path string) {
+		for _, name := range variable.FindAllString(read(t, path), -1) {
+			if found++; !known[name] {
+				t.Errorf("%s: %s is no variable of the program", path, name)
+			}
+		}
+	}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go") {
+			check(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(filepath.Join("..", "Dockerfile"))
+	if found < 20 {
+		t.Errorf("only %d variables were found", found)
+	}
+}

@@ -1,0 +1,348 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stage is a stage of the Dockerfile.
+type stage struct {
+	from, name string
+	steps      []step // WORKDIR, COPY and RUN
+	env, args  map[string]string
+	user       string
+	entrypoint []string
+	health     []string
+}
+
+// step is an instruction without its flags, which are apart.
+type step struct {
+	does  string
+	flags []string
+	rest  string
+}
+
+// dockerfile reads the Dockerfile. It knows the instructions that are there and fails on any other.
+func dockerfile(t testing.TB) (stages []*stage) {
+	t.Helper()
+	text := strings.ReplaceAll(read(t, "../Dockerfile"), "\\\n", " ")
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		s := step{}
+		s.does, s.rest, _ = strings.Cut(line, " ")
+		for s.rest = strings.TrimSpace(s.rest); strings.HasPrefix(s.rest, "--"); s.rest = strings.TrimSpace(s.rest) {
+			var flag string
+			flag, s.rest, _ = strings.Cut(s.rest, " ")
+			s.flags = append(s.flags, flag)
+		}
+		if s.does == "FROM" {
+			from, name, _ := strings.Cut(s.rest, " AS ")
+			stages = append(stages, &stage{from: from, name: name, env: map[string]string{}, args: map[string]string{}})
+			continue
+		}
+		last := stages[len(stages)-1]
+		name, value, _ := strings.Cut(s.rest, "=")
+		switch s.does {
+		case "WORKDIR", "COPY", "RUN":
+			last.steps = append(last.steps, s)
+		case "ENV":
+			last.env[name] = value
+		case "ARG":
+			last.args[name] = value
+		case "USER":
+			last.user = s.rest
+		case "ENTRYPOINT":
+			last.entrypoint = list(t, s.rest)
+		case "HEALTHCHECK":
+			last.health = list(t, strings.TrimPrefix(s.rest, "CMD "))
+		case "LABEL", "EXPOSE":
+		default:
+			t.Fatalf("what does %s do?", s.does)
+		}
+	}
+	return stages
+}
+
+func list(t testing.TB, text string) (l []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &l); err != nil || len(l) == 0 {
+		t.Fatalf("%s is no list of arguments: %v", text, err)
+	}
+	return l
+}
+
+// imageUser is the number of the image's user.
+func imageUser(t testing.TB) string {
+	t.Helper()
+	stages := dockerfile(t)
+	user, _, _ := strings.Cut(stages[len(stages)-1].user, ":")
+	return user
+}
+
+// ignored returns what .dockerignore keeps away from a build.
+func ignored(t testing.TB) func(file string) bool {
+	t.Helper()
+	type rule struct {
+		pattern *regexp.Regexp
+		keeps   bool
+	}
+	var rules []rule
+	for line := range strings.Lines(read(t, "../.dockerignore")) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		pattern, keeps := strings.CutPrefix(line, "!")
+		quoted := regexp.QuoteMeta(pattern)
+		quoted = strings.ReplaceAll(strings.ReplaceAll(quoted, `\*\*/`, `(.*/)?`), `\*`, `[^/]*`)
+		rules = append(rules, rule{regexp.MustCompile(`^` + quoted + `(/|$)`), keeps})
+	}
+	return func(file string) (away bool) {
+		for _, r := range rules {
+			if r.pattern.MatchString(file) {
+				away = !r.keeps
+			}
+		}
+		return away
+	}
+}
+
+// builder builds the stages as Docker would, in directories instead of images: what the base images bring is that of this
+// machine.
+type builder struct {
+	t      testing.TB
+	roots  map[string]string
+	ignore func(string) bool
+	args   map[string]string
+}
+
+func (b *builder) build(s *stage, lend func(root string)) (root string) {
+	b.t.Helper()
+	root, dir := b.t.TempDir(), "/"
+	for _, step := range s.steps {
+		switch step.does {
+		case "WORKDIR":
+			dir = path.Join(dir, step.rest)
+			if err := os.MkdirAll(root+dir, 0o755); err != nil {
+				b.t.Fatal(err)
+			}
+		case "COPY":
+			b.copy(step, root, dir)
+		case "RUN":
+			lend(root + dir)
+			cmd := exec.Command("sh", "-c", step.rest)
+			cmd.Dir = root + dir
+			cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+				return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") || strings.HasPrefix(v, "VERSION=")
+			})
+			for name, value := range s.args {
+				if given, ok := b.args[name]; ok {
+					value = given
+				}
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				b.t.Fatalf("RUN %s: %v\n%s", step.rest, err, out)
+			}
+		}
+	}
+	b.roots[s.name] = root
+	return root
+}
+
+// copy copies files of another stage, or of the tree without what is ignored.
+func (b *builder) copy(s step, root, dir string) {
+	b.t.Helper()
+	from, context := "..", true
+	for _, flag := range s.flags {
+		stage, ok := strings.CutPrefix(flag, "--from=")
+		if from = b.roots[stage]; !ok || from == "" {
+			b.t.Fatalf("COPY %s", flag)
+		}
+		context = false
+	}
+	names := strings.Fields(s.rest)
+	sources, target := names[:len(names)-1], names[len(names)-1]
+	into := strings.HasSuffix(target, "/")
+	if !path.IsAbs(target) {
+		target = path.Join(dir, target)
+	}
+	for _, source := range sources {
+		base, copied := filepath.Join(from, source), 0
+		err := filepath.WalkDir(base, func(file string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			inside, err := filepath.Rel(from, file)
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (context && (d.Name() == "node_modules" || inside == ".git")) {
+				return fs.SkipDir // they are ignored, and large
+			}
+			if !d.Type().IsRegular() || context && b.ignore(inside) {
+				return nil
+			}
+			below, err := filepath.Rel(base, file)
+			if err != nil {
+				return err
+			}
+			to := root + path.Join(target, filepath.ToSlash(below))
+			if below == "." && into {
+				to = root + path.Join(target, filepath.Base(file))
+			}
+			copied++
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(to, content, info.Mode().Perm())
+		})
+		if err != nil || copied == 0 {
+			b.t.Fatalf("COPY %s copies %d files: %v", source, copied, err)
+		}
+	}
+}
+
+func get(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestDockerfile builds what the Dockerfile builds by the same commands, out of nothing but what it copies, and runs it as
+// the image would: it is one static program of the version that it was given, which serves the pages and finds itself healthy.
+func TestDockerfile(t *testing.T) {
+	stages := dockerfile(t)
+	if len(stages) != 3 {
+		t.Fatalf("%d stages", len(stages))
+	}
+	for _, s := range stages[1:2] {
+		if want := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]; s.from != "golang:"+want {
+			t.Errorf("the program is built by %s, go.mod wants Go %s", s.from, want)
+		}
+	}
+	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
+		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
+	}}
+	// What npm would install by the same lock file.
+	installed := func(root string) {
+		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
+			return
+		}
+		if out, err := exec.Command("cp", "-a", "../web/node_modules", root+"/web/").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if err := os.Chtimes(root+"/web/node_modules/.installed", time.Time{}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.build(stages[0], installed)
+	b.build(stages[1], func(string) {})
+	last := stages[2]
+	root := b.build(last, func(string) {})
+	if !strings.HasPrefix(last.from, "gcr.io/distroless/static-") {
+		t.Errorf("the image is made from %s", last.from)
+	}
+	if !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(last.user) {
+		t.Errorf("its user is %q, want the numbers of somebody without privileges", last.user)
+	}
+	var files []string
+	_ = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, strings.TrimPrefix(file, root))
+		}
+		return err
+	})
+	if !slices.Equal(files, last.entrypoint) {
+		t.Fatalf("the image has %v, and runs %v", files, last.entrypoint)
+	}
+	program := root + last.entrypoint[0]
+	if runtime.GOOS == "linux" {
+		f, err := elf.Open(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 || slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+			t.Errorf("the program needs %v", libraries)
+		}
+	}
+	if out, err := exec.Command(program, "version").Output(); err != nil || string(out) != "1.2.3-test\n" {
+		t.Errorf("its version is %q, %v", out, err)
+	}
+
+	// The ports of the image may be taken here.
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := port.Addr().String()
+	_ = port.Close()
+	env := append(environ(last.env), "ODDSGRAPH_LISTEN="+address, "ODDSGRAPH_ADMIN_LISTEN=127.0.0.1:0", "ODDSGRAPH_DEMO_MARKETS=20")
+	env = slices.DeleteFunc(env, func(v string) bool { return v == "ODDSGRAPH_LISTEN=:8080" || v == "ODDSGRAPH_ADMIN_LISTEN=:9091" })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	served := exec.CommandContext(ctx, program)
+	var said bytes.Buffer
+	served.Env, served.Stderr = env, &said
+	served.Cancel = func() error { return served.Process.Signal(os.Interrupt) }
+	if err := served.Start(); err != nil {
+		t.Fatal(err)
+	}
+	healthy := false
+	for !healthy && ctx.Err() == nil {
+		check := exec.CommandContext(ctx, root+last.health[0], last.health[1:]...)
+		check.Env = env
+		healthy = check.Run() == nil
+	}
+	if !healthy {
+		t.Error("it does not become healthy")
+	} else if page := get(t, "http://"+address); !strings.Contains(page, "/assets/") {
+		t.Errorf("its page is not what was built: %s", page)
+	}
+	cancel()
+	if err := served.Wait(); err != nil && healthy && !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("it ends with %v: %s", err, said.String())
+	}
+}

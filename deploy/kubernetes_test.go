@@ -1,0 +1,209 @@
+package deploy
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"oddsgraph/internal/httpapi"
+)
+
+type labels map[string]string
+
+// manifest is what is compared of all kinds of manifests.
+type manifest struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Spec     struct {
+		Replicas int
+		Strategy struct {
+			RollingUpdate struct {
+				MaxUnavailable *int `yaml:"maxUnavailable"`
+				MaxSurge       int  `yaml:"maxSurge"`
+			} `yaml:"rollingUpdate"`
+		}
+		Selector    yaml.MapSlice
+		PodSelector struct {
+			MatchLabels labels `yaml:"matchLabels"`
+		} `yaml:"podSelector"`
+		MaxUnavailable int `yaml:"maxUnavailable"`
+		Template       struct {
+			Metadata struct {
+				Labels, Annotations labels
+			}
+			Spec pod
+		}
+		Ports []struct {
+			TargetPort string `yaml:"targetPort"`
+		}
+		Ingress []struct {
+			Ports []struct{ Port string }
+			From  []any
+		}
+	}
+}
+
+type pod struct {
+	Grace           int `yaml:"terminationGracePeriodSeconds"`
+	SecurityContext struct {
+		RunAsUser int `yaml:"runAsUser"`
+	} `yaml:"securityContext"`
+	Containers []struct {
+		Image   string
+		EnvFrom []struct {
+			ConfigMapRef struct{ Name string } `yaml:"configMapRef"`
+		} `yaml:"envFrom"`
+		Env   []struct{ Name, Value string }
+		Ports []struct {
+			Name          string
+			ContainerPort int `yaml:"containerPort"`
+		}
+		StartupProbe   probe `yaml:"startupProbe"`
+		LivenessProbe  probe `yaml:"livenessProbe"`
+		ReadinessProbe probe `yaml:"readinessProbe"`
+		Resources      struct{ Limits labels }
+	}
+}
+
+type probe struct {
+	Get struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+func TestKubernetes(t *testing.T) {
+	var all struct {
+		Resources          []string
+		ConfigMapGenerator []struct {
+			Name string
+			Envs []string
+		} `yaml:"configMapGenerator"`
+		Images []struct{ Name string }
+	}
+	decode(t, "kubernetes/kustomization.yaml", &all)
+	files, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests := map[string]manifest{}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if named := slices.Contains(all.Resources, name); named == (name == "kustomization.yaml") {
+			t.Errorf("%s is among the resources: %v", name, named)
+		}
+		var m manifest
+		decode(t, file, &m)
+		manifests[m.Kind] = m
+	}
+	if len(manifests) != len(all.Resources)+1 {
+		t.Errorf("%d kinds for the resources %v", len(manifests), all.Resources)
+	}
+	if len(all.ConfigMapGenerator) != 1 || !slices.Equal(all.ConfigMapGenerator[0].Envs, []string{"oddsgraph.env"}) {
+		t.Fatalf("the configuration is %+v", all.ConfigMapGenerator)
+	}
+	variables := map[string]string{}
+	for line := range strings.Lines(read(t, "kubernetes/oddsgraph.env")) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			name, value, _ := strings.Cut(line, "=")
+			variables[name] = value
+		}
+	}
+	cfg := parse(t, nil, environ(variables))
+
+	d := manifests["Deployment"].Spec
+	pod := d.Template.Spec
+	if u := d.Strategy.RollingUpdate; u.MaxUnavailable == nil || *u.MaxUnavailable != 0 || u.MaxSurge < 1 || d.Replicas < 2 {
+		t.Errorf("%d replicas are replaced by %+v", d.Replicas, u)
+	}
+	wantPatience(t, time.Duration(pod.Grace)*time.Second, cfg)
+	if len(pod.Containers) != 1 {
+		t.Fatalf("%d containers", len(pod.Containers))
+	}
+	c := pod.Containers[0]
+	if len(c.EnvFrom) != 1 || c.EnvFrom[0].ConfigMapRef.Name != all.ConfigMapGenerator[0].Name || len(all.Images) != 1 || c.Image != all.Images[0].Name {
+		t.Errorf("the container has the environment of %+v and the image %s of %+v", c.EnvFrom, c.Image, all.Images)
+	}
+	if len(c.Env) != 1 || c.Env[0].Name != "GOMEMLIMIT" {
+		t.Errorf("the environment is %+v", c.Env)
+	} else {
+		wantMemory(t, c.Env[0].Value, c.Resources.Limits["memory"])
+	}
+	ports := map[string]string{}
+	for _, p := range c.Ports {
+		ports[p.Name] = ":" + strings.TrimSpace(yamlOf(t, p.ContainerPort))
+	}
+	if want := map[string]string{"http": cfg.Listen, "admin": cfg.AdminListen}; !maps.Equal(ports, want) {
+		t.Errorf("the ports are %v, want %v", ports, want)
+	}
+	if a := d.Template.Metadata.Annotations["prometheus.io/port"]; ":"+a != cfg.AdminListen {
+		t.Errorf("metrics are asked for at port %s", a)
+	}
+	for name, probes := range map[string][2]string{
+		"startup": {c.StartupProbe.Get.Path, httpapi.PathHealth}, "liveness": {c.LivenessProbe.Get.Path, httpapi.PathHealth},
+		"readiness": {c.ReadinessProbe.Get.Path, httpapi.PathReady},
+	} {
+		if probes[0] != probes[1] {
+			t.Errorf("the %s probe asks for %s, want %s", name, probes[0], probes[1])
+		}
+	}
+	for _, p := range []probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+		if ports[p.Get.Port] != cfg.Listen {
+			t.Errorf("a probe asks the port %s", p.Get.Port)
+		}
+	}
+	if user := imageUser(t); user != yamlOf(t, pod.SecurityContext.RunAsUser) {
+		t.Errorf("the image's user is %s, the pod's %d", user, pod.SecurityContext.RunAsUser)
+	}
+
+	// Everything else is about these pods, and knows their ports by name.
+	own := d.Template.Metadata.Labels
+	for kind, path := range map[string]string{"Deployment": "$.spec.selector.matchLabels", "Service": "$.spec.selector", "PodDisruptionBudget": "$.spec.selector.matchLabels", "NetworkPolicy": "$.spec.podSelector.matchLabels"} {
+		at, err := yaml.PathString(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		selected := labels{}
+		for _, file := range files {
+			var m manifest
+			if decode(t, file, &m); m.Kind == kind {
+				if err := at.Read(strings.NewReader(read(t, file)), &selected); err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+		}
+		if len(selected) == 0 || !maps.Equal(selected, own) {
+			t.Errorf("%s selects %v, the pods have %v", kind, selected, own)
+		}
+	}
+	if s := manifests["Service"].Spec.Ports; len(s) != 1 || ports[s[0].TargetPort] != cfg.Listen {
+		t.Errorf("the service leads to %+v", s)
+	}
+	for _, rule := range manifests["NetworkPolicy"].Spec.Ingress {
+		for _, p := range rule.Ports {
+			switch ports[p.Port] {
+			case cfg.Listen:
+			case cfg.AdminListen:
+				if len(rule.From) == 0 {
+					t.Error("everybody reaches the private port")
+				}
+			default:
+				t.Errorf("nothing listens on %s", p.Port)
+			}
+		}
+	}
+	if b := manifests["PodDisruptionBudget"].Spec.MaxUnavailable; b < 1 || b >= d.Replicas {
+		t.Errorf("%d of %d may be disrupted", b, d.Replicas)
+	}
+}
+
+func yamlOf(t testing.TB, v any) string {
+	t.Helper()
+	b, err := yaml.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}

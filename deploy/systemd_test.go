@@ -1,0 +1,85 @@
+package deploy
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unit returns the settings of a systemd unit.
+func unit(t testing.TB, path string) map[string][]string {
+	t.Helper()
+	settings := map[string][]string{}
+	for line := range strings.Lines(read(t, path)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == '[' {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			t.Fatalf("%s: %q is no setting", path, line)
+		}
+		settings[name] = append(settings[name], value)
+	}
+	return settings
+}
+
+func TestSystemd(t *testing.T) {
+	u := unit(t, "systemd/oddsgraph.service")
+	one := func(name string) string {
+		t.Helper()
+		if len(u[name]) != 1 {
+			t.Fatalf("%s is there %d times", name, len(u[name]))
+		}
+		return u[name][0]
+	}
+	// The file that is shipped stands where the unit looks for it.
+	args := func(command string) []string {
+		const program = "/usr/local/bin/oddsgraph "
+		if !strings.HasPrefix(command, program) {
+			t.Fatalf("%q does not run the program", command)
+		}
+		return strings.Fields(strings.ReplaceAll(command[len(program):], "/etc/oddsgraph/", "systemd/"))
+	}
+	served := parse(t, args(one("ExecStart")), nil)
+	if checked := parse(t, args(one("ExecStartPre")), nil); checked.Command != "config check" || len(checked.Differences(*served)) > 0 {
+		t.Errorf("%s checks something else than is served", one("ExecStartPre"))
+	}
+	if served.Command != "serve" || served.Venue.URL == "" || served.StreamURL == "" {
+		t.Errorf("it serves %v", served)
+	}
+	stop, err := time.ParseDuration(one("TimeoutStopSec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPatience(t, stop, served)
+	heap, ok := strings.CutPrefix(one("Environment"), "GOMEMLIMIT=")
+	if !ok {
+		t.Errorf("Environment=%s", one("Environment"))
+	}
+	wantMemory(t, heap, one("MemoryMax"))
+	if one("ExecReload") != "/bin/kill -HUP $MAINPID" {
+		t.Errorf("it is reloaded by %s", one("ExecReload"))
+	}
+	group := one("SupplementaryGroups")
+	if !slices.Contains(strings.Split(read(t, "systemd/oddsgraph.sysusers"), "\n"), "g "+group+" -") {
+		t.Errorf("nobody makes the group %s", group)
+	}
+}
+
+// TestSystemdVerifies has systemd read the unit, where there is systemd: the settings of the unit are checked above anywhere.
+func TestSystemdVerifies(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Log("systemd is not here")
+		return
+	}
+	path := filepath.Join(t.TempDir(), "oddsgraph.service")
+	write(t, path, strings.ReplaceAll(read(t, "systemd/oddsgraph.service"), "/usr/local/bin/oddsgraph", "/bin/true"))
+	if out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), "oddsgraph.service") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
