@@ -110,7 +110,9 @@ together at the start: one message lists everything that is wrong, and a variabl
 meaning is an error too. [Operations](operations.md) says how to check a configuration before it is used, and what SIGHUP
 reads again.
 
-    oddsgraph [command] [flags]
+` + "```text" + `
+oddsgraph [command] [flags]
+` + "```" + `
 
 | Command | Meaning |
 |---|---|
