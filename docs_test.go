@@ -18,8 +18,9 @@ import (
 	"testing"
 	"time"
 
-		"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 	"github.com/yuin/goldmark"
 	markdown "github.com/yuin/goldmark/ast"
 	source "github.com/yuin/goldmark/text"
@@ -270,7 +271,7 @@ func (d *docs) wantData(t *testing.T, answer []byte) {
 }
 
 func (d *docs) runGraphQL(t *testing.T, b block) {
-	doc, errs := gqlparser.LoadQueryWithRules(d.schema, b.text, nil)
+	doc, errs := gqlparser.LoadQueryWithRules(d.schema, b.text, rules.NewDefaultRules())
 	if len(errs) > 0 {
 		var unused []string
 		for _, err := range errs {
