@@ -120,7 +120,8 @@ func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock m
 	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), clock
 	front.Refusals, front.Ready = accounts.NewRefusals(clock), s.ready
 	front.Explain = cfg.Explain == "on" || cfg.Explain == "auto" && s.demo != nil
-	front.Observer = &observer{metrics: s.metrics, log: telemetry.NewOperations(s.log, cfg.Log.SampleAbove)}
+	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)
+	front.Observer = &observer{metrics: s.metrics, log: s.events}
 	return httpapi.New(front), nil
 }
 

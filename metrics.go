@@ -38,6 +38,13 @@ func (s *server) registerMetrics(clock market.Clock) {
 	}
 }
 
+// measureLog adds what the log has left out. lines are where it goes.
+func (s *server) measureLog(lines *telemetry.Writer) {
+	if s.metrics != nil {
+		telemetry.Register(s.metrics, func() logState { return logState{lines.Dropped(), s.events.Sampled()} }, logFamilies...)
+	}
+}
+
 // Call counts a call to the venue and remembers whether it was answered.
 func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	if s.metrics != nil {
@@ -242,4 +249,12 @@ var streamFamilies = []telemetry.Family[streamState]{
 	counted("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and are open again.", func(s streamState) uint64 { return s.Reconnects }),
 	counted("oddsgraph_stream_snapshots_total", "Snapshots that were asked for.", func(s streamState) uint64 { return s.Resyncs }),
 	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue did not give.", func(s streamState) uint64 { return s.Refused }),
+}
+
+// logState is what the log has left out.
+type logState struct{ dropped, sampled uint64 }
+
+var logFamilies = []telemetry.Family[logState]{
+	counted("oddsgraph_log_dropped_lines_total", "Lines of the log that found no room, since what reads it is too slow.", func(s logState) uint64 { return s.dropped }),
+	counted("oddsgraph_log_sampled_operations_total", "Operations that succeeded and have no line in the log, since there were too many of them.", func(s logState) uint64 { return s.sampled }),
 }

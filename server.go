@@ -103,6 +103,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		if err != nil {
 			return err
 		}
+		s.measureLog(lines)
 		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
 		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.files, log: log}
 		return r.during(ctx, hangups, s.serve)
@@ -248,7 +249,8 @@ type server struct {
 	api     *httpapi.API
 	files   files
 	metrics *telemetry.Metrics // nil where nothing is measured
-	admin   *listener          // nil where there is none
+	events  *telemetry.Operations
+	admin   *listener // nil where there is none
 	reach   reach
 	started time.Time
 	// draining tells that the service was told to stop; delay is how long requests are accepted from then on.
