@@ -28,6 +28,9 @@ type audience struct {
 	last map[int]bool
 }
 
+// boardTokens is how many tokens all boards show together.
+const boardTokens = 500
+
 const (
 	boardQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price timestamp freshness { stale source receivedAt } } }`
 	pageQuery  = `query ($yes: String!, $no: String!) {
@@ -35,19 +38,21 @@ const (
 		no: token(tokenId: $no) { orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } } }`
 )
 
-// newAudience returns an audience of markets whose tokens are all remembered. The boards show 500 tokens.
-func newAudience(s *service, w *annals, boards, pages int) *audience {
+// newAudience returns an audience of tokens that are all remembered: the boards show the first 500, the pages both tokens of
+// markets that no board shows.
+func newAudience(t testing.TB, s *service, w *annals, boards, pages int) *audience {
+	t.Helper()
 	a := &audience{crowd: newCrowd(s, w), boards: boards, pages: pages, last: make(map[int]bool)}
 	of := make(map[string][]string)
-	for _, t := range w.venue.Tokens() {
-		if w.books[t.TokenID] != nil {
-			of[t.MarketID] = append(of[t.MarketID], t.TokenID)
+	for _, token := range w.venue.Tokens() {
+		if ids := append(of[token.MarketID], token.TokenID); slices.Contains(w.tokens[boardTokens:], token.TokenID) && len(a.markets) < pages {
+			if of[token.MarketID] = ids; len(ids) == 2 {
+				a.markets = append(a.markets, [2]string(ids))
+			}
 		}
 	}
-	for _, t := range w.venue.Tokens() {
-		if ids := of[t.MarketID]; len(ids) == 2 && ids[0] == t.TokenID && len(a.markets) < pages {
-			a.markets = append(a.markets, [2]string(ids))
-		}
+	if len(a.markets) < pages {
+		t.Fatalf("only %d markets are remembered and on no board", len(a.markets))
 	}
 	return a
 }
@@ -119,7 +124,7 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 	for i := range a.boards {
 		ids := make([]string, 50)
 		for j := range ids {
-			ids[j] = a.annals.tokens[(i*50+j)%500]
+			ids[j] = a.annals.tokens[(i*50+j)%boardTokens]
 		}
 		come(i, boardQuery, vars{"ids": ids}, func(phase string, data any) bool {
 			streamed := true
@@ -261,7 +266,7 @@ func polling(t testing.TB) (boards int, length time.Duration) {
 	if soakLength(t) >= soakLong {
 		return 300, 2 * time.Minute
 	}
-	return 20, 12 * time.Second
+	return 20, 6 * time.Second
 }
 
 // TestPollingWithinTheBudget polls 500 prices and 40 books at a venue that takes 100 requests a minute, over a stream.
@@ -275,7 +280,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	if boards < 300 { // else it is a soak, on a machine that does nothing else
 		within = patience
 	}
-	a := newAudience(s, w, boards, 20)
+	a := newAudience(t, s, w, boards, 20)
 	a.attendSettled(t, within, length, nil)
 	a.disperse()
 	a.wantStreamed(t, "price fresh STREAM", "book fresh STREAM")
@@ -291,7 +296,7 @@ func TestPollingWithoutTheStream(t *testing.T) {
 	}
 	s := startLive(t, w.args("--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=2s")...)
 	boards, length := polling(t)
-	a := newAudience(s, w, boards, 20)
+	a := newAudience(t, s, w, boards, 20)
 	// An account is asked for more than its key may ask.
 	refused := make(chan map[string]int)
 	go func() {
@@ -342,7 +347,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 	w := newAnnals(t, 1, 540, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
-	a := newAudience(s, w, 50, 0)
+	a := newAudience(t, s, w, 50, 0)
 	attackers, stop := context.WithCancel(context.Background())
 	var attacking sync.WaitGroup
 	attempts := map[string]int{}
@@ -365,7 +370,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 			})
 		}
 	}
-	a.attendSettled(t, patience, 12*time.Second, func() {
+	a.attendSettled(t, patience, 8*time.Second, func() {
 		attack("random ids", 5000, func(r *rand.Rand) (string, vars, string) {
 			ids := make([]string, 40)
 			for i := range ids {

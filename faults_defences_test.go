@@ -113,10 +113,8 @@ func openWatched(t testing.TB, rig func(*wiring)) *lane {
 
 // calling waits until so many calls for books are under way, for a short while.
 func (l *lane) calling(n int64) error {
-	for began := time.Now(); l.flying.Load() != n; time.Sleep(time.Millisecond) {
-		if time.Since(began) > 5*time.Second {
-			return fmt.Errorf("%d calls are under way, want %d", l.flying.Load(), n)
-		}
+	if !until(5*time.Second, func() bool { return l.flying.Load() == n }) {
+		return fmt.Errorf("%d calls are under way, want %d", l.flying.Load(), n)
 	}
 	return nil
 }
@@ -173,9 +171,7 @@ var shared = row{name: "orderbook, one of two waits", open: openWatched, run: fu
 			}
 			came <- err
 		}()
-		for coalesced() == before && l.flying.Load() > 0 {
-			time.Sleep(time.Millisecond)
-		}
+		until(patience, func() bool { return coalesced() > before || l.flying.Load() == 0 })
 		joined := coalesced() > before
 		leave()
 		<-left
@@ -286,10 +282,14 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 			return resp, err
 		}
 	}
-	lighter := slices.Clone(faults) // what is too large stays so
-	for i := range lighter {
-		if lighter[i].bulk {
-			lighter[i].Bytes = 8 << 20
+	rows := questions()
+	for i := range wholeBranches {
+		rows = append(rows, drifts(&wholeBranches[i])...)
+		for _, f := range faults {
+			if f.bulk {
+				f.Bytes = 8 << 20 // what is too large stays so
+			}
+			rows = append(rows, f.rows(&wholeBranches[i])...)
 		}
 	}
 	hedging := func(base *http.Transport) exchange {
@@ -305,7 +305,7 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 	}
 	deaf := func(base *http.Transport) exchange {
 		return func(r *http.Request) (*http.Response, error) {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 8*time.Second)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*time.Second)
 			resp, err := base.RoundTrip(r.WithContext(ctx))
 			if err != nil {
 				cancel()
@@ -363,10 +363,6 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			rows := questions()
-			for i := range wholeBranches {
-				rows = append(rows, matrixOf(&wholeBranches[i], lighter)...)
-			}
 			first := slices.IndexFunc(rows, func(r row) bool { return r.name == x.rows[0] })
 			if first < 0 {
 				t.Fatalf("there is no row %q", x.rows[0])

@@ -168,9 +168,7 @@ var ranked = row{name: "prices, after a chart at the end of the budget", open: o
 			}
 			left <- struct{}{}
 		}()
-		for waiting() <= i && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+		until(operationTime, func() bool { return waiting() > i })
 	}
 	l.clock.advance(1500 * time.Millisecond)
 	select {
@@ -285,10 +283,11 @@ var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB,
 		}()
 	}
 	waiting := 0
-	for refused := 0; waiting <= shortQueue && waiting+refused < clients && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+	until(operationTime, func() bool {
 		s := l.budget.Status()
-		waiting, refused = s.Waiting[market.PriorityBooks], int(s.Refused-before)
-	}
+		waiting = s.Waiting[market.PriorityBooks]
+		return waiting > shortQueue || waiting+int(s.Refused-before) >= clients
+	})
 	if waiting == 0 || waiting > shortQueue {
 		r.f("%d calls wait", waiting)
 	}

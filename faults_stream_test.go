@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,12 @@ func streamRows() []streamRow {
 	return rows
 }
 
+// impatient makes the waits of the stream's client a fraction of what they are.
+func impatient(w *wiring) {
+	w.stream.LimitedWait, w.stream.DialWithin = 2*time.Second, 2*time.Second
+	w.stream.Rand = func() float64 { return rand.Float64() / 4 }
+}
+
 // TestStreamFaultsUnderLoad spoils the stream in every way under subscribers and pollers. Whatever they are sent is what the
 // venue had, no query fails, and all of them hold the venue's present state when it is over.
 func TestStreamFaultsUnderLoad(t *testing.T) {
@@ -65,7 +72,7 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 	survived := make(chan int, lanes)
 	for lane := range lanes {
 		w := newAnnals(t, 1, 8, [2]int{})
-		s, _ := startLiveRigged(t, func(w *wiring) { w.stream.LimitedWait = 2 * time.Second }, w.args()...)
+		s, _ := startLiveRigged(t, impatient, w.args()...)
 		s.streaming(t)
 		c := newCrowd(s, w)
 		for i := range 4 {

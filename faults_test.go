@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -103,6 +106,7 @@ func newLaneAt(t testing.TB, now time.Time, rig func(*wiring), args ...string) *
 	}, args...)
 	l := &lane{strays: &atomic.Int64{}, flying: &atomic.Int64{}, within: operationTime}
 	l.service = startRigged(t, now, func(w *wiring) {
+		w.client.Rand = func() float64 { return rand.Float64() / 8 } // attempts wait for each other in real time
 		if rig != nil {
 			rig(w)
 		}
@@ -203,8 +207,6 @@ type row struct {
 	open func(t testing.TB, rig func(*wiring)) *lane
 	// alone tells that it is to run while nothing else does, so that its memory can be told.
 	alone bool
-	// hangs tells that it waits for the end of the time of a call.
-	hangs bool
 }
 
 // report collects what is wrong with a row.
@@ -285,27 +287,27 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 	return 1, 1
 }
 
-// matrix returns the rows of one endpoint.
-func matrix(b *branch) []row { return matrixOf(b, faults) }
-
-func matrixOf(b *branch, faults []fault) []row {
-	var rows []row
+// drifts returns the rows of an endpoint that writes in another way.
+func drifts(b *branch) (rows []row) {
 	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
-		rows = append(rows, row{fmt.Sprintf("%s, %s", b.endpoint, kind), func(l *lane) error { return l.drift(b, kind) }, nil, false, false})
+		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
 	}
 	if len(b.errors) > 1 {
-		rows = append(rows, row{b.endpoint + ", a bad element", func(l *lane) error { return l.badElement(b) }, nil, false, false})
-	}
-	for i := range faults {
-		f := &faults[i]
-		hangs := f.code == "UPSTREAM_TIMEOUT"
-		rows = append(rows,
-			row{fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), func(l *lane) error { return l.cold(b, f) }, nil, f.bulk, hangs},
-			row{fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), func(l *lane) error { return l.warm(b, f) }, nil, f.bulk, hangs},
-		)
+		rows = append(rows, row{name: b.endpoint + ", a bad element", run: func(l *lane) error { return l.badElement(b) }})
 	}
 	return rows
 }
+
+// rows returns the rows of an endpoint with the fault.
+func (f *fault) rows(b *branch) []row {
+	return []row{
+		{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.cold(b, f) }, alone: f.bulk},
+		{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warm(b, f) }, alone: f.bulk},
+	}
+}
+
+// hangs tells that reading waits for the end of the time of a call.
+func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
 // cold reads what is not cached.
 func (l *lane) cold(b *branch, f *fault) error {
@@ -397,10 +399,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 			}
 		}
 		least, most := f.attempts(b)
-		for began := time.Now(); l.asked(b)-before < least && time.Since(began) < patience; {
-			runtime.Gosched()
-			time.Sleep(time.Millisecond) // the refresh runs behind the answer, and waits between its attempts
-		}
+		until(patience, func() bool { return l.asked(b)-before >= least }) // the refresh runs behind the answer, and waits between its attempts
 		if n := l.asked(b) - before; n < least || n > most {
 			r.f("refreshing it took %d calls, want %d to %d", n, least, most)
 		}
@@ -523,89 +522,117 @@ func (l *lane) recovers(r *report, b *branch, f *fault) {
 	}
 }
 
-// outcome is how a row went.
-type outcome struct {
-	name string
-	err  error
+// lanes are lanes that run at once, each with rows of its own.
+type lanes []laneOf
+
+type laneOf struct {
+	*lane
+	rows []row
+}
+
+// run runs the rows, those that are to run alone in the end, and tells of each what was wrong. Together they leave no memory
+// behind, and those alone none each.
+func (all lanes) run(t testing.TB) (outcomes map[string]error) {
+	t.Helper()
+	outcomes = make(map[string]error)
+	var mu sync.Mutex
+	note := func(r *row, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		outcomes[r.name] = err
+	}
+	err := leveled(math.MaxInt64, func() error {
+		var running sync.WaitGroup
+		for _, l := range all {
+			running.Go(func() {
+				for i := range l.rows {
+					if r := &l.rows[i]; !r.alone {
+						note(r, r.run(l.lane))
+					}
+				}
+			})
+		}
+		running.Wait()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("after all of these rows: %v", err)
+	}
+	for _, l := range all {
+		for i := range l.rows {
+			if r := &l.rows[i]; r.alone {
+				note(r, leveled(bulkInPassing, func() error { return r.run(l.lane) }))
+			}
+		}
+	}
+	return outcomes
 }
 
 // TestFaultMatrix reads every endpoint of the venue through every fault, with and without something in the cache, beside
 // all other endpoints.
 func TestFaultMatrix(t *testing.T) {
-	// Of each endpoint one lane waits for what hangs, and another one has time for what takes some on a busy machine.
-	type run struct {
-		*lane
-		rows    []row
-		results []outcome
-	}
-	var runs []*run
-	for i := range wholeBranches {
-		brisk, patient := &run{lane: newLane(t, nil)}, &run{lane: newLane(t, nil, unhurried)}
-		for _, r := range matrix(&wholeBranches[i]) {
-			if r.hangs {
-				brisk.rows = append(brisk.rows, r)
-			} else {
-				patient.rows = append(patient.rows, r)
-			}
-		}
-		runs = append(runs, brisk, patient)
-	}
-	var running sync.WaitGroup
-	for _, l := range runs {
-		l.results = make([]outcome, len(l.rows))
-		running.Go(func() {
-			for i, r := range l.rows {
-				if !r.alone {
-					l.results[i] = outcome{r.name, r.run(l.lane)}
-				}
-			}
-		})
-	}
-	running.Wait()
-	var results [][]outcome
-	for _, l := range runs {
-		for i, r := range l.rows {
-			if r.alone {
-				l.results[i] = outcome{r.name, leveled(func() error { return r.run(l.lane) })}
-			}
-		}
-		results = append(results, l.results)
-	}
 	survived, total := 0, 0
-	for _, rows := range results {
-		for _, o := range rows {
-			if total++; o.err == nil {
+	tally := func(t *testing.T, outcomes map[string]error) {
+		for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+			if total++; outcomes[name] == nil {
 				survived++
 				continue
 			}
-			t.Errorf("%s:\n%v", o.name, o.err)
+			t.Errorf("%s:\n%v", name, outcomes[name])
 		}
 	}
+	// What hangs does nothing but wait: each fault of each endpoint on a lane of its own.
+	t.Run("what hangs", func(t *testing.T) {
+		var all lanes
+		for i := range wholeBranches {
+			for f := range faults {
+				if faults[f].hangs() {
+					all = append(all, laneOf{newLane(t, nil), faults[f].rows(&wholeBranches[i])})
+				}
+			}
+		}
+		tally(t, all.run(t))
+	})
+	// All else has time for what takes some on a busy machine.
+	t.Run("what answers", func(t *testing.T) {
+		var all lanes
+		for i := range wholeBranches {
+			rows := drifts(&wholeBranches[i])
+			for f := range faults {
+				if !faults[f].hangs() {
+					rows = append(rows, faults[f].rows(&wholeBranches[i])...)
+				}
+			}
+			all = append(all, laneOf{newLane(t, nil, unhurried), rows})
+		}
+		tally(t, all.run(t))
+	})
 	t.Logf("fault matrix: survived/total %d/%d", survived, total)
 	if total < 100 {
 		t.Errorf("there are only %d rows", total)
 	}
 }
 
-// bulk is what a row of the matrix that is sent tens of megabytes may allocate in passing, and leave behind.
+// bulkInPassing is what a row of the matrix that is sent tens of megabytes may allocate in passing, levelLeft what rows may
+// leave in use.
 const (
 	bulkInPassing = 32 << 20
-	bulkLeft      = 4 << 20
+	levelLeft     = 4 << 20
 )
 
 // leveled runs f and reports memory that it has not given back, or that it took too much of.
-func leveled(f func() error) error {
+func leveled(inPassing uint64, f func() error) error {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	err := f()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > bulkInPassing {
+	if n := after.TotalAlloc - before.TotalAlloc; n > inPassing {
 		err = errors.Join(err, fmt.Errorf("%d MiB were allocated", n>>20))
 	}
-	if after.HeapAlloc > before.HeapAlloc+bulkLeft {
-		err = errors.Join(err, fmt.Errorf("%d MiB stayed in use", (after.HeapAlloc-before.HeapAlloc)>>20))
+	if after.HeapAlloc > before.HeapAlloc+levelLeft {
+		err = errors.Join(err, fmt.Errorf("%d KiB stayed in use", (after.HeapAlloc-before.HeapAlloc)>>10))
 	}
 	return err
 }

@@ -380,13 +380,19 @@ func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 // eventually waits until something is so.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !so() {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
+	if !until(patience, so) {
+		t.Fatalf("in vain: %s", what)
 	}
+}
+
+// until waits until something is so, at most for d, and tells whether it is.
+func until(d time.Duration, so func() bool) bool {
+	for deadline := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
 
 // streaming waits until the stream is open.

@@ -52,6 +52,8 @@ type Config struct {
 	Clock     market.Clock
 	Observer  Observer
 	Log       *slog.Logger
+	// Rand returns numbers from 0 to less than 1 for jitter; nil means those of math/rand. It is called concurrently.
+	Rand func() float64
 	// Without switches defences off.
 	Without Defences
 }
@@ -117,7 +119,7 @@ func New(cfg Config) (*Client, error) {
 		observer:  cfg.Observer,
 		log:       cfg.Log,
 		without:   cfg.Without,
-		rand:      rand.Float64,
+		rand:      cfg.Rand,
 	}
 	switch c.mode {
 	case CredentialsQuery, CredentialsHeader, CredentialsNone:
@@ -138,6 +140,9 @@ func New(cfg Config) (*Client, error) {
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.rand == nil {
+		c.rand = rand.Float64
 	}
 	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
 	c.backoffs.off = c.without.Backoff
