@@ -30,6 +30,7 @@ func TestBrowser(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for much
 			env, args := []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}, []string{"--demo-still=false"}
 			if name == "explore" {
 				args = append(args, "--demo-markets=1200") // as many as the identifiers in examples/ are of
