@@ -1,28 +1,24 @@
 // A live order book: the best levels of both sides with bars for how much rests up to each.
 import { useEffect, type CSSProperties } from 'react'
-import { useSubscription } from 'urql'
 import { applyDelta, type Book as Levels, type Level } from '../kit/applyDelta'
-import {
-  BookDocument, type BookSubscription, type BookSubscriptionVariables, type FreshnessFragment,
-} from './__generated__/operations'
+import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
 import { compact, count } from './format'
-import { Freshness } from './Freshness'
+import { Freshness, type Heard } from './Freshness'
+import { useLive } from './live'
 
 const depth = 12
 
-interface State {
+interface State extends Heard {
   levels: Levels
   spread: string | null | undefined
-  freshness: FreshnessFragment
-  session: number
   /** A change was missed, so that the book has to be asked for again. */
   broken: boolean
 }
 
 function useBook(tokenId: string) {
   const { link } = useConnection()
-  const [{ data: book, error }, restart] = useSubscription<BookSubscription, State, BookSubscriptionVariables>(
+  const { data: book, error, ended, restart } = useLive<BookSubscription, State, BookSubscriptionVariables>(
     { query: BookDocument, variables: { tokenId, depth } },
     (before, { orderbookChanged: event }) => {
       const { freshness, spread } = event.book
@@ -38,7 +34,7 @@ function useBook(tokenId: string) {
   useEffect(() => {
     if (broken) restart()
   }, [broken, restart])
-  return { book, error }
+  return { book: book && { ...book, ended }, error }
 }
 
 export function Book({ tokenId }: { tokenId: string }) {

@@ -4,13 +4,15 @@ import { useQuery } from 'urql'
 import { AreaSeries, createChart, type IChartApi, type ISeriesApi, type UTCTimestamp } from 'lightweight-charts'
 import { HistoryDocument } from './__generated__/operations'
 import { percent } from './format'
+import { useAgain } from './live'
 import type { Quote } from './prices'
 
 const seconds = (instant: string | number) => Math.floor(new Date(instant).getTime() / 1000) as UTCTimestamp
 
 export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
   // The page's only read of history: what comes later is brought by the live price.
-  const [{ data, error }] = useQuery({ query: HistoryDocument, variables: { tokenId } })
+  const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: { tokenId } })
+  useAgain(error, ask)
   const points = data?.token?.history?.points
   const element = useRef<HTMLDivElement>(null)
   const [plot, setPlot] = useState<{ chart: IChartApi; series: ISeriesApi<'Area'> }>()
@@ -23,7 +25,7 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
       autoSize: true,
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
-      rightPriceScale: { borderVisible: false },
+      rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.08 } },
       timeScale: { borderVisible: false, timeVisible: true },
       handleScroll: { vertTouchDrag: false },
       localization: { priceFormatter: (price: number) => percent(String(price)) },

@@ -4,16 +4,19 @@ import { useNow } from './clock'
 import { useLink } from './connection'
 import { ago } from './format'
 
-/** What was shown with a value, and the session of the socket that brought it. */
+/** What is known of a value's age. */
 export interface Heard {
   freshness: FreshnessFragment
+  /** The session of the socket that brought it. */
   session: number
+  /** The subscription that brought it has ended. */
+  ended?: boolean
 }
 
-/** Whether a value may be out of date: the server says so, or the connection that brought it is gone. */
+/** Whether a value may be out of date: the server says so, or what brought it is gone. */
 export function useStale(heard: Heard | undefined): boolean {
   const link = useLink()
-  return heard !== undefined && (heard.freshness.stale || link.state !== 'open' || heard.session !== link.session)
+  return heard !== undefined && (heard.freshness.stale || heard.ended === true || link.state !== 'open' || heard.session !== link.session)
 }
 
 export function Freshness({ heard }: { heard: Heard | undefined }) {

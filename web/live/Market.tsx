@@ -1,25 +1,26 @@
 // The page of a token: its price, chart, order book and trades, and the other outcomes of its market.
-import { useSubscription } from 'urql'
 import { MarketDocument, type MarketSubscription } from './__generated__/operations'
 import { Book } from './Book'
 import { Chart } from './Chart'
 import { compact, date } from './format'
 import { Freshness } from './Freshness'
+import { useLive } from './live'
 import { Price } from './Price'
 import { usePrices } from './prices'
-import { tokenPath } from './route'
+import { tokenPath, useTitle } from './route'
 import { Trades } from './Trades'
 
 type Details = MarketSubscription['marketChanged']['market']
 
 export function Market({ marketId, tokenId }: { marketId: string; tokenId: string }) {
-  const [{ data, error }] = useSubscription({ query: MarketDocument, variables: { marketId } })
+  const { data, error } = useLive({ query: MarketDocument, variables: { marketId } })
   const market = data?.marketChanged.market
   const tokenIds = market?.tokens.map(token => token.tokenId) ?? []
   // The one that the address names is followed before the market is known.
   const { quotes, error: priceError } = usePrices(tokenIds.includes(tokenId) ? tokenIds : [tokenId])
   const quote = quotes[tokenId]
   const problem = error ?? priceError
+  useTitle(market?.question ?? 'Market')
   return (
     <>
       <p className="crumbs"><a href="#/">Markets</a>{market?.category && ` · ${market.category}`}</p>

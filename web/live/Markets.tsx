@@ -3,12 +3,12 @@ import { useDeferredValue, useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { SearchMarketsDocument, type SearchMarketsQuery } from './__generated__/operations'
 import { Change } from './Change'
-import { useLink } from './connection'
 import { compact, date } from './format'
 import { Freshness } from './Freshness'
+import { useAgain } from './live'
 import { Price } from './Price'
 import { join, usePrices, useRecentPrices, type Point, type Quote } from './prices'
-import { tokenPath } from './route'
+import { tokenPath, useTitle } from './route'
 import { Sparkline } from './Sparkline'
 import { useVisible } from './visible'
 
@@ -26,6 +26,7 @@ export function Markets() {
   const [text, setText] = useState('')
   const [sort, setSort] = useState<keyof typeof sorts>('Most traded today')
   const query = useDelayed(text.trim(), 250)
+  useTitle('Markets')
   return (
     <>
       <h1 tabIndex={-1}>Markets</h1>
@@ -47,7 +48,6 @@ export function Markets() {
 }
 
 function Results({ query, sort }: { query: string; sort: keyof typeof sorts }) {
-  const { session } = useLink()
   const [markets, setMarkets] = useState<Market[]>([])
   const [after, setAfter] = useState<string>()
   const [{ data, error, fetching }, ask] = useQuery({
@@ -57,9 +57,7 @@ function Results({ query, sort }: { query: string; sort: keyof typeof sorts }) {
   useEffect(() => {
     if (page) setMarkets(markets => [...new Map([...markets, ...page.nodes].map(market => [market.id, market])).values()])
   }, [page])
-  useEffect(() => {
-    if (error) ask({ requestPolicy: 'network-only' }) // the server is back
-  }, [session])
+  useAgain(error, ask)
 
   if (markets.length === 0 && error) return <p role="alert">The markets could not be read: {error.message}</p>
   if (markets.length === 0 && page) return <p>No open market fits.</p>

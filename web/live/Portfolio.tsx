@@ -1,12 +1,13 @@
 // A wallet's positions, valued as prices move.
 import { useState } from 'react'
-import { Provider, useSubscription } from 'urql'
+import { Provider } from 'urql'
 import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscriptionVariables } from './__generated__/operations'
 import { Change } from './Change'
 import { ConnectionContext, useConnection, useLink } from './connection'
 import { count, gain, money, percent } from './format'
 import { Freshness } from './Freshness'
-import { tokenPath } from './route'
+import { useLive } from './live'
+import { tokenPath, useTitle } from './route'
 import type { Wallet } from './wallet'
 
 type Update = PortfolioSubscription['portfolioChanged']
@@ -45,7 +46,8 @@ export function Portfolio({ wallet, onClose }: { wallet: Wallet; onClose: () => 
 function Live({ address, onClose }: { address: string; onClose: () => void }) {
   const { link } = useConnection()
   const { state } = useLink()
-  const [{ data: portfolio, error }] = useSubscription<PortfolioSubscription, State, PortfolioSubscriptionVariables>(
+  useTitle('Portfolio')
+  const { data: portfolio, error, ended } = useLive<PortfolioSubscription, State, PortfolioSubscriptionVariables>(
     { query: PortfolioDocument, variables: { address } },
     (before, { portfolioChanged }) => apply(before, portfolioChanged, link().session),
   )
@@ -54,7 +56,7 @@ function Live({ address, onClose }: { address: string; onClose: () => void }) {
     <>
       <h1 tabIndex={-1}>Portfolio</h1>
       <p className="crumbs">
-        <code>{address}</code> <Freshness heard={portfolio && { freshness: portfolio.summary.freshness, session: portfolio.session }} />{' '}
+        <code>{address}</code> <Freshness heard={portfolio && { freshness: portfolio.summary.freshness, session: portfolio.session, ended }} />{' '}
         <button type="button" onClick={onClose}>Close the wallet</button>
       </p>
       {state === 'refused' && <p role="alert">The server refused these credentials.</p>}

@@ -2,10 +2,12 @@
 import type { FormEvent } from 'react'
 import { useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
+import { useTitle } from './route'
 import { open, openDemo, type Wallet } from './wallet'
 
 export function SignIn({ onWallet }: { onWallet: (wallet: Wallet) => void }) {
   const [{ data }] = useQuery({ query: ServiceDocument })
+  useTitle('Portfolio')
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const field = (name: string) => String(new FormData(event.currentTarget).get(name))

@@ -1,12 +1,12 @@
 // How the connections do: the page's own socket, and behind the server the venue's stream.
-import { useSubscription } from 'urql'
 import { StreamStatusDocument } from './__generated__/operations'
 import { useLink } from './connection'
 import { time } from './format'
+import { useLive } from './live'
 
 export function Status() {
   const link = useLink()
-  const [{ data }] = useSubscription({ query: StreamStatusDocument })
+  const { data } = useLive({ query: StreamStatusDocument })
   const stream = data?.streamStatusChanged
   const [state, text] =
     link.state === 'connecting' ? ['waiting', 'Connecting'] as const

@@ -1,19 +1,20 @@
 // The tape: the latest trades of a token, whoever made them.
-import { useSubscription } from 'urql'
 import { TradesDocument, type TradesSubscription, type TradesSubscriptionVariables } from './__generated__/operations'
 import { count, time } from './format'
+import { useLive } from './live'
 
 type Trade = TradesSubscription['tradesAdded']['trades'][number]
 
 const kept = 30
 
 export function Trades({ tokenId }: { tokenId: string }) {
-  const [{ data: trades, error }] = useSubscription<TradesSubscription, Trade[], TradesSubscriptionVariables>(
+  const { data: trades, error } = useLive<TradesSubscription, Trade[], TradesSubscriptionVariables>(
     { query: TradesDocument, variables: { tokenId } },
     (before = [], { tradesAdded: { reason, trades } }) => {
       const added = trades.toReversed()
       if (reason === 'INITIAL' || reason === 'RESYNC') return added.slice(0, kept)
-      return [...added, ...before].slice(0, kept)
+      const known = new Set(before.map(({ id }) => id)) // urql hands over the last event once more at the end
+      return [...added.filter(({ id }) => !known.has(id)), ...before].slice(0, kept)
     },
   )
   return (

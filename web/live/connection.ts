@@ -66,7 +66,16 @@ export function connect(headers: Record<string, string> = {}): Connection {
       fetchExchange,
       subscriptionExchange({
         forwardSubscription: ({ query, variables }) => ({
-          subscribe: sink => ({ unsubscribe: socket.subscribe({ query: query ?? '', variables }, sink) }),
+          subscribe: sink => ({
+            unsubscribe: socket.subscribe({ query: query ?? '', variables }, {
+              ...sink,
+              error: problem => {
+                if (!Array.isArray(problem)) return sink.error(problem)
+                sink.next({ errors: problem, hasNext: false }) // urql would not tell this end from a partial error
+                sink.complete()
+              },
+            }),
+          }),
         }),
       }),
     ],

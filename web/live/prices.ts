@@ -1,10 +1,12 @@
 // Live prices of tokens, by one subscription for all of them.
 import { useMemo } from 'react'
-import { useQuery, useSubscription } from 'urql'
+import { useQuery } from 'urql'
 import {
-  PricesDocument, RecentPricesDocument, type FreshnessFragment, type PricesSubscription, type PricesSubscriptionVariables,
+  PricesDocument, RecentPricesDocument, type PricesSubscription, type PricesSubscriptionVariables,
 } from './__generated__/operations'
 import { useConnection } from './connection'
+import type { Heard } from './Freshness'
+import { useLive } from './live'
 
 export interface Point {
   time: number
@@ -12,11 +14,8 @@ export interface Point {
 }
 
 /** What is known of a token's price. */
-export interface Quote {
+export interface Quote extends Heard {
   price: string
-  freshness: FreshnessFragment
-  /** The session of the socket that brought it. */
-  session: number
   /** The prices that came since the page follows the token, oldest first. */
   heard: Point[]
 }
@@ -29,7 +28,7 @@ const maxPoints = 120
 /** Follows the prices of tokens. A token has no quote until its first event has come. */
 export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Error | undefined } {
   const { link } = useConnection()
-  const [{ data: quotes = {}, error }] = useSubscription<PricesSubscription, Quotes, PricesSubscriptionVariables>(
+  const { data: quotes = {}, error, ended } = useLive<PricesSubscription, Quotes, PricesSubscriptionVariables>(
     { query: PricesDocument, variables: { tokenIds }, pause: tokenIds.length === 0 },
     (quotes = {}, { priceChanged: { token, price } }) => {
       const followed = Object.entries(quotes).filter(([tokenId]) => tokenIds.includes(tokenId))
@@ -39,7 +38,7 @@ export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Error | 
       return { ...Object.fromEntries(followed), [token.tokenId]: quote }
     },
   )
-  return { quotes, error }
+  return { quotes: ended ? Object.fromEntries(Object.entries(quotes).map(([id, quote]) => [id, { ...quote, ended }])) : quotes, error }
 }
 
 /** What the server has heard of tokens before the page did, of those that somebody followed. It costs no call to the venue. */

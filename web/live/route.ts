@@ -1,5 +1,5 @@
 // The page's routes: what stands behind the # of its address.
-import { useSyncExternalStore } from 'react'
+import { useEffect, useSyncExternalStore } from 'react'
 
 export type Route = { page: 'markets' } | { page: 'market'; marketId: string; tokenId: string } | { page: 'portfolio' }
 
@@ -26,3 +26,10 @@ function onChange(changed: () => void) {
 }
 
 export const useHash = () => useSyncExternalStore(onChange, () => location.hash)
+
+/** Names the page in the browser's tab and to screen readers. */
+export function useTitle(title: string) {
+  useEffect(() => {
+    document.title = `${title} · oddsgraph`
+  }, [title])
+}

@@ -99,6 +99,33 @@ test('the socket dies in silence', async t => {
   await wantRecovered(page)
 })
 
+test('the server ends a subscription', async t => {
+  const { page } = await visit(t, '/live')
+  let end = () => {}
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    socket.onMessage(message => {
+      const { id, type, payload } = JSON.parse(String(message))
+      if (type === 'subscribe' && payload.query.includes('priceChanged')) {
+        end = () => {
+          server.send(JSON.stringify({ id, type: 'complete' }))
+          socket.send(JSON.stringify({ id, type: 'error', payload: [{ message: 'too slow', extensions: { code: 'RATE_LIMITED' } }] }))
+        }
+      }
+      server.send(message)
+    })
+  })
+  await page.reload()
+  await prices(page)
+  await live(page)
+  await record(page)
+  end()
+  await page.getByRole('alert').getByText('too slow').waitFor()
+  await wantRecovered(page)
+  await wantSeen(page, 'a stale price', 'a price that says so')
+  assert.equal(await page.getByRole('alert').count(), 0)
+})
+
 /** Lets go of what browsers say about a server that is away. */
 function forgive(problems: string[]) {
   const others = problems.filter(problem => !/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED/.test(problem))

@@ -123,9 +123,13 @@ test('wrong credentials are told apart', async t => {
   await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
 })
 
-test('a search narrows the list', async t => {
+test('a search narrows the list, and there is more of it', async t => {
   const { page } = await visit(t, '/live')
   await prices(page)
+  const rows = () => page.locator('.markets tbody tr').count()
+  const few = await rows()
+  await page.getByRole('button', { name: 'More markets' }).click()
+  await eventually('more rows', rows, n => n > few)
   const question = await page.locator('.markets tbody a').nth(3).innerText()
   await page.getByRole('searchbox').fill(question)
   await eventually('the market first', () => page.locator('.markets tbody a').allInnerTexts(), all => all[0] === question && all.length < 20)
@@ -149,6 +153,7 @@ test('the keyboard is enough', async t => {
   const question = await focused()
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: question! }).waitFor()
+  assert.equal(await page.title(), `${question} · oddsgraph`)
   assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'H1')
 })
 
@@ -159,25 +164,25 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       const look = async (name: string) => {
         await wantAccessible(page)
         assert.ok(await fits(page), `${name} is wider than the screen`)
-        if (colorScheme === 'dark') await screenshot(page, `board-${name}${device === 'phone' ? '-phone' : ''}`)
+        if (colorScheme === 'dark') await screenshot(page, `${name}${device === 'phone' ? '-phone' : ''}`)
       }
-      const [path] = await paths(page)
+      const path = (await paths(page))[2]
       // As after some minutes: the venue is hurried on.
       await eventually('sparklines', async () => {
         await control('step', { steps: 20 })
         return page.locator('.sparkline path').evaluateAll(lines => lines.map(line => line.getAttribute('d')!.split('V').length))
       }, steps => steps.filter(n => n > 4).length >= 4)
-      await look('markets')
+      await look('board-markets')
       await go(page, path!)
       await page.locator('.canvas[aria-label]').waitFor()
       await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
-      await look('market')
+      await look('board')
       await page.getByRole('link', { name: 'Portfolio' }).click()
       await page.getByRole('button', { name: 'Open the demo wallet' }).waitFor()
       await wantAccessible(page)
       await page.getByRole('button', { name: 'Open the demo wallet' }).click()
       await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
-      await look('portfolio')
+      await look('board-portfolio')
     })
   }
 }
