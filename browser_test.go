@@ -35,7 +35,7 @@ func TestBrowser(t *testing.T) {
 			if name == "explore" {
 				args = append(args, "--demo-markets=1200") // as many as the identifiers in examples/ are of
 			} else {
-				args = append(args, "--demo-markets=40") // each moves the more often
+				args = append(args, "--demo-markets=60") // each moves the more often
 			}
 			runNodeTest(t, "web", "tests/dist/"+name+".test.js", env, args...)
 		})
