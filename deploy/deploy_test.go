@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"oddsgraph/internal/config"
 )
@@ -28,7 +28,7 @@ func read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// decode reads a YAML file, of which it knows every key.
+// decode reads a YAML file.
 func decode(t testing.TB, path string, into any) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(read(t, path)), into); err != nil {

@@ -1,0 +1,144 @@
+package deploy
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func TestCompose(t *testing.T) {
+	var c struct {
+		Name     string
+		Services map[string]struct {
+			Build struct {
+				Context string
+				Args    map[string]string
+			}
+			Image, Restart  string
+			Environment     map[string]string
+			Ports, Expose   []string
+			Command         []string
+			Volumes         []string
+			ReadOnly        bool     `yaml:"read_only"`
+			CapDrop         []string `yaml:"cap_drop"`
+			SecurityOpt     []string `yaml:"security_opt"`
+			MemLimit        string   `yaml:"mem_limit"`
+			StopGracePeriod string   `yaml:"stop_grace_period"`
+			DependsOn       any      `yaml:"depends_on"`
+		}
+		Volumes map[string]any
+	}
+	strict := yaml.NewDecoder(strings.NewReader(read(t, "compose/compose.yaml")))
+	strict.KnownFields(true)
+	if err := strict.Decode(&c); err != nil {
+		t.Fatal(err)
+	}
+	image := dockerfile(t)
+	last := image[len(image)-1]
+	own := c.Services["oddsgraph"]
+	variables := map[string]string{}
+	for name, value := range last.env {
+		variables[name] = value
+	}
+	for name, value := range own.Environment {
+		variables[name] = defaults(value)
+	}
+	cfg := parse(t, nil, environ(variables))
+	stop, err := time.ParseDuration(own.StopGracePeriod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPatience(t, stop, cfg)
+	wantMemory(t, own.Environment["GOMEMLIMIT"], own.MemLimit)
+	if _, err := os.Stat(filepath.Join("compose", own.Build.Context, "Dockerfile")); err != nil {
+		t.Error(err)
+	}
+	if len(own.Ports) != 1 || !strings.HasSuffix(own.Ports[0], cfg.Listen) || len(own.Expose) != 1 || ":"+own.Expose[0] != cfg.AdminListen {
+		t.Errorf("it publishes %v and shows the others %v; it listens on %s, and in private on %s", own.Ports, own.Expose, cfg.Listen, cfg.AdminListen)
+	}
+	for name, s := range c.Services {
+		for _, p := range s.Ports {
+			if host, _, _ := strings.Cut(p, ":"); !net.ParseIP(host).IsLoopback() {
+				t.Errorf("%s is published to everybody: %s", name, p)
+			}
+		}
+		for _, v := range s.Volumes {
+			from, _, _ := strings.Cut(v, ":")
+			if strings.HasPrefix(from, ".") {
+				if _, err := os.Stat(filepath.Join("compose", from)); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			} else if _, ok := c.Volumes[from]; !ok {
+				t.Errorf("%s: there is no volume %s", name, from)
+			}
+		}
+		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") || name != "oddsgraph" && !strings.Contains(s.Image, ":") {
+			t.Errorf("%s runs any version of %q", name, s.Image)
+		}
+	}
+
+	var prometheus struct {
+		RuleFiles     []string `yaml:"rule_files"`
+		ScrapeConfigs []struct {
+			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	decode(t, "compose/prometheus.yml", &prometheus)
+	if got := prometheus.ScrapeConfigs[0].StaticConfigs[0].Targets[0]; got != "oddsgraph"+cfg.AdminListen {
+		t.Errorf("metrics are asked for at %s", got)
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatalf("%v: install Prometheus (apt-get install prometheus)", err)
+	}
+	rules, err := filepath.Abs("prometheus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "prometheus.yml")
+	write(t, path, strings.ReplaceAll(read(t, "compose/prometheus.yml"), "/etc/prometheus", rules))
+	if out, err := exec.Command(promtool, "check", "config", path).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	mounted := func(service, path string) bool {
+		for _, v := range c.Services[service].Volumes {
+			if parts := strings.Split(v, ":"); len(parts) > 1 && parts[1] == path {
+				return true
+			}
+		}
+		return false
+	}
+	for _, f := range append(prometheus.RuleFiles, "/etc/prometheus/prometheus.yml") {
+		if !mounted("prometheus", f) {
+			t.Errorf("prometheus has no %s", f)
+		}
+	}
+	var providers struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	decode(t, "compose/grafana/dashboards.yml", &providers)
+	if dir := providers.Providers[0].Options.Path; !mounted("grafana", dir+"/oddsgraph.json") || c.Services["grafana"].Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] != dir+"/oddsgraph.json" {
+		t.Errorf("grafana has no dashboard in %s", dir)
+	}
+	var sources struct {
+		Datasources []struct{ UID, URL string }
+	}
+	decode(t, "compose/grafana/datasources.yml", &sources)
+	if s := sources.Datasources[0]; s.URL != "http://prometheus:9090" {
+		t.Errorf("grafana asks %s", s.URL)
+	}
+}
+
+// defaults is a value of a compose file where no variable is set.
+func defaults(value string) string {
+	if inner, ok := strings.CutPrefix(value, "${"); ok {
+		_, value, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
+	}
+	return value
+}

@@ -1,0 +1,22 @@
+package deploy
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSystemdVerifies has systemd read the unit.
+func TestSystemdVerifies(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Fatalf("%v: install systemd (apt-get install systemd)", err)
+	}
+	path := filepath.Join(t.TempDir(), "oddsgraph.service")
+	write(t, path, strings.ReplaceAll(read(t, "systemd/oddsgraph.service"), "/usr/local/bin/oddsgraph", "/bin/true"))
+	// What it can't make sense of it tells, and goes on.
+	if out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), "oddsgraph.service") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
