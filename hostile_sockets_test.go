@@ -58,16 +58,24 @@ const sayInit = `{"type":"connection_init"}`
 func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
-	_, _ = fmt.Fprintf(w, "GET /graphql HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", client)
-	resp, err := http.ReadResponse(w.r, nil)
-	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Extensions") != "" {
-		t.Fatalf("%v, %+v", err, resp)
+	if err := w.handshake(client); err != nil {
+		t.Fatal(err)
 	}
 	for _, text := range said {
 		_, _ = io.WriteString(w, say(text))
 	}
 	return w
+}
+
+// handshake asks for a WebSocket.
+func (w *wire) handshake(client string) error {
+	_, _ = fmt.Fprintf(w, "GET /graphql HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", client)
+	resp, err := http.ReadResponse(w.r, nil)
+	if err == nil && (resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Extensions") != "") {
+		err = fmt.Errorf("the upgrade is answered with %s, %v", resp.Status, resp.Header)
+	}
+	return err
 }
 
 // frame reads a frame.

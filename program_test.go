@@ -103,6 +103,12 @@ func runProgram(t testing.TB, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runBinary(t, exe, args...)
+}
+
+// runBinary is runProgram of a binary.
+func runBinary(t testing.TB, exe string, args ...string) *program {
+	t.Helper()
 	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
 	cmd := exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--trusted-proxies=127.0.0.1"}, args...)...)
 	cmd.Dir = p.dir

@@ -41,17 +41,11 @@ var sdl string
 // version is stamped by the build.
 var version = ""
 
-// gcPercent lets the heap grow to five times what is live before it is collected, unless GOGC says otherwise: answers make
-// much short-lived garbage over a live heap of some tens of megabytes, and collecting it costs more than keeping it.
-const gcPercent = 400
-
 // logLines is how many bytes of the log may wait to be written.
 const logLines = 4 << 20
 
 func main() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(gcPercent)
-	}
+	paceCollector()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()

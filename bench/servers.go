@@ -178,7 +178,7 @@ func freeAddresses(n int) (out []string, err error) {
 }
 
 // environment is what programs run in: the same for all, so that no server has more memory for its garbage than another.
-// oddsgraph takes a GOGC of 400 by itself.
+// All have the same GOGC, that of a server with little that lives.
 func environment(more ...string) []string {
 	env := append([]string{"GOGC=400"}, more...) // the last of equal names counts
 	for _, v := range os.Environ() {

@@ -25,7 +25,7 @@ import (
 	"oddsgraph/internal/quota"
 )
 
-// gcPercent is what the program sets.
+// gcPercent is that of all servers that are compared.
 const gcPercent = 400
 
 func init() { runChild = measured }
@@ -233,26 +233,6 @@ func memory(t testing.TB, kind string, sockets, each int) (idle, burst float64) 
 		server.ask(fmt.Sprint("publish ", 10*sockets*each))
 	}
 	return idle, perSubscription()
-}
-
-// TestMemory: idle subscriptions cost little, on sockets of their own and on shared ones.
-func TestMemory(t *testing.T) {
-	for _, test := range []struct {
-		sockets, each int
-		// most is in KiB for each subscription. Ten thousand cost less: what every process costs is shared by more.
-		most float64
-	}{
-		{2000, 1, 36},
-		{1000, 10, 6},
-	} {
-		t.Run(fmt.Sprintf("%d on a socket", test.each), func(t *testing.T) {
-			idle, burst := memory(t, "oddsgraph", test.sockets, test.each)
-			t.Logf("%.1f KiB for each subscription, %.1f after a burst", idle/1024, burst/1024)
-			if max(idle, burst) > test.most*1024 {
-				t.Errorf("%.1f KiB for each subscription, %.1f after a burst; %.0f are too many", idle/1024, burst/1024, test.most)
-			}
-		})
-	}
 }
 
 // BenchmarkMemory measures the resident memory of 10,000 subscriptions beside bare sockets and gqlgen's transport.

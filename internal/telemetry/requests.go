@@ -26,6 +26,7 @@ func Requests(log *slog.Logger, next http.Handler) http.Handler {
 		ctx := context.WithValue(r.Context(), requestKey{}, &seen.request)
 		r = r.WithContext(ctx)
 		defer func() {
+			seen.ResponseWriter = nil // what outlives the request, as a WebSocket does, holds on to its context
 			if seen.request.told.Load() {
 				return
 			}
