@@ -117,6 +117,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(d.dir, "tools"), "HOME=" + filepath.Join(d.dir, "home"), "DOCS_ROOT=" + d.root, "DOCS_PATH=" + os.Getenv("PATH"),
 		"PWD=" + cmd.Dir,
+		"GORACE=atexit_sleep_ms=0", // or each of commands takes a second
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
