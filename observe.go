@@ -8,14 +8,19 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// observer tells the metrics and the log what becomes of operations.
+// observer tells the metrics, the log and the traces what becomes of operations.
 type observer struct {
 	metrics *telemetry.Metrics // nil where nothing is measured
 	log     *telemetry.Operations
+	tracer  *telemetry.Tracer // nil where nothing is traced
 }
 
 // Began implements httpapi.Observer.
-func (o *observer) Began(*market.Journal, httpapi.Said) {}
+func (o *observer) Began(j *market.Journal, said httpapi.Said) {
+	if o.tracer != nil {
+		o.tracer.Began(j, said.Get("Traceparent"))
+	}
+}
 
 // Ended implements httpapi.Observer.
 func (o *observer) Ended(ctx context.Context, j *market.Journal) {
@@ -23,4 +28,7 @@ func (o *observer) Ended(ctx context.Context, j *market.Journal) {
 		o.metrics.Operation(j.Type(), j.Trusted, j.Outcome, j.Rule, j.Elapsed)
 	}
 	o.log.Ended(ctx, j)
+	if o.tracer != nil {
+		o.tracer.Ended(ctx, j)
+	}
 }

@@ -170,7 +170,7 @@ func yes(value string) bool { return value == "1" || strings.EqualFold(value, "t
 type introduction map[string]string
 
 // introduced are the headers that an introduction may hold.
-var introduced = []string{"Traceparent", "Tracestate", ExplainHeader}
+var introduced = []string{"Traceparent", ExplainHeader}
 
 // maxSaid bounds the length of such a value.
 const maxSaid = 512
@@ -205,7 +205,6 @@ func (i introduction) Get(name string) string {
 type message struct {
 	introduction Said
 	Traceparent  string `json:"traceparent"`
-	Tracestate   string `json:"tracestate"`
 	Explain      bool   `json:"explain"`
 }
 
@@ -227,8 +226,6 @@ func (m *message) Get(name string) string {
 	switch http.CanonicalHeaderKey(name) {
 	case "Traceparent":
 		own = m.Traceparent
-	case "Tracestate":
-		own = m.Tracestate
 	case ExplainHeader:
 		if m.Explain {
 			own = "1"

@@ -103,8 +103,10 @@ type Journal struct {
 	// mu protects the rest.
 	mu      sync.Mutex
 	batches []Batch
-	// served are the spans of the operations that get the response of this one, by the spans that they have.
+	// served are the spans of the operations that get the response of this one; by is the span of the one whose response this
+	// one gets.
 	served []Span
+	by     Span
 }
 
 type journalKey struct{}
@@ -251,8 +253,18 @@ func (j *Journal) Serve(other *Journal) {
 		return
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.served = append(j.served, other.Span)
+	j.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	other.by = j.Span
+}
+
+// ServedBy returns the span of the operation whose response this one gets; nil for its own, or where that is not traced.
+func (j *Journal) ServedBy() Span {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.by
 }
 
 // Spans returns the span of the operation and those of the operations that get its response, as far as they are traced.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"oddsgraph/internal/market"
 )
 
 // Outcome is where a response came from.
@@ -67,6 +69,7 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		}
 		f.wanted++
 		c.mu.Unlock()
+		market.JournalFrom(f.ctx).Serve(market.JournalFrom(ctx))
 		own, err := c.wait(ctx, f, outcome == Executed)
 		switch {
 		case err != nil:

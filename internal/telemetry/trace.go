@@ -1,0 +1,258 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"oddsgraph/internal/market"
+)
+
+// maxLinks is how many operations a call to the venue is linked with, unless OTEL_SPAN_LINK_COUNT_LIMIT says otherwise.
+const maxLinks = 2048
+
+// Tracer follows operations, and the calls to the venue that they wait for, in traces that OpenTelemetry sends. It is safe for
+// concurrent use. Close it to have everything sent.
+type Tracer struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+}
+
+// OpenTracer returns a tracer as OpenTelemetry's variables want it
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/), which sends by OTLP over HTTP in the
+// background; nil where they name no collector. It tells log, at most, where traces can't be sent.
+func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
+	wanted, err := tracesWanted()
+	if !wanted || err != nil {
+		return nil, err
+	}
+	exporter, err := otlptracehttp.New(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	about, err := resource.New(context.Background(),
+		resource.WithAttributes(attribute.String("service.name", "oddsgraph"), attribute.String("service.version", version)),
+		resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	limits := sdktrace.NewSpanLimits()
+	if os.Getenv("OTEL_SPAN_LINK_COUNT_LIMIT") == "" {
+		limits.LinkCountLimit = maxLinks
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are lost", "error", err) }))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about), sdktrace.WithIDGenerator(identifiers{}),
+		sdktrace.WithRawSpanLimits(limits))
+	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
+}
+
+// tracesWanted reports whether the environment names a collector of traces. The error is about what can't be had.
+func tracesWanted() (bool, error) {
+	first := func(names ...string) (name, value string) {
+		for _, name := range names {
+			if value := strings.TrimSpace(os.Getenv(name)); value != "" {
+				return name, value
+			}
+		}
+		return "", ""
+	}
+	exporter := strings.TrimSpace(os.Getenv("OTEL_TRACES_EXPORTER"))
+	_, endpoint := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	switch {
+	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), exporter == "none", exporter == "" && endpoint == "":
+		return false, nil
+	case exporter != "" && exporter != "otlp":
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %.64q; want otlp, none, or nothing", exporter)
+	}
+	if name, protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return false, fmt.Errorf("%s is %.64q; want http/protobuf, which a collector takes on port 4318", name, protocol)
+	}
+	return true, nil
+}
+
+// Close sends what is left, as long as ctx lasts.
+func (t *Tracer) Close(ctx context.Context) error {
+	if err := t.provider.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err // of a collector that can't be reached the log has told already
+	}
+	return nil
+}
+
+// operationSpan is the market.Span of an operation.
+type operationSpan struct{ trace.Span }
+
+// Context implements market.Span.
+func (s operationSpan) Context() market.TraceContext {
+	c := s.SpanContext()
+	return market.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}
+}
+
+// contextOf names a span that is sampled.
+func contextOf(c market.TraceContext) trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
+}
+
+// Began begins the span of an operation, if it is sampled, below the one that the client names by traceparent. Neither its
+// tracestate nor its baggage is taken, since they could hold anything.
+func (t *Tracer) Began(j *market.Journal, traceparent string) {
+	ctx := context.Background()
+	if traceparent != "" {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent})
+	}
+	_, span := t.tracer.Start(ctx, "graphql", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(j.Started))
+	if span.SpanContext().IsSampled() {
+		j.Span = operationSpan{span}
+	}
+}
+
+// Ended ends the span of an operation.
+func (t *Tracer) Ended(ctx context.Context, j *market.Journal) {
+	s, ok := j.Span.(operationSpan)
+	if !ok {
+		return
+	}
+	name := j.Type()
+	if j.Trusted != "" {
+		name += " " + j.Trusted
+	}
+	s.SetName(name)
+	attributes := []attribute.KeyValue{
+		attribute.String("graphql.operation.type", j.Type()), attribute.String("oddsgraph.outcome", j.Outcome),
+		attribute.String("oddsgraph.transport", j.Transport), attribute.String("oddsgraph.caller", j.Caller),
+		attribute.Int64("oddsgraph.cost", j.Points), attribute.Int("oddsgraph.upstream.calls", j.Calls()),
+		attribute.Bool("oddsgraph.compiled", j.Compiled()), attribute.Int64("oddsgraph.bytes", j.Bytes),
+	}
+	add := func(key, value string) {
+		if value != "" {
+			attributes = append(attributes, attribute.String(key, value))
+		}
+	}
+	if j.Asked != nil {
+		add("graphql.operation.name", j.Asked.Name)
+		add("oddsgraph.document", j.Asked.Document)
+	}
+	add("oddsgraph.response_cache", j.Response)
+	add("oddsgraph.guard.rule", j.Rule)
+	add("oddsgraph.request_id", RequestID(ctx))
+	if j.Status != 0 {
+		attributes = append(attributes, attribute.Int("http.response.status_code", j.Status))
+	}
+	if j.Events != 0 {
+		attributes = append(attributes, attribute.Int64("oddsgraph.events", j.Events))
+	}
+	s.SetAttributes(attributes...)
+	if levelOf(j.Outcome) > slog.LevelInfo {
+		s.SetStatus(codes.Error, j.Outcome)
+	}
+	ended := j.Started.Add(j.Elapsed)
+	t.addReads(s, j, ended)
+	s.End(trace.WithTimestamp(ended))
+}
+
+// addReads adds what the cache has said and which batches were waited for as events, and links to the calls of those.
+func (t *Tracer) addReads(s operationSpan, j *market.Journal, ended time.Time) {
+	for k := range market.Kind(market.Kinds) {
+		if r := j.Reads(k); r != (market.Reads{}) {
+			s.AddEvent("cache", trace.WithTimestamp(ended), trace.WithAttributes(
+				attribute.String("kind", k.String()), attribute.Int("hits", int(r.Hits)), attribute.Int("stale", int(r.Stale)),
+				attribute.Int("absent", int(r.Absent)), attribute.Int("misses", int(r.Misses)), attribute.Int("joined", int(r.Joined)),
+				attribute.Int("excused", int(r.Excused))))
+		}
+	}
+	for _, b := range j.Batches() {
+		s.AddEvent("batch", trace.WithTimestamp(b.Formed), trace.WithAttributes(batchAttributes(b, attribute.Int("own", b.Own))...))
+		for _, x := range b.Calls {
+			if !x.Trace.IsZero() {
+				s.AddLink(trace.Link{SpanContext: contextOf(x.Trace)})
+			}
+		}
+	}
+	if by := j.ServedBy(); by != nil {
+		s.AddLink(trace.Link{SpanContext: contextOf(by.Context())})
+	}
+}
+
+func batchAttributes(b market.Batch, more ...attribute.KeyValue) []attribute.KeyValue {
+	between := func(from, to time.Time) float64 {
+		if from.IsZero() || to.IsZero() {
+			return 0
+		}
+		return to.Sub(from).Seconds()
+	}
+	return append(more,
+		attribute.String("kind", b.Kind.String()), attribute.String("priority", b.Priority.String()), attribute.Int("keys", b.Keys),
+		attribute.String("outcome", b.Outcome), attribute.Float64("budget.wait", between(b.Formed, b.Admitted)),
+		attribute.Float64("queue.wait", between(b.Admitted, b.Left)))
+}
+
+// Batch makes a span of each call to the venue of a batch that has ended, linked with the operations that have waited for it.
+// A call that nobody of a trace has waited for, such as a refresh, has a trace of its own, if that is sampled.
+func (t *Tracer) Batch(b market.Batch, waited []*market.Journal) {
+	var links []trace.Link
+	var spans []market.TraceContext
+	for _, j := range waited {
+		for _, span := range j.Spans() {
+			c := span.Context()
+			spans = append(spans, c)
+			links = append(links, trace.Link{SpanContext: contextOf(c)})
+		}
+	}
+	for _, x := range b.Calls {
+		ctx := context.Background()
+		for _, parent := range spans {
+			if x.Trace.IsZero() || parent.Trace == x.Trace.Trace {
+				ctx = trace.ContextWithSpanContext(ctx, contextOf(parent))
+				break
+			}
+		}
+		if !x.Trace.IsZero() {
+			ctx = context.WithValue(ctx, identifierKey{}, x.Trace.Span)
+		}
+		_, span := t.tracer.Start(ctx, "GET "+x.Endpoint, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(x.Started), trace.WithLinks(links...))
+		if span.IsRecording() {
+			span.SetAttributes(batchAttributes(b, attribute.String("http.request.method", "GET"), attribute.String("oddsgraph.endpoint", x.Endpoint),
+				attribute.Int("http.response.status_code", x.Status), attribute.Int("oddsgraph.keys", x.Keys),
+				attribute.String("oddsgraph.outcome", x.Outcome), attribute.Float64("oddsgraph.wait", x.Waited.Seconds()))...)
+			if x.Outcome != market.OutcomeOK {
+				span.SetStatus(codes.Error, x.Outcome)
+			}
+		}
+		span.End(trace.WithTimestamp(x.Started.Add(x.Elapsed)))
+	}
+}
+
+type identifierKey struct{}
+
+// identifiers names spans by random numbers, but for calls to the venue, which were told their names.
+type identifiers struct{}
+
+// NewIDs implements sdktrace.IDGenerator.
+func (i identifiers) NewIDs(ctx context.Context) (of trace.TraceID, span trace.SpanID) {
+	binary.NativeEndian.PutUint64(of[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(of[8:], rand.Uint64()|1)
+	return of, i.NewSpanID(ctx, of)
+}
+
+// NewSpanID implements sdktrace.IDGenerator.
+func (identifiers) NewSpanID(ctx context.Context, _ trace.TraceID) (span trace.SpanID) {
+	if told, ok := ctx.Value(identifierKey{}).([8]byte); ok {
+		return told
+	}
+	binary.NativeEndian.PutUint64(span[:], rand.Uint64()|1)
+	return span
+}
