@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
@@ -30,5 +31,17 @@ func (o *observer) Ended(ctx context.Context, j *market.Journal) {
 	o.log.Ended(ctx, j)
 	if o.tracer != nil {
 		o.tracer.Ended(ctx, j)
+	}
+}
+
+// sendTraces sends the traces that are left, as long as patience lasts.
+func (s *server) sendTraces(patience time.Duration) {
+	if s.tracer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.tracer.Close(ctx); err != nil {
+		s.log.Warn("traces are lost", "error", err)
 	}
 }

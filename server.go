@@ -244,7 +244,8 @@ type server struct {
 	files   files
 	metrics *telemetry.Metrics // nil where nothing is measured
 	events  *telemetry.Operations
-	admin   *listener // nil where there is none
+	tracer  *telemetry.Tracer // nil where nothing is traced
+	admin   *listener         // nil where there is none
 	reach   reach
 	started time.Time
 	// draining tells that the service was told to stop; delay is how long requests are accepted from then on.
@@ -267,6 +268,14 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	if err := coherent(cfg); err != nil {
 		return nil, err
 	}
+	if s.tracer, err = telemetry.OpenTracer(buildVersion(), log); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.sendTraces(0)
+		}
+	}()
 	venueURL := cfg.Venue.URL
 	if venueURL == "" {
 		if s.demo, err = openDemo(cfg.Demo, log, clock); err != nil {
@@ -357,8 +366,10 @@ func (s *server) serve(ctx context.Context) error {
 	g.Go(func() error {
 		// Subscriptions last as long as their clients like, so they are ended while requests are waited for.
 		drained := make(chan struct{})
+		var began time.Time
 		drain := sync.OnceFunc(func() {
 			defer close(drained)
+			began = time.Now()
 			s.drain(s.shutdown)
 		})
 		context.AfterFunc(front, drain)
@@ -373,6 +384,7 @@ func (s *server) serve(ctx context.Context) error {
 		}
 		s.client.Close()
 		stopVenue()
+		s.sendTraces(max(s.shutdown-time.Since(began), time.Second))
 		return err
 	})
 	return g.Wait()
@@ -430,6 +442,9 @@ func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Confi
 	}
 	if s.budget != nil {
 		out.Admission = s.budget
+	}
+	if s.tracer != nil {
+		out.Observer = s.tracer.Batch
 	}
 	return out
 }

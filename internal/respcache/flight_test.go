@@ -287,3 +287,36 @@ func TestTheExecutionIsOfTheFirst(t *testing.T) {
 		<-first
 	})
 }
+
+// span is a market.Span.
+type span byte
+
+func (s span) Context() market.TraceContext { return market.TraceContext{Span: [8]byte{byte(s)}} }
+
+// TestSpansOfThoseWhoShare has the journal of an execution know all who get its response, so that what it waits for is linked
+// with them, too.
+func TestSpansOfThoseWhoShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		journals := make([]*market.Journal, 4)
+		var answers []chan answer
+		for i := range journals {
+			journals[i] = &market.Journal{}
+			if i != 1 { // which is not sampled
+				journals[i].Span = span(i + 1)
+			}
+			answers = append(answers, a.start(market.WithJournal(t.Context(), journals[i])))
+		}
+		x := <-a.running
+		if got := fmt.Sprint(market.JournalFrom(x.ctx).Spans()); got != "[1 3 4]" {
+			t.Errorf("the execution is for the spans %s", got)
+		}
+		if by := journals[3].ServedBy(); by != span(1) || journals[0].ServedBy() != nil {
+			t.Errorf("they are served by %v and %v", by, journals[0].ServedBy())
+		}
+		close(x.finish)
+		for _, c := range answers {
+			<-c
+		}
+	})
+}
