@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// compileModules writes the TypeScript of each section as one module, next to the kit and to what the code generator makes
-// of the clients' operations, as they would lie in an app. It compiles all of them at once, with the packages of clients/, and
+// compileModules writes the TypeScript of each section as one module, next to the kit and to what the code generator
+// and relay-compiler make of the clients' operations, as they would lie in an app. It compiles all of them at once, with the packages of clients/, and
 // returns the compiled files by the block that each begins with.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
@@ -33,6 +33,13 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 		d.write(t, filepath.Join("app/kit", filepath.Base(file)), read(t, file))
 	}
 	d.write(t, "app/operations.ts", read(t, "clients/src/__generated__/operations.ts"))
+	artifacts, err := filepath.Glob("clients/src/relay/__generated__/*.ts")
+	if err != nil || len(artifacts) == 0 {
+		t.Fatalf("%v, %d artifacts of relay-compiler", err, len(artifacts))
+	}
+	for _, file := range artifacts {
+		d.write(t, filepath.Join("app/__generated__", filepath.Base(file)), read(t, file))
+	}
 	if err := os.Symlink(filepath.Join(d.root, "clients", "node_modules"), filepath.Join(app, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
@@ -98,4 +105,12 @@ func (d *docs) runModule(t *testing.T, b block) {
 		t.Errorf("%v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
 	}
 	d.answer = stdout.Bytes()
+}
+
+// checkRelay finds a fragment, which has directives of Relay's own, among those that relay-compiler compiles.
+func (d *docs) checkRelay(t *testing.T, b block) {
+	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if !strings.Contains(flat(read(t, "clients/src/relay/Positions.ts")), flat(b.text)) {
+		t.Error("clients/src/relay/Positions.ts has no such fragment")
+	}
 }

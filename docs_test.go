@@ -50,6 +50,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":             (*docs).runShell,    // each line must succeed, see docs_commands_test.go for make and its like
 	"graphql":        (*docs).runGraphQL,  // executed with the variables that follow it, if any do; a fragment alone is validated
+	"graphql relay":  (*docs).checkRelay,  // a part of what relay-compiler compiles in clients/
 	"json variables": (*docs).parseJSON,   // of the document before
 	"json answer":    (*docs).wantAnswer,  // what the block before has printed or been answered: the same members of the same types
 	"json request":   (*docs).runRequests, // a body on each line, for POST /graphql
