@@ -1,36 +1,43 @@
-// The line below the answer that says what it took: its cost, and where it came from.
+// The line below the answer that says what it took: its cost, and where its values came from.
 
-/** What a response says about itself in its extensions. */
+/** What is read here of the members of extensions. */
+interface Extensions {
+  cost?: { points: number; upstreamCalls: number }
+  explain?: {
+    elapsedMs: number
+    upstreamCalls: number
+    cache: Record<string, { hits: number; stale: number; absent: number; misses: number }>
+  }
+}
+
 export function Figures({ extensions, asking, onAsk }: { extensions: unknown; asking: boolean; onAsk: (asking: boolean) => void }) {
-  const found = Object.entries((extensions ?? {}) as Record<string, unknown>)
+  const { cost, explain } = (extensions ?? {}) as Extensions
   return (
     <div className="figures">
       <label>
         <input type="checkbox" checked={asking} onChange={event => onAsk(event.target.checked)} /> Ask for cost and explain
       </label>
-      {found.map(([name, value]) => (
-        <Figure key={name} name={name} value={value} />
-      ))}
+      {cost && (
+        <span>
+          estimated: {counted(cost.points, 'point')}, {counted(cost.upstreamCalls, 'call')}
+        </span>
+      )}
+      {explain && (
+        <details>
+          <summary>{taken(explain)}</summary>
+          <pre tabIndex={0}>{JSON.stringify(explain, null, 2)}</pre>
+        </details>
+      )}
     </div>
   )
 }
 
-/** A name in camel case as words. */
-const words = (name: string) => name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-
-function Figure({ name, value }: { name: string; value: unknown }) {
-  const parts: [string, unknown][] = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]]
-  if (parts.every(([, part]) => typeof part !== 'object')) {
-    return (
-      <span>
-        {name}: {parts.map(([part, figure]) => `${figure} ${words(part)}`.trim()).join(', ')}
-      </span>
-    )
-  }
-  return (
-    <details>
-      <summary>{name}</summary>
-      <pre tabIndex={0}>{JSON.stringify(value, null, 2)}</pre>
-    </details>
-  )
+/** What an operation took in one line. */
+function taken({ elapsedMs, upstreamCalls, cache }: NonNullable<Extensions['explain']>): string {
+  const kinds = Object.values(cache)
+  const kept = kinds.reduce((sum, { hits, stale, absent }) => sum + hits + stale + absent, 0)
+  const all = kinds.reduce((sum, { misses }) => sum + misses, kept)
+  return `took: ${counted(upstreamCalls, 'call')}, ${elapsedMs.toFixed(1)} ms; ${kept} of ${counted(all, 'value')} from memory`
 }
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`
