@@ -86,8 +86,9 @@ test('a subscription brings events over graphql-transport-ws', async t => {
   assert.ok(events.slice(0, 3).every(({ reason }) => reason === 'INITIAL'))
   for (const price of [0.111, 0.222, 0.333]) {
     await control('price', { tokenId: tokenIds[0], price })
-    await eventually('the new price', () => response(page), text => text.includes(`"${price}"`) && text.includes('"CHANGE"'))
+    await eventually('the new price', async () => events.at(-1), () => events.some(event => event.reason === 'CHANGE' && Number(event.price.price) === price))
   }
+  await eventually('an event in sight', () => response(page), text => text.includes('"CHANGE"'))
   const init = sent.find(({ type }) => type === 'connection_init')
   assert.ok(init?.payload?.['X-Venue-Credentials'], 'the headers go into connection_init')
   await page.getByRole('button', { name: /stop query/i }).click()
@@ -131,14 +132,17 @@ test('credentials that are typed in stay in memory', async t => {
   await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
   const canary = btoa(JSON.stringify({ apiKey: 'canary', secret: 'canary', passphrase: 'canary' }))
   await page.keyboard.insertText(JSON.stringify({ 'X-Venue-Credentials': canary }))
-  await answer(page)
-  await page.getByRole('button', { name: 'Show History' }).click()
-  await page.locator('.graphiql-history-item-label', { hasText: 'PriceBoard' }).waitFor()
-  // What was edited is stored with half a second's delay; a query that is typed now is stored after it.
+  // What was typed reaches the tab, and storage, half a second later; a query that is typed now does so after it.
   await page.getByRole('textbox', { name: 'Query', exact: true }).press('Control+End')
   await page.keyboard.insertText('# the last thing typed')
   const stored = () => page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))
-  const all = await eventually('storage', stored, text => text.includes('# the last thing typed') && text.includes('graphiql:queries'))
+  await eventually('storage', stored, text => text.includes('# the last thing typed'))
+  await answer(page)
+  await page.getByRole('button', { name: 'Show History' }).click()
+  await page.locator('.graphiql-history-item-label', { hasText: 'PriceBoard' }).waitFor()
+  const history = () => page.evaluate(() => localStorage.getItem('graphiql:queries') ?? '')
+  await eventually('the history', history, text => text.includes('# the last thing typed'))
+  const all = await stored()
   assert.ok(!all.includes(canary) && !all.includes(JSON.parse(demo)['X-Venue-Credentials']), all)
   assert.deepEqual(await page.evaluate(() => indexedDB.databases()), [])
   await page.reload()
