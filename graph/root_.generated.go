@@ -3652,7 +3652,10 @@ type OrderbookUpdate {
   token: Token!
   "Opaque mark of the book's state; compare for equality only. Null where the venue gives none."
   sequence: String
-  "` + "`" + `sequence` + "`" + ` of the last event sent on this subscription; null on the first."
+  """
+  ` + "`" + `sequence` + "`" + ` of the state before this one; null on the first event, and on the ` + "`" + `RESYNC` + "`" + ` of a client that has lost events. That
+  of the event before a ` + "`" + `DELTA` + "`" + `, always; before a ` + "`" + `SNAPSHOT` + "`" + ` it may be of one that a slow client was not sent.
+  """
   previousSequence: String
   "Buy levels, best (highest) first: all of them in a ` + "`" + `SNAPSHOT` + "`" + `, the changed ones in a ` + "`" + `DELTA` + "`" + `."
   bids: [OrderbookLevel!]!
@@ -3672,7 +3675,10 @@ type PriceUpdate {
   token: Token!
   "The price now."
   price: TokenPrice!
-  "Price of the event before for this token; null on its first."
+  """
+  The price before this one, which a slow client may not have been sent; null on the token's first event, and where the
+  present state is sent again.
+  """
   previousPrice: Decimal
 }
 

@@ -29,7 +29,7 @@ type Limits struct {
 	Events int
 	// Deltas is the greatest number of deltas that may wait for a member before it starts anew: 64.
 	Deltas int
-	// Bytes is the greatest size of all that waits for a member before it is ended: 4 MiB.
+	// Bytes is the greatest size of all that waits for a member before it is ended, unless it is a single event: 4 MiB.
 	Bytes int
 }
 

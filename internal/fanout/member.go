@@ -185,7 +185,7 @@ func (m *Member) add(e *event) bool {
 		m.bytes += len(e.payload)
 	}
 	switch {
-	case m.appended > limits.Events || m.bytes > limits.Bytes:
+	case m.appended > limits.Events || m.bytes > limits.Bytes && len(m.queue) > 1: // one alone may be of any size
 		counts.dropped.Add(1)
 		m.clear()
 		m.over = true

@@ -78,6 +78,31 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// TestLargeEvents: an event that is larger than all that may wait reaches those who read it before the next one.
+func TestLargeEvents(t *testing.T) {
+	for name, e := range map[string]market.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
+		t.Run(name, func(t *testing.T) {
+			open, opened := open(t)
+			h, slow, quick := newHub(t, fanout.Limits{Bytes: 8}), newReader(), newReader()
+			h.Join(context.Background(), key("k"), slow.Member, open)
+			h.Join(context.Background(), key("k"), quick.Member, open)
+			s := opened()
+			for _, payload := range []string{"1234567890", "2345678901"} {
+				s.post(payload, e)
+				quick.expect(t, payload)
+			}
+			switch got, over, end := slow.take(); {
+			case e.Mode == market.Replace:
+				if !slices.Equal(got, []string{"2345678901"}) && !e.State {
+					t.Errorf("the slow one got %q, %v", got, end.Err)
+				}
+			case len(got) > 0 || !over || market.CodeOf(end.Err) != market.CodeRateLimited:
+				t.Errorf("the slow one got %q, over %v, %v", got, over, end.Err)
+			}
+		})
+	}
+}
+
 // TestTooMuch: a member that too much waits for is ended, and the others are not.
 func TestTooMuch(t *testing.T) {
 	for _, test := range []struct {
