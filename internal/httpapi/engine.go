@@ -223,9 +223,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 				resp = failed(v)
 			}
 		}()
-		resp = responses(dispatched)
-		e.identities.note(ctx, resp)
-		return resp
+		return responses(dispatched)
 	}
 }
 

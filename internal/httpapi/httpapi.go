@@ -72,6 +72,9 @@ type Config struct {
 	Sockets Sockets
 	// RequestID returns the id of the request that a context belongs to.
 	RequestID func(ctx context.Context) string
+	// Shared returns the context of an execution that several clients share, made of that of the first of them: its log lines and
+	// errors name no request of one to the others. nil leaves it as it is.
+	Shared func(ctx context.Context) context.Context
 	// Ready says why the service cannot answer now, ErrDraining among other reasons; nil when it can.
 	Ready func(ctx context.Context) error
 	// Pages hold the files of the pages: index.html, live.html, plain.html, and what they load under assets/. Of files with

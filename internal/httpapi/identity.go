@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/accounts"
@@ -212,15 +214,15 @@ func parseCredentials(value string) (*market.Credentials, error) {
 
 // note counts a response in which the venue refused the caller's own credentials.
 func (i *identities) note(ctx context.Context, resp *graphql.Response) {
-	id := identityFrom(ctx)
-	if id.credentials == nil || id.account != nil || resp == nil {
-		return
+	if resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) }) {
+		i.refused(ctx)
 	}
-	for _, err := range resp.Errors {
-		if codeOf(err) == string(market.CodeUnauthenticated) {
-			i.refusals.Refused(id.client)
-			return
-		}
+}
+
+// refused counts an operation for which the venue refused the caller's own credentials.
+func (i *identities) refused(ctx context.Context) {
+	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
+		i.refusals.Refused(id.client)
 	}
 }
 

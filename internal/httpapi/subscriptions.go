@@ -55,6 +55,9 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, func() (func(), error) {
 			return func() { s.clients.Executed(client, ids) }, s.clients.Execute(client, ids)
 		}, func(ctx context.Context, g *fanout.Group) fanout.Source {
+			if of := s.engine.cfg.Shared; of != nil {
+				ctx = of(ctx)
+			}
 			return s.engine.open(resolvers.WithGroup(ctx, g), op)
 		})
 		if err != nil {
@@ -103,6 +106,9 @@ func (s *subscriptions) over(ctx context.Context, j *market.Journal) func(fanout
 		case had.End.Errors != nil:
 			j.Codes = codesOf(had.End.Errors)
 			j.Outcome = j.Codes[0]
+			if slices.Contains(j.Codes, string(market.CodeUnauthenticated)) {
+				s.engine.identities.refused(ctx)
+			}
 		case errors.As(had.End.Err, &refused), errors.As(context.Cause(ctx), &refused):
 			j.Outcome = string(refused.Code)
 			j.Codes = []string{j.Outcome}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// ending is a schema whose subscriptions end by an error once they are told to.
+type ending struct {
+	graphql.ExecutableSchema
+	now chan struct{}
+	end func(ctx context.Context) *graphql.Response
+}
+
+func (e ending) Exec(ctx context.Context) graphql.ResponseHandler {
+	return func(context.Context) *graphql.Response {
+		<-e.now
+		return e.end(ctx)
+	}
+}
+
+// refusedBy counts refusals by the address of the client.
+type refusedBy struct {
+	noRefusals
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (r *refusedBy) Refused(client netip.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count[client.String()]++
+}
+
+type testID struct{}
+
+// TestWhatIsSharedIsNobodys has two clients share a subscription. When it fails, each is told the id of the execution and not
+// that of the other's request; when the venue refuses their credentials, each of their addresses is counted.
+func TestWhatIsSharedIsNobodys(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(ctx context.Context) *graphql.Response
+		want string
+		// refused are the refusals by address.
+		refused map[string]int
+	}{
+		"a panic": {func(context.Context) *graphql.Response { panic("canary") }, `"requestId":"the execution"`, map[string]int{}},
+		"refused credentials": {func(context.Context) *graphql.Response {
+			return &graphql.Response{Errors: gqlerror.List{{Message: "no", Extensions: map[string]any{"code": "UNAUTHENTICATED"}}}}
+		}, "UNAUTHENTICATED", map[string]int{"192.0.2.1": 1, "192.0.2.2": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log journal
+			cfg := testConfig(t)
+			end := make(chan struct{})
+			cfg.Schema = ending{cfg.Schema, end, test.end}
+			refusals := &refusedBy{count: map[string]int{}}
+			cfg.Refusals = refusals
+			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.URL.Query().Get("from")) }
+			cfg.RequestID = func(ctx context.Context) string { id, _ := ctx.Value(testID{}).(string); return id }
+			cfg.Shared = func(ctx context.Context) context.Context { return context.WithValue(ctx, testID{}, "the execution") }
+			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+			api := New(cfg)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				api.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), testID{}, "request of "+r.URL.Query().Get("from"))))
+			}))
+			defer server.Close()
+			defer api.Drain(t.Context())
+			var clients sync.WaitGroup
+			for _, from := range []string{"192.0.2.1", "192.0.2.2"} {
+				clients.Go(func() {
+					got := converse(t, server.URL+PathGraphQL+"?from="+from, `"type":"error"`,
+						`{"id":"1","type":"subscribe","payload":{"query":"subscription { streamStatusChanged { state } }"}}`)
+					if !strings.Contains(got, test.want) || strings.Contains(got, "request of") {
+						t.Errorf("%s is told %s", from, got)
+					}
+				})
+			}
+			eventually(t, func() bool { return api.Stats().Groups.Members == 2 })
+			if n := api.Stats().Groups.Groups; n != 1 {
+				t.Errorf("there are %d groups", n)
+			}
+			close(end)
+			clients.Wait()
+			eventually(t, func() bool {
+				refusals.mu.Lock()
+				defer refusals.mu.Unlock()
+				return maps.Equal(refusals.count, test.refused)
+			})
+		})
+	}
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came to be")
+		}
+	}
+}
