@@ -91,7 +91,9 @@ func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (fron
 		Operations:    cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
-		Shared: func(ctx context.Context) context.Context { return telemetry.WithRequestID(ctx, telemetry.NewRequestID()) },
+		Shared: func(ctx context.Context) context.Context {
+			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
+		},
 		Clients: quota.Limits{
 			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
 		},

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/market"
