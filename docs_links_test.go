@@ -12,11 +12,20 @@ import (
 	markdown "github.com/yuin/goldmark/ast"
 )
 
-// TestDocsLinks follows every link of the Markdown files within the project, and looks for every variable and verb of make
-// that they name.
+// TestDocsLinks follows every link of the Markdown files within the project, and looks for every variable, metric and verb of
+// make that they name.
 func TestDocsLinks(t *testing.T) {
 	verbs := regexp.MustCompile("`make ([a-z]+)")
 	makefile := read(t, "Makefile")
+	metrics := regexp.MustCompile(`\boddsgraph_[a-z0-9_]*[a-z0-9]\b`)
+	sources, err := filepath.Glob("internal/telemetry/*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("%v, %d files", err, len(sources))
+	}
+	telemetry := ""
+	for _, file := range sources {
+		telemetry += read(t, file)
+	}
 	known := anchors{}
 	for _, file := range markdownFiles(t) {
 		t.Run(file, func(t *testing.T) {
@@ -25,6 +34,11 @@ func TestDocsLinks(t *testing.T) {
 			for _, m := range verbs.FindAllStringSubmatch(content, -1) {
 				if !strings.Contains(makefile, "\n"+m[1]+":") {
 					t.Errorf("there is no make %s", m[1])
+				}
+			}
+			for _, name := range metrics.FindAllString(content, -1) {
+				if !strings.Contains(telemetry, `"`+name+`"`) {
+					t.Errorf("there is no metric %s", name)
 				}
 			}
 			_ = markdown.Walk(parseMarkdown([]byte(content)), func(n markdown.Node, entering bool) (markdown.WalkStatus, error) {

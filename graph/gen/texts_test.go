@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +31,27 @@ func TestTexts(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s is stale: run make generate", name)
 		}
+	}
+}
+
+// TestRelayScalars fails when relay-compiler is not told of every scalar what the kit says of it.
+func TestRelayScalars(t *testing.T) {
+	read := func(name string, into any) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kit map[string]string
+	var relay struct{ CustomScalarTypes map[string]string }
+	read("web/kit/scalars.json", &kit)
+	read("clients/relay.config.json", &relay)
+	if !maps.Equal(kit, relay.CustomScalarTypes) {
+		t.Errorf("clients/relay.config.json has %v, web/kit/scalars.json %v", relay.CustomScalarTypes, kit)
 	}
 }
 
