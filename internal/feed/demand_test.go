@@ -365,6 +365,35 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 	})
 }
 
+// Nobody takes a place only to lose it again, nor from those who have less.
+func TestWarmTopicsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Topics = 10 })
+		ask := func(caller, prefix string, n int) {
+			for i := range n {
+				r.Feed.Asked(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
+			}
+		}
+		want := func(one, other int) {
+			t.Helper()
+			if a, b := r.demand.held("one"), r.demand.held("other"); a != one || b != other {
+				t.Errorf("one has %d and the other %d; want %d and %d", a, b, one, other)
+			}
+		}
+		ask("one", "a", 5)
+		ask("other", "b", 5)
+		want(3, 2)
+		time.Sleep(11 * time.Second)
+		for id := range r.demand.tokens[market.ChannelPrices] {
+			if strings.HasPrefix(id, "a") {
+				r.Feed.Asked(0, "one", market.ChannelPrices, []string{id})
+			}
+		}
+		ask("one", "more", 5)
+		want(3, 2)
+	})
+}
+
 // What there was no room for is watched when there is some.
 func TestWarmTopicsWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
