@@ -24,9 +24,14 @@ type audience struct {
 	markets       [][2]string
 	// settled tells that everybody's last answer was streamed, after which nobody may be sent anything else.
 	settled atomic.Bool
+	// bound is how old a stale value may be at most.
+	bound time.Duration
 	// last tells by client whether its last answer was streamed.
 	last map[int]bool
 }
+
+// onTheWay is how long an answer may take to those who look how old it is.
+const onTheWay = 15 * time.Second
 
 // boardTokens is how many tokens all boards show together.
 const boardTokens = 500
@@ -42,7 +47,7 @@ const (
 // markets that no board shows.
 func newAudience(t testing.TB, s *service, w *annals, boards, pages int) *audience {
 	t.Helper()
-	a := &audience{crowd: newCrowd(s, w), boards: boards, pages: pages, last: make(map[int]bool)}
+	a := &audience{crowd: newCrowd(s, w), boards: boards, pages: pages, bound: 5*time.Minute + onTheWay, last: make(map[int]bool)}
 	of := make(map[string][]string)
 	for _, token := range w.venue.Tokens() {
 		if ids := append(of[token.MarketID], token.TokenID); slices.Contains(w.tokens[boardTokens:], token.TokenID) && len(a.markets) < pages {
@@ -191,14 +196,11 @@ func (a *audience) age(phase, kind string, v any) (streamed bool) {
 	}
 	a.note(phase + kind + " stale")
 	received, _ := time.Parse(time.RFC3339Nano, text(v, "freshness.receivedAt"))
-	if age := time.Since(received); age > a.bound() {
+	if age := time.Since(received); age > a.bound {
 		a.complain(fmt.Errorf("a %s that is stale for %v", kind, age))
 	}
 	return false
 }
-
-// bound is how old a stale value may be at most.
-func (a *audience) bound() time.Duration { return 5*time.Minute + 40*time.Second }
 
 // limited are the requests a minute that venues of these tests take of an address and of a key.
 var limited = [2]int{100, 300}
@@ -297,6 +299,7 @@ func TestPollingWithoutTheStream(t *testing.T) {
 	s := startLive(t, w.args("--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=2s")...)
 	boards, length := polling(t)
 	a := newAudience(t, s, w, boards, 20)
+	a.bound = 6*time.Second + onTheWay
 	// An account is asked for more than its key may ask.
 	refused := make(chan map[string]int)
 	go func() {
