@@ -274,7 +274,7 @@ func polling(t testing.TB) (boards int, length time.Duration) {
 // TestPollingWithinTheBudget polls 500 prices and 40 books at a venue that takes 100 requests a minute, over a stream.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel()
-	w := newAnnals(t, 1, 540, limited)
+	w := newAnnals(t, 1, 560, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
 	boards, length := polling(t)
@@ -292,7 +292,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 // TestPollingWithoutTheStream is TestPollingWithinTheBudget with a stream that is refused, and less patience.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
-	w := newAnnals(t, 1, 540, [2]int{100, 20})
+	w := newAnnals(t, 1, 560, [2]int{100, 20})
 	if err := w.venue.SetFaults([]demo.Fault{{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: 503}}); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestPollingWithoutTheStream(t *testing.T) {
 		defer func() { refused <- codes }()
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
-		for range 40 {
+		for range 26 {
 			var out struct {
 				Data   any          `json:"data"`
 				Errors []graphError `json:"errors"`
