@@ -45,6 +45,7 @@ screenshots: web ## draw the images of docs/images anew
 	SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -run '^TestBrowser$$' -count=1 .
 	cp bin/screenshots/graphiql.png docs/images/graphiql.png
 	cp bin/screenshots/board-markets.png docs/images/board.png
+	cp bin/screenshots/board-market.png docs/images/market.png
 
 soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, with faults of the venue at random, and poll within its budget
 	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v .

@@ -78,7 +78,6 @@ function Table({ markets }: { markets: Market[] }) {
   const recent = useRecentPrices(visible)
   return (
     <>
-      {error && <p role="alert">Prices: {error.message}</p>}
       <table className="markets">
         <caption className="unseen">Open markets with the live price of their first outcome</caption>
         <thead>
@@ -104,6 +103,7 @@ function Table({ markets }: { markets: Market[] }) {
           })}
         </tbody>
       </table>
+      {error && <p role="alert" className="notice">Prices: {error.message}</p>}
     </>
   )
 }

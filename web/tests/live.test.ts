@@ -176,7 +176,7 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       await go(page, path!)
       await page.locator('.canvas[aria-label]').waitFor()
       await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
-      await look('board')
+      await look('board-market')
       await page.getByRole('link', { name: 'Portfolio' }).click()
       await page.getByRole('button', { name: 'Open the demo wallet' }).waitFor()
       await wantAccessible(page)
