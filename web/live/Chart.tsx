@@ -31,7 +31,7 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
       localization: { priceFormatter: (price: number) => percent(String(price)) },
     })
     const series = chart.addSeries(AreaSeries, {
-      lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: 'transparent',
+      lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'),
       priceFormat: { type: 'custom', minMove: 0.0001, formatter: (price: number) => percent(String(price)) },
     })
     setPlot({ chart, series })

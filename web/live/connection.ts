@@ -27,8 +27,9 @@ const endpoint = new URL('/graphql', location.href)
 export function connect(headers: Record<string, string> = {}): Connection {
   let link: Link = { state: 'connecting', session: 0, since: new Date() }
   const listeners = new Set<() => void>()
-  const become = (change: Partial<Link>) => {
-    link = { ...link, ...change, since: new Date() }
+  const become = (state: Link['state'], session = link.session) => {
+    if (state === link.state && session === link.session) return // still lost
+    link = { state, session, since: new Date() }
     for (const changed of listeners) changed()
   }
 
@@ -42,10 +43,10 @@ export function connect(headers: Record<string, string> = {}): Connection {
     retryWait: retries => new Promise(wait => setTimeout(wait, Math.min(250 * 2 ** retries, 4_000) * (0.5 + Math.random()))),
     shouldRetry: reason => (reason as CloseEvent).code !== CloseCode.Forbidden,
     on: {
-      connected: () => become({ state: 'open', session: link.session + 1 }),
+      connected: () => become('open', link.session + 1),
       closed: event => {
         clearTimeout(silent)
-        become({ state: (event as CloseEvent).code === CloseCode.Forbidden ? 'refused' : 'lost' })
+        become((event as CloseEvent).code === CloseCode.Forbidden ? 'refused' : 'lost')
       },
       // A connection can be dead without being closed.
       ping: received => {
