@@ -51,7 +51,7 @@ test('live figures wait for no query', async t => {
 
 test('a price and a book are those that a query gives at the same sequence', async t => {
   const { page } = await visit(t, '/live')
-  const [path] = await paths(page)
+  const path = (await paths(page)).at(-1)
   await go(page, path!)
   const tokenId = tokenOf(path!)
   interface Answer {
@@ -169,7 +169,7 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       const path = (await paths(page))[2]
       // As after some minutes: the venue is hurried on.
       await eventually('sparklines', async () => {
-        await control('step', { steps: 20 })
+        await control('step', { steps: 4 })
         return page.locator('.sparkline path').evaluateAll(lines => lines.map(line => line.getAttribute('d')!.split('V').length))
       }, steps => steps.filter(n => n > 4).length >= 4)
       await look('board-markets')
