@@ -127,7 +127,7 @@ func (b *balancer) add(t testing.TB, p *program) *instance {
 	}}
 	b.probes.Go(func() {
 		defer transport.CloseIdleConnections()
-		tick := time.NewTicker(20 * time.Millisecond)
+		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
@@ -342,7 +342,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	load.Go(func() {
 		defer close(turns)
-		market, client := time.NewTicker(200*time.Millisecond), time.NewTicker(5*time.Millisecond)
+		market, client := time.NewTicker(400*time.Millisecond), time.NewTicker(10*time.Millisecond)
 		defer market.Stop()
 		defer client.Stop()
 		for {
