@@ -1,35 +1,51 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
 )
 
-// check prints that a server would start with this configuration and the files that it names as they are now, or returns
-// what is wrong. It starts nothing, binds no port and asks nobody.
-func check(cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+// check prints that a server would start with this configuration, the files that it names, and the environment's collector
+// of traces, as they are now, or returns all that is wrong. It serves nothing, binds no port and asks nobody.
+func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+	wrong := []error{coherent(cfg), checkTraces(ctx, log)}
 	front, err := newFront(cfg, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
-	if err != nil {
-		return errors.Join(coherent(cfg), err)
+	var files files
+	if err == nil {
+		files, err = openFiles(cfg, front, log)
 	}
-	files, err := openFiles(cfg, front, log)
-	if err := errors.Join(coherent(cfg), err); err != nil {
+	if err := errors.Join(append(wrong, err)...); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(stdout, "The configuration is in order:", files)
 	return err
 }
 
+// checkTraces says why traces could not be sent as the environment wants.
+func checkTraces(ctx context.Context, log *slog.Logger) error {
+	tracer, err := telemetry.OpenTracer(buildVersion(), log)
+	if tracer == nil {
+		return err
+	}
+	return tracer.Close(ctx) // it has nothing to send
+}
+
 // coherent says which settings contradict each other.
 func coherent(cfg *config.Config) error {
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
+	}
+	if _, port, _ := net.SplitHostPort(cfg.Listen); cfg.Listen == cfg.AdminListen && port != "0" {
+		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) are both %s; want two addresses", cfg.Listen)
 	}
 	return nil
 }

@@ -49,6 +49,7 @@ func TestConfigCheck(t *testing.T) {
 		{[]string{"--documents-manifest="}, []string{"--documents-manifest", "need a manifest"}},
 		{[]string{"--trusted-proxies=10.0.0.1/8"}, []string{"--trusted-proxies"}},
 		{[]string{"--venue-url="}, []string{"--stream-url", "--venue-url"}},
+		{[]string{"--admin-listen=" + taken.Addr().String()}, []string{"--listen", "--admin-listen", "both " + taken.Addr().String()}},
 		{[]string{"--venue-url=", "--trusted-proxies=10.0.0.1/8"}, []string{"--stream-url", "--trusted-proxies"}},
 		{[]string{"--venue-batch=0", "--config=" + filepath.Join(dir, "none.env")}, []string{"--venue-batch", "--config"}},
 	} {
@@ -66,6 +67,17 @@ func TestConfigCheck(t *testing.T) {
 				t.Errorf("%v: %q does not say %s", test.more, said, want)
 			}
 		}
+	}
+}
+
+func TestConfigCheckLooksAtTraces(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1") // where nobody is asked
+	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "OTEL_TRACES_EXPORTER") {
+		t.Errorf("%v", err)
 	}
 }
 

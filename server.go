@@ -79,7 +79,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	case config.CommandHealthcheck:
 		return healthcheck(ctx, cfg.HealthcheckURL())
 	case config.CommandConfigCheck:
-		return check(cfg, log, stdout)
+		return check(ctx, cfg, log, stdout)
 	case config.CommandConfigShow:
 		return cfg.Show(stdout)
 	case config.CommandVenue:
