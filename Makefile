@@ -12,7 +12,7 @@ CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell command -v $(CC_NAME)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run web test clients pages screenshots soak check generate fmt lint bench build binary reproducible notes cc
+.PHONY: help run web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible notes cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ clients: ## run the checks with real GraphQL clients alone, showing each; the fi
 
 pages: web ## run the checks of the pages in a browser alone, showing each
 	$(GO) test -run '^TestBrowser$$' -count=1 -v .
+
+docs: ## run every code block of the documentation and follow its links, showing each
+	$(GO) test -run '^TestDocs' -count=1 -v .
 
 screenshots: web ## draw the images of docs/images anew
 	@mkdir -p bin/screenshots docs/images
