@@ -232,6 +232,12 @@ func (w *annals) checkBook(id string, v any) error {
 	switch {
 	case !ok && w.venue.Epoch() != epoch && w.epochs[id+epoch] != 0 && seq > w.epochs[id+epoch]:
 		return nil // the last of an epoch, which ended before it could be remembered
+	case !ok && seq == 1 && w.epochs[id+epoch] > 1:
+		// The first of an epoch that began in the midst of a move, which is the last of the one before in other numbers.
+		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
+			return nil
+		}
+		return fmt.Errorf("a wrong book of %s at the beginning of %s: %s", id, epoch, asJSON(v))
 	case !ok:
 		return fmt.Errorf("a book of %s of the state %q, which the venue never had", id, sequence)
 	case s.digest != digest:
