@@ -19,6 +19,8 @@ func FromMemory(ctx context.Context, s Sources) (context.Context, *Set, *market.
 	set := New(ctx, s)
 	set.found = foundPool.Get().(*found)
 	f := set.found
+	recorder.Tentatively(&f.tally)
+	set.counted = s.Counted
 	set.Prices.found, set.Spreads.found, set.Histories.found = &f.prices, &f.spreads, &f.histories
 	set.Markets.found, set.Events.found = &f.markets, &f.events
 	set.Balances.found, set.Positions.found, set.Orders.found = &f.balances, &f.positions, &f.orders
@@ -32,11 +34,21 @@ func (s *Set) InMemory() bool { return s.found != nil }
 // Missed reports whether a read has failed because it would have had to wait. Whatever was made with the set is void then.
 func (s *Set) Missed() bool { return s.found != nil && s.found.missed }
 
+// Stands tells that a response came of what was found, so that it counts.
+func (s *Set) Stands() {
+	for k, said := range s.found.tally {
+		if said != (market.Reads{}) && s.counted != nil {
+			s.counted(market.Kind(k), said)
+		}
+	}
+}
+
 // Release ends the use of a set that is FromMemory.
 func (s *Set) Release() {
 	f := s.found
+	s.Prices.recorder.Tentatively(nil)
 	*s = Set{}
-	f.missed = false
+	f.missed, f.tally = false, market.Tally{}
 	clear(f.shelf)
 	for _, t := range [...]interface{ empty() }{
 		&f.prices, &f.spreads, &f.histories, &f.markets, &f.events, &f.balances, &f.positions, &f.orders, &f.books,
@@ -50,6 +62,8 @@ func (s *Set) Release() {
 type found struct {
 	// missed tells that something was not there.
 	missed bool
+	// tally is what the cache said.
+	tally market.Tally
 
 	prices    table[string, market.Price]
 	spreads   table[string, market.Spread]

@@ -22,6 +22,8 @@ type Sources struct {
 	Positions Source[market.Address, []market.Position]
 	Orders    Source[market.Address, []market.Order]
 	Pages     Pages
+	// Counted is told what was said of keys to a set that is FromMemory, once its response stands; nil where nobody counts.
+	Counted func(k market.Kind, said market.Reads)
 }
 
 // Pages reads one page of a list that the venue pages. Under a context that has ended it answers from memory or fails at once.
@@ -47,6 +49,8 @@ type Set struct {
 	ctx   context.Context
 	// found is what was found in memory; nil in a set that waits.
 	found *found
+	// counted is that of the sources.
+	counted func(k market.Kind, said market.Reads)
 
 	// mu protects all below.
 	mu sync.Mutex

@@ -207,6 +207,24 @@ func (s *store[K, T]) stats() Stats {
 	}
 }
 
+// Counted counts what was said of keys of a kind to somebody whose recorder has a tally, once it is known that a response came
+// of it.
+func (c *Cache) Counted(k market.Kind, said market.Reads) {
+	for _, s := range [...]struct {
+		kind market.Kind
+		*counters
+	}{
+		{c.prices.kind, &c.prices.counters}, {c.spreads.kind, &c.spreads.counters}, {c.books.kind, &c.books.counters}, {c.histories.kind, &c.histories.counters},
+		{c.markets.kind, &c.markets.counters}, {c.events.kind, &c.events.counters}, {c.searches.kind, &c.searches.counters},
+		{c.balances.kind, &c.balances.counters}, {c.positions.kind, &c.positions.counters}, {c.orders.kind, &c.orders.counters},
+		{c.trades.kind, &c.trades.counters}, {c.records.kind, &c.records.counters},
+	} {
+		if s.kind == k {
+			s.said(said)
+		}
+	}
+}
+
 // admitAll is the Admission without limits, and the ticket that it gives to everybody.
 type admitAll struct{}
 

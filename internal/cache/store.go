@@ -154,6 +154,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	var refresh []K
 	var stale []*entry[T]
 	left := -1.0
+	var said market.Reads
 	for i, key := range keys {
 		e, ok := s.get(key, now)
 		var freshUntil, staleUntil time.Time
@@ -172,14 +173,14 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 		case ok && now.Before(freshUntil):
 			out[i].Value = e.read
 			if e.read.Value == nil {
-				s.counters.notFound.Add(1)
+				said.Absent++
 			} else {
-				s.counters.hits.Add(1)
+				said.Hits++
 			}
 		case ok && now.Before(staleUntil) && !e.overtaken:
 			out[i].Value = e.read
 			out[i].Value.Stale = true
-			s.counters.stale.Add(1)
+			said.Stale++
 			if at := e.refreshAt.Load(); now.UnixNano() >= at && e.refreshAt.CompareAndSwap(at, never) {
 				if s.widen != nil {
 					key = s.widen(key, e.read.Value)
@@ -188,8 +189,13 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 			}
 		default:
 			missing = append(missing, i)
-			s.counters.misses.Add(1)
+			said.Misses++
 		}
+	}
+	if tally := market.RecorderFrom(ctx).Tally(); tally != nil {
+		tally[s.kind] = tally[s.kind].Plus(said)
+	} else {
+		s.counters.said(said)
 	}
 	if len(refresh) > 0 {
 		s.refresh(ctx, refresh, stale)
@@ -500,6 +506,18 @@ func (s *store[K, T]) land(slot K, e *entry[T]) {
 			if s.answers(e, key) {
 				c.land(key, e.read)
 			}
+		}
+	}
+}
+
+// said counts what a look-up gave.
+func (c *counters) said(r market.Reads) {
+	for _, n := range [...]struct {
+		counter *atomic.Uint64
+		keys    uint32
+	}{{&c.hits, r.Hits}, {&c.stale, r.Stale}, {&c.notFound, r.Absent}, {&c.misses, r.Misses}} {
+		if n.keys > 0 {
+			n.counter.Add(uint64(n.keys))
 		}
 	}
 }

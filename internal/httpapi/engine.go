@@ -192,6 +192,7 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 		journal.Unlook()
 		return nil
 	}
+	set.Stands()
 	op.recorder = recorder
 	journal.NoteCompiled()
 	resp := &graphql.Response{Data: data}

@@ -131,6 +131,13 @@ type Reads struct {
 	Joined, Excused uint32
 }
 
+// Plus returns the sums.
+func (r Reads) Plus(more Reads) Reads {
+	return Reads{
+		r.Hits + more.Hits, r.Stale + more.Stale, r.Absent + more.Absent, r.Misses + more.Misses, r.Joined + more.Joined, r.Excused + more.Excused,
+	}
+}
+
 // Looked notes what the cache said of keys.
 func (j *Journal) Looked(k Kind, r Reads) {
 	if j == nil {
