@@ -84,7 +84,6 @@ type listeners struct {
 	tokens []string
 
 	size, moves         int
-	conns               sync.WaitGroup
 	begun, heard, pings atomic.Int64
 }
 
