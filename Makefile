@@ -15,7 +15,7 @@ RACE     = $(if $(shell command -v $(CC_NAME)),-race)
 .PHONY: help run web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible notes cc
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(if $(NPM),web) ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
 	@$(if $(NPM),,echo "npm is not here to build GraphiQL and the live board: serving the small page in their place" >&2)

@@ -265,16 +265,15 @@ func TestDockerfile(t *testing.T) {
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// What npm would install by the same lock file.
+	// What npm would install by the same lock file, as hard links where that can be.
 	installed := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return
 		}
-		if out, err := exec.Command("cp", "-a", "../web/node_modules", root+"/web/").CombinedOutput(); err != nil {
+		marker := root + "/web/node_modules/.installed"
+		const lend = `cp -al "$0" "$1" 2>/dev/null || cp -a "$0" "$1"; rm "$2"; touch "$2"`
+		if out, err := exec.Command("sh", "-c", lend, "../web/node_modules", root+"/web/", marker).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
-		}
-		if err := os.Chtimes(root+"/web/node_modules/.installed", time.Time{}, time.Now()); err != nil {
-			t.Fatal(err)
 		}
 	}
 	b.build(stages[0], installed)
