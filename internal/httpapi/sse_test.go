@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// tape is a client's end of a response. It notes when something came.
+type tape struct {
+	*httptest.ResponseRecorder
+	began time.Time
+	mu    sync.Mutex
+	came  []time.Duration
+	heard []string
+}
+
+func (t *tape) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.came, t.heard = append(t.came, time.Since(t.began)), append(t.heard, string(b))
+	return len(b), nil
+}
+
+func (*tape) SetWriteDeadline(time.Time) error { return nil }
+func (*tape) SetReadDeadline(time.Time) error  { return nil }
+
+// TestSignsOfLife leaves an event stream idle: a comment comes at once, so that the client knows that the stream is open, and
+// one every fifteen seconds, so that nothing on the way takes it for dead. They are no events.
+func TestSignsOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(t)
+		event := make(chan struct{})
+		n := 0
+		cfg.Schema = ending{cfg.Schema, event, func(context.Context) *graphql.Response {
+			if n++; n > 1 {
+				return nil
+			}
+			return &graphql.Response{Data: []byte(`{"a":1}`)}
+		}}
+		api := New(cfg)
+		defer api.Drain(t.Context())
+		w := &tape{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(`{"query":"subscription { streamStatusChanged { state } }"}`))
+		r.Header.Set("Content-Type", typeJSON)
+		r.Header.Set("Accept", typeEvents)
+		var stream sync.WaitGroup
+		stream.Go(func() { api.ServeHTTP(w, r) })
+		time.Sleep(40 * time.Second)
+		event <- struct{}{}
+		time.Sleep(10 * time.Second)
+		close(event)
+		stream.Wait()
+		want := []struct {
+			at   time.Duration
+			text string
+		}{
+			{0, ":\n\n"}, {15 * time.Second, ":\n\n"}, {30 * time.Second, ":\n\n"}, {40 * time.Second, "event: next\ndata: {\"data\":{\"a\":1}}\n\n"},
+			{45 * time.Second, ":\n\n"}, {50 * time.Second, "event: complete\ndata:\n\n"},
+		}
+		if len(w.heard) != len(want) {
+			t.Fatalf("got %q at %v", w.heard, w.came)
+		}
+		for i, e := range want {
+			if w.came[i] != e.at || w.heard[i] != e.text {
+				t.Errorf("after %v came %q, want %q after %v", w.came[i], w.heard[i], e.text, e.at)
+			}
+		}
+	})
+}
