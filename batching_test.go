@@ -51,6 +51,29 @@ func TestPortfolioTakesSixCalls(t *testing.T) {
 	wantCalls(t, s.counted(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
 
+// TestPagesOfOneListTravelTogether asks for the same list twice, to another length and for something else each time: what both
+// show is read by one batch of each kind, and nothing more than they show.
+func TestPagesOfOneListTravelTogether(t *testing.T) {
+	for name, test := range map[string]struct {
+		selection string
+		prices    int64
+	}{
+		"positions":      {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 30) { edges { node { token { price { price } } } } }`, 30},
+		"less of one":    {`a: positions(first: 30) { nodes { size } } b: positions(first: 10) { nodes { token { price { price } } } }`, 10},
+		"behind another": {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 600) { nodes { token { price { price } } } }`, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			got := s.counted(func() {
+				s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
+			})
+			if got["positions"][0] != 1 || got["prices"] != [2]int64{1, test.prices} {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
 // aliases returns the field once for each id, under an alias of its own.
 func aliases(ids []string, field string) string {
 	var b strings.Builder

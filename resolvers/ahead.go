@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -341,21 +342,67 @@ func settled(m *market.Market, tokenID string) bool {
 	return m != nil && m.SettlementPrice(m.OutcomeByToken(tokenID)) != nil
 }
 
-// aheadOf looks ahead of a connection's rows of an account.
+// aheadOf looks ahead of a connection's rows of an account, and of those that fields beside it show of the same list. rows are
+// those of the page, and what is known of the list behind it.
 func aheadOf[T any](ctx context.Context, typ string, rows []T, hold func(*T) holding) {
 	if len(rows) == 0 || loaders.From(ctx).InMemory() {
 		return
 	}
-	l, d := newLook(ctx), &holdingDemand{}
-	for _, selection := range nodeSelections(ctx) {
-		l.demandHolding(d, typ, selection)
+	l := newLook(ctx)
+	var holdings []holding
+	for _, f := range l.ofSameList(graphql.GetFieldContext(ctx)) {
+		d := &holdingDemand{}
+		for _, selection := range l.nodeSelections(f) {
+			l.demandHolding(d, typ, selection)
+		}
+		n := min(l.first(f), len(rows))
+		for i := len(holdings); i < n; i++ {
+			holdings = append(holdings, hold(&rows[i]))
+		}
+		l.addHoldings(holdings[:n], d)
 	}
-	holdings := make([]holding, len(rows))
-	for i := range rows {
-		holdings[i] = hold(&rows[i])
-	}
-	l.addHoldings(holdings, d)
 	l.send()
+}
+
+// ofSameList returns the fields of the same object that read the same list from the same place as the present one, which is
+// among them. They differ in how much of it they show, and of what.
+func (l *look) ofSameList(present *graphql.FieldContext) []graphql.CollectedField {
+	list := func(f graphql.CollectedField) map[string]any {
+		arguments := l.arguments(f)
+		delete(arguments, "first")
+		return arguments
+	}
+	fields := []graphql.CollectedField{present.Field}
+	parent := present.Parent
+	if parent == nil || parent.Field.Field == nil {
+		return fields
+	}
+	of := list(present.Field)
+	for _, f := range l.collect(parent.Field.Selections, present.Object, "Node") {
+		if f.Name == present.Field.Name && f.Alias != present.Field.Alias && reflect.DeepEqual(list(f), of) {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// first returns how many rows a connection may show.
+func (l *look) first(f graphql.CollectedField) int {
+	var n int64
+	switch v := l.arguments(f)["first"].(type) {
+	case int64:
+		n = v
+	case int:
+		n = int64(v)
+	case json.Number:
+		n, _ = v.Int64()
+	case nil:
+		n = defaultPage
+	}
+	if n < 1 || n > maxPage { // it is refused
+		return 0
+	}
+	return int(n)
 }
 
 // aheadOfPortfolio looks ahead of the portfolio that is asked for beside a page of positions: what it needs of all of them
@@ -383,7 +430,7 @@ func aheadOfMarkets(ctx context.Context, rows []model.Market) {
 		return
 	}
 	l, d := newLook(ctx), &marketDemand{}
-	for _, selection := range nodeSelections(ctx) {
+	for _, selection := range l.nodeSelections(graphql.GetFieldContext(ctx).Field) {
 		l.demandMarket(d, selection)
 	}
 	markets := make([]*market.Market, len(rows))
@@ -394,18 +441,17 @@ func aheadOfMarkets(ctx context.Context, rows []model.Market) {
 	l.send()
 }
 
-// nodeSelections returns the selections on the nodes of the connection that the present field returns.
-func nodeSelections(ctx context.Context) []ast.SelectionSet {
+// nodeSelections returns the selections on the nodes of a connection.
+func (l *look) nodeSelections(f graphql.CollectedField) []ast.SelectionSet {
 	var out []ast.SelectionSet
-	for _, f := range selected(ctx) {
-		switch f.Name {
+	for _, c := range l.collect(f.Selections, f.Definition.Type.Name()) {
+		switch c.Name {
 		case "nodes":
-			out = append(out, f.Selections)
+			out = append(out, c.Selections)
 		case "edges":
-			op := graphql.GetOperationContext(ctx)
-			for _, c := range graphql.CollectFields(op, f.Selections, []string{f.Definition.Type.Name()}) {
-				if c.Name == "node" {
-					out = append(out, c.Selections)
+			for _, e := range l.collect(c.Selections, c.Definition.Type.Name()) {
+				if e.Name == "node" {
+					out = append(out, e.Selections)
 				}
 			}
 		}

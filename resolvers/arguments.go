@@ -15,6 +15,7 @@ import (
 const (
 	maxIDs          = 500
 	maxPage         = 500
+	defaultPage     = 50
 	maxUpstreamPage = 100
 	maxHistoryDays  = 366
 	defaultDays     = 7

@@ -13,6 +13,8 @@ import (
 // page is a part of a list with what Relay says of it.
 type page[T any] struct {
 	items []T
+	// rest are the items and what is known of the list behind them.
+	rest []T
 	// cursor returns the cursor of an item.
 	cursor func(i int) string
 	info   model.PageInfo
@@ -29,7 +31,7 @@ type cut struct {
 // cutOf checks the arguments of a connection, before anything is read for it.
 func cutOf(list uint64, first *int, after *string) (c cut, err error) {
 	c.list = list
-	if c.first, err = pageSize(first, 50, maxPage); err == nil {
+	if c.first, err = pageSize(first, defaultPage, maxPage); err == nil {
 		c.after, err = parsePlace(list, after)
 	}
 	return c, err
@@ -41,7 +43,7 @@ func cutPage[T any](items []T, key func(*T) string, c cut) page[T] {
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
 	total := len(items)
-	p := page[T]{items: items[start:end], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
+	p := page[T]{items: items[start:end], rest: items[start:], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
 	p.bound(nil)
 	return p

@@ -80,7 +80,7 @@ func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, af
 	for i, o := range p.items {
 		nodes[i] = model.Order{Order: o, Address: u.Address}
 	}
-	aheadOf(ctx, "Order", nodes, func(o *model.Order) holding { return holding{o.MarketID, o.Order.TokenID, o.Outcome} })
+	aheadOf(ctx, "Order", p.rest, func(o **market.Order) holding { return holding{(*o).MarketID, (*o).TokenID, (*o).Outcome} })
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Order) model.OrderEdge {
 		return model.OrderEdge{Cursor: cursor, Node: node}
 	})
@@ -103,7 +103,7 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 }
 
 func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, after *string, marketID *string, from, to *time.Time) (*model.TradeConnection, error) {
-	n, err := pageSize(first, 50, maxUpstreamPage)
+	n, err := pageSize(first, defaultPage, maxUpstreamPage)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func checkSpan(from, to *time.Time) error {
 }
 
 func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, after *string, kinds []market.HistoryKind, from, to *time.Time) (*model.HistoryConnection, error) {
-	n, err := pageSize(first, 50, maxUpstreamPage)
+	n, err := pageSize(first, defaultPage, maxUpstreamPage)
 	if err != nil {
 		return nil, err
 	}
