@@ -237,6 +237,7 @@ var faults = []fault{
 	{name: "429 with a date", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: inSeconds}, code: "RATE_LIMITED", wait: 9 * time.Second},
 	{name: "429 with 0", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "0"}, code: "RATE_LIMITED"},
 	{name: "429 without a word", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "empty"}, code: "RATE_LIMITED"},
+	{name: "429 as HTML", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "html"}, code: "RATE_LIMITED"},
 	{name: "500", Fault: demo.Fault{Kind: demo.FaultStatus}, code: "UPSTREAM_UNAVAILABLE"},
 	{name: "503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, code: "UPSTREAM_UNAVAILABLE", passing: true},
 	{name: "HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, code: "UPSTREAM_BAD_RESPONSE"},

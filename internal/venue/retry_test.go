@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -219,6 +221,33 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	v, p = &scripted{answer: singles}, &permit{}
 	if _, err := v.client(t, 0.5).Spreads(market.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
 		t.Errorf("one by one: %v, %d calls, %d admitted", err, v.calls(), p.admitted)
+	}
+}
+
+// TestNoCallIsRepeatedOnItsWay: on a connection that was idle and on which nothing is answered, net/http would repeat a call by
+// itself, behind the budget.
+func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
+	var came, reused atomic.Int64
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		if came.Add(1) == 1 {
+			answerWith(500, "application/json", "{}")(w, r)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	c, p := v.client(t), &permit{}
+	ctx := httptrace.WithClientTrace(market.WithPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if info.Reused {
+			reused.Add(1)
+		}
+	}})
+	for _, token := range []string{"101", "102"} {
+		if _, err := c.Book(ctx, token, 20); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+	if p.admitted != 2 || came.Load() != 2 || reused.Load() != 1 {
+		t.Errorf("%d calls were admitted and %d came, %d on a connection that was idle", p.admitted, came.Load(), reused.Load())
 	}
 }
 
