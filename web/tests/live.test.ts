@@ -15,10 +15,13 @@ test('prices are listed and move', async t => {
 test('one subscription follows what can be seen, and no row reads history', async t => {
   const { page } = await visit(t, '/live')
   const followed: string[][] = []
-  page.on('websocket', socket => socket.on('framesent', ({ payload }) => {
-    const { type, payload: operation } = JSON.parse(String(payload))
-    if (type === 'subscribe' && operation.query.includes('priceChanged')) followed.push(operation.variables.tokenIds)
-  }))
+  page.on('websocket', socket => {
+    followed.length = 0 // by the page before its reload
+    socket.on('framesent', ({ payload }) => {
+      const { type, payload: operation } = JSON.parse(String(payload))
+      if (type === 'subscribe' && operation.query.includes('priceChanged')) followed.push(operation.variables.tokenIds)
+    })
+  })
   await page.reload()
   const read = await calls('price-history')
   await prices(page)
