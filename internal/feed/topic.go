@@ -426,6 +426,13 @@ func (t *topic) crossed(s *State) bool {
 // gap makes the topic stale and asks for a snapshot. The lock is held.
 func (t *topic) gap() {
 	t.feed.counts.gaps.Add(1)
+	if t.state.Known && !t.broken {
+		about := []any{"channel", t.key.Channel, "seq", t.state.Seq, "resyncs", t.state.Resyncs}
+		if t.key.Scope == "" { // whose accounts are followed is nobody's business
+			about = append(about, "topic", t.key.ID)
+		}
+		t.feed.cfg.Log.Info("a topic has a gap and is read anew", about...)
+	}
 	if t.key.Channel == market.ChannelMarket {
 		t.resynced() // its state is read over REST, so it is enough to say that something was missed
 		t.feed.cfg.Sink.StreamMarket(t.key.ID)

@@ -37,6 +37,10 @@ type connection struct {
 	lastSlow time.Time
 	// opened tells that a socket was open before, failing that the loss is logged already.
 	opened, failing bool
+	// lost is since when there is no socket, why the first reason for that, and tries counts what failed since.
+	lost  time.Time
+	why   string
+	tries int
 }
 
 func newConnection(c *Client, number int, identity market.Topic) *connection {
@@ -154,20 +158,33 @@ func (k *connection) report(err error, wait time.Duration) {
 	level := slog.LevelDebug
 	if !k.failing {
 		level = slog.LevelWarn
+		k.lost, k.why, k.tries = time.Now(), reason, 0
 	}
 	k.failing = true
+	k.tries++
 	k.client.log.Log(context.Background(), level, "the stream is interrupted", "connection", k.number, "user", k.user(),
 		"reason", reason, "error", err.Error(), "wait", wait)
 }
 
-// up takes note of an open socket.
+// up takes note of an open socket, and tells of the outage that it ends.
 func (k *connection) up() {
 	if k.opened {
 		k.client.count.reconnects.Add(1)
 	}
-	k.client.log.Info("the stream is open", "connection", k.number, "user", k.user())
+	about := []any{"connection", k.number, "user", k.user()}
+	if k.failing {
+		about = append(about, "outage", time.Since(k.lost), "reason", k.why, "failures", k.tries, "topics", k.count())
+	}
+	k.client.log.Info("the stream is open", about...)
 	k.opened, k.failing = true, false
 	k.client.setState(k, StateLive)
+}
+
+// count returns how many topics are to be subscribed.
+func (k *connection) count() int {
+	k.client.mu.Lock()
+	defer k.client.mu.Unlock()
+	return len(k.topics)
 }
 
 // login returns what a connection with an identity authenticates with; ok is false where there is nothing.

@@ -27,7 +27,7 @@ func Requests(log *slog.Logger, next http.Handler) http.Handler {
 		r = r.WithContext(ctx)
 		defer func() {
 			seen.ResponseWriter = nil // what outlives the request, as a WebSocket does, holds on to its context
-			if seen.request.told.Load() {
+			if seen.request.told.Load() || !log.Enabled(ctx, slog.LevelInfo) {
 				return
 			}
 			log.InfoContext(ctx, "request", "method", method(r), "route", r.Pattern, "status", seen.status, "bytes", seen.bytes,

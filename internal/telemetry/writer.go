@@ -41,8 +41,10 @@ func (w *Writer) Write(line []byte) (int, error) {
 	if w.closed || len(w.waiting)+len(line) > w.limit {
 		w.dropped.Add(1)
 	} else {
+		if len(w.waiting) == 0 && !w.busy {
+			w.changed.Broadcast() // else the writer looks again by itself
+		}
 		w.waiting = append(w.waiting, line...)
-		w.changed.Broadcast()
 	}
 	return len(line), nil
 }
