@@ -562,6 +562,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	checkExposition(t, m)
 	checkQueries(t, m)
+	checkReference(t, m)
 }
 
 // driftOf returns the one way in which the venue has drifted.
@@ -620,6 +621,27 @@ func checkQueries(t testing.TB, m *scraped) {
 	for family := range m.checked {
 		if strings.HasPrefix(family, "oddsgraph_") && !shown[family] {
 			t.Errorf("%s is in no query of the dashboard", family)
+		}
+	}
+}
+
+// checkReference fails for a metric of a scrape that docs/metrics.md does not tell of, and for one in it that does not exist.
+func checkReference(t testing.TB, m *scraped) {
+	t.Helper()
+	b, err := os.ReadFile("docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(oddsgraph_[a-z_]+)`").FindAllStringSubmatch(string(b), -1) {
+		told[found[1]] = true
+		if _, ok := m.checked[found[1]]; !ok {
+			t.Errorf("docs/metrics.md tells of %s, which does not exist", found[1])
+		}
+	}
+	for family := range m.checked {
+		if strings.HasPrefix(family, "oddsgraph_") && !told[family] {
+			t.Errorf("docs/metrics.md does not tell of %s", family)
 		}
 	}
 }
