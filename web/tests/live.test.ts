@@ -172,9 +172,9 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       const path = (await paths(page))[2]
       // As after some minutes: the venue is hurried on.
       await eventually('sparklines', async () => {
-        await control('step', { steps: 4 })
+        await control('step', { steps: 10 })
         return page.locator('.sparkline path').evaluateAll(lines => lines.map(line => line.getAttribute('d')!.split('V').length))
-      }, steps => steps.filter(n => n > 4).length >= 4)
+      }, steps => steps.filter(n => n > 3).length >= 3)
       await look('board-markets')
       await go(page, path!)
       await page.locator('.canvas[aria-label]').waitFor()
