@@ -58,7 +58,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"json manifest":  (*docs).checkFile,   // a file for --documents-manifest
 	"http":           (*docs).runHTTP,     // sent as it is; the status must be below 400
 	"ts":             (*docs).runModule,   // compiled strictly and run, all of a section as one module; see docs_modules_test.go
-	"yaml":           (*docs).parseYAML,   // parsed; flags and variables in it must exist
+	"yaml":           (*docs).parseYAML,   // parsed; TestDocsLinks looks for the variables in it
 	"yaml codegen":   (*docs).checkCodegen,
 	"ini":            (*docs).checkINI, // variables are a file for --config, anything else a unit of systemd
 	"mermaid":        (*docs).checkPicture,
