@@ -346,6 +346,7 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 			r.Feed.Asked(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
 			d, now := r.demand, time.Now()
+			d.mu.Lock() // against the sweep
 			for i := range 5 {
 				own := d.held(fmt.Sprint("caller ", i))
 				if !d.full(own, now) {
@@ -358,6 +359,7 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 					t.Fatalf("a caller who has %d is refused beside %+v, which %q had last asked for %v ago", own, w.key, w.holder.caller, now.Sub(w.asked))
 				}
 			}
+			d.mu.Unlock()
 		}
 		if stood < 1000 {
 			t.Errorf("a refusal stood %d times", stood)
