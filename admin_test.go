@@ -71,6 +71,8 @@ func TestFlush(t *testing.T) {
 	again(calls{"prices": {1, 2}}) // and not the response that rests on them
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
+	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)
+	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":1}`) // that there is none is remembered
 	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":0}`)
 	again(calls{"prices": {1, 1}, "spreads": {1, 1}})
 	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // by a token of it
@@ -93,7 +95,7 @@ func TestFlush(t *testing.T) {
 	if got := s.askAdmin(t, http.MethodPost, "/cache/flush?kind=price", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"); got.status != http.StatusForbidden {
 		t.Errorf("by a page: %+v", got)
 	}
-	if log := s.log.String(); strings.Count(log, "an operator has flushed the cache") != 10 {
+	if log := s.log.String(); strings.Count(log, "an operator has flushed the cache") != 11 {
 		t.Errorf("the log:\n%s", log)
 	}
 }
