@@ -214,7 +214,7 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 // TestWhatADeadlineHasCutIsNotShared even by those who came before it began. Who of them executes is chance, so it is tried
 // until it was the one with the least time.
 func TestWhatADeadlineHasCutIsNotShared(t *testing.T) {
-	for range 1000 {
+	for i := range 1000 {
 		done := false
 		synctest.Test(t, func(t *testing.T) {
 			a := newAsker()
@@ -222,7 +222,12 @@ func TestWhatADeadlineHasCutIsNotShared(t *testing.T) {
 			x := <-a.running
 			short, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			late, other := a.start(short), a.start(t.Context())
+			var late, other chan answer
+			if i%2 == 0 {
+				late, other = a.start(short), a.start(t.Context())
+			} else {
+				other, late = a.start(t.Context()), a.start(short)
+			}
 			x.recorder.Record(nil)
 			close(x.finish)
 			<-first
