@@ -81,6 +81,40 @@ func TestConfigCheckLooksAtTraces(t *testing.T) {
 	}
 }
 
+// TestBadTraceVariables: what OpenTelemetry would tell the process's standard error, and go on without, is an error of ours
+// instead, which names the variable and quotes nothing of it.
+func TestBadTraceVariables(t *testing.T) {
+	const secret = "hunter2"
+	for _, test := range []struct{ name, value string }{
+		{"OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer hunter2secret"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Basic hunter2%zz"},
+		{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "hunter2 key=1"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2@127.0.0.1:bad"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "hunter2:4318"},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2"},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/hunter2.pem"},
+		{"OTEL_TRACES_SAMPLER", "hunter2"},
+		{"OTEL_TRACES_SAMPLER_ARG", "hunter2"},
+		{"OTEL_BSP_SCHEDULE_DELAY", "hunter2"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "hunter2"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "a=hunter2%zz"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+			t.Setenv(test.name, test.value)
+			var said bytes.Buffer
+			err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, &said)
+			if err == nil || !strings.Contains(err.Error(), test.name) || strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: %v", test.value, err)
+			}
+			if strings.Contains(said.String(), secret) {
+				t.Errorf("%q: %s", test.value, said.String())
+			}
+		})
+	}
+}
+
 func TestConfigShow(t *testing.T) {
 	var out bytes.Buffer
 	path := write(t, t.TempDir(), "oddsgraph.env", "ODDSGRAPH_ACCOUNTS_FILE=/no/such/file")

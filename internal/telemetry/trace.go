@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -41,23 +41,29 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	if !wanted || err != nil {
 		return nil, err
 	}
+	ear := listenToSDK(log)
+	ear.reading("OTEL_EXPORTER_OTLP_")
 	exporter, err := otlptracehttp.New(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
+	ear.reading("OTEL_RESOURCE_ATTRIBUTES")
 	about, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", "oddsgraph"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
-	if err != nil {
-		return nil, fmt.Errorf("traces: %w", err)
+	if err != nil { // which quotes
+		return nil, errors.Join(errors.New("traces: OTEL_RESOURCE_ATTRIBUTES is not name=value,…"), exporter.Shutdown(context.Background()))
 	}
+	ear.reading("OTEL_TRACES_SAMPLER")
 	limits := sdktrace.NewSpanLimits()
 	if os.Getenv("OTEL_SPAN_LINK_COUNT_LIMIT") == "" {
 		limits.LinkCountLimit = maxLinks
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are lost", "error", err) }))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about), sdktrace.WithIDGenerator(identifiers{}),
 		sdktrace.WithRawSpanLimits(limits))
+	if err := ear.open(); err != nil {
+		return nil, errors.Join(err, provider.Shutdown(context.Background())) // it has nothing to send
+	}
 	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
 }
 
@@ -72,15 +78,18 @@ func tracesWanted() (bool, error) {
 		return "", ""
 	}
 	exporter := strings.TrimSpace(os.Getenv("OTEL_TRACES_EXPORTER"))
-	_, endpoint := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	endpointName, endpoint := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	switch {
 	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), exporter == "none", exporter == "" && endpoint == "":
 		return false, nil
 	case exporter != "" && exporter != "otlp":
 		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %.64q; want otlp, none, or nothing", exporter)
 	}
-	if name, protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-		return false, fmt.Errorf("%s is %.64q; want http/protobuf, which a collector takes on port 4318", name, protocol)
+	if name, protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol != "" && protocol != "http/protobuf" && protocol != "http/json" {
+		return false, fmt.Errorf("%s is %.64q; want http/protobuf or http/json, which a collector takes on port 4318", name, protocol)
+	}
+	if to, err := url.Parse(endpoint); endpoint != "" && (err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "") {
+		return false, fmt.Errorf("%s is no URL of a collector; want one such as http://collector:4318", endpointName) // it may hold a password
 	}
 	return true, nil
 }
