@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"net/netip"
 	"runtime/debug"
+	"strconv"
 	"time"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 //
 //	GET  /metrics                    the metrics, for Prometheus
 //	GET  /healthz, /readyz           as on the public address
-//	GET  /debug/pprof/               profiles, as net/http/pprof has them but for the command line
+//	GET  /debug/pprof/               profiles, as net/http/pprof has them but for the command line, of a minute at most
 //	GET  /buildinfo                  version, modules and settings of the build
 //	POST /cache/flush?kind=…[&key=…] lets go of what is cached
 //
@@ -38,13 +39,13 @@ func New(cfg Config) http.Handler {
 	mux.Handle("GET /metrics", cfg.Metrics)
 	mux.Handle("GET /healthz", cfg.Health)
 	mux.Handle("GET /readyz", cfg.Ready)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/", brief(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/profile", brief(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/trace", brief(pprof.Trace))
 	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
 	mux.HandleFunc("POST /cache/flush", cfg.flush)
-	return named(http.NewCrossOriginProtection().Handler(mux))
+	return named(own(mux))
 }
 
 func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {
@@ -76,6 +77,34 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // who does not read it has gone
+}
+
+// own refuses requests of pages of other origins, whatever their method: a profile costs something, whoever reads it.
+func own(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+		if site != "" && site != "same-origin" && site != "none" || origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+			http.Error(w, "this address is not for pages of other origins", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// longest is for how many seconds a profile may be taken.
+const longest = 60
+
+// brief refuses profiles that take longer.
+func brief(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seconds := r.FormValue("seconds"); seconds != "" {
+			if n, err := strconv.ParseFloat(seconds, 64); err != nil || !(n > 0 && n <= longest) {
+				http.Error(w, "seconds is a number above 0, of at most "+strconv.Itoa(longest), http.StatusBadRequest)
+				return
+			}
+		}
+		next(w, r)
+	}
 }
 
 // named refuses requests that reached the loopback address by a name other than localhost.

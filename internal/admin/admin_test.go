@@ -43,6 +43,12 @@ func TestWhoIsRefused(t *testing.T) {
 		{"a script", "POST", "localhost:9091", loopback, nil, 200},
 		{"a page of another site", "POST", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
 		{"a page in an old browser", "POST", "localhost:9091", loopback, map[string]string{"Origin": "https://evil.example"}, 403},
+		{"an image of another site", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		{"a page of another port", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "same-site"}, 403},
+		{"a fetch in an old browser", "GET", "localhost:9091", loopback, map[string]string{"Origin": "http://localhost:8080"}, 403},
+		{"a sandboxed page", "POST", "localhost:9091", loopback, map[string]string{"Origin": "null"}, 403},
+		{"the address bar", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "none"}, 200},
+		{"a link of a page of ours", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "same-origin"}, 200},
 	} {
 		path := "/metrics"
 		if test.method == "POST" {
@@ -64,7 +70,9 @@ func TestWhoIsRefused(t *testing.T) {
 func TestPaths(t *testing.T) {
 	for request, want := range map[string]int{
 		"GET /metrics": 200, "GET /healthz": 200, "GET /readyz": 200, "GET /buildinfo": 200, "GET /debug/pprof/": 200, "GET /debug/pprof/goroutine": 200,
-		"GET /debug/pprof/cmdline": 404, "GET /": 404, "POST /metrics": 405, "GET /cache/flush": 405, "POST /debug/pprof/profile": 405,
+		"GET /debug/pprof/cmdline": 404, "GET /": 404, "POST /metrics": 405, "GET /cache/flush": 405,
+		"GET /debug/pprof/trace?seconds=36000": 400, "GET /debug/pprof/profile?seconds=61": 400, "GET /debug/pprof/heap?seconds=61": 400,
+		"GET /debug/pprof/trace?seconds=NaN": 400, "GET /debug/pprof/trace?seconds=-1": 400, "GET /debug/pprof/trace?seconds=0.01": 200, "POST /debug/pprof/profile": 405,
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		w := httptest.NewRecorder()
