@@ -47,6 +47,8 @@ type Budget struct {
 	recent list.List
 	// held is until when the venue wants no calls with credentials that have no window.
 	held map[string]time.Time
+	// admitted and refused count calls in all windows, also in those that are forgotten.
+	admitted, refused uint64
 }
 
 // maxHeld bounds Budget.held; calls are let through too rarely for that many refusals within patience.
@@ -96,7 +98,7 @@ func (b *Budget) Enter(want market.Want) market.Ticket {
 	}
 	t.window = b.windowOf(want.Scope)
 	if err := b.holds(want.Scope, b.clock.Now()); err != nil {
-		t.window.refused++
+		b.refused++
 		t.refuse(err)
 		return t
 	}
@@ -190,7 +192,7 @@ type Status struct {
 	Waiting [market.Priorities]int
 	// Scopes is the number of credentials with a window of their own.
 	Scopes int
-	// Admitted and Refused count calls since the start.
+	// Admitted counts the calls that were made since the start, Refused those that were not admitted in time.
 	Admitted, Refused uint64
 }
 
@@ -201,7 +203,7 @@ func (b *Budget) Status() Status {
 	now := b.clock.Now()
 	w := b.public
 	w.expire(now)
-	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Throttled: w.throttledFor(now), Admitted: w.admitted, Refused: w.refused}
+	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Throttled: w.throttledFor(now), Admitted: b.admitted, Refused: b.refused}
 	if w.throttled.After(now) {
 		s.Left = 0
 	}
@@ -216,8 +218,6 @@ func (b *Budget) Status() Status {
 	count(w)
 	for _, key := range b.keys {
 		count(key)
-		s.Admitted += key.admitted
-		s.Refused += key.refused
 	}
 	return s
 }

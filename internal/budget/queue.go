@@ -261,7 +261,7 @@ func (w *window) refuseLate(now time.Time) {
 // refuse takes a ticket out of the queue and says when it would have had its turn.
 func (w *window) refuse(t *ticket, now, turn time.Time) {
 	w.remove(t)
-	w.refused++
+	w.budget.refused++
 	t.refuse(market.RateLimited(turn.Sub(now)))
 }
 

@@ -180,7 +180,7 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 	case t.admitted:
 		defer t.budget.mu.Unlock()
 		t.admitted = false
-		t.made++
+		t.count()
 		return nil
 	default:
 		now := t.budget.clock.Now()
@@ -210,10 +210,16 @@ func (t *ticket) AdmitCall(ctx context.Context) error {
 		if further.err != nil {
 			t.further = slices.DeleteFunc(t.further, func(f *ticket) bool { return f == further })
 		} else {
-			t.made++
+			t.count()
 		}
 		return further.err
 	}
+}
+
+// count counts a call that is let through. The caller holds the lock.
+func (t *ticket) count() {
+	t.made++
+	t.budget.admitted++
 }
 
 // Observe tells what an answer said about the venue's limit.

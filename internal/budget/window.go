@@ -75,8 +75,6 @@ type window struct {
 	// round counts plans; stale tells that the turns of those who wait have to be planned anew.
 	round uint64
 	stale bool
-
-	admitted, refused uint64
 }
 
 func newWindow(b *Budget, limit int) *window {
@@ -190,7 +188,6 @@ func (w *window) take(t *ticket) {
 	w.fly(t, 1)
 	w.byPriority[t.counted]++
 	w.spend(t.caller, 1)
-	w.admitted++
 }
 
 // fly counts the call of a ticket, or uncounts it by -1, among those that have not ended.
@@ -233,7 +230,6 @@ func (w *window) giveBack(t *ticket) {
 	w.fly(t, -1)
 	w.byPriority[t.counted]--
 	w.spend(t.caller, -1)
-	w.admitted--
 }
 
 // observe takes in what the venue said about its limit.
