@@ -44,8 +44,20 @@ func coherent(cfg *config.Config) error {
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
-	if _, port, _ := net.SplitHostPort(cfg.Listen); cfg.Listen == cfg.AdminListen && port != "0" {
-		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) are both %s; want two addresses", cfg.Listen)
+	if clash(cfg.Listen, cfg.AdminListen) {
+		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
 	}
 	return nil
+}
+
+// clash reports whether two addresses can't be listened on at once: they have the same port, and the same host or one that
+// stands for all of them.
+func clash(a, b string) bool {
+	host, port, _ := net.SplitHostPort(a)
+	other, same, _ := net.SplitHostPort(b)
+	every := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "" || ip != nil && ip.IsUnspecified()
+	}
+	return port != "" && port != "0" && port == same && (host == other || every(host) || every(other))
 }

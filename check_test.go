@@ -34,6 +34,7 @@ func TestConfigCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	good := []string{
 		"config", "check", "--listen=" + taken.Addr().String(), "--venue-url=http://" + taken.Addr().String(), "--stream-url=ws://" + taken.Addr().String(),
 		"--accounts-file=" + accounts, "--documents-trusted=require", "--documents-manifest=" + manifest,
@@ -49,7 +50,9 @@ func TestConfigCheck(t *testing.T) {
 		{[]string{"--documents-manifest="}, []string{"--documents-manifest", "need a manifest"}},
 		{[]string{"--trusted-proxies=10.0.0.1/8"}, []string{"--trusted-proxies"}},
 		{[]string{"--venue-url="}, []string{"--stream-url", "--venue-url"}},
-		{[]string{"--admin-listen=" + taken.Addr().String()}, []string{"--listen", "--admin-listen", "both " + taken.Addr().String()}},
+		{[]string{"--admin-listen=" + taken.Addr().String()}, []string{"--listen", "--admin-listen", taken.Addr().String(), "clash"}},
+		{[]string{"--admin-listen=:" + port}, []string{"--listen", "--admin-listen", "clash"}},
+		{[]string{"--listen=0.0.0.0:9091"}, []string{"--listen", "--admin-listen", "clash"}},
 		{[]string{"--venue-url=", "--trusted-proxies=10.0.0.1/8"}, []string{"--stream-url", "--trusted-proxies"}},
 		{[]string{"--venue-batch=0", "--config=" + filepath.Join(dir, "none.env")}, []string{"--venue-batch", "--config"}},
 	} {
