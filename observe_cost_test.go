@@ -47,7 +47,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	}
 	api := httpapi.New(front)
 	t.Cleanup(func() { api.Drain(context.Background()) })
-	return telemetry.Requests(log, api)
+	return telemetry.Requests(log, lines, api)
 }
 
 // repeated returns what sends one request again and again.

@@ -86,7 +86,7 @@ func TestCompose(t *testing.T) {
 	var prometheus struct {
 		RuleFiles     []string `yaml:"rule_files"`
 		ScrapeConfigs []struct {
-			Classic       bool `yaml:"always_scrape_classic_histograms"`
+			Classic       bool                         `yaml:"always_scrape_classic_histograms"`
 			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
 	}

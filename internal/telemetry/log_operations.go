@@ -11,26 +11,20 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// oneOf is how many operations that went well one line stands for when there are too many of them.
-const oneOf = 100
-
 // Operations logs one line for each operation, with all that is known of it. Of those that went well only some have a line
 // when there are too many in a second; those that failed have one each, as long as the log has room. It is safe for
 // concurrent use.
 type Operations struct {
-	handler slog.Handler
-	lines   *Writer
-	above   int64
-	sampled atomic.Uint64
-	// second is the one that is counted in, seen how many operations have gone well in it.
-	second, seen atomic.Int64
+	handler  slog.Handler
+	sampled  atomic.Uint64
+	sampling sampling
 }
 
 // NewOperations returns what logs operations where log does. More than above a second are too many.
 func NewOperations(log *slog.Logger, above int) *Operations {
-	o := &Operations{handler: log.Handler(), above: int64(above)}
+	o := &Operations{handler: log.Handler(), sampling: sampling{lines: linesOf(log), above: int64(above)}}
 	if h, ok := o.handler.(*idHandler); ok && h.plain != nil {
-		o.handler, o.lines = h.plain, h.lines
+		o.handler = h.plain
 	}
 	return o
 }
@@ -50,7 +44,7 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 	}
 	now, weight := time.Now(), 1
 	if j.Outcome == market.OutcomeOK {
-		if weight = o.weight(now); weight == 0 {
+		if weight = o.sampling.weight(now); weight == 0 {
 			o.sampled.Add(1)
 			return
 		}
@@ -133,21 +127,4 @@ func levelOf(outcome string) slog.Level {
 		return slog.LevelWarn
 	}
 	return slog.LevelInfo
-}
-
-// weight returns how many operations that went well a line of this one stands for: 0 where it has none.
-func (o *Operations) weight(now time.Time) int {
-	if o.lines != nil && o.lines.crowded() {
-		return 0 // the room that is left is for failures
-	}
-	if second, last := now.Unix(), o.second.Load(); second != last && o.second.CompareAndSwap(last, second) {
-		o.seen.Store(0)
-	}
-	switch n := o.seen.Add(1); {
-	case n <= o.above:
-		return 1
-	case (n-o.above)%oneOf == 0:
-		return oneOf
-	}
-	return 0
 }

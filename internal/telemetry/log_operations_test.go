@@ -110,7 +110,7 @@ func TestARequestIsToldOnce(t *testing.T) {
 	var to bytes.Buffer
 	log := NewLogger(&to, slog.LevelInfo, "text")
 	o := NewOperations(log, 100)
-	h := Requests(log, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := Requests(log, 100, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		j := journal("ok")
 		switch r.URL.Path {
 		case "/graphql":
@@ -159,4 +159,42 @@ func BenchmarkOperations(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestRequestsLeaveRoomForFailures asks more in a second than has lines, and then fills a log that nobody reads.
+func TestRequestsLeaveRoomForFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var to bytes.Buffer
+		status := http.StatusOK
+		page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		ask := func(h http.Handler, n int) {
+			for range n {
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/healthz", nil))
+			}
+		}
+		h := Requests(NewLogger(&to, slog.LevelInfo, "text"), 10, page)
+		ask(h, 210)
+		if lines, some := strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100"); lines != 12 || some != 2 {
+			t.Errorf("210 requests have %d lines, %d of them for a hundred", lines, some)
+		}
+		status = http.StatusServiceUnavailable
+		if ask(h, 20); strings.Count(to.String(), "status=503") != 20 {
+			t.Errorf("%d of 20 failures have a line", strings.Count(to.String(), "status=503"))
+		}
+
+		held := newHeld()
+		w := NewWriter(held, 20_000)
+		h = Requests(NewLogger(w, slog.LevelInfo, "text"), 1_000_000, page)
+		status = http.StatusOK
+		ask(h, 1000)
+		status = http.StatusServiceUnavailable
+		if ask(h, 10); w.Dropped() != 0 {
+			t.Errorf("%d lines were dropped", w.Dropped())
+		}
+		close(held.release)
+		w.Close(time.Minute)
+		if n := strings.Count(held.String(), "status=503"); n != 10 {
+			t.Errorf("%d of 10 failures are in the log", n)
+		}
+	})
 }

@@ -11,10 +11,12 @@ import (
 const RequestIDHeader = "X-Request-Id"
 
 // Requests gives every request an id, which the client gets in RequestIDHeader and the log in every line, and logs one
-// line for each of which Operations has told nothing. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Nothing else of what
-// the client says is logged, since any of it can be a secret: not the URL but the pattern of the mux that it matched, and no
-// method but those of HTTP.
-func Requests(log *slog.Logger, next http.Handler) http.Handler {
+// line for each of which Operations has told nothing; of those with a status below 500 only some, when there are more of them
+// than above in a second. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Nothing else
+// of what the client says is logged, since any of it can be a secret: not the URL but the pattern of the mux that it matched,
+// and no method but those of HTTP.
+func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
+	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(RequestIDHeader)
 		if !goodID(id) {
@@ -30,8 +32,17 @@ func Requests(log *slog.Logger, next http.Handler) http.Handler {
 			if seen.request.told.Load() || !log.Enabled(ctx, slog.LevelInfo) {
 				return
 			}
-			log.InfoContext(ctx, "request", "method", method(r), "route", r.Pattern, "status", seen.status, "bytes", seen.bytes,
-				"elapsed", time.Since(start))
+			now, weight := time.Now(), 1
+			if seen.status < http.StatusInternalServerError {
+				if weight = some.weight(now); weight == 0 {
+					return
+				}
+			}
+			attrs := []any{"method", method(r), "route", r.Pattern, "status", seen.status, "bytes", seen.bytes, "elapsed", now.Sub(start)}
+			if weight > 1 {
+				attrs = append(attrs, "one_of", weight)
+			}
+			log.InfoContext(ctx, "request", attrs...)
 		}()
 		next.ServeHTTP(seen, r)
 	})
