@@ -89,6 +89,7 @@ var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_operations_in_flight", "GraphQL operations that are executed now.", func(s api) int { return s.Executing }),
 	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
 	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were beyond what one client address may have.", func(s api) uint64 { return s.Refused }),
+	counted("oddsgraph_incoming_refusals_total", "Bodies and messages of clients for which there was no room beside others.", func(s api) uint64 { return s.Crowded }),
 
 	present("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
 	present("oddsgraph_subscription_groups", "Different subscriptions that are executed now, equal ones once.", func(s api) int { return s.Groups.Groups }),

@@ -436,6 +436,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_operations_in_flight", 0)
 	m.want("oddsgraph_operations_waiting", 0)
 	m.want("oddsgraph_client_refusals_total", 1)
+	m.want("oddsgraph_incoming_refusals_total", 0)
 
 	// Who came while another was executed has shared it; who came a moment later found it kept.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
@@ -718,7 +719,7 @@ func TestFiguresByName(t *testing.T) {
 	m := telemetry.NewMetrics("")
 	telemetry.Register(m, func() httpapi.Stats {
 		return httpapi.Stats{
-			Executing: 1, Waiting: 2, Streams: 3, Refused: 4,
+			Executing: 1, Waiting: 2, Streams: 3, Refused: 4, Crowded: 83,
 			Groups:    fanout.Stats{Groups: 5, Members: 6, Executions: 7, Events: 8, Deliveries: 9, Conflated: 10, Lost: 11, Dropped: 12},
 			Sockets:   graphqlws.Stats{Sockets: 13, Operations: 14, Accepted: 15, Silent: 16, Slow: 17},
 			Responses: respcache.Stats{Hits: 18, Misses: 19, Coalesced: 20, Stored: 21, Invalidated: 22, Evicted: 23, Entries: 24, Bytes: 25},
@@ -749,7 +750,8 @@ func TestFiguresByName(t *testing.T) {
 	got := readScrape(t, w.Body.String())
 	for series, want := range map[string]float64{
 		"oddsgraph_operations_in_flight": 1, "oddsgraph_operations_waiting": 2, "oddsgraph_event_streams": 3, "oddsgraph_client_refusals_total": 4,
-		"oddsgraph_subscription_groups": 5, "oddsgraph_subscriptions": 6, "oddsgraph_subscription_executions_total": 7, "oddsgraph_subscription_events_total": 8,
+		"oddsgraph_incoming_refusals_total": 83,
+		"oddsgraph_subscription_groups":     5, "oddsgraph_subscriptions": 6, "oddsgraph_subscription_executions_total": 7, "oddsgraph_subscription_events_total": 8,
 		"oddsgraph_subscription_deliveries_total": 9, "oddsgraph_subscription_conflated_total": 10, "oddsgraph_subscription_restarts_total": 11,
 		"oddsgraph_subscription_dropped_total": 12, "oddsgraph_websockets": 13, "oddsgraph_websocket_operations": 14, "oddsgraph_websockets_accepted_total": 15,
 		`oddsgraph_websockets_given_up_total{reason="silent"}`: 16, `oddsgraph_websockets_given_up_total{reason="slow"}`: 17,

@@ -350,17 +350,40 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	}
 }
 
-// TestACollectorThatCannotBeReached costs requests nothing, and the end of the service no more than its time.
-func TestACollectorThatCannotBeReached(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", gone.URL)
+// TestACollectorThatHangs takes connections and never answers: it costs requests nothing, though the queue before it is full,
+// and the end of the service no more than its time.
+func TestACollectorThatHangs(t *testing.T) {
+	asked, release := make(chan struct{}, 1000), make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-release
+	}))
+	t.Cleanup(hanging.Close)
+	t.Cleanup(func() { close(release) })
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000")
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "600000")
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "2")
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
 	s, stop := startStoppable(t, "--shutdown-timeout=1s")
-	for range 50 {
-		if resp := s.do(t, s.request(t, `{"query":"{ serviceStatus { version } }"}`, anonymous)); resp.status != http.StatusOK {
+	query := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		r := s.request(t, `{"query":"{ serviceStatus { version } }"}`, anonymous).WithContext(ctx)
+		if resp := s.do(t, r); resp.status != http.StatusOK {
 			t.Fatal(resp.body)
 		}
+	}
+	query()
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("the collector was not asked")
+	}
+	for range 50 {
+		query()
 	}
 	start := time.Now()
 	if err := stop(); err != nil {
