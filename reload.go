@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
 	"slices"
 	"sync"
+	"syscall"
 
 	"oddsgraph/internal/config"
 )
@@ -19,9 +22,27 @@ type reloader struct {
 	level *slog.LevelVar
 	files *files
 	log   *slog.Logger
+	// hungUp tells of a signal that it came since the terminal was closed; nil means that none has.
+	hungUp func() bool
 }
 
-// during reloads at each signal while serve runs.
+// closedTerminal returns what tells that the terminal which the program has now was closed. There is none to close where the
+// program was told not to mind, as by nohup.
+func closedTerminal() (hungUp func() bool) {
+	opened := func() error {
+		tty, err := os.Open("/dev/tty")
+		if err == nil {
+			_ = tty.Close()
+		}
+		return err
+	}
+	if signal.Ignored(syscall.SIGHUP) || opened() != nil {
+		return nil
+	}
+	return func() bool { return errors.Is(opened(), syscall.ENXIO) }
+}
+
+// during reloads at each signal while serve runs, and ends it when the terminal was closed.
 func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
 	watched, stop := context.WithCancel(ctx)
 	var g sync.WaitGroup
@@ -33,11 +54,16 @@ func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve f
 			case <-watched.Done():
 				return
 			case <-signals:
+				if r.hungUp != nil && r.hungUp() {
+					r.log.Info("the terminal was closed")
+					stop()
+					return
+				}
 				r.reload()
 			}
 		}
 	})
-	return serve(ctx)
+	return serve(watched)
 }
 
 // reload reads everything again and logs what came of it.

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"oddsgraph/graph"
@@ -23,6 +28,49 @@ func accountsOf(tokens ...string) string {
 			i, sha256.Sum256([]byte(token)), addressOf3)
 	}
 	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
+}
+
+// TestAClosedTerminalEndsTheProgram sends the signal with the terminal there, and with it gone.
+func TestAClosedTerminalEndsTheProgram(t *testing.T) {
+	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
+	cfg := config.Default()
+	log := telemetry.NewLogger(said, level, "text")
+	front, err := newFront(&cfg, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := openFiles(&cfg, front, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reloader{
+		read:  func() (*config.Config, error) { read <- struct{}{}; return nil, errors.New("not now") },
+		level: level, files: &files, log: log, hungUp: gone.Load,
+	}
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() {
+		ended <- r.during(t.Context(), signals, func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	signals <- syscall.SIGHUP
+	<-read
+	select {
+	case <-ended:
+		t.Fatal("a reload has ended it")
+	default:
+	}
+	gone.Store(true)
+	signals <- syscall.SIGHUP
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-read:
+		t.Fatal("it goes on without its terminal")
+	}
 }
 
 // TestReload changes all that is read again, rightly and wrongly, with nobody but the signal to notice.

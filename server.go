@@ -90,6 +90,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		log.Info("demo venue", "url", d.url())
 		return d.serve(ctx)
 	default:
+		hungUp := closedTerminal()
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)
 		defer signal.Stop(hangups)
@@ -99,7 +100,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 		s.measureLog(lines)
 		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
-		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.files, log: log}
+		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.files, log: log, hungUp: hungUp}
 		return r.during(ctx, hangups, s.serve)
 	}
 }
