@@ -2,13 +2,14 @@
 import { useEffect, useRef, type ComponentType } from 'react'
 import { useEditorContext, type GraphiQLPlugin } from '@graphiql/react'
 
-/** Names the editors, and lets the keyboard scroll them. */
+/** Names the editors, and lets the keyboard scroll them, and leave them. */
 export function NamedEditors() {
   const { queryEditor, variableEditor, headerEditor, responseEditor } = useEditorContext({ nonNull: true })
   useEffect(() => {
     const named = { Query: queryEditor, Variables: variableEditor, Headers: headerEditor, Response: responseEditor }
     for (const [name, editor] of Object.entries(named)) {
       editor?.setOption('screenReaderLabel', name)
+      editor?.addKeyMap({ Tab: false, 'Shift-Tab': false }) // or it would be held there for ever
       editor?.getScrollerElement().setAttribute('tabindex', '0')
     }
   }, [queryEditor, variableEditor, headerEditor, responseEditor])

@@ -7,11 +7,40 @@ import { percent } from './format'
 import { useAgain } from './live'
 import type { Quote } from './prices'
 
-const seconds = (instant: string | number) => Math.floor(new Date(instant).getTime() / 1000) as UTCTimestamp
+/** How far the points of the chart are apart, in seconds. Its axis counts points, so that it is true only if all are as far. */
+const step = 600
+
+/** The step that an instant is in, in local time: the chart knows no time zones and writes every time as UTC. */
+function stepOf(instant: string | number): UTCTimestamp {
+  const date = new Date(instant)
+  return Math.floor((date.getTime() / 1000 - date.getTimezoneOffset() * 60) / step) * step as UTCTimestamp
+}
+
+interface Bar {
+  time: UTCTimestamp
+  value: number
+}
+
+/** The bars of the steps after one until another begins: nothing has changed there. */
+function* still(after: Bar, until: number): Generator<Bar> {
+  for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
+}
+
+/** A bar for each step from the first point to the last, with the last price that was known in it. */
+function bars(points: readonly { timestamp: string; price: string }[]): Bar[] {
+  const all: Bar[] = []
+  const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp), Number(price)]))
+  for (const [time, value] of [...byStep].sort(([a], [b]) => a - b)) {
+    const last = all.at(-1)
+    if (last) all.push(...still(last, time))
+    all.push({ time, value })
+  }
+  return all
+}
 
 export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
   // The page's only read of history: what comes later is brought by the live price.
-  const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: { tokenId } })
+  const [{ data, error }, ask] = useQuery({ query: HistoryDocument, variables: { tokenId }, requestPolicy: 'cache-and-network' })
   useAgain(error, ask)
   const points = data?.token?.history?.points
   const element = useRef<HTMLDivElement>(null)
@@ -43,16 +72,17 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
 
   useEffect(() => {
     if (!plot || !points) return
-    // Each second has one point, the last one that is known of it.
-    const bySecond = new Map(points.map(({ timestamp, price }) => [seconds(timestamp), Number(price)]))
-    plot.series.setData([...bySecond].sort(([a], [b]) => a - b).map(([time, value]) => ({ time, value })))
+    plot.series.setData(bars(points))
     plot.chart.timeScale().fitContent()
   }, [plot, points])
 
   useEffect(() => {
-    const last = plot?.series.data().at(-1)
+    const last = plot?.series.data().at(-1) as Bar | undefined
     const now = quote?.heard.at(-1)
-    if (plot && last && now) plot.series.update({ time: Math.max(seconds(now.time), last.time as number) as UTCTimestamp, value: now.price })
+    if (!plot || !last || !now) return
+    const time = Math.max(stepOf(now.time), last.time) as UTCTimestamp
+    for (const bar of still(last, time)) plot.series.update(bar)
+    plot.series.update({ time, value: now.price })
   }, [plot, points, quote])
 
   return (

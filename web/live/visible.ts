@@ -4,17 +4,23 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 /** How long the rows have to stand still before another set of them is followed, in milliseconds. */
 const settle = 150
 
+type Observe = (element: Element | null) => (() => void) | undefined
+
 /** Returns the ids of the rows that are in view, or nearly, and what a row's element is given as its ref. */
-export function useVisible(): [ids: string[], observe: (id: string) => (element: Element | null) => (() => void) | undefined] {
+export function useVisible(): [ids: string[], observe: (id: string) => Observe] {
   const [ids, setIds] = useState<string[]>([])
   const seen = useRef(new Set<string>())
   const rows = useRef(new WeakMap<Element, string>())
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const observer = useRef<IntersectionObserver>(undefined)
+  const refs = useRef(new Map<string, Observe>())
 
   const publish = useCallback((after: number) => {
     clearTimeout(timer.current)
-    timer.current = setTimeout(() => setIds([...seen.current].sort()), after)
+    timer.current = setTimeout(() => setIds(before => {
+      const now = [...seen.current].sort()
+      return now.join() === before.join() ? before : now
+    }), after)
   }, [])
   observer.current ??= new IntersectionObserver(entries => {
     const first = seen.current.size === 0
@@ -28,15 +34,23 @@ export function useVisible(): [ids: string[], observe: (id: string) => (element:
   }, { rootMargin: '100px 0px' })
   useEffect(() => () => clearTimeout(timer.current), [])
 
-  const observe = useCallback((id: string) => (element: Element | null) => {
-    if (!element) return undefined
-    rows.current.set(element, id)
-    observer.current!.observe(element)
-    return () => {
-      observer.current!.unobserve(element)
-      seen.current.delete(id)
-      publish(settle)
+  const observe = useCallback((id: string) => {
+    // One for each id: with another ref than before a row would be let go and observed anew.
+    let ref = refs.current.get(id)
+    if (!ref) {
+      ref = element => {
+        if (!element) return undefined
+        rows.current.set(element, id)
+        observer.current!.observe(element)
+        return () => {
+          observer.current!.unobserve(element)
+          seen.current.delete(id)
+          publish(settle)
+        }
+      }
+      refs.current.set(id, ref)
     }
+    return ref
   }, [publish])
   return [ids, observe]
 }

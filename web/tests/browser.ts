@@ -90,6 +90,11 @@ export async function wantAccessible(page: Page) {
   assert.deepEqual(found, [], 'what axe finds')
 }
 
+/** Waits until a page was drawn some times. */
+export const frames = (page: Page, n: number) => page.evaluate(async n => {
+  for (let i = 0; i < n; i++) await new Promise(requestAnimationFrame)
+}, n)
+
 /** Keeps a picture of what is to be seen of the page. */
 export async function screenshot(page: Page, name: string) {
   await page.screenshot({ path: `${required('SCREENSHOTS')}/${name}.png` })

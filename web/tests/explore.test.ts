@@ -160,6 +160,18 @@ test('no credentials are offered for a venue that is no demo', async t => {
   assert.equal(await headers(page), '')
 })
 
+test('the keyboard leaves every editor', async t => {
+  const page = await visitGraphiQL(t)
+  for (const name of ['Query', 'Variables']) {
+    const editor = page.getByRole('textbox', { name, exact: true })
+    for (const key of ['Tab', 'Shift+Tab']) {
+      await editor.focus()
+      await page.keyboard.press(key)
+      assert.ok(!(await editor.evaluate(element => element === document.activeElement)), `${key} leaves ${name}`)
+    }
+  }
+})
+
 for (const [name, viewport] of Object.entries({ desktop, phone })) {
   test(`it is to be read and used on a ${name}`, async t => {
     const page = await visitGraphiQL(t, { viewport })

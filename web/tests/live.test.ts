@@ -3,13 +3,33 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { ask, book, calls, go, listed, paths, prices, tokenOf, wallet } from './board'
-import { control, desktop, eventually, phone, screenshot, visit, wantAccessible } from './browser'
+import { control, desktop, eventually, frames, phone, screenshot, visit, wantAccessible } from './browser'
 
 test('prices are listed and move', async t => {
   const { page } = await visit(t, '/live')
   const first = await prices(page)
   assert.deepEqual(first.filter(({ stale }) => stale !== 'false'), [])
   await eventually('other prices', () => listed(page), all => all.map(p => p.price).join() !== first.map(p => p.price).join())
+})
+
+test('rows are observed once', async t => {
+  const { page } = await visit(t, '/live')
+  await page.addInitScript(() => {
+    const { observe } = IntersectionObserver.prototype
+    Object.assign(globalThis, { observed: 0 })
+    IntersectionObserver.prototype.observe = function (target) {
+      (globalThis as unknown as { observed: number }).observed++
+      observe.call(this, target)
+    }
+  })
+  await page.reload()
+  const first = await prices(page)
+  const observed = () => page.evaluate(() => (globalThis as unknown as { observed: number }).observed)
+  const before = await observed()
+  assert.ok(before > 0)
+  await frames(page, 60)
+  await eventually('other prices', () => listed(page), all => all.map(p => p.price).join() !== first.map(p => p.price).join())
+  assert.equal(await observed() - before, 0)
 })
 
 test('one subscription follows what can be seen, and no row reads history', async t => {
@@ -124,6 +144,30 @@ test('wrong credentials are told apart', async t => {
   await page.getByRole('button', { name: 'Close the wallet' }).click()
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
   await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
+})
+
+test('credentials that were refused are sent once', async t => {
+  const { page } = await visit(t, '/live')
+  let refused = 0
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    socket.onMessage(message => {
+      const { type, payload } = JSON.parse(String(message))
+      if (type !== 'connection_init' || !payload['X-Venue-Credentials']) return server.send(message)
+      refused++
+      void socket.close({ code: 4403, reason: 'Forbidden' })
+    })
+  })
+  await page.clock.install()
+  await page.reload()
+  await go(page, '#/portfolio')
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  await page.getByRole('alert').getByText('refused these credentials').waitFor()
+  for (let i = 0; i < 3; i++) {
+    await page.clock.fastForward(4_000) // more than a subscription that has ended waits
+    await frames(page, 10)
+  }
+  assert.equal(refused, 1)
 })
 
 test('a search narrows the list, and there is more of it', async t => {
