@@ -8,13 +8,13 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is how much garbage may lie about before it is collected, in bytes, or three times what is live where that is more.
+// headroom is how much garbage may lie about before it is collected, in bytes, or as much as is live where that is more.
 // Answers make much short-lived garbage over little that lives, and collecting it costs more than keeping it; a percentage of
 // what lives, as GOGC is one, would have every subscriber that stays cost several times what it takes.
 const headroom = 64 << 20
 
 // leastPercent is the GOGC of a large heap, firstPercent that of one that was never collected.
-const leastPercent, firstPercent = 300, 1600
+const leastPercent, firstPercent = 100, 1600
 
 // gcPercent returns the GOGC that leaves the headroom: it is of what is live, with the stacks and the program's variables.
 func gcPercent(live uint64) int {

@@ -617,7 +617,7 @@ func TestFaultMatrix(t *testing.T) {
 // bulkInPassing is what a row of the matrix that is sent tens of megabytes may allocate in passing, bulkLeft what it may leave
 // in use. laneLeft is what a lane may after all of its rows, of which none is so large: a few idle connections more.
 const (
-	bulkInPassing = 32 << 20
+	bulkInPassing = 48 << 20
 	bulkLeft      = 4 << 20
 	laneLeft      = 512 << 10
 )
