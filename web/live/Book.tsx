@@ -26,7 +26,7 @@ function useBook(tokenId: string) {
       try {
         return { ...now, levels: applyDelta(before?.levels, event), broken: false }
       } catch {
-        return { ...now, levels: before?.levels ?? { bids: [], asks: [] }, broken: true }
+        return { ...now, levels: { bids: [], asks: [] }, ...before, broken: true }
       }
     },
   )
@@ -34,7 +34,7 @@ function useBook(tokenId: string) {
   useEffect(() => {
     if (broken) restart()
   }, [broken, restart])
-  return { book: book && { ...book, ended }, error }
+  return { book: book && { ...book, ended: ended || book.broken }, error }
 }
 
 export function Book({ tokenId }: { tokenId: string }) {

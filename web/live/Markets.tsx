@@ -51,7 +51,7 @@ function Results({ query, sort }: { query: string; sort: keyof typeof sorts }) {
   const [markets, setMarkets] = useState<Market[]>([])
   const [after, setAfter] = useState<string>()
   const [{ data, error, fetching }, ask] = useQuery({
-    query: SearchMarketsDocument, variables: { query, ...sorts[sort], first: pageSize, after },
+    query: SearchMarketsDocument, variables: { query, ...sorts[sort], first: pageSize, after }, requestPolicy: 'cache-and-network',
   })
   const page = data?.searchMarkets
   useEffect(() => {

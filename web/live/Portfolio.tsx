@@ -102,6 +102,8 @@ function Positions({ positions }: { positions: ReadonlyMap<string, Position> }) 
 
 function Row({ position: { id, marketId, outcome, size, avgPrice, market, token, valuation } }: { position: Position }) {
   const name = market?.question ?? marketId
+  const stale = valuation?.freshness.stale
+  const figure = stale ? 'figure stale' : 'figure'
   return (
     <tr data-position={id}>
       <th scope="row">
@@ -110,8 +112,10 @@ function Row({ position: { id, marketId, outcome, size, avgPrice, market, token,
       </th>
       <td className="figure wide">{count(size)}</td>
       <td className="figure wide">{avgPrice ? percent(avgPrice) : '–'}</td>
-      <td className="figure wide">{valuation ? percent(valuation.price) : '–'}</td>
-      <td className="figure" data-value={valuation?.value}>{money(valuation?.value)}</td>
+      <td className={`${figure} wide`}>{valuation ? percent(valuation.price) : '–'}</td>
+      <td className={figure} data-value={valuation?.value} title={stale ? 'Stale' : undefined}>
+        {money(valuation?.value)}{stale && <span className="unseen"> stale</span>}
+      </td>
       <td className="figure">
         {valuation?.unrealizedPnl ? <Gain amount={valuation.unrealizedPnl} /> : '–'}
         {valuation?.unrealizedPnlPercent && <span className="detail">{gain(valuation.unrealizedPnlPercent)}%</span>}

@@ -1,12 +1,9 @@
 // Asks for a wallet and the venue's credentials for it.
 import type { FormEvent } from 'react'
-import { useQuery } from 'urql'
-import { ServiceDocument } from './__generated__/operations'
 import { useTitle } from './route'
 import { open, openDemo, type Wallet } from './wallet'
 
-export function SignIn({ onWallet }: { onWallet: (wallet: Wallet) => void }) {
-  const [{ data }] = useQuery({ query: ServiceDocument })
+export function SignIn({ demo, onWallet }: { demo: boolean; onWallet: (wallet: Wallet) => void }) {
   useTitle('Portfolio')
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -16,7 +13,7 @@ export function SignIn({ onWallet }: { onWallet: (wallet: Wallet) => void }) {
   return (
     <>
       <h1 tabIndex={-1}>Portfolio</h1>
-      {data?.serviceStatus.demo && (
+      {demo && (
         <section className="panel" aria-labelledby="demo">
           <h2 id="demo">Demo wallet</h2>
           <p>This server runs the demo venue: no real money. Its wallets are there to look at.</p>
@@ -28,8 +25,8 @@ export function SignIn({ onWallet }: { onWallet: (wallet: Wallet) => void }) {
         <form className="wallet" onSubmit={submit} autoComplete="off">
           <label>Address<input name="address" required pattern="\s*0x[0-9a-fA-F]{40}\s*" title="0x and 40 hex digits" spellCheck={false} /></label>
           <label>API key<input name="apiKey" required spellCheck={false} /></label>
-          <label>Secret<input name="secret" type="password" required autoComplete="off" /></label>
-          <label>Passphrase<input name="passphrase" type="password" required autoComplete="off" /></label>
+          <label>Secret<input name="secret" type="password" required autoComplete="new-password" /></label>
+          <label>Passphrase<input name="passphrase" type="password" required autoComplete="new-password" /></label>
           <button type="submit" className="primary">Open</button>
           <p className="detail">They stay in this page's memory, are sent to this server alone, and are gone when the page is closed.</p>
         </form>

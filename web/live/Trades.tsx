@@ -1,27 +1,43 @@
 // The tape: the latest trades of a token, whoever made them.
 import { TradesDocument, type TradesSubscription, type TradesSubscriptionVariables } from './__generated__/operations'
+import { useConnection, useLink } from './connection'
 import { count, time } from './format'
 import { useLive } from './live'
 
 type Trade = TradesSubscription['tradesAdded']['trades'][number]
 
+/** A trade, or the place where some may be missing. */
+type Entry = Trade | { id: string; missing: true }
+
+interface Tape {
+  entries: Entry[]
+  session: number
+}
+
+/** The tape after an event, newest first. */
+function apply(before: Entry[], { reason, trades, gap }: TradesSubscription['tradesAdded']): Entry[] {
+  const added: Entry[] = trades.toReversed()
+  if (gap) added.push({ id: `before ${trades[0]?.id ?? 'the next'}`, missing: true })
+  if (reason === 'INITIAL') return added.slice(0, kept)
+  const known = new Set(before.map(({ id }) => id)) // urql hands over the last event once more at the end
+  return [...added.filter(({ id }) => !known.has(id)), ...before].slice(0, kept)
+}
+
 const kept = 30
 
 export function Trades({ tokenId }: { tokenId: string }) {
-  const { data: trades, error } = useLive<TradesSubscription, Trade[], TradesSubscriptionVariables>(
+  const { link } = useConnection()
+  const { state, session } = useLink()
+  const { data: tape, error, ended } = useLive<TradesSubscription, Tape, TradesSubscriptionVariables>(
     { query: TradesDocument, variables: { tokenId } },
-    (before = [], { tradesAdded: { reason, trades } }) => {
-      const added = trades.toReversed()
-      if (reason === 'INITIAL' || reason === 'RESYNC') return added.slice(0, kept)
-      const known = new Set(before.map(({ id }) => id)) // urql hands over the last event once more at the end
-      return [...added.filter(({ id }) => !known.has(id)), ...before].slice(0, kept)
-    },
+    (before, { tradesAdded }) => ({ entries: apply(before?.entries ?? [], tradesAdded), session: link().session }),
   )
+  const stale = tape !== undefined && (ended || state !== 'open' || session !== tape.session)
   return (
     <section className="panel tape" aria-labelledby="trades">
-      <h2 id="trades">Trades</h2>
+      <h2 id="trades">Trades {stale && <span className="freshness stale" data-stale>Stale</span>}</h2>
       {error && <p role="alert">{error.message}</p>}
-      {trades?.length === 0 && <p>No trade since the server listens.</p>}
+      {tape?.entries.length === 0 && <p>No trade since the server listens.</p>}
       <div className="scroll" tabIndex={0} role="group" aria-label="Latest trades">
         <table>
           <thead>
@@ -33,13 +49,9 @@ export function Trades({ tokenId }: { tokenId: string }) {
             </tr>
           </thead>
           <tbody>
-            {trades?.map(({ id, side, price, size, timestamp }) => (
-              <tr key={id}>
-                <td className={side === 'BUY' ? 'up' : 'down'}>{side === 'BUY' ? '▲ Buy' : side === 'SELL' ? '▼ Sell' : 'Trade'}</td>
-                <td className="figure">{price}</td>
-                <td className="figure">{count(size)}</td>
-                <td className="figure">{time(timestamp)}</td>
-              </tr>
+            {tape?.entries.map(entry => ('missing' in entry
+              ? <tr key={entry.id} className="missing"><td colSpan={4}>Some trades may be missing here.</td></tr>
+              : <Row key={entry.id} trade={entry} />
             ))}
           </tbody>
         </table>
@@ -47,3 +59,12 @@ export function Trades({ tokenId }: { tokenId: string }) {
     </section>
   )
 }
+
+const Row = ({ trade: { id, side, price, size, timestamp } }: { trade: Trade }) => (
+  <tr data-trade={id}>
+    <td className={side === 'BUY' ? 'up' : 'down'}>{side === 'BUY' ? '▲ Buy' : side === 'SELL' ? '▼ Sell' : 'Trade'}</td>
+    <td className="figure">{price}</td>
+    <td className="figure">{count(size)}</td>
+    <td className="figure">{time(timestamp)}</td>
+  </tr>
+)

@@ -4,6 +4,7 @@ import { createRoot } from 'react-dom/client'
 import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
 import { connect, ConnectionContext } from './connection'
+import { useAgain } from './live'
 import { Market } from './Market'
 import { Markets } from './Markets'
 import { Portfolio } from './Portfolio'
@@ -17,8 +18,10 @@ function Board() {
   const hash = useHash()
   const route = parse(hash)
   const [wallet, setWallet] = useState<Wallet>()
-  const [{ data }] = useQuery({ query: ServiceDocument })
-  useAnnouncedPages(hash)
+  const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
+  const demo = data?.serviceStatus.demo ?? false
+  useAgain(error, ask)
+  useAnnouncedPages(`${hash} ${wallet?.address}`)
   return (
     <>
       <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
@@ -34,22 +37,22 @@ function Board() {
       <main id="main" tabIndex={-1}>
         {route.page === 'markets' && <Markets />}
         {route.page === 'market' && <Market key={route.marketId} {...route} />}
-        {route.page === 'portfolio' && (wallet ? <Portfolio wallet={wallet} onClose={() => setWallet(undefined)} /> : <SignIn onWallet={setWallet} />)}
+        {route.page === 'portfolio' && (wallet ? <Portfolio wallet={wallet} onClose={() => setWallet(undefined)} /> : <SignIn demo={demo} onWallet={setWallet} />)}
       </main>
-      {data?.serviceStatus.demo && <footer>Demo venue: nothing shown is real money.</footer>}
+      {demo && <footer>Demo venue: nothing shown is real money.</footer>}
     </>
   )
 }
 
-/** After a change of pages, the new one is at its top and its heading has the focus, as after a load. */
-function useAnnouncedPages(hash: string) {
-  const shown = useRef(hash)
+/** After a change of what is shown, it is at its top and its heading has the focus, as after a load. */
+function useAnnouncedPages(page: string) {
+  const shown = useRef(page)
   useEffect(() => {
-    if (shown.current === hash) return
-    shown.current = hash
+    if (shown.current === page) return
+    shown.current = page
     scrollTo(0, 0)
     document.querySelector('h1')?.focus({ preventScroll: true })
-  }, [hash])
+  }, [page])
 }
 
 const connection = connect()

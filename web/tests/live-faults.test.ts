@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { book, go, listed, paths, prices, tokenOf } from './board'
+import { book, go, listed, paths, prices, tokenOf, wallet } from './board'
 import { control, eventually, restart, visit } from './browser'
 
 /** Takes down each state of the links, and each price that is marked stale, however short it is to be seen. */
@@ -125,6 +125,45 @@ test('the server ends a subscription', async t => {
   await wantRecovered(page)
   await wantSeen(page, 'a stale price', 'a price that says so')
   assert.equal(await page.getByRole('alert').count(), 0)
+})
+
+test('the tape tells what is missing, and that it stands still', async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  const tokenId = tokenOf(path!)
+  let tell = (_: (event: { gap: boolean }) => void) => {}
+  let cut = () => {}
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    let change: ((event: { gap: boolean }) => void) | undefined
+    tell = changed => { change = changed }
+    cut = () => void socket.close({ code: 1011 })
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      const event = frame.payload?.data?.tradesAdded
+      if (event?.reason === 'CHANGE' && change) {
+        change(event)
+        change = undefined
+      }
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await go(page, path!)
+  await page.reload()
+  await live(page)
+  const tape = page.locator('.tape')
+  const trades = () => tape.locator('[data-trade]').count()
+  const trade = () => control('trade', { address: wallet.address, tokenId, side: 'BUY', size: 1 })
+  tell(event => { event.gap = true })
+  await eventually('what is missing', async () => {
+    await trade()
+    return tape.getByText('Some trades may be missing here.').count()
+  }, n => n > 0)
+  assert.equal(await tape.locator('[data-stale]').count(), 0)
+  await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 })) // the server stays away
+  cut()
+  await tape.getByText('Stale', { exact: true }).waitFor()
+  assert.ok(await trades() > 0, 'what was known stays to be seen')
 })
 
 /** Lets go of what browsers say about a server that is away. */
