@@ -14,6 +14,7 @@ import (
 // TestBrowser runs the pages in a browser against the whole program with a market that moves: each file in web/tests has a
 // server of its own, which it may ask to be restarted. With SCREENSHOTS set the images are kept in that directory.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	requireNode(t)
 	if _, err := fs.Stat(web.Built(), "index.html"); err != nil {
 		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")

@@ -13,6 +13,7 @@ import (
 // TestClients runs the usual GraphQL clients, as their packages are, against the whole program with a market that moves:
 // each file in clients/src has a server of its own, which it may ask to be restarted.
 func TestClients(t *testing.T) {
+	t.Parallel() // they wait for much
 	prepareClients(t)
 	files, err := filepath.Glob("clients/src/*.test.ts")
 	if err != nil || len(files) == 0 {

@@ -227,6 +227,7 @@ func (w *twins) disturb(t testing.TB) {
 // venue answers nothing else either. What happens between two requests is nobody's fault, so an answer that was kept is wrong
 // where it is given twice and two executions in between and after agree on another.
 func TestKeptAnswersOfALiveMarket(t *testing.T) {
+	t.Parallel() // it waits for what is kept to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
 	s.streaming(t)
 	w := newTwins(s, 77)
