@@ -38,6 +38,7 @@ type pages []fs.FS
 func (p pages) handle(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
+	mux.Handle("GET /live/{$}", http.RedirectHandler("/live", http.StatusMovedPermanently))
 	mux.Handle("GET /plain", p.page("plain.html"))
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, "assets/"+r.PathValue("name"))

@@ -58,6 +58,9 @@ func TestPages(t *testing.T) {
 			t.Errorf("HEAD %s: %d", test.path, head.Code)
 		}
 	}
+	if w := send(t, api, http.MethodGet, "/live/", ""); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/live" {
+		t.Errorf("/live/: %d to %q", w.Code, w.Header().Get("Location"))
+	}
 	for _, path := range []string{"/assets/", "/assets/page-ABCDEF23.js.br", "/assets/secret.key", "/assets/..%2findex.html", "/assets/nothing.js", "/index.html", "/nothing"} {
 		if w := send(t, api, http.MethodGet, path, ""); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, w.Code)

@@ -2,9 +2,9 @@
 import { useEffect, useRef, type ComponentType } from 'react'
 import { useEditorContext, type GraphiQLPlugin } from '@graphiql/react'
 
-/** Names the editors, and lets the keyboard scroll them, and leave them. */
+/** Names the editors and what closes each tab, and lets the keyboard scroll them, and leave them. */
 export function NamedEditors() {
-  const { queryEditor, variableEditor, headerEditor, responseEditor } = useEditorContext({ nonNull: true })
+  const { queryEditor, variableEditor, headerEditor, responseEditor, tabs } = useEditorContext({ nonNull: true })
   useEffect(() => {
     const named = { Query: queryEditor, Variables: variableEditor, Headers: headerEditor, Response: responseEditor }
     for (const [name, editor] of Object.entries(named)) {
@@ -13,6 +13,12 @@ export function NamedEditors() {
       editor?.getScrollerElement().setAttribute('tabindex', '0')
     }
   }, [queryEditor, variableEditor, headerEditor, responseEditor])
+  useEffect(() => {
+    for (const tab of document.querySelectorAll('.graphiql-tab')) {
+      const close = tab.querySelector('.graphiql-tab-close')
+      if (close) close.ariaLabel = `Close ${tab.querySelector('.graphiql-tab-button')?.textContent}`
+    }
+  }, [tabs])
   return null
 }
 

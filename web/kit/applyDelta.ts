@@ -1,4 +1,5 @@
-// Keeps an order book by the events of orderbookChanged(deltas: true). Copy it into your app.
+// Keeps an order book by the events of orderbookChanged(deltas: true). Copy it into your app. The server repairs
+// gaps; if it still throws, subscribe again.
 
 export interface Level { price: string; size: string }
 export interface Book { bids: readonly Level[]; asks: readonly Level[]; sequence?: string | null }

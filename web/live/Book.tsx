@@ -3,7 +3,7 @@ import { useEffect, type CSSProperties } from 'react'
 import { applyDelta, type Book as Levels, type Level } from '../kit/applyDelta'
 import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
-import { compact, count } from './format'
+import { compact, count, reason } from './format'
 import { Freshness, type Heard } from './Freshness'
 import { useLive } from './live'
 
@@ -47,7 +47,7 @@ export function Book({ tokenId }: { tokenId: string }) {
   return (
     <section className="panel book" aria-labelledby="book" data-sequence={book?.levels.sequence}>
       <h2 id="book">Order book <Freshness heard={book} /></h2>
-      {error && <p role="alert">{error.message}</p>}
+      {error && <p role="alert">{reason(error)}</p>}
       <p className="spread">Spread <strong data-spread={book?.spread}>{book?.spread ?? '–'}</strong></p>
       <div className="sides">
         <Side name="Bids" levels={bids} most={most} decimals={decimals} known={book !== undefined} />

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { AreaSeries, createChart, type IChartApi, type ISeriesApi, type UTCTimestamp } from 'lightweight-charts'
 import { HistoryDocument } from './__generated__/operations'
-import { percent } from './format'
+import { percent, reason } from './format'
 import { useAgain } from './live'
 import type { Quote } from './prices'
 
@@ -88,8 +88,8 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
   return (
     <section className="panel chart" aria-labelledby="chart">
       <h2 id="chart">Price, last 7 days</h2>
-      {error && <p role="alert">The history could not be read: {error.message}</p>}
-      <div ref={element} className="canvas" role="img" aria-label={points && summary(points.map(p => p.price), quote)} />
+      {error && <p role="alert">The history could not be read: {reason(error)}</p>}
+      <div ref={element} className="canvas" role="img" aria-label={points ? summary(points.map(p => p.price), quote) : 'The history is being read.'} />
       <p className="credit">Chart: <a href="https://www.tradingview.com/lightweight-charts/">TradingView Lightweight Charts</a></p>
     </section>
   )

@@ -2,9 +2,9 @@
 import { MarketDocument, type MarketSubscription } from './__generated__/operations'
 import { Book } from './Book'
 import { Chart } from './Chart'
-import { compact, date } from './format'
+import { compact, date, reason } from './format'
 import { Freshness } from './Freshness'
-import { useLive } from './live'
+import { isLasting, useLive } from './live'
 import { Price } from './Price'
 import { usePrices } from './prices'
 import { tokenPath, useTitle } from './route'
@@ -20,12 +20,13 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   const { quotes, error: priceError } = usePrices(tokenIds.includes(tokenId) ? tokenIds : [tokenId])
   const quote = quotes[tokenId]
   const problem = error ?? priceError
+  const unknown = (!market && isLasting(error)) || (!quote && isLasting(priceError))
   useTitle(market?.question ?? 'Market')
   return (
     <>
       <p className="crumbs"><a href="#/">Markets</a>{market?.category && ` · ${market.category}`}</p>
       <h1 tabIndex={-1}>{market?.question ?? (problem ? 'Market' : 'Reading the market…')}</h1>
-      {problem && <p role="alert">{problem.message}</p>}
+      {problem && <p role="alert">{reason(problem)}</p>}
       <div className="headline" data-token={tokenId}>
         <Price quote={quote} />
         <Freshness heard={quote} />
@@ -38,7 +39,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
           </a>
         ))}
       </nav>
-      <div className="panels" key={tokenId}>
+      {!unknown && <div className="panels" key={tokenId}>
         <Chart tokenId={tokenId} quote={quote} />
         <Book tokenId={tokenId} />
         <Trades tokenId={tokenId} />
@@ -46,7 +47,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
           <h2 id="rules">Rules</h2>
           <p>{market?.description ?? '–'}</p>
         </section>
-      </div>
+      </div>}
     </>
   )
 }

@@ -1,9 +1,9 @@
 // The list of markets: search, and a row for each with its live price.
-import { useDeferredValue, useEffect, useState } from 'react'
+import { useDeferredValue, useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { SearchMarketsDocument, type SearchMarketsQuery } from './__generated__/operations'
 import { Change } from './Change'
-import { compact, date } from './format'
+import { compact, count, date, reason } from './format'
 import { Freshness } from './Freshness'
 import { useAgain } from './live'
 import { Price } from './Price'
@@ -25,6 +25,7 @@ const sorts = {
 export function Markets() {
   const [text, setText] = useState('')
   const [sort, setSort] = useState<keyof typeof sorts>('Most traded today')
+  const [found, setFound] = useState('')
   const query = useDelayed(text.trim(), 250)
   useTitle('Markets')
   return (
@@ -42,12 +43,20 @@ export function Markets() {
           </select>
         </label>
       </form>
-      <Results key={`${query} ${sort}`} query={query} sort={sort} />
+      <p className="found" role="status">{found}</p>
+      <Results key={`${query} ${sort}`} query={query} sort={sort} onFound={setFound} />
     </>
   )
 }
 
-function Results({ query, sort }: { query: string; sort: keyof typeof sorts }) {
+interface ResultsProps {
+  query: string
+  sort: keyof typeof sorts
+  /** Is told what was found, in words. */
+  onFound: (found: string) => void
+}
+
+function Results({ query, sort, onFound }: ResultsProps) {
   const [markets, setMarkets] = useState<Market[]>([])
   const [after, setAfter] = useState<string>()
   const [{ data, error, fetching }, ask] = useQuery({
@@ -59,14 +68,35 @@ function Results({ query, sort }: { query: string; sort: keyof typeof sorts }) {
   }, [page])
   useAgain(error, ask)
 
-  if (markets.length === 0 && error) return <p role="alert">The markets could not be read: {error.message}</p>
-  if (markets.length === 0 && page) return <p>No open market fits.</p>
+  const none = page?.nodes.length === 0 && markets.length === 0
+  const total = page?.totalCount
+  useEffect(() => {
+    if (page) onFound(none ? 'No open market fits.' : total == null ? '' : `${count(String(total))} open ${total === 1 ? 'market' : 'markets'}`)
+  }, [page, none, total, onFound])
+
+  // The first row of another page has the focus after the button that brought it.
+  const links = () => document.querySelectorAll<HTMLElement>('.markets tbody a')
+  const next = useRef<number>(undefined)
+  useEffect(() => {
+    const link = next.current === undefined ? undefined : links()[next.current]
+    if (!link) return
+    next.current = undefined
+    link.focus()
+  }, [markets])
+  const more = () => {
+    if (fetching) return
+    next.current = links().length
+    setAfter(page?.pageInfo.endCursor ?? undefined)
+  }
+
+  if (markets.length === 0 && error) return <p role="alert">The markets could not be read: {reason(error)}</p>
+  if (none) return null
   return (
     <>
       <Table markets={markets} />
-      {error && <p role="alert">No more markets could be read: {error.message}</p>}
+      {error && <p role="alert">No more markets could be read: {reason(error)}</p>}
       {page?.pageInfo.hasNextPage && (
-        <button type="button" disabled={fetching} onClick={() => setAfter(page.pageInfo.endCursor ?? undefined)}>More markets</button>
+        <button type="button" aria-disabled={fetching} onClick={more}>More markets</button>
       )}
     </>
   )
@@ -103,7 +133,7 @@ function Table({ markets }: { markets: Market[] }) {
           })}
         </tbody>
       </table>
-      {error && <p role="alert" className="notice">Prices: {error.message}</p>}
+      {error && <p role="alert" className="notice">Prices: {reason(error)}</p>}
     </>
   )
 }

@@ -4,7 +4,7 @@ import { Provider } from 'urql'
 import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscriptionVariables } from './__generated__/operations'
 import { Change } from './Change'
 import { ConnectionContext, useConnection, useLink } from './connection'
-import { count, gain, money, percent } from './format'
+import { count, gain, money, percent, reason } from './format'
 import { Freshness } from './Freshness'
 import { useLive } from './live'
 import { tokenPath, useTitle } from './route'
@@ -60,7 +60,7 @@ function Live({ address, onClose }: { address: string; onClose: () => void }) {
         <button type="button" onClick={onClose}>Close the wallet</button>
       </p>
       {state === 'refused' && <p role="alert">The server refused these credentials.</p>}
-      {state !== 'refused' && error && <p role="alert">{error.message}</p>}
+      {state !== 'refused' && error && <p role="alert">{reason(error)}</p>}
       <dl className="sums" data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
         <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>

@@ -1,7 +1,7 @@
 // The tape: the latest trades of a token, whoever made them.
 import { TradesDocument, type TradesSubscription, type TradesSubscriptionVariables } from './__generated__/operations'
 import { useConnection, useLink } from './connection'
-import { count, time } from './format'
+import { count, reason, time } from './format'
 import { useLive } from './live'
 
 type Trade = TradesSubscription['tradesAdded']['trades'][number]
@@ -36,7 +36,7 @@ export function Trades({ tokenId }: { tokenId: string }) {
   return (
     <section className="panel tape" aria-labelledby="trades">
       <h2 id="trades">Trades {stale && <span className="freshness stale" data-stale>Stale</span>}</h2>
-      {error && <p role="alert">{error.message}</p>}
+      {error && <p role="alert">{reason(error)}</p>}
       {tape?.entries.length === 0 && <p>No trade since the server listens.</p>}
       <div className="scroll" tabIndex={0} role="group" aria-label="Latest trades">
         <table>

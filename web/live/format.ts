@@ -1,4 +1,5 @@
-// How figures are written. Decimals come as texts and are numbers only here, on their way to the screen.
+// How figures, times and errors are written. Decimals come as texts and are numbers only here, on their way to the screen.
+import type { CombinedError } from 'urql'
 
 const percents = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 2 })
 const counts = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
@@ -35,3 +36,6 @@ export function ago(instant: string | Date, now: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
 }
+
+/** Why something failed: what the server says of it, if it was reached. */
+export const reason = (error: CombinedError) => error.graphQLErrors[0]?.message ?? 'The server cannot be reached'

@@ -1,6 +1,6 @@
 // Live prices of tokens, by one subscription for all of them.
 import { useMemo } from 'react'
-import { useQuery } from 'urql'
+import { useQuery, type CombinedError } from 'urql'
 import {
   PricesDocument, RecentPricesDocument, type PricesSubscription, type PricesSubscriptionVariables,
 } from './__generated__/operations'
@@ -26,7 +26,7 @@ type Quotes = Readonly<Record<string, Quote>>
 const maxPoints = 120
 
 /** Follows the prices of tokens. A token has no quote until its first event has come. */
-export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Error | undefined } {
+export function usePrices(tokenIds: string[]): { quotes: Quotes; error: CombinedError | undefined } {
   const { link } = useConnection()
   const { data: quotes = {}, error, ended } = useLive<PricesSubscription, Quotes, PricesSubscriptionVariables>(
     { query: PricesDocument, variables: { tokenIds }, pause: tokenIds.length === 0 },

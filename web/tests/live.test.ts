@@ -56,7 +56,7 @@ test('one subscription follows what can be seen, and no row reads history', asyn
   assert.equal(await calls('price-history') - read, 0)
 
   await page.locator('.markets tbody a').last().click()
-  await page.locator('.canvas[aria-label]').waitFor()
+  await page.locator('.canvas[aria-label^=From]').waitFor()
   await eventually('the price on its page', () => page.locator('.headline .price').count(), n => n === 1)
   assert.equal(await calls('price-history') - read, 1)
 })
@@ -69,7 +69,7 @@ test('live figures wait for no query', async t => {
   await page.reload()
   await page.locator('.headline .price').waitFor()
   await eventually('a book', () => book(page), ({ bids, asks }) => bids.length > 0 && asks.length > 0)
-  assert.equal(await page.locator('.canvas[aria-label]').count(), 0)
+  assert.equal(await page.locator('.canvas[aria-label^=From]').count(), 0)
 })
 
 test('a price and a book are those that a query gives at the same sequence', async t => {
@@ -221,7 +221,7 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       }, steps => steps.filter(n => n > 3).length >= 3)
       await look('board-markets')
       await go(page, path!)
-      await page.locator('.canvas[aria-label]').waitFor()
+      await page.locator('.canvas[aria-label^=From]').waitFor()
       await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
       await look('board-market')
       await page.getByRole('link', { name: 'Portfolio' }).click()
