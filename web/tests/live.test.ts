@@ -141,7 +141,10 @@ test('wrong credentials are told apart', async t => {
   for (const field of ['API key', 'Secret', 'Passphrase']) await page.getByLabel(field).fill('wrong')
   await page.getByRole('button', { name: 'Open', exact: true }).click()
   await page.getByRole('alert').getByText(/credentials/i).waitFor()
+  const focused = () => page.evaluate(() => document.activeElement?.tagName)
+  await eventually('the focus on the heading', focused, tag => tag === 'H1')
   await page.getByRole('button', { name: 'Close the wallet' }).click()
+  await eventually('the focus on the heading', focused, tag => tag === 'H1')
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
   await eventually('positions', () => page.locator('.positions tbody tr').count(), n => n > 10)
 })
@@ -170,6 +173,12 @@ test('credentials that were refused are sent once', async t => {
   assert.equal(refused, 1)
 })
 
+test('of a market that nobody knows there is nothing but that', async t => {
+  const { page } = await visit(t, '/live#/market/nothing/nothing')
+  await page.getByRole('alert').getByText(/^the venue does not know/).waitFor()
+  assert.equal(await page.locator('.panel').count(), 0)
+})
+
 test('a search narrows the list, and there is more of it', async t => {
   const { page } = await visit(t, '/live')
   await prices(page)
@@ -177,11 +186,13 @@ test('a search narrows the list, and there is more of it', async t => {
   const few = await rows()
   await page.getByRole('button', { name: 'More markets' }).click()
   await eventually('more rows', rows, n => n > few)
+  const focused = () => page.evaluate(() => [...document.querySelectorAll('.markets tbody a')].indexOf(document.activeElement!))
+  await eventually('the focus on the first new row', focused, row => row === few)
   const question = await page.locator('.markets tbody a').nth(3).innerText()
   await page.getByRole('searchbox').fill(question)
   await eventually('the market first', () => page.locator('.markets tbody a').allInnerTexts(), all => all[0] === question && all.length < 20)
   await page.getByRole('searchbox').fill('nothing is called so')
-  await page.getByText('No open market fits.').waitFor()
+  await page.getByRole('status').getByText('No open market fits.').waitFor()
 })
 
 test('the keyboard is enough', async t => {
