@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -60,30 +62,40 @@ func (p *program) refusing(t testing.TB) {
 	})
 }
 
-// whole sends a request and returns its answer as it is when it has ended, however it did.
-func (p *program) whole(t testing.TB, body, accept string) <-chan response {
+// whole sends a request and returns its answer as it is when it has ended, however it did. It returns when the answer has
+// brought begins.
+func (p *program) whole(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
 	r.Header.Set("Accept", accept)
 	out := make(chan response, 1)
 	began := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(began) })
+	if begins == "" {
+		begin()
+	}
 	go func() {
+		defer begin()
 		resp, err := p.client.Do(r)
-		close(began)
 		if err != nil {
 			out <- response{body: err.Error()}
 			return
 		}
 		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
+		var b []byte
+		for buf := make([]byte, 4096); err == nil; {
+			var n int
+			n, err = resp.Body.Read(buf)
+			if b = append(b, buf[:n]...); bytes.Contains(b, []byte(begins)) {
+				begin()
+			}
+		}
+		if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			b = append(b, err.Error()...)
 		}
 		out <- response{resp.StatusCode, resp.Header, string(b)}
 	}()
-	if accept == "text/event-stream" {
-		<-began
-	}
+	<-began
 	return out
 }
 
@@ -106,9 +118,9 @@ func TestTerminationLosesNothing(t *testing.T) {
 	asked := asker.subscribe(t, query, vars{"a": addressOf50})
 	beside := asker.subscribe(t, subscription, nil)
 	beside.value(t)
-	posted := p.whole(t, slow, "application/json")
-	streamed := p.whole(t, slow, "text/event-stream")
-	subscribed := p.whole(t, asJSON(vars{"query": subscription}), "text/event-stream")
+	posted := p.whole(t, slow, "application/json", "")
+	streamed := p.whole(t, slow, "text/event-stream", ":")
+	subscribed := p.whole(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
 	<-venue.waiting // one call for all who ask the same
 
 	p.terminate(t)
@@ -285,8 +297,8 @@ func TestTerminationIsNotForever(t *testing.T) {
 	defer release()
 	const query = `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`
 	slow := asJSON(vars{"query": query, "variables": vars{"a": addressOf50}})
-	posted := p.whole(t, slow, "application/json")
-	streamed := p.whole(t, slow, "text/event-stream")
+	posted := p.whole(t, slow, "application/json", "")
+	streamed := p.whole(t, slow, "text/event-stream", ":")
 	socket := p.dial(t, keyOf50)
 	socket.subscribe(t, query, vars{"a": addressOf50})
 	p.dialDeaf(t, anonymous) // who will not answer a close

@@ -47,11 +47,12 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	}
 	for _, test := range []struct {
 		sockets, each int
-		// most is in KiB for each subscription.
+		// most is in KiB for each subscription. Ten on a socket take 3.6 each where the machine does nothing else, and 4.7
+		// have been seen beside other tests, where the collector comes later.
 		most float64
 	}{
 		{2000, 1, 36},
-		{1000, 10, 4},
+		{1000, 10, 6},
 	} {
 		t.Run(fmt.Sprintf("%d on a socket", test.each), func(t *testing.T) {
 			t.Parallel()
