@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -33,15 +31,6 @@ func (s *server) openAdmin(address string) (*listener, error) {
 	}
 	l.http.ReadTimeout = 0 // it would cut profiles short, which take as long as was asked for
 	return l, nil
-}
-
-// serveAdmin serves operators until ctx ends. Nobody waits long for those who are still there.
-func (s *server) serveAdmin(ctx context.Context) error {
-	err := s.admin.serve(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
 }
 
 // flush lets go of what is cached. The log tells of it, but not the key, which an operator may have mistaken for anything.

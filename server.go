@@ -188,6 +188,14 @@ func (l *listener) serve(ctx context.Context) error {
 	return g.Wait()
 }
 
+// serveCut is serve where requests may be cut short at the end: those that are still under way then are no error.
+func (l *listener) serveCut(ctx context.Context) error {
+	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
 // demoVenue is the embedded venue on a port.
 type demoVenue struct {
 	*listener
@@ -214,11 +222,8 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		err := d.listener.serve(ctx)
+		err := d.serveCut(ctx)
 		d.venue.Close() // the streams, which the HTTP server does not know
-		if errors.Is(err, context.DeadlineExceeded) {
-			return nil // nobody is left to wait for
-		}
 		return err
 	})
 	if !d.still {
@@ -352,7 +357,7 @@ func (s *server) serve(ctx context.Context) error {
 	defer stopAdmin()
 	ready := []any{"url", s.url(), "version", buildVersion()}
 	if s.admin != nil {
-		g.Go(func() error { return s.serveAdmin(adminCtx) })
+		g.Go(func() error { return s.admin.serveCut(adminCtx) })
 		ready = append(ready, "admin", s.admin.url())
 	}
 	s.log.Info("oddsgraph is ready", ready...)

@@ -13,9 +13,8 @@ import (
 )
 
 // gate bounds how many operations are under way at once, and how many wait for that and for how long. It shares both out
-// among the clients, which are told apart as by quota.Network: a client takes no more of either than three times what it
-// leaves free. So one alone has three quarters of it, several have equal parts, and there is room for another until there
-// are very many. What becomes free goes to the client that waits with the least under way.
+// among the clients, which are told apart as by quota.Network: a client takes of either what is quota.Fair. What becomes free
+// goes to the client that waits with the least under way.
 type gate struct {
 	operations, queue int
 	patience          time.Duration
@@ -49,12 +48,12 @@ const retryAfter = time.Second
 func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	g.mu.Lock()
 	s := g.share(quota.Network(identityFrom(ctx).client))
-	if fair(s.inside, g.operations-g.inside) {
+	if quota.Fair(s.inside, 1, g.operations-g.inside) {
 		g.admit(s)
 		g.mu.Unlock()
 		return s.leave, nil
 	}
-	if !fair(len(s.waiting), g.queue-g.waiting) {
+	if !quota.Fair(len(s.waiting), 1, g.queue-g.waiting) {
 		g.forget(s)
 		g.mu.Unlock()
 		return nil, busy()
@@ -78,11 +77,6 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 		return s.leave, nil
 	}
 	return nil, err
-}
-
-// fair reports whether a client that has so much may take one more of what is free.
-func fair(has, free int) bool {
-	return free > 0 && (has == 0 || has+1 <= 3*(free-1))
 }
 
 // share returns the share of a client. The lock is held.
@@ -130,7 +124,7 @@ func (g *gate) leave(s *share) {
 				next = c
 			}
 		}
-		if !fair(next.inside, g.operations-g.inside) {
+		if !quota.Fair(next.inside, 1, g.operations-g.inside) {
 			break
 		}
 		close(next.waiting[0])

@@ -14,8 +14,7 @@ const FreeBytes = 16 << 10
 var ErrNoRoom = errors.New("too much is being sent at the same time")
 
 // Memory bounds what is kept of the texts that clients send, from their first byte until they are done with. Of all that is
-// longer than FreeBytes, a client holds no more than three times what it leaves free, so there is room for another until
-// there are very many. It is safe for concurrent use.
+// longer than FreeBytes, a client holds what is Fair. It is safe for concurrent use.
 type Memory struct {
 	texts sync.Pool
 
@@ -98,7 +97,7 @@ func (t *Text) take(n int) bool {
 	m := t.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if has := m.holders[t.client]; n > m.free || has+n > 3*(m.free-n) && has > 0 {
+	if !Fair(m.holders[t.client], n, m.free) {
 		m.refused++
 		return false
 	}

@@ -142,6 +142,11 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 	}
 }
 
+// Fair reports whether a client that has so much of what is shared may take n more of what is free. A client holds no more
+// than three times what it leaves free, so one alone has three quarters, several have equal parts, and there is room for
+// another until there are very many.
+func Fair(has, n, free int) bool { return n <= free && (has == 0 || has+n <= 3*(free-n)) }
+
 // Network is what counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a provider hands out at
 // least.
 func Network(a netip.Addr) netip.Prefix {

@@ -99,13 +99,7 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 func appendReads(list []slog.Attr, j *market.Journal) []slog.Attr {
 	var sum market.Reads
 	for k := range market.Kind(market.Kinds) {
-		r := j.Reads(k)
-		sum.Hits += r.Hits
-		sum.Stale += r.Stale
-		sum.Absent += r.Absent
-		sum.Misses += r.Misses
-		sum.Joined += r.Joined
-		sum.Excused += r.Excused
+		sum = sum.Plus(j.Reads(k))
 	}
 	for _, c := range [...]struct {
 		name string
