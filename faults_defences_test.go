@@ -34,6 +34,7 @@ var circuit = row{name: "orderbook, one token after the other", run: func(l *lan
 			r.f("%s: %w", when, err)
 			return
 		}
+		r.timely(when, got, prompt)
 		if n := got.calls["orderbook"][0]; n != calls {
 			r.f("%s: the venue was asked %d times, want %d", when, n, calls)
 		}
@@ -79,6 +80,7 @@ var callers = row{name: "balance, two callers", run: func(l *lane) error {
 		if err != nil {
 			return err
 		}
+		r.timely("a stranger", got, prompt)
 		if len(got.errors) != 1 || got.errors[0].String() != "user.balance "+code || at(got.data, "user.balance") != nil {
 			r.f("a stranger gets %s, %v", asJSON(got.data), got.errors)
 		}
@@ -168,6 +170,9 @@ var shared = row{name: "orderbook, one of two waits", open: openWatched, run: fu
 			got, err := l.asking(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
 			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
 				err = fmt.Errorf("who stays gets %s, %v", asJSON(got.data), got.errors)
+			}
+			if err == nil && got.took > prompt {
+				err = fmt.Errorf("who stays waits %v", got.took)
 			}
 			came <- err
 		}()
@@ -284,7 +289,7 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 	}
 	rows := questions()
 	for i := range wholeBranches {
-		rows = append(rows, drifts(&wholeBranches[i])...)
+		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
 		for _, f := range faults {
 			if f.bulk {
 				f.Bytes = 8 << 20 // what is too large stays so
@@ -343,7 +348,8 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 		{name: "Retry-After", rig: throughTransport(t, unlimited), rows: []string{"trades, 429 with seconds, cold", "trades, 429 with a date, cold"}},
 		{name: "truncated-body check", rig: throughTransport(t, reading(func(_ *http.Response, body []byte) []byte { return closed(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
 		{name: "200-with-error check", rig: throughTransport(t, reading(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
-		{name: "deadline", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 3 * time.Second},
+		{name: "deadline of a call", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 2 * callTime},
+		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTime + callTime},
 		{name: "credential part of the key", rig: func(w *wiring) { w.reads.Without.Callers = true }, rows: []string{callers.name}},
 		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
 		{name: "admission", rig: func(w *wiring) { w.reads.Admission = nil }, rows: []string{overBudget.name}},

@@ -46,13 +46,17 @@ func (l *lane) asking(ctx context.Context, from netip.Addr, query string, ids ..
 		Data   any          `json:"data"`
 		Errors []graphError `json:"errors"`
 	}
+	began := time.Now()
 	err = l.postFrom(ctx, from, query, vars{"ids": ids}, anonymous, &out)
-	return reply{data: out.Data, errors: out.Errors}, err
+	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
 }
 
 // answered returns how many of what was asked for were answered, and what is wrong with the others: they are refused for the
-// venue's sake and told when to come back.
+// venue's sake, without a wait, and told when to come back.
 func (r *reply) answered(asked int) (int, error) {
+	if r.took > prompt {
+		return 0, fmt.Errorf("the answer took %v", r.took)
+	}
 	for _, e := range r.errors {
 		if ms := e.Extensions.RetryAfterMs; e.Extensions.Code != "RATE_LIMITED" || ms <= 0 || ms > 5*60_000 {
 			return 0, fmt.Errorf("%s, to be tried again in %d ms", e, ms)

@@ -71,8 +71,15 @@ const (
 	callTime      = 3 * time.Second
 )
 
+// shortTime is the time budget of operations that are not to wait for a call's.
+const shortTime = 6 * time.Second
+
 // unhurried is the flag of lanes where no call hangs: on a busy machine an answer may take its time.
 const unhurried = "--venue-timeout=20s"
+
+// prompt is the time in which an answer comes that waits for nothing but a busy machine: less than what is waited for calls of
+// unhurried lanes, and than the time of an operation.
+const prompt = 10 * time.Second
 
 // lane is a service whose venue is spoiled, and what it answers when it is not.
 type lane struct {
@@ -218,6 +225,13 @@ func (r *report) f(format string, args ...any) {
 
 func (r *report) err() error { return errors.Join(r.wrong...) }
 
+// timely reports an answer that has taken too long.
+func (r *report) timely(when string, got reply, within time.Duration) {
+	if got.took > within {
+		r.f("%s: the answer took %v, want it within %v", when, got.took, within)
+	}
+}
+
 // fault is a way in which every endpoint is spoiled.
 type fault struct {
 	name string
@@ -310,6 +324,15 @@ func (f *fault) rows(b *branch) []row {
 // hangs tells that reading waits for the end of the time of a call.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
+// within returns how long an operation may take that is answered the fault; what was answered it before, which is no fault,
+// waits for nothing. Both are far less than the operation's own time.
+func (f *fault) within() time.Duration {
+	if f != nil && f.hangs() {
+		return callTime + prompt
+	}
+	return prompt
+}
+
 // cold reads what is not cached.
 func (l *lane) cold(b *branch, f *fault) error {
 	var r report
@@ -339,6 +362,27 @@ func (l *lane) cold(b *branch, f *fault) error {
 	return r.err()
 }
 
+// late returns the row of an endpoint that hangs for longer than the operation has time.
+func late(b *branch) row {
+	return row{name: b.endpoint + ", hang past the operation's time", run: func(l *lane) error { return l.hurried(b) }}
+}
+
+// hurried reads what hangs for longer than the operation has time.
+func (l *lane) hurried(b *branch) error {
+	var r report
+	l.prepare(&r)
+	f := fault{Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"}
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	l.fails(&r, "cold", b, &f)
+	if err := l.venue.SetFaults(nil); err != nil {
+		return err
+	}
+	l.intact(&r, "when it is back") // nobody was refused, so there is nothing to wait for
+	return r.err()
+}
+
 // drift reads what the venue writes in another way, which makes no difference.
 func (l *lane) drift(b *branch, kind demo.FaultKind) error {
 	var r report
@@ -362,6 +406,7 @@ func (l *lane) badElement(b *branch) error {
 	if err != nil {
 		return err
 	}
+	r.timely("a bad element", got, prompt)
 	if want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}; !slices.Equal(errorTexts(got.errors), want) {
 		r.f("errors %q, want %q", errorTexts(got.errors), want)
 	}
@@ -448,6 +493,7 @@ func (l *lane) fails(r *report, when string, b *branch, f *fault) reply {
 		r.f("%s: %w", when, err)
 		return got
 	}
+	r.timely(when, got, f.within())
 	paths, codes := []string{}, []string{}
 	for _, e := range got.errors {
 		path, code, _ := strings.Cut(e.String(), " ")
@@ -501,6 +547,7 @@ func (l *lane) intact(r *report, when string) reply {
 		r.f("%s: %w", when, err)
 		return got
 	}
+	r.timely(when, got, prompt)
 	for _, e := range got.errors {
 		r.f("%s: %s: %s", when, e, e.Message)
 	}
@@ -591,6 +638,7 @@ func TestFaultMatrix(t *testing.T) {
 					all = append(all, laneOf{newLane(t, nil), faults[f].rows(&wholeBranches[i])})
 				}
 			}
+			all = append(all, laneOf{newLane(t, nil, unhurried, fmt.Sprint("--request-timeout=", shortTime)), []row{late(&wholeBranches[i])}})
 		}
 		tally(t, all.run(t))
 	})
