@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -146,10 +147,11 @@ const (
 }`
 )
 
-// The demo account with 50 positions.
+// The demo account with 50 positions, and credentials that open all accounts but the demo ones.
 const (
 	holder            = "0x2222222222222222222222222222222222222222"
 	holderCredentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
+	anyCredentials    = `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`
 )
 
 // executions are the documents of the workloads, warm.
@@ -259,6 +261,28 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 		return append(missing, i)
 	}
 	return w.Source.Lookup(ctx, keys, out, missing)
+}
+
+// BenchmarkWallets executes the portfolios of many wallets in turn, so that little of what one is made of is still near the
+// processor when it comes again.
+func BenchmarkWallets(b *testing.B) {
+	s := newGraphService(b)
+	wallets := make([]*execution, 1000)
+	for i := range wallets {
+		address := fmt.Sprintf("0x%016x%024x", i*0x9e3779b9, i)
+		wallets[i] = s.execution(b, portfolioQuery, map[string]any{"address": address}, anyCredentials)
+		if resp := wallets[i].library(); len(resp.Errors) > 0 {
+			b.Fatal(resp.Errors)
+		}
+	}
+	b.ReportAllocs()
+	var buf []byte
+	for i := 0; b.Loop(); i++ {
+		var ok bool
+		if buf, ok = wallets[i%len(wallets)].compiled(buf[:0]); !ok {
+			b.Fatal("not in memory")
+		}
+	}
 }
 
 // BenchmarkExecute executes what is in the cache, without a transport: by gqlgen and compiled.
