@@ -15,6 +15,41 @@ var escaped = func() (t [256]bool) {
 
 // AppendString appends a string in JSON as graphql.MarshalString writes it: bytes that are no UTF-8 stay as they are.
 func AppendString(dst []byte, s string) []byte {
+	if !plain(s) {
+		return appendEscaped(dst, s)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// plain reports whether all bytes of a string stand in JSON as they are. It looks at eight at a time.
+func plain(s string) bool {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if escaped[s[i]] {
+				return false
+			}
+		}
+		return true
+	}
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for i, last := 0, len(s)-8; ; i += 8 {
+		i = min(i, last)
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		// A byte less n borrows from its highest bit where it is below n and has not got that bit itself.
+		control, quote, backslash := w, w^each*'"', w^each*'\\'
+		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
+			return false
+		}
+		if i == last {
+			return true
+		}
+	}
+}
+
+func appendEscaped(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := range len(s) {

@@ -259,6 +259,23 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
+// TestAppendStringEverywhere has every byte at every place of texts around the eight bytes that are looked at in one go.
+func TestAppendStringEverywhere(t *testing.T) {
+	for length := 1; length <= 17; length++ {
+		for at := range length {
+			for c := range 256 {
+				text := []byte("abcdefghijklmnopq")[:length]
+				text[at] = byte(c)
+				var want bytes.Buffer
+				graphql.MarshalString(string(text)).MarshalGQL(&want)
+				if got := compiled.AppendString(nil, string(text)); string(got) != want.String() {
+					t.Fatalf("%q becomes %s instead of %s", text, got, &want)
+				}
+			}
+		}
+	}
+}
+
 func TestAppendIntAndBoolean(t *testing.T) {
 	for _, i := range []int{0, -1, 1 << 62, -1 << 63} {
 		var want bytes.Buffer
