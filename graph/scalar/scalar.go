@@ -59,7 +59,10 @@ func UnmarshalDecimal(v any) (market.Decimal, error) {
 
 // AppendDateTime appends an instant in UTC with milliseconds.
 func AppendDateTime(dst []byte, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(dst, '"'), DateTimeLayout), '"')
+	t = t.UTC()
+	dst = t.AppendFormat(append(dst, '"'), time.RFC3339) // which package time writes without reading the layout
+	ms := t.Nanosecond() / int(time.Millisecond)
+	return append(dst[:len(dst)-1], '.', '0'+byte(ms/100), '0'+byte(ms/10%10), '0'+byte(ms%10), 'Z', '"')
 }
 
 // MarshalDateTime writes an instant in UTC with milliseconds.

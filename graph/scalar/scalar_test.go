@@ -52,6 +52,12 @@ func TestDateTime(t *testing.T) {
 			t.Errorf("%s: %s in %v, want %s, %v", in, got, at.Location(), want, err)
 		}
 	}
+	for n := range int64(1000) {
+		at := time.Unix(n*86_313_597-40_000_000_000, n*1_000_003%int64(time.Second))
+		if got, want := string(AppendDateTime(nil, at)), `"`+at.UTC().Format(DateTimeLayout)+`"`; got != want {
+			t.Fatalf("%v: %s, want %s", at, got, want)
+		}
+	}
 	elsewhere := time.Date(2026, 1, 31, 12, 0, 0, 5e6, time.FixedZone("x", -3600))
 	if got := written(MarshalDateTime(elsewhere)); got != `"2026-01-31T13:00:00.005Z"` {
 		t.Errorf("of another zone: %s", got)
