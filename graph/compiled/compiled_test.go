@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
@@ -234,6 +236,46 @@ func TestMake(t *testing.T) {
 		}
 	}); n > 11 {
 		t.Errorf("640 values take %v allocations", n)
+	}
+}
+
+// TestExecutionsAreUsedAgain has executions find nothing of those before them, whether those had a result, failed or panicked.
+func TestExecutionsAreUsedAgain(t *testing.T) {
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
+	end, runs := func(*compiled.Execution) {}, 0
+	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{
+		"a": {Number: 1, Arguments: func(_ context.Context, raw map[string]any) (any, error) { return raw["n"], nil }},
+	}}}, func(x *compiled.Execution, s *compiled.Selection) {
+		runs++
+		if got := x.Arguments(&s.Fields[0]); got != runs {
+			t.Errorf("execution %d has the argument %v", runs, got)
+		}
+		if x.Selects("a") || x.Failed() || x.Value(runs) != runs || len(x.Buf) != 0 {
+			t.Errorf("execution %d begins with what another has left", runs)
+		}
+		for range 2 {
+			list, one, text := compiled.MakeList[int](x, runs%7), compiled.Make[int](x), compiled.Make[string](x)
+			if slices.ContainsFunc(list, func(n int) bool { return n != 0 }) || *one != 0 || *text != "" {
+				t.Errorf("execution %d gets %v, %d and %q", runs, list, *one, *text)
+			}
+			*one, *text = runs, "left"
+			for i := range list {
+				list[i] = runs
+			}
+		}
+		x.Enter(&compiled.Field{Sub: s})
+		end(x)
+	})
+	doc := gqlparser.MustLoadQuery(schema, `query ($n: Int!) { a(n: $n) }`)
+	o := c.Operation(doc, doc.Operations[0], func(int) {})
+	for n := 1; n <= 90; n++ {
+		end = [...]func(*compiled.Execution){func(*compiled.Execution) {}, (*compiled.Execution).Fail, func(*compiled.Execution) { panic("end") }}[n%3]
+		if _, ok := o.Execute(context.WithValue(t.Context(), n, n), map[string]any{"n": n}, nil); ok != (n%3 == 0) {
+			t.Errorf("execution %d: %v", n, ok)
+		}
+	}
+	if runs != 90 {
+		t.Errorf("%d executions", runs)
 	}
 }
 

@@ -2,11 +2,13 @@ package compiled
 
 import (
 	"context"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Execution is one execution of an operation, and the context of its resolvers. It belongs to one goroutine.
+// Execution is one execution of an operation, and the context of its resolvers. It belongs to one goroutine, and nobody may
+// keep it, since others use it again.
 type Execution struct {
 	context.Context
 	// Buf is the response so far. Generated code appends to it.
@@ -18,8 +20,20 @@ type Execution struct {
 	// field is that whose resolver runs.
 	field  *Field
 	failed bool
-	// slabs hold a *slab for each type of which Make was asked for values.
-	slabs []any
+	// slabs hold a *slab for each type of which values were made.
+	slabs []interface{ empty() }
+}
+
+// executions are used again with their slabs, whose memory is near the processor then.
+var executions = sync.Pool{New: func() any { return &Execution{} }}
+
+// release ends the use of an execution.
+func (x *Execution) release() {
+	for _, s := range x.slabs {
+		s.empty()
+	}
+	*x = Execution{slabs: x.slabs}
+	executions.Put(x)
 }
 
 type executionKey struct{}
@@ -34,6 +48,9 @@ func (x *Execution) Value(key any) any {
 
 // From returns the execution that a resolver's context belongs to, nil where gqlgen executes.
 func From(ctx context.Context) *Execution {
+	if x, ok := ctx.(*Execution); ok {
+		return x
+	}
 	x, _ := ctx.Value(executionKey{}).(*Execution)
 	return x
 }

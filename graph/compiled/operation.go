@@ -72,16 +72,19 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 		size := o.size.Load()
 		buf = make([]byte, 0, size+size/8+64)
 	}
-	x := &Execution{Context: ctx, Buf: buf, variables: variables}
+	x := executions.Get().(*Execution)
+	x.Context, x.Buf, x.variables = ctx, buf, variables
 	if v.slots > 0 {
 		x.arguments = make([]any, v.slots)
 	}
 	o.compiler.query(x, v.root)
-	if x.failed {
+	data, ok = x.Buf, !x.failed
+	x.release() // unless something panicked and may still hold it
+	if !ok {
 		return buf, false
 	}
-	o.size.Store(int64(len(x.Buf) - len(buf)))
-	return x.Buf, true
+	o.size.Store(int64(len(data) - len(buf)))
+	return data, true
 }
 
 // variant returns the operation as compiled for variables, or nil.
