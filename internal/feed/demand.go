@@ -2,6 +2,7 @@ package feed
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,11 +93,14 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 			continue
 		}
 		key := market.Topic{Channel: c, ID: id}
-		before, _ := d.asks.Get(key)
+		before, known := d.asks.Get(key)
 		if by != 0 && before.by == by {
 			continue
 		}
 		times := append(slices.DeleteFunc(before.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
+		if !known || len(times) >= enough {
+			key.ID = strings.Clone(id) // which is kept, and may be a part of all that a client has sent
+		}
 		if len(times) >= enough && !d.closed {
 			if d.space(caller, now) {
 				d.asks.Remove(key)

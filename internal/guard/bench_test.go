@@ -75,7 +75,7 @@ func BenchmarkCompile(b *testing.B) {
 
 func BenchmarkVariables(b *testing.B) {
 	g := guarding(b)
-	raw := []byte(`{"i":` + list(500) + `}`)
+	raw := `{"i":` + list(500) + `}`
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = g.Variables(raw)

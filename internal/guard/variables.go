@@ -1,9 +1,11 @@
 package guard
 
+import "strings"
+
 // Variables refuses variables that are large, deep or have long lists, before they are decoded. raw is the JSON text of the
 // object, which may be empty. That it is JSON is not checked: what is accepted, a decoder reads in a bounded time and to a
 // bounded size, or refuses.
-func (g *Guard) Variables(raw []byte) error {
+func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
 		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: ask in several requests", n, g.limits.VariableBytes)
 	}
@@ -35,7 +37,11 @@ func (g *Guard) Variables(raw []byte) error {
 }
 
 // endOfString returns the index of the quote that ends the string whose first quote is at start, or of the end of the text.
-func endOfString(raw []byte, start int) int {
+func endOfString(raw string, start int) int {
+	rest := raw[start+1:]
+	if quote := strings.IndexByte(rest, '"'); quote >= 0 && strings.IndexByte(rest[:quote], '\\') < 0 {
+		return start + 1 + quote
+	}
 	for i := start + 1; i < len(raw); i++ {
 		switch raw[i] {
 		case '\\':

@@ -30,14 +30,17 @@ const (
 
 // document is the text of a client, parsed and validated once. It is shared and must not be changed.
 type document struct {
+	text string
 	// hash is the SHA-256 of the text.
 	hash [sha256.Size]byte
 	// ast is nil where errs say why the document is refused.
 	ast  *ast.QueryDocument
 	errs []error
 	// plans are those of the operations.
-	plans map[*ast.OperationDefinition]plan
-	size  int
+	plans map[*ast.OperationDefinition]*plan
+	// quoted is the text as a client wrote it in JSON, "" where that is not known. It belongs to the cache, as size does.
+	quoted string
+	size   int
 }
 
 // plan is what is known of an operation before its variables.
@@ -45,6 +48,8 @@ type plan struct {
 	asked  *market.Asked
 	cost   *guard.Plan
 	policy policy
+	// simple reads variables that are simple; nil where some can't be.
+	simple simpleVariables
 	// compiled executes the operation from memory; nil where that is switched off.
 	compiled *compiled.Operation
 }
@@ -58,14 +63,20 @@ type documentCache struct {
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[[sha256.Size]byte, *document]
-	bytes int
+	// quoted are those of the cache of which it is known how a client writes them in JSON, by that.
+	quoted map[string]*document
+	bytes  int
 }
 
 func newDocumentCache(cfg Config) *documentCache {
 	d := &documentCache{
 		schema: cfg.Schema.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
+		quoted: make(map[string]*document),
 	}
-	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) { d.bytes -= doc.size })
+	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) {
+		d.bytes -= doc.size
+		delete(d.quoted, doc.quoted)
+	})
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
@@ -82,11 +93,11 @@ func (d *documentCache) load(text string) *document {
 	if ok {
 		return doc
 	}
-	doc = &document{hash: hash, size: bytesPerDocument + bytesPerByte*len(text)}
+	doc = &document{text: text, hash: hash, size: bytesPerDocument + bytesPerByte*len(text)}
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
-		doc.plans = make(map[*ast.OperationDefinition]plan, len(doc.ast.Operations))
+		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
-			p := plan{asked: asked(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op)}
+			p := &plan{asked: asked(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), simple: newSimpleVariables(d.schema, op)}
 			if d.compiler != nil {
 				p.compiled = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			}
@@ -104,15 +115,44 @@ func (d *documentCache) load(text string) *document {
 	return doc
 }
 
+// loadQuoted returns the document with a text by the text in JSON, as remember was told of it last, or nil.
+func (d *documentCache) loadQuoted(quoted []byte) *document {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	doc := d.quoted[string(quoted)]
+	if doc != nil {
+		d.cache.Get(doc.hash) // it is in use
+	}
+	return doc
+}
+
+// remember notes how a client writes the text of a document in JSON, so that the text need not be read again.
+func (d *documentCache) remember(quoted string, doc *document) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if kept, _ := d.cache.Peek(doc.hash); kept != doc {
+		return
+	}
+	more := len(quoted) - len(doc.quoted)
+	delete(d.quoted, doc.quoted)
+	d.quoted[quoted], doc.quoted = doc, quoted
+	d.resize(doc, more)
+}
+
 // grow notes that a document takes more than it did.
 func (d *documentCache) grow(doc *document, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if kept, _ := d.cache.Peek(doc.hash); kept == doc {
-		doc.size += bytes
-		d.bytes += bytes
-		d.shrink()
+		d.resize(doc, bytes)
 	}
+}
+
+// resize counts what a document takes more than it did. The lock is held.
+func (d *documentCache) resize(doc *document, bytes int) {
+	doc.size += bytes
+	d.bytes += bytes
+	d.shrink()
 }
 
 // shrink lets go of what was used longest ago until the documents take as much as they may.

@@ -9,7 +9,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
@@ -58,18 +57,18 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a request that was found good. It is executed once.
 type operation struct {
-	*graphql.OperationContext
-	// kind is query, mutation or subscription.
-	kind ast.Operation
-	// document is the SHA-256 of the document's text. Together with the operation's name and the canonical variables it
-	// says what is asked, though not by whom.
-	document [32]byte
+	document *document
+	plan     *plan
+	// name is what the client says of which operation of the document it means; may be "" for the only one.
+	name       string
+	definition *ast.OperationDefinition
+	// given is the text of the variables, a JSON object or ""; variables are what it says, with defaults filled in.
+	given     string
+	variables map[string]any
+	// simple tells that the variables hold on to their whole text, so that nothing of them must be kept for long.
+	simple bool
 	// cost is what executing it takes.
 	cost guard.Cost
-	// policy says how long and by whom the response may be kept.
-	policy policy
-	// compiled executes it from memory; nil where that is switched off.
-	compiled *compiled.Operation
 
 	canonical []byte
 	// recorder holds what the response of a query rests on, once that is there.
@@ -78,11 +77,14 @@ type operation struct {
 
 type operationKey struct{}
 
+// kind returns query, mutation or subscription.
+func (o *operation) kind() ast.Operation { return o.definition.Operation }
+
 // canonicalVariables returns the variables, defaults filled in and those that are not declared left out, as JSON with sorted
 // keys: equal variables are equal bytes. The caller must not change them.
 func (o *operation) canonicalVariables() []byte {
 	if o.canonical == nil {
-		b, err := json.Marshal(o.Variables)
+		b, err := json.Marshal(o.variables)
 		if err != nil {
 			panic("httpapi: variables that came as JSON: " + err.Error())
 		}
@@ -117,7 +119,13 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 	if err != nil {
 		return nil, []error{err}
 	}
-	doc := e.documents.load(named.Text)
+	doc := p.document
+	if doc == nil || doc.text != named.Text {
+		doc = e.documents.load(named.Text)
+	}
+	if p.quoted != "" && doc.text == p.Query {
+		e.documents.remember(p.quoted, doc)
+	}
 	if len(doc.errs) > 0 {
 		return nil, doc.errs
 	}
@@ -129,34 +137,43 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 		}
 		return nil, validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op = &operation{
-		OperationContext: &graphql.OperationContext{
-			RawQuery:               named.Text,
-			OperationName:          p.OperationName,
-			Doc:                    doc.ast,
-			Operation:              definition,
-			DisableIntrospection:   !e.cfg.Introspection,
-			RecoverFunc:            e.recover,
-			ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
-			RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
-		},
-		kind:     definition.Operation,
-		document: doc.hash,
-		policy:   doc.plans[definition].policy,
-		compiled: doc.plans[definition].compiled,
-	}
-	j.Asked, j.Trusted = doc.plans[definition].asked, named.Name
+	op = &operation{plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
+	j.Asked, j.Trusted = op.plan.asked, named.Name
 	if err := e.guard.Variables(p.Variables); err != nil {
 		return nil, []error{err}
 	}
-	if op.Variables, err = variables(e.schema, definition, p.Variables); err != nil {
-		return nil, validationErrors(err)
+	if op.variables, op.simple = op.plan.simple.read(p.Variables); !op.simple {
+		if op.variables, err = variables(e.schema, definition, p.Variables); err != nil {
+			return nil, validationErrors(err)
+		}
 	}
-	if op.cost, err = doc.plans[definition].cost.Cost(op.Variables); err != nil {
+	if op.cost, err = op.plan.cost.Cost(op.variables); err != nil {
 		return nil, []error{err}
 	}
 	j.Points, j.Foreseen = op.cost.Points, op.cost.Calls
 	return op, nil
+}
+
+// context returns what the library knows an operation by. What it keeps of the variables holds on to nothing else.
+func (e *engine) context(op *operation) (*graphql.OperationContext, error) {
+	values := op.variables
+	if op.simple {
+		var err error
+		if values, err = variables(e.schema, op.definition, op.given); err != nil {
+			return nil, err
+		}
+	}
+	return &graphql.OperationContext{
+		RawQuery:               op.document.text,
+		OperationName:          op.name,
+		Doc:                    op.document.ast,
+		Operation:              op.definition,
+		Variables:              values,
+		DisableIntrospection:   !e.cfg.Introspection,
+		RecoverFunc:            e.recover,
+		ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
+		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+	}, nil
 }
 
 // execute returns the response of a query.
@@ -170,7 +187,11 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 	if resp = e.recall(ctx, op); resp != nil {
 		return resp
 	}
-	responses, ctx := e.exec.DispatchOperation(context.WithValue(ctx, operationKey{}, op), op.OperationContext)
+	c, err := e.context(op)
+	if err != nil {
+		return e.refuse(ctx, validationErrors(err)...)
+	}
+	responses, ctx := e.exec.DispatchOperation(context.WithValue(ctx, operationKey{}, op), c)
 	if resp = responses(ctx); resp == nil {
 		return e.refuse(ctx, context.Cause(ctx))
 	}
@@ -181,13 +202,13 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 // recall returns the response of a query that can be made at once of what is in memory, nil where that is not so or anything
 // is out of the ordinary. Nothing was sent for then.
 func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
-	if op.compiled == nil || ctx.Err() != nil {
+	if op.plan.compiled == nil || ctx.Err() != nil {
 		return nil
 	}
 	journal := market.JournalFrom(ctx)
 	ctx, set, recorder := loaders.FromMemory(ctx, e.cfg.Sources)
 	defer set.Release()
-	data, ok := op.compiled.Execute(ctx, op.Variables, nil)
+	data, ok := op.plan.compiled.Execute(ctx, op.variables, nil)
 	if !ok || set.Missed() {
 		journal.Unlook()
 		return nil
@@ -214,7 +235,11 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 			next = graphql.OneShot(failed(v))
 		}
 	}()
-	responses, dispatched := e.exec.DispatchOperation(ctx, op.OperationContext)
+	c, err := e.context(op)
+	if err != nil {
+		return graphql.OneShot(e.refuse(ctx, validationErrors(err)...))
+	}
+	responses, dispatched := e.exec.DispatchOperation(ctx, c)
 	return func(context.Context) (resp *graphql.Response) {
 		if ended {
 			return nil

@@ -94,7 +94,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.writeKept(w, r, j, kept)
 		return
 	}
-	p, err := parseText(r, text.Bytes())
+	p, err := g.parseText(r, text.Bytes())
 	if err != nil {
 		g.turnDown(w, r, j, err)
 		return
@@ -104,7 +104,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	done, err := g.perform(ctx, r, j, media, p)
 	switch op := done.operation; {
 	case err != nil:
-		if op != nil && op.kind == ast.Mutation {
+		if op != nil && op.kind() == ast.Mutation {
 			w.Header().Set("Allow", "POST")
 		}
 		g.turnDown(w, r, j, err)
@@ -145,9 +145,9 @@ func (g *graphQL) perform(ctx context.Context, r *http.Request, j *market.Journa
 	switch {
 	case refusal != nil:
 		done.operation, done.response = nil, refusal
-	case op.kind == ast.Subscription:
+	case op.kind() == ast.Subscription:
 		err = refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
-	case op.kind == ast.Mutation && r.Method != http.MethodPost:
+	case op.kind() == ast.Mutation && r.Method != http.MethodPost:
 		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case j.Explained:
 		j.Response = verdictBypass
@@ -177,7 +177,7 @@ func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (*params, error) 
 		return nil, err
 	}
 	defer text.Release()
-	return parseText(r, text.Bytes())
+	return g.parseText(r, text.Bytes())
 }
 
 // readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
@@ -193,10 +193,10 @@ func (g *graphQL) readText(w http.ResponseWriter, r *http.Request) (text *quota.
 }
 
 // parseText reads what a request asks from its text. The error is a refusal.
-func parseText(r *http.Request, text []byte) (p *params, err error) {
+func (g *graphQL) parseText(r *http.Request, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
 		p, err = parseQueryString(string(text))
-	} else if p, err = parseParams(text); err != nil {
+	} else if p, err = parseParams(text, g.engine.documents.loadQuoted); err != nil {
 		err = &refusal{http.StatusBadRequest, err}
 	}
 	if err != nil {
@@ -275,18 +275,20 @@ func parseQueryString(raw string) (*params, error) {
 			return nil, err
 		}
 	}
-	for name, into := range map[string]*json.RawMessage{"variables": &p.Variables, "extensions": &p.Extensions} {
-		var text string
-		if err := parameter(values, name, &text); err != nil {
+	var extensions string
+	for name, into := range map[string]*string{"variables": &p.Variables, "extensions": &extensions} {
+		if err := parameter(values, name, into); err != nil {
 			return nil, err
 		}
-		if text = strings.TrimSpace(text); text == "" || text == "null" {
-			continue
+		if *into = strings.TrimSpace(*into); *into == "null" {
+			*into = ""
 		}
-		if text[0] != '{' || !json.Valid([]byte(text)) {
+		if *into != "" && ((*into)[0] != '{' || !json.Valid([]byte(*into))) {
 			return nil, refuseAs(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
 		}
-		*into = json.RawMessage(text)
+	}
+	if extensions != "" {
+		p.Extensions = json.RawMessage(extensions)
 	}
 	return p, nil
 }
@@ -368,7 +370,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journa
 		body: buf.Bytes(), retryAfter: retryAfterOf(resp),
 	}
 	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
-		out.cacheable, out.policy = true, op.policy
+		out.cacheable, out.policy = true, op.plan.policy
 	}
 	g.send(w, r, j, out)
 }

@@ -3,7 +3,11 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // params is what a client asks, by whichever transport.
@@ -11,114 +15,156 @@ type params struct {
 	// Query is the text of the document, "" when only an id is given.
 	Query         string
 	OperationName string
-	// Variables and Extensions are JSON objects, or nil.
-	Variables, Extensions json.RawMessage
+	// Variables are a JSON object, or "".
+	Variables string
+	// Extensions are a JSON object, or nil.
+	Extensions json.RawMessage
 	// DocumentID names a document that the service knows, "" for none.
 	DocumentID string
+
+	// document is that with the text Query, where it was known by how the text is written in JSON; else quoted is how.
+	document *document
+	quoted   string
 }
+
+// quotedDocuments finds a document by its text as it is written in JSON, or returns nil.
+type quotedDocuments func(quoted []byte) *document
 
 // parseParams reads {query, operationName, variables, extensions, documentId}, where null counts as absent. Other members are
 // passed over. A member that comes twice is refused, since parsers disagree about which one counts. The result shares no
 // memory with body.
-func parseParams(body []byte) (*params, error) {
+func parseParams(body []byte, known quotedDocuments) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")
 	}
-	body = bytes.TrimSpace(body)
-	if !json.Valid(body) || body[0] != '{' {
+	r, _ := jsonReaders.Get().(*jsonReader)
+	defer r.release()
+	r.begin(body)
+	p := &params{}
+	wrong, ok := p.read(r, known)
+	if !ok {
 		return nil, badInput("the request is not a JSON object with a query")
 	}
-	p := &params{}
-	seen := map[string]bool{}
-	for key, value := range members(body) {
-		var name string
-		if err := json.Unmarshal(key, &name); err != nil {
-			return nil, badInput("the request is not a JSON object with a query")
-		}
-		var text *string
-		var object *json.RawMessage
-		switch name {
-		case "query":
-			text = &p.Query
-		case "operationName":
-			text = &p.OperationName
-		case "documentId":
-			text = &p.DocumentID
-		case "variables":
-			object = &p.Variables
-		case "extensions":
-			object = &p.Extensions
-		default:
-			continue
-		}
-		if seen[name] {
-			return nil, badInput("the member %s comes twice", name)
-		}
-		seen[name] = true
-		if string(value) == "null" {
-			continue
-		}
-		switch {
-		case text != nil:
-			if value[0] != '"' || json.Unmarshal(value, text) != nil {
-				return nil, badInput("the member %s is not a string", name)
-			}
-		case value[0] != '{':
-			return nil, badInput("the member %s is not an object", name)
-		default:
-			*object = bytes.Clone(value)
-		}
+	if wrong != nil {
+		return nil, wrong
 	}
 	return p, nil
 }
 
-// members yields the names, in quotes, and values of a JSON object that is known to be valid.
-func members(object []byte) func(yield func(key, value []byte) bool) {
-	return func(yield func(key, value []byte) bool) {
-		rest := bytes.TrimSpace(object[1:])
-		for rest[0] != '}' {
-			n := valueLength(rest)
-			key := rest[:n]
-			rest = bytes.TrimSpace(rest[n:])
-			rest = bytes.TrimSpace(rest[1:]) // the colon
-			n = valueLength(rest)
-			if !yield(key, rest[:n]) {
-				return
-			}
-			if rest = bytes.TrimSpace(rest[n:]); rest[0] == ',' {
-				rest = bytes.TrimSpace(rest[1:])
-			}
+// read reads all members. wrong says what is of the first that can't be taken; ok is false for a text that is no JSON object.
+func (p *params) read(r *jsonReader, known quotedDocuments) (wrong error, ok bool) {
+	if start, err := r.ReadToken(); err != nil || start.Kind() != '{' {
+		return nil, false
+	}
+	var seen [otherMember]bool
+	for r.PeekKind() != '}' {
+		name, err := r.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		m := memberOf(name)
+		value, err := r.ReadValue()
+		switch {
+		case err != nil:
+			return nil, false
+		case m == otherMember || wrong != nil:
+		case seen[m]:
+			wrong = badInput("the member %s comes twice", memberNames[m])
+		default:
+			seen[m] = true
+			wrong = p.take(m, value, known)
 		}
 	}
+	_, _ = r.ReadToken() // the brace
+	_, err := r.ReadToken()
+	return wrong, err == io.EOF
 }
 
-// valueLength returns the length of the value that valid JSON begins with.
-func valueLength(b []byte) int {
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				if inString = false; depth == 0 {
-					return i + 1
-				}
-			}
-		case c == '"':
-			inString = true
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth == 0 {
-				return i // the end of what a literal is in
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case depth == 0 && (c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			return i
+// member is a member of a request.
+type member uint8
+
+const (
+	memberQuery member = iota
+	memberOperationName
+	memberDocumentID
+	memberVariables
+	memberExtensions
+	otherMember
+)
+
+var memberNames = [otherMember]string{"query", "operationName", "documentId", "variables", "extensions"}
+
+// memberOf returns the member with a name, which is in JSON.
+func memberOf(quoted jsontext.Value) member {
+	name := unquote(quoted)
+	for m, known := range memberNames {
+		if name == known {
+			return member(m)
 		}
 	}
-	return len(b)
+	return otherMember
+}
+
+// take takes the value of a member.
+func (p *params) take(m member, value jsontext.Value, known quotedDocuments) error {
+	kind := value.Kind()
+	switch {
+	case kind == 'n':
+	case m == memberVariables || m == memberExtensions:
+		if kind != '{' {
+			return badInput("the member %s is not an object", memberNames[m])
+		}
+		if m == memberVariables {
+			p.Variables = string(value)
+		} else {
+			p.Extensions = bytes.Clone(value)
+		}
+	case kind != '"':
+		return badInput("the member %s is not a string", memberNames[m])
+	case m == memberOperationName:
+		p.OperationName = unquote(value)
+	case m == memberDocumentID:
+		p.DocumentID = unquote(value)
+	default:
+		if p.document = known(value); p.document != nil {
+			p.Query = p.document.text
+		} else {
+			p.Query, p.quoted = unquote(value), string(value)
+		}
+	}
+	return nil
+}
+
+// unquote returns what a string in JSON means.
+func unquote(quoted jsontext.Value) (text string) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	if err := json.Unmarshal(quoted, &text); err != nil {
+		panic("httpapi: a string of JSON that was read before: " + err.Error())
+	}
+	return text
+}
+
+// jsonReader reads the JSON texts that encoding/json takes, one after the other.
+type jsonReader struct {
+	jsontext.Decoder
+	text bytes.Buffer
+}
+
+var jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
+
+// The options of what encoding/json takes: names that come twice, and surrogates that are alone.
+var twice, surrogates = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
+
+// begin begins with a text, which must not change until the next one, or the reader's release.
+func (r *jsonReader) begin(text []byte) {
+	r.text = *bytes.NewBuffer(text)
+	r.Reset(&r.text, twice, surrogates)
+}
+
+// release gives the reader back, without the text.
+func (r *jsonReader) release() {
+	r.begin(nil)
+	jsonReaders.Put(r)
 }

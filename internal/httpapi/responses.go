@@ -31,7 +31,7 @@ func newResponses(cfg Config) *respcache.Cache {
 // keeps reports whether the responses of an operation may be kept: not those that tell of the service itself, which changes
 // with nothing that is read.
 func (e *engine) keeps(op *operation) bool {
-	return e.responses != nil && op.kind == ast.Query && !op.policy.noStore
+	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
 
 func (e *engine) forget(c *market.Credentials) {
@@ -78,7 +78,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		resp := e.execute(ctx, op)
 		body := appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
 		n := &note{
-			status: statusOf(resp), media: media, policy: op.policy,
+			status: statusOf(resp), media: media, policy: op.plan.policy,
 			contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(len(body))},
 			asked: j.Asked, trusted: j.Trusted, points: j.Points, foreseen: j.Foreseen,
 		}
@@ -97,7 +97,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 // key says what is asked, and by whom.
 func (e *engine) key(ctx context.Context, op *operation, media string) respcache.Key {
 	return respcache.Key{
-		Question: respcache.Question(op.document, op.Operation.Name, op.canonicalVariables(), media),
+		Question: respcache.Question(op.document.hash, op.definition.Name, op.canonicalVariables(), media),
 		Scope:    e.responses.Scope(identityFrom(ctx).credentials),
 	}
 }
@@ -153,7 +153,7 @@ func (e *engine) remember(r *http.Request, j *market.Journal, media string, text
 	if !e.repeats(r, j) {
 		return
 	}
-	request, meant := documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.RawQuery
+	request, meant := documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
 	e.responses.Remember(kept, form(r.Method, media), text, func() bool {
 		named, err := e.cfg.Documents.Resolve(request)
 		if err != nil || named.Text != meant {

@@ -50,7 +50,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 	switch {
 	case refusal != nil:
 		return nil, s.refused(ctx, j, refusal)
-	case op.kind == ast.Subscription:
+	case op.kind() == ast.Subscription:
 		client, ids := identityFrom(ctx).client, op.watched()
 		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, func() (func(), error) {
 			return func() { s.clients.Executed(client, ids) }, s.clients.Execute(client, ids)
@@ -184,8 +184,8 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 		_ = binary.Write(mac, binary.BigEndian, uint64(len(b)))
 		mac.Write(b)
 	}
-	add(op.document[:])
-	add([]byte(op.OperationName))
+	add(op.document.hash[:])
+	add([]byte(op.name))
 	add(op.canonicalVariables())
 	if c := market.CredentialsFrom(ctx); c != nil {
 		address, _ := c.Address()
@@ -198,8 +198,8 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 
 // watched returns how many ids a subscription follows: as many as its lists of them hold, or else one.
 func (o *operation) watched() (ids int) {
-	for _, field := range graphql.CollectFields(o.OperationContext, o.Operation.SelectionSet, nil) {
-		for _, argument := range field.ArgumentMap(o.Variables) {
+	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
+		for _, argument := range field.ArgumentMap(o.variables) {
 			if list, ok := argument.([]any); ok {
 				ids += len(list)
 			}
@@ -275,7 +275,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
 	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
-	p, err := parseParams(payload)
+	p, err := parseParams(payload, o.engine.documents.loadQuoted)
 	said := saidFrom(ctx)
 	if err == nil {
 		said = saidBy(said, p.Extensions)

@@ -1,20 +1,20 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// variables reads the variables of an operation from a JSON object or nil, fills in defaults and checks them. Numbers keep
+// variables reads the variables of an operation from a JSON object or "", fills in defaults and checks them. Numbers keep
 // their texts where the graph's own scalars are asked for.
-func variables(schema *ast.Schema, op *ast.OperationDefinition, raw json.RawMessage) (map[string]any, error) {
+func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map[string]any, error) {
 	var given map[string]any
-	if raw != nil {
-		dec := json.NewDecoder(bytes.NewReader(raw))
+	if raw != "" {
+		dec := json.NewDecoder(strings.NewReader(raw))
 		dec.UseNumber()
 		if err := dec.Decode(&given); err != nil {
 			return nil, gqlerror.Errorf("the variables are not a JSON object")

@@ -1,0 +1,258 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+var simpleSchema = gqlparser.MustLoadSchema(&ast.Source{Input: `
+	scalar Own
+	enum Word { A B }
+	input Object { a: String }
+	type Query { a: Int }
+`})
+
+// simpleOperation returns an operation with variables that are declared so.
+func simpleOperation(t testing.TB, declared string) *ast.OperationDefinition {
+	t.Helper()
+	if declared != "" {
+		declared = "(" + declared + ")"
+	}
+	doc, err := parser.ParseQuery(&ast.Source{Input: "query" + declared + " { a }"})
+	if err != nil {
+		t.Fatal(declared, err)
+	}
+	for _, v := range doc.Operations[0].VariableDefinitions {
+		v.Definition = simpleSchema.Types[v.Type.Name()]
+	}
+	return doc.Operations[0]
+}
+
+// alike returns a value as the library has it.
+func alike(v any) any {
+	list, ok := v.([]string)
+	if !ok {
+		return v
+	}
+	out := make([]any, len(list))
+	for i, text := range list {
+		out[i] = text
+	}
+	return out
+}
+
+// sameVariables fails where what was read at once is not what the library reads.
+func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
+	t.Helper()
+	got, ok := newSimpleVariables(simpleSchema, op).read(raw)
+	if !ok {
+		return false
+	}
+	want, err := variables(simpleSchema, op, raw)
+	if err != nil {
+		t.Fatalf("(%s) %s: %v was read, which is %v", declared, raw, got, err)
+	}
+	a, _ := json.Marshal(got)
+	b, _ := json.Marshal(want)
+	if string(a) != string(b) {
+		t.Fatalf("(%s) %s: %s was read, which is %s", declared, raw, a, b)
+	}
+	for name := range got {
+		got[name] = alike(got[name])
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("(%s) %s: %#v was read, which is %#v", declared, raw, got, want)
+	}
+	return true
+}
+
+func TestSimpleVariables(t *testing.T) {
+	for _, test := range []struct {
+		declared, raw string
+		simple        bool
+	}{
+		{"", "", true},
+		{"", "{}", true},
+		{"", ` { } `[1:4], true},
+		{"", `{"a":1}`, false},
+		{"$a: String", "", true},
+		{"$a: String", "{}", true},
+		{"$a: String!", "{}", false},
+		{`$a: String = "b"`, "{}", false},
+		{`$a: String = "b"`, `{"a":""}`, true},
+		{"$a: String", `{"a":"b"}`, true},
+		{"$a: String", "{\n\t\"a\" :\r \"b, }\" }", true},
+		{"$a: String", `{"a":"<&>é🏃"}`, true},
+		{"$a: String", `{"a":"b","a":"c"}`, false},
+		{"$a: String", `{"b":"c"}`, false},
+		{"$a: String", `{"a":null}`, false},
+		{"$a: String", `{"a":"\u0062"}`, false},
+		{"$a: String", `{"\u0061":"b"}`, false},
+		{"$a: String", `{"a":1}`, false},
+		{"$a: String", `{"a":["b"]}`, false},
+		{"$a: ID!, $b: Own", `{"b":"1.50","a":"c"}`, true},
+		{"$a: ID!", `{"a":1}`, false},
+		{"$a: Own", `{"a":1.50}`, false},
+		{"$a: Own", `{"a":{"b":"c"}}`, false},
+		{"$a: Int", `{"a":-7}`, true},
+		{"$a: Int, $b: Int", `{ "a" : 0 , "b":9223372036854775807 }`, true},
+		{"$a: Int", `{"a":9223372036854775808}`, false},
+		{"$a: Int", `{"a":-0}`, true},
+		{"$a: Int", `{"a":1.0}`, false},
+		{"$a: Int", `{"a":1e3}`, false},
+		{"$a: Int", `{"a":"1"}`, false},
+		{"$a: Int", `{"a":[1]}`, false},
+		{"$a: Int", `{"a":true}`, false},
+		{"$a: [Int]", `{"a":[1]}`, false},
+		{"$a: Float", `{"a":1}`, false},
+		{"$a: Boolean!, $b: Boolean", `{"a":true,"b":false}`, true},
+		{"$a: Boolean", `{"a":"true"}`, false},
+		{"$a: Boolean", `{"a":0}`, false},
+		{"$a: [Boolean]", `{"a":[true]}`, false},
+		{"$a: [String!]!", `{"a":["b","c,]","", "d" ,"e"]}`, true},
+		{"$a: [ID]", `{"a":[]}`, true},
+		{"$a: [Own!]", `{"a":[ ]}`, true},
+		{"$a: [String]", `{"a":["b",null]}`, false},
+		{"$a: [String]", `{"a":["b",1]}`, false},
+		{"$a: [String]", `{"a":"b"}`, false},
+		{"$a: [String]", `{"a":[["b"]]}`, false},
+		{"$a: [[String]]", `{"a":[["b"]]}`, false},
+		{"$a: Word", `{"a":"A"}`, true},
+		{"$a: Word", `{"a":"a"}`, false},
+		{"$a: Word", `{"a":"C"}`, false},
+		{"$a: [Word!]", `{"a":["A","B"]}`, true},
+		{"$a: [Word!]", `{"a":["A","b"]}`, false},
+		{"$a: Object", `{"a":{"a":"b"}}`, false},
+		{"$a: Object", `{}`, false},
+	} {
+		if got := sameVariables(t, simpleOperation(t, test.declared), test.declared, test.raw); got != test.simple {
+			t.Errorf("(%s) %s: read at once: %t", test.declared, test.raw, got)
+		}
+	}
+	subscription := simpleOperation(t, "")
+	subscription.Operation = ast.Subscription
+	if _, ok := newSimpleVariables(simpleSchema, subscription).read(""); ok {
+		t.Error("what is read for a subscription would hold on to a text for as long as that lasts")
+	}
+}
+
+// randomJSON is an object of variables with random values, some of them of no good form.
+func randomJSON(r *rand.Rand) string {
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	space := func() string { return pick("", "", "", " ", "\n\t", "\r\n ") }
+	var value func(depth int) string
+	value = func(depth int) string {
+		switch n := r.IntN(14); {
+		case n < 5:
+			return pick(`""`, `"A"`, `"b"`, `"B"`, `"1"`, `"x y"`, `"],}"`, `":{["`, `"\n"`, `"\""`, `"\\"`, `"\ud800"`, `"é"`, `"true"`, `"7"`)
+		case n < 8:
+			return pick("0", "-0", "1", "-17", "9223372036854775807", "9223372036854775808", "1.0", "1e2", "-1.5E-3")
+		case n < 10:
+			return pick("true", "false", "null")
+		case n < 13 && depth > 0:
+			items := make([]string, r.IntN(4))
+			for i := range items {
+				items[i] = space() + value(depth-1) + space()
+			}
+			return "[" + space() + strings.Join(items, ",") + "]"
+		default:
+			return pick(`{}`, `{"a":"b"}`)
+		}
+	}
+	members := make([]string, r.IntN(4))
+	for i := range members {
+		members[i] = space() + `"` + pick("a", "a", "b", "c", "d", `\u0061`) + `"` + space() + ":" + space() + value(2) + space()
+	}
+	return "{" + strings.Join(members, ",") + space() + "}"
+}
+
+// randomDeclaration declares variables of random types.
+func randomDeclaration(r *rand.Rand) string {
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	declared := make([]string, r.IntN(4))
+	for i := range declared {
+		of := pick("String", "ID", "Int", "Boolean", "Own", "Word", "Float", "Object") + pick("", "!")
+		if r.IntN(3) == 0 {
+			of = "[" + of + "]" + pick("", "!")
+		}
+		declared[i] = fmt.Sprintf("$%c: %s", 'a'+i, of)
+		if !strings.HasSuffix(of, "!") && r.IntN(4) == 0 {
+			declared[i] += " = null"
+		}
+	}
+	return strings.Join(declared, ", ")
+}
+
+// TestSimpleVariablesAreTheLibrarys for random declarations and values.
+func TestSimpleVariablesAreTheLibrarys(t *testing.T) {
+	r, simple := rand.New(rand.NewPCG(1, 2)), 0
+	for range 60_000 {
+		declared, raw := randomDeclaration(r), randomJSON(r)
+		if !json.Valid([]byte(raw)) {
+			t.Fatal(raw)
+		}
+		if sameVariables(t, simpleOperation(t, declared), declared, raw) {
+			simple++
+		}
+	}
+	if simple < 2000 {
+		t.Errorf("only %d were read at once", simple)
+	}
+}
+
+// FuzzSimpleVariables reads any object for declarations of every kind.
+func FuzzSimpleVariables(f *testing.F) {
+	for _, seed := range []string{`{"a":"b","b":["c"],"c":1,"d":true,"e":"A"}`, `{"b":[" ","]"] , "c" : -0}`, `{"e":"a"}`, `{"d":null}`} {
+		f.Add(seed)
+	}
+	const declared = "$a: String, $b: [ID!], $c: Int, $d: Boolean, $e: Word, $f: [Word], $g: Own"
+	op := simpleOperation(f, declared)
+	f.Fuzz(func(t *testing.T, raw string) {
+		if json.Valid([]byte(raw)) && strings.HasPrefix(raw, "{") && strings.HasSuffix(raw, "}") {
+			sameVariables(t, op, declared, raw)
+		}
+	})
+}
+
+// TestSimpleVariablesAllocateLittle, however many texts there are.
+func TestSimpleVariablesAllocateLittle(t *testing.T) {
+	op := simpleOperation(t, "$ids: [String!]!")
+	raw, err := json.Marshal(map[string]any{"ids": strings.Split(strings.Repeat("71321045679252212594626385532706912750332728571942532289631379312455583992563,", 500), ",")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSimpleVariables(simpleSchema, op)
+	if n := testing.AllocsPerRun(100, func() { _, _ = s.read(string(raw)) }); n > 6 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkVariables(b *testing.B) {
+	op := simpleOperation(b, "$ids: [String!]!")
+	raw := `{"ids":["71321045679252212594626385532706912750332728571942532289631379312455583992563"` + strings.Repeat(`,"71321045679252212594626385532706912750332728571942532289631379312455583992563"`, 49) + `]}`
+	b.Run("simple", func(b *testing.B) {
+		s := newSimpleVariables(simpleSchema, op)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, ok := s.read(raw); !ok {
+				b.Fatal("not read")
+			}
+		}
+	})
+	b.Run("library", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := variables(simpleSchema, op, raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
