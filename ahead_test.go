@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
@@ -28,6 +29,13 @@ func (w *watched[K, T]) Lookup(ctx context.Context, keys []K, out []market.Resul
 	w.lists = append(w.lists, slices.Clone(keys))
 	w.mu.Unlock()
 	return w.Source.Lookup(ctx, keys, out, missing)
+}
+
+// looked returns how many lists were looked up.
+func (w *watched[K, T]) looked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lists)
 }
 
 // TestPricesAreLookedUpAhead looks at the loaders below a query: all prices must be asked for in one go, before any field
@@ -82,6 +90,100 @@ func TestPricesAreLookedUpAhead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPricesBelowEventsAreLookedUpTogether lets the last event come late: the prices of the markets of all events are asked for in
+// one go when it is there. Where it does not come, the others have theirs without it.
+func TestPricesBelowEventsAreLookedUpTogether(t *testing.T) {
+	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
+	for _, event := range []string{"e0", "e1", "e2", "late"} {
+		for _, suffix := range []string{"a", "b", "c"} {
+			id := event + suffix
+			rows[event] = append(rows[event], object{"marketId": id, "slug": id, "eventId": event, "status": "OPEN", "outcomes": []object{{"tokenId": id + "y", "outcome": "Yes"}, {"tokenId": id + "n", "outcome": "No"}}})
+			prices[id+"y"], prices[id+"n"] = object{"tokenId": id + "y", "price": 0.5}, object{"tokenId": id + "n", "price": 0.5}
+		}
+		found = append(found, rows[event][0])
+	}
+	const (
+		nodes = `{ searchMarkets { nodes { event { markets { nodes { tokens { price { price } } } } } } } }`
+		edges = `{ searchMarkets { edges { node { tokens { price { price } } event { endsAt markets(first: 2) { edges { node { tokens { price { price } } } } } } } } } }`
+	)
+	for _, test := range []struct {
+		name, query string
+		// hangs tells that the last event never comes.
+		hangs bool
+		// lists are the lengths of the lists that are looked up, of what comes at once; prices is how many are in the response.
+		lists  []int
+		prices int
+	}{
+		{"nodes", nodes, false, []int{24}, 24},
+		{"the first two, and the market's own", edges, false, []int{8, 8}, 24},
+		{"an event does not come", nodes, true, nil, 18},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := &watched[string, market.Price]{}
+			ended := make(chan struct{})
+			v := newStub(t, map[string]func(q url.Values) (int, any){
+				"market-search": func(q url.Values) (int, any) {
+					event := q.Get("eventId")
+					switch {
+					case event == "":
+						return http.StatusOK, object{"markets": found, "nextCursor": nil}
+					case event == "late" && test.hangs:
+						<-ended
+					case event == "late": // those of others would have been looked up by now
+						until(200*time.Millisecond, func() bool { return w.looked() == len(test.lists) })
+					}
+					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
+				},
+				"prices": pick("prices", "tokenIds", "tokenId", prices),
+			})
+			defer close(ended)
+			s := start(t, "--venue-url="+v.URL)
+			of := sources(s.cache)
+			w.Source, of.Prices = of.Prices, w
+			ctx := t.Context()
+			if test.hangs {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
+				defer cancel()
+			}
+			resp := execute(t, s, ctx, of, test.query, nil)
+			if (len(resp.Errors) > 0) != test.hangs || strings.Count(string(resp.Data), `"0.5"`) != test.prices {
+				t.Errorf("got %s, %v", resp.Data, resp.Errors)
+			}
+			var lengths []int
+			for _, list := range w.lists {
+				lengths = append(lengths, len(list))
+			}
+			if !test.hangs && !slices.Equal(lengths, test.lists) {
+				t.Errorf("prices were looked up as %v, want lists of %v", w.lists, test.lists)
+			}
+		})
+	}
+}
+
+// TestPricesBelowEventsAreFewCalls counts the venue's calls for the prices of all markets of ten events.
+func TestPricesBelowEventsAreFewCalls(t *testing.T) {
+	s := start(t)
+	var data any
+	got := s.counted(func() {
+		data = s.ask(t, `{ searchMarkets(first: 10) { nodes { event { eventId markets { nodes { tokens { tokenId price { price } } } } } } } }`, nil, anonymous)
+	})
+	tokens, events := map[string]bool{}, map[string]bool{}
+	for _, m := range list(data, "searchMarkets.nodes") {
+		events[text(m, "event.eventId")] = true
+		for _, of := range list(m, "event.markets.nodes") {
+			for _, token := range list(of, "tokens") {
+				tokens[text(token, "tokenId")] = true
+			}
+		}
+	}
+	const most = 40 // ids in a call
+	wantCalls(t, got, calls{
+		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
+		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},
+	})
 }
 
 // TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing may be sent ahead for it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -58,6 +59,8 @@ type Set struct {
 	depths map[string]int
 	// turned are the pages that were read, by query, each a function that returns it.
 	turned map[string]any
+	// followed are the events that something follows, which has been sent for when the channel is closed.
+	followed map[market.EventRef]<-chan struct{}
 	// failed are the panics of what followed.
 	failed error
 }
@@ -92,15 +95,63 @@ func (s *Set) Failed() error {
 // find out one by one that they need it. then must not wait.
 func (s *Set) FollowMarkets(refs []market.MarketRef, then func([]market.Result[market.Read[*market.Market]])) {
 	s.Markets.follow(refs, func(results []market.Result[market.Read[*market.Market]]) {
-		defer func() {
-			if p := recover(); p != nil {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.failed = errors.Join(s.failed, fmt.Errorf("reading ahead: panic: %v\n%s", p, debug.Stack()))
-			}
-		}()
+		defer s.catch()
 		then(results)
 	})
+}
+
+// FollowEvents is FollowMarkets for events, which arrive one by one: who shows one calls AwaitFollowed before it goes on.
+func (s *Set) FollowEvents(refs []market.EventRef, then func([]market.Result[market.Read[*market.Event]])) {
+	if s.InMemory() {
+		return
+	}
+	done := make(chan struct{})
+	s.mu.Lock()
+	if s.followed == nil {
+		s.followed = make(map[market.EventRef]<-chan struct{}, len(refs))
+	}
+	for _, ref := range refs {
+		s.followed[ref] = done
+	}
+	s.mu.Unlock()
+	for i := range refs {
+		s.Events.Prefetch(refs[i : i+1]) // each is a call of its own, so none is to wait for another
+	}
+	s.Events.follow(refs, func(results []market.Result[market.Read[*market.Event]]) {
+		defer close(done)
+		defer s.catch()
+		then(results)
+	})
+}
+
+// AwaitFollowed waits until what follows an event was sent for. One event that does not come costs the others no more than
+// half of the time that is left.
+func (s *Set) AwaitFollowed(ref market.EventRef) {
+	s.mu.Lock()
+	done := s.followed[ref]
+	s.mu.Unlock()
+	if done == nil {
+		return
+	}
+	ctx := s.ctx
+	if deadline, ok := ctx.Deadline(); ok {
+		half, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+		ctx = half
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// catch, deferred, keeps a panic of what follows from whoever has brought what it follows.
+func (s *Set) catch() {
+	if p := recover(); p != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failed = errors.Join(s.failed, fmt.Errorf("reading ahead: panic: %v\n%s", p, debug.Stack()))
+	}
 }
 
 // Book reads a token's book, which has depth levels a side or more, where it holds so many.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -34,6 +35,12 @@ type (
 		// description and resolution are what lists leave out.
 		description, resolution bool
 		tokens                  *tokenDemand
+		event                   *eventDemand
+	}
+	// eventDemand is what is read of the first so many markets of an event.
+	eventDemand struct {
+		first   int
+		markets marketDemand
 	}
 	// holdingDemand is what is read of the rows of an account.
 	holdingDemand struct {
@@ -57,12 +64,19 @@ type look struct {
 	books           map[int][]string
 	markets         []market.MarketRef
 	chains          []chain
+	events          []eventChain
 }
 
 // chain is what can be sent for only when markets have arrived.
 type chain struct {
 	refs []market.MarketRef
 	then func(next *look, markets []*market.Market)
+}
+
+// eventChain is what can be sent for only when events have arrived.
+type eventChain struct {
+	refs   []market.EventRef
+	demand *eventDemand
 }
 
 func newLook(ctx context.Context) *look {
@@ -79,6 +93,9 @@ func (l *look) send() {
 	}
 	if len(l.chains) > 0 {
 		l.follow()
+	}
+	if len(l.events) > 0 {
+		l.followEvents()
 	}
 }
 
@@ -97,6 +114,26 @@ func (l *look) follow() {
 			}
 			results = results[len(c.refs):]
 			c.then(next, markets)
+		}
+		next.send()
+	})
+}
+
+// followEvents sends for what hangs on events when all of them have arrived. Whoever shows one of them waits for that.
+func (l *look) followEvents() {
+	var refs []market.EventRef
+	for _, c := range l.events {
+		refs = append(refs, c.refs...)
+	}
+	l.set.FollowEvents(refs, func(results []market.Result[market.Read[*market.Event]]) {
+		next := &look{set: l.set, op: l.op}
+		for _, c := range l.events {
+			for _, result := range results[:len(c.refs)] {
+				if e := result.Value.Value; e != nil {
+					next.addMarkets(e.Markets[:min(c.demand.first, len(e.Markets))], &c.demand.markets)
+				}
+			}
+			results = results[len(c.refs):]
 		}
 		next.send()
 	})
@@ -175,8 +212,34 @@ func (l *look) demandMarket(d *marketDemand, selection ast.SelectionSet) {
 				d.tokens = &tokenDemand{}
 			}
 			l.demandToken(d.tokens, f.Selections)
+		case "event":
+			for _, c := range l.collect(f.Selections, "Event", "Node") {
+				if c.Name == "markets" && l.arguments(c)["after"] == nil {
+					l.demandEvent(d, c)
+				}
+			}
 		}
 	}
+}
+
+// demandEvent collects what a field demands of the markets of the event of a market.
+func (l *look) demandEvent(d *marketDemand, f graphql.CollectedField) {
+	e := &eventDemand{first: l.first(f)}
+	if d.event != nil {
+		e.first, e.markets = max(e.first, d.event.first), d.event.markets
+	}
+	for _, selection := range l.nodeSelections(f) {
+		l.demandMarket(&e.markets, selection)
+	}
+	if e.first > 0 && e.markets.reads() {
+		d.event = e
+	}
+}
+
+// reads tells whether anything is to be read for markets that are known.
+func (d *marketDemand) reads() bool {
+	return d != nil && (d.description || d.resolution || d.event != nil ||
+		d.tokens != nil && (d.tokens.price || d.tokens.spread || d.tokens.depth > 0 || d.tokens.market.reads()))
 }
 
 func (l *look) demandHolding(d *holdingDemand, typ string, selection ast.SelectionSet) {
@@ -255,9 +318,13 @@ func (l *look) addMarkets(markets []*market.Market, d *marketDemand) {
 	if d == nil {
 		return
 	}
+	around := eventChain{demand: d.event}
 	for _, m := range markets {
 		if m == nil {
 			continue
+		}
+		if ref := (market.EventRef{EventID: m.EventID}); d.event != nil && m.EventID != "" && !slices.Contains(around.refs, ref) {
+			around.refs = append(around.refs, ref)
 		}
 		if m.Summary && (d.description || d.resolution && mayBeResolved(m.Status)) {
 			l.markets = append(l.markets, byID(m.MarketID))
@@ -265,6 +332,9 @@ func (l *look) addMarkets(markets []*market.Market, d *marketDemand) {
 		if d.tokens != nil {
 			l.addTokens(model.Market{Market: m}.Tokens(), d.tokens)
 		}
+	}
+	if len(around.refs) > 0 {
+		l.events = append(l.events, around)
 	}
 }
 
@@ -274,11 +344,11 @@ func (l *look) addRefs(refs []market.MarketRef, d *marketDemand) {
 	l.chainMarkets(refs, d)
 }
 
-// chainMarkets remembers what is demanded of the tokens of markets that are still to arrive.
+// chainMarkets remembers what is demanded of the tokens and events of markets that are still to arrive.
 func (l *look) chainMarkets(refs []market.MarketRef, d *marketDemand) {
-	if len(refs) > 0 && d != nil && d.tokens != nil {
+	if len(refs) > 0 && d != nil && (d.tokens != nil || d.event != nil) {
 		l.chains = append(l.chains, chain{refs, func(next *look, markets []*market.Market) {
-			next.addMarkets(markets, &marketDemand{tokens: d.tokens})
+			next.addMarkets(markets, &marketDemand{tokens: d.tokens, event: d.event})
 		}})
 	}
 }
