@@ -3,40 +3,10 @@ import { useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { AreaSeries, createChart, type IChartApi, type ISeriesApi, type UTCTimestamp } from 'lightweight-charts'
 import { HistoryDocument } from './__generated__/operations'
+import { bars, stepOf, still, type Bar } from './bars'
 import { percent, reason } from './format'
 import { useAgain } from './live'
 import type { Quote } from './prices'
-
-/** How far the points of the chart are apart, in seconds. Its axis counts points, so that it is true only if all are as far. */
-const step = 600
-
-/** The step that an instant is in, in local time: the chart knows no time zones and writes every time as UTC. */
-function stepOf(instant: string | number): UTCTimestamp {
-  const date = new Date(instant)
-  return Math.floor((date.getTime() / 1000 - date.getTimezoneOffset() * 60) / step) * step as UTCTimestamp
-}
-
-interface Bar {
-  time: UTCTimestamp
-  value: number
-}
-
-/** The bars of the steps after one until another begins: nothing has changed there. */
-function* still(after: Bar, until: number): Generator<Bar> {
-  for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
-}
-
-/** A bar for each step from the first point to the last, with the last price that was known in it. */
-function bars(points: readonly { timestamp: string; price: string }[]): Bar[] {
-  const all: Bar[] = []
-  const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp), Number(price)]))
-  for (const [time, value] of [...byStep].sort(([a], [b]) => a - b)) {
-    const last = all.at(-1)
-    if (last) all.push(...still(last, time))
-    all.push({ time, value })
-  }
-  return all
-}
 
 export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
   // The page's only read of history: what comes later is brought by the live price.
@@ -55,7 +25,8 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
       rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.08 } },
-      timeScale: { borderVisible: false, timeVisible: true },
+      // All seven days fit on a phone, and the first of their names is not cut off.
+      timeScale: { borderVisible: false, timeVisible: true, minBarSpacing: 0.1, fixLeftEdge: true, fixRightEdge: true },
       handleScroll: { vertTouchDrag: false },
       localization: { priceFormatter: (price: number) => percent(String(price)) },
     })

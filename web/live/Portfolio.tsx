@@ -5,7 +5,7 @@ import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscripti
 import { Change } from './Change'
 import { ConnectionContext, useConnection, useLink } from './connection'
 import { count, gain, money, percent, reason } from './format'
-import { Freshness } from './Freshness'
+import { Freshness, useStale, type Heard } from './Freshness'
 import { useLive } from './live'
 import { tokenPath, useTitle } from './route'
 import type { Wallet } from './wallet'
@@ -52,30 +52,32 @@ function Live({ address, onClose }: { address: string; onClose: () => void }) {
     (before, { portfolioChanged }) => apply(before, portfolioChanged, link().session),
   )
   const summary = portfolio?.summary
+  const heard = portfolio && { freshness: portfolio.summary.freshness, session: portfolio.session, ended }
+  const stale = useStale(heard)
   return (
     <>
       <h1 tabIndex={-1}>Portfolio</h1>
       <p className="crumbs">
-        <code>{address}</code> <Freshness heard={portfolio && { freshness: portfolio.summary.freshness, session: portfolio.session, ended }} />{' '}
+        <code>{address}</code> <Freshness heard={heard} />{' '}
         <button type="button" onClick={onClose}>Close the wallet</button>
       </p>
       {state === 'refused' && <p role="alert">The server refused these credentials.</p>}
       {state !== 'refused' && error && <p role="alert">{reason(error)}</p>}
-      <dl className="sums" data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
+      <dl className={stale ? 'sums stale' : 'sums'} data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
         <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>
         <div><dt>Profit and loss</dt><dd data-sum="pnl">{summary?.unrealizedPnl ? <Gain amount={summary.unrealizedPnl} /> : '–'}</dd></div>
         <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}</dd></div>
       </dl>
       {summary && summary.unpricedPositions > 0 && <p>{summary.unpricedPositions} positions have no price and are not in these sums.</p>}
-      {portfolio && <Positions positions={portfolio.positions} />}
+      {portfolio && heard && <Positions positions={portfolio.positions} heard={heard} />}
     </>
   )
 }
 
 const shownAtFirst = 100
 
-function Positions({ positions }: { positions: ReadonlyMap<string, Position> }) {
+function Positions({ positions, heard }: { positions: ReadonlyMap<string, Position>; heard: Heard }) {
   const [all, setAll] = useState(false)
   const sorted = [...positions.values()].sort((a, b) => Number(b.valuation?.value ?? -1) - Number(a.valuation?.value ?? -1))
   const shown = all ? sorted : sorted.slice(0, shownAtFirst)
@@ -93,19 +95,20 @@ function Positions({ positions }: { positions: ReadonlyMap<string, Position> }) 
             <th scope="col" className="figure">Profit and loss</th>
           </tr>
         </thead>
-        <tbody>{shown.map(position => <Row key={position.id} position={position} />)}</tbody>
+        <tbody>{shown.map(position => <Row key={position.id} position={position} heard={heard} />)}</tbody>
       </table>
       {shown.length < sorted.length && <button type="button" onClick={() => setAll(true)}>All {sorted.length} positions</button>}
     </>
   )
 }
 
-function Row({ position: { id, marketId, outcome, size, avgPrice, market, token, valuation } }: { position: Position }) {
+function Row({ position, heard }: { position: Position; heard: Heard }) {
+  const { id, marketId, outcome, size, avgPrice, market, token, valuation } = position
   const name = market?.question ?? marketId
-  const stale = valuation?.freshness.stale
+  const stale = useStale(valuation ? { ...heard, freshness: valuation.freshness } : undefined)
   const figure = stale ? 'figure stale' : 'figure'
   return (
-    <tr data-position={id}>
+    <tr data-position={id} data-stale={stale}>
       <th scope="row">
         {token ? <a href={tokenPath(marketId, token.tokenId)}>{name}</a> : name}
         <span className="detail">{outcome}<span className="narrow"> · {count(size)} {valuation && `at ${percent(valuation.price)}`}</span></span>
@@ -116,7 +119,7 @@ function Row({ position: { id, marketId, outcome, size, avgPrice, market, token,
       <td className={figure} data-value={valuation?.value} title={stale ? 'Stale' : undefined}>
         {money(valuation?.value)}{stale && <span className="unseen"> stale</span>}
       </td>
-      <td className="figure">
+      <td className={figure}>
         {valuation?.unrealizedPnl ? <Gain amount={valuation.unrealizedPnl} /> : '–'}
         {valuation?.unrealizedPnlPercent && <span className="detail">{gain(valuation.unrealizedPnlPercent)}%</span>}
       </td>

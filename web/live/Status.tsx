@@ -1,13 +1,11 @@
 // How the connections do: the page's own socket, and behind the server the venue's stream.
-import { StreamStatusDocument } from './__generated__/operations'
 import { useLink } from './connection'
 import { time } from './format'
-import { useLive } from './live'
+import { useStream } from './Stream'
 
 export function Status() {
   const link = useLink()
-  const { data } = useLive({ query: StreamStatusDocument })
-  const stream = data?.streamStatusChanged
+  const stream = useStream()
   const [state, text] =
     link.state === 'connecting' ? ['waiting', 'Connecting'] as const
     : link.state !== 'open' ? ['down', `Connection lost at ${time(link.since)}, trying again`] as const

@@ -3,6 +3,7 @@ import { TradesDocument, type TradesSubscription, type TradesSubscriptionVariabl
 import { useConnection, useLink } from './connection'
 import { count, reason, time } from './format'
 import { useLive } from './live'
+import { useStream } from './Stream'
 
 type Trade = TradesSubscription['tradesAdded']['trades'][number]
 
@@ -28,11 +29,14 @@ const kept = 30
 export function Trades({ tokenId }: { tokenId: string }) {
   const { link } = useConnection()
   const { state, session } = useLink()
+  const stream = useStream()
   const { data: tape, error, ended } = useLive<TradesSubscription, Tape, TradesSubscriptionVariables>(
     { query: TradesDocument, variables: { tokenId } },
     (before, { tradesAdded }) => ({ entries: apply(before?.entries ?? [], tradesAdded), session: link().session }),
   )
-  const stale = tape !== undefined && (ended || state !== 'open' || session !== tape.session)
+  // A tape has no freshness of its own: it is as current as the stream that brings it.
+  const behind = stream !== undefined && stream.state !== 'LIVE'
+  const stale = tape !== undefined && (ended || behind || state !== 'open' || session !== tape.session)
   return (
     <section className="panel tape" aria-labelledby="trades">
       <h2 id="trades">Trades {stale && <span className="freshness stale" data-stale>Stale</span>}</h2>

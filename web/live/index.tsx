@@ -11,6 +11,7 @@ import { Portfolio } from './Portfolio'
 import { parse, useHash } from './route'
 import { SignIn } from './SignIn'
 import { Status } from './Status'
+import { Stream } from './Stream'
 import type { Wallet } from './wallet'
 import './index.css'
 
@@ -61,7 +62,9 @@ createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <ConnectionContext value={connection}>
       <Provider value={connection.client}>
-        <Board />
+        <Stream>
+          <Board />
+        </Stream>
       </Provider>
     </ConnectionContext>
   </StrictMode>,

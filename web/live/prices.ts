@@ -6,7 +6,7 @@ import {
 } from './__generated__/operations'
 import { useConnection } from './connection'
 import type { Heard } from './Freshness'
-import { useLive } from './live'
+import { useAgain, useLive } from './live'
 
 export interface Point {
   time: number
@@ -43,9 +43,10 @@ export function usePrices(tokenIds: string[]): { quotes: Quotes; error: Combined
 
 /** What the server has heard of tokens before the page did, of those that somebody followed. It costs no call to the venue. */
 export function useRecentPrices(tokenIds: string[]): Readonly<Record<string, Point[]>> {
-  const [{ data }] = useQuery({
+  const [{ data, error }, ask] = useQuery({
     query: RecentPricesDocument, variables: { tokenIds }, pause: tokenIds.length === 0, requestPolicy: 'network-only',
   })
+  useAgain(error, ask)
   return useMemo(() => {
     const recent: Record<string, Point[]> = {}
     for (const token of data?.tokens ?? []) {

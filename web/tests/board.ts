@@ -31,13 +31,16 @@ export interface Shown {
   price: string | undefined
   asOf: string | undefined
   stale: string | undefined
+  /** Whether it is to be seen that it is stale. */
+  marked: boolean
   text: string
 }
 
 /** The prices that are to be seen in the list. */
-export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .price').evaluateAll(prices => (prices as HTMLElement[]).map(
-  ({ dataset: { price, asOf, stale }, innerText }) => ({ price, asOf, stale, text: innerText }),
-))
+export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .price').evaluateAll(prices => (prices as HTMLElement[]).map(element => {
+  const { dataset: { price, asOf, stale }, innerText: text } = element
+  return { price, asOf, stale, marked: getComputedStyle(element).textDecorationStyle === 'dotted', text }
+}))
 
 /** Waits until prices are listed. */
 export const prices = (page: Page) => eventually('prices', () => listed(page), all => all.length >= 5)

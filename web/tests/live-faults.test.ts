@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { book, go, listed, paths, prices, tokenOf, wallet } from './board'
-import { control, eventually, restart, visit } from './browser'
+import { ask, book, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { control, eventually, frames, restart, visit } from './browser'
 
 /** Takes down each state of the links, and each price that is marked stale, however short it is to be seen. */
 const record = (page: Page) => page.evaluate(() => {
@@ -34,15 +34,21 @@ async function wantRecovered(page: Page) {
   await eventually('prices that move', () => listed(page), all => all.map(p => p.price).join() !== fresh.map(p => p.price).join())
 }
 
+/** Takes the venue's stream down, until control('reset', {}). */
+async function drop() {
+  await control('faults', { faults: [{ path: '/ws', kind: 'status', status: 503 }] })
+  await control('restart', { code: 4003 })
+}
+
 test("the venue's stream drops", async t => {
   const { page } = await visit(t, '/live')
   await prices(page)
   await live(page)
   await record(page)
-  await control('faults', { faults: [{ path: '/ws', kind: 'status', status: 503 }] })
-  await control('restart', { code: 4003 })
+  await drop()
   await page.locator('[role=status][data-stream=DISCONNECTED]').waitFor()
-  await eventually('stale prices', () => listed(page), all => all.some(p => p.stale === 'true'))
+  const all = await eventually('stale prices', () => listed(page), all => all.some(p => p.stale === 'true'))
+  assert.deepEqual(all.map(p => p.marked), all.map(p => p.stale === 'true'))
   await control('reset', {})
   await wantRecovered(page)
   await wantSeen(page, 'stream DISCONNECTED', 'a stale price', 'a price that says so')
@@ -166,8 +172,147 @@ test('the tape tells what is missing, and that it stands still', async t => {
   assert.ok(await trades() > 0, 'what was known stays to be seen')
 })
 
+test("a tape stands still with the venue's stream", async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  await go(page, path!)
+  await live(page)
+  const tape = page.locator('.tape')
+  await tape.getByRole('table').waitFor()
+  const stale = tape.getByText('Stale', { exact: true })
+  assert.equal(await stale.count(), 0)
+  await drop()
+  await stale.waitFor()
+  assert.equal(await page.locator('[role=status]').getAttribute('data-link'), 'open')
+  await control('reset', {})
+  await live(page)
+  await stale.waitFor({ state: 'detached' })
+})
+
+test('figures of a portfolio are marked while they are stale', async t => {
+  const { page } = await visit(t, '/live')
+  let position: string | undefined
+  let cut = () => {}
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    cut = () => void socket.close({ code: 1011 })
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      for (const { id, valuation } of frame.payload?.data?.portfolioChanged?.changed ?? []) {
+        position ??= id
+        if (position === id) valuation.freshness.stale = true
+      }
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await go(page, '#/portfolio')
+  await page.reload()
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+
+  /** The positions that are marked. Of each the same figures are, and it is said as well. */
+  const marked = async () => {
+    const rows = await page.locator('.positions tbody tr').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({
+      id: row.dataset.position, stale: row.dataset.stale === 'true', said: / stale$/.test(row.cells[4]!.textContent),
+      cells: [...row.cells].map(cell => getComputedStyle(cell).textDecorationStyle === 'dotted'),
+    })))
+    for (const { stale, cells, said } of rows) assert.deepEqual({ cells, said }, { cells: [false, false, false, stale, stale, stale], said: stale })
+    return { of: rows.length, ids: rows.filter(({ stale }) => stale).map(({ id }) => id) }
+  }
+  const sums = () => page.locator('.sums dd').evaluateAll(all => all.map(dd => getComputedStyle(dd).textDecorationStyle).join())
+  const { of, ids } = await eventually('positions', marked, ({ of }) => of > 10)
+  assert.deepEqual(ids, [position])
+  assert.equal(await sums(), 'solid,solid,solid,solid')
+
+  await page.routeWebSocket('**/graphql', socket => socket.close({ code: 1011 })) // the server stays away
+  cut()
+  await eventually('all of them', marked, ({ ids }) => ids.length === of)
+  assert.equal(await sums(), 'dotted,dotted,dotted,dotted')
+})
+
+test('a book that has missed a change is stale until it is whole again', async t => {
+  const { page } = await visit(t, '/live')
+  const path = (await paths(page)).at(-1)!
+  const tokenId = tokenOf(path)
+  let missed = true
+  let held: (() => void)[] | undefined
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    socket.onMessage(message => {
+      const { type, payload } = JSON.parse(String(message))
+      if (held && type === 'subscribe' && payload.query.includes('orderbookChanged')) held.push(() => server.send(message))
+      else server.send(message)
+    })
+    server.onMessage(message => {
+      if (!missed && JSON.parse(String(message)).payload?.data?.orderbookChanged?.kind === 'DELTA') missed = true
+      else socket.send(message)
+    })
+  })
+  await go(page, path)
+  await page.reload()
+  await live(page)
+  const fresh = page.locator('.book [data-stale=false]')
+  await fresh.waitFor()
+  await eventually('a book', () => book(page), ({ bids }) => bids.length > 0)
+  held = []
+  missed = false
+
+  let cents = 30
+  const move = () => control('price', { tokenId, price: (cents = cents === 30 ? 34 : 30) / 100 })
+  await eventually('a stale book', async () => {
+    await move()
+    return page.locator('.book [data-stale=true]').count()
+  }, n => n > 0)
+  assert.ok(missed)
+  assert.ok((await book(page)).bids.length > 0, 'what was known stays to be seen')
+  await eventually('another subscription', async () => held!.length, n => n === 1)
+  await frames(page, 10)
+  assert.equal(await page.locator('.book [data-stale=true]').count(), 1, 'nothing has come yet')
+
+  held.splice(0).forEach(send => send())
+  await fresh.waitFor()
+  interface Answer { token: { orderbook: { sequence: string; bids: { price: string; size: string }[] } } }
+  const query = 'query ($id: String!) { token(tokenId: $id) { orderbook(depth: 12) { sequence bids { price size } } } }'
+  const { shown, asked } = await eventually('the same sequence', async () => ({
+    shown: await book(page), asked: (await ask<Answer>(query, { id: tokenId })).token.orderbook,
+  }), ({ shown, asked }) => shown.sequence === asked.sequence)
+  assert.deepEqual(shown.bids.map(({ price, size }) => ({ price, size })), asked.bids)
+})
+
+test('a query that has failed is repeated by itself', async t => {
+  const { page, problems } = await visit(t, '/live')
+  const [path] = await paths(page)
+  let asked = 0
+  await page.route('**/graphql', route => {
+    if (!route.request().postData()?.includes('query History')) return route.fallback()
+    asked++
+    const extensions = { code: 'RATE_LIMITED', retryAfterMs: 60_000 }
+    return asked === 1 ? route.fulfill({ json: { errors: [{ message: 'come again', extensions }] } })
+      : asked === 2 ? route.abort()
+      : route.fallback()
+  })
+  await page.clock.install()
+  await page.reload()
+  await live(page)
+  await record(page)
+  await go(page, path!)
+  const alert = (text: string) => page.getByRole('alert').getByText(text).waitFor()
+  await alert('come again')
+  await page.clock.fastForward(10_000)
+  await frames(page, 10)
+  assert.equal(asked, 1, 'not before the while that the server names')
+  await page.clock.fastForward(50_000)
+  await alert('The server cannot be reached')
+  await frames(page, 10)
+  await page.clock.fastForward(5_000)
+  await page.locator('.canvas[aria-label^=From]').waitFor()
+  assert.equal(asked, 3)
+  assert.equal(await page.getByRole('alert').count(), 0)
+  assert.ok(!(await seen(page)).includes('link lost'), 'the socket had nothing to do with it')
+  forgive(problems)
+})
+
 /** Lets go of what browsers say about a server that is away. */
 function forgive(problems: string[]) {
-  const others = problems.filter(problem => !/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED/.test(problem))
+  const others = problems.filter(problem => !/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED|net::ERR_FAILED/.test(problem))
   problems.splice(0, problems.length, ...others)
 }

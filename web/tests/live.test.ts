@@ -107,6 +107,51 @@ test('a price and a book are those that a query gives at the same sequence', asy
   }
 })
 
+test('the chart has a point for every ten minutes, and the live price moves the newest', async t => {
+  const { page } = await visit(t, '/live')
+  const path = (await paths(page)).at(-1)!
+  const tokenId = tokenOf(path)
+  // The longest line that is drawn in one stroke is the chart's.
+  await page.addInitScript(() => {
+    const { prototype } = CanvasRenderingContext2D
+    const { beginPath, moveTo, lineTo } = prototype
+    const stroke: () => void = prototype.stroke
+    let heights: number[] = []
+    let strokes = 0
+    prototype.beginPath = function () { heights = []; strokes = 0; beginPath.call(this) }
+    prototype.moveTo = function (x, y) { heights.push(y); strokes++; moveTo.call(this, x, y) }
+    prototype.lineTo = function (x, y) { heights.push(y); lineTo.call(this, x, y) }
+    prototype.stroke = function () {
+      if (strokes === 1 && heights.length > 20) Object.assign(globalThis, { line: heights })
+      stroke.call(this)
+    }
+  })
+  const minutes = 60_000
+  const start = Math.floor(Date.now() / (10 * minutes)) * 10 * minutes - 300 * minutes
+  const point = (after: number, price: string) => ({ __typename: 'PricePoint', timestamp: new Date(start + after * minutes).toISOString(), price })
+  const points = [point(0, '0.2'), point(60, '0.7'), point(61, '0.6')] // six steps, then a price that its own step forgets
+  const token = { __typename: 'Token', id: 'token', history: { __typename: 'PriceHistory', points } }
+  await page.route('**/graphql', route =>
+    route.request().postData()?.includes('query History') ? route.fulfill({ json: { data: { token } } }) : route.fallback(),
+  )
+  await go(page, path)
+  await page.reload()
+  for (const price of [0.3, 0.5, 0.4]) {
+    await eventually(`a line that ends at ${price}`, async () => {
+      await control('price', { tokenId, price })
+      const { line, asOf, live } = await page.evaluate(() => {
+        const shown = document.querySelector<HTMLElement>('.headline .price')?.dataset
+        return { line: (globalThis as unknown as { line?: number[] }).line ?? [], asOf: shown?.asOf, live: Number(shown?.price) }
+      })
+      // As prices, by the first two that are known.
+      const [low, high] = [line[0] ?? 0, line[6] ?? 0]
+      const drawn = line.map(y => Number((0.2 + 0.4 * (y - low) / (high - low)).toFixed(3)))
+      const newest = Math.floor((Date.parse(asOf ?? '') - start) / (10 * minutes))
+      return { drawn, wanted: [...Array(6).fill(0.2), ...Array(Math.max(0, newest - 6)).fill(0.6), live], live }
+    }, ({ drawn, wanted, live }) => Math.abs(live - price) < 0.03 && drawn.join() === wanted.join())
+  }
+})
+
 test('a portfolio is worth what a query says, and its credentials are kept nowhere', async t => {
   const { page } = await visit(t, '/live#/portfolio')
   await page.getByLabel('Address').fill(wallet.address)

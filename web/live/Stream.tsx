@@ -1,0 +1,14 @@
+// The venue's stream behind the server: one subscription for all who ask how it does.
+import { createContext, useContext, type ReactNode } from 'react'
+import { StreamStatusDocument, type StreamStatusSubscription } from './__generated__/operations'
+import { useLive } from './live'
+
+const StreamContext = createContext<StreamStatusSubscription['streamStatusChanged'] | undefined>(undefined)
+
+export function Stream({ children }: { children: ReactNode }) {
+  const { data } = useLive({ query: StreamStatusDocument })
+  return <StreamContext value={data?.streamStatusChanged}>{children}</StreamContext>
+}
+
+/** What was last said of the stream; nothing before the first event. */
+export const useStream = () => useContext(StreamContext)
