@@ -1,6 +1,9 @@
+//go:build unix
+
 package main
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,8 +14,9 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the pages in a browser against the whole program with a market that moves: each file in web/tests has a
-// server of its own, which it may ask to be restarted. With SCREENSHOTS set the images are kept in that directory.
+// TestBrowser runs the pages in a browser against the whole program with a market that moves, where the machine allows it with
+// the network cut off: each file in web/tests has a server of its own. Those that show what the pages do have the program as
+// it is shipped, the others may ask for a restart. With SCREENSHOTS set the images are kept in that directory.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -20,6 +24,9 @@ func TestBrowser(t *testing.T) {
 		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")
 	}
 	chromium := requireChromium(t)
+	if runOffline(t, "CHROMIUM="+chromium) {
+		return
+	}
 	screenshots := os.Getenv("SCREENSHOTS")
 	if screenshots == "" {
 		screenshots = t.TempDir()
@@ -28,19 +35,37 @@ func TestBrowser(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %d files", err, len(files))
 	}
+	shipped := buildProgram(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for much
-			env, args := []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}, []string{"--demo-still=false"}
-			if name == "explore" {
-				args = append(args, "--demo-markets=1200") // as many as the identifiers in examples/ are of
-			} else {
-				args = append(args, "--demo-markets=60") // each moves the more often
+			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
+			switch name {
+			case "explore":
+				runShipped(t, shipped, checks, env, "--demo-markets=1200") // as many as the identifiers in examples/ are of
+			case "live":
+				runShipped(t, shipped, checks, env, "--demo-markets=60") // each moves the more often
+			default:
+				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=60")
 			}
-			runNodeTest(t, "web", "tests/dist/"+name+".test.js", env, args...)
 		})
 	}
+}
+
+// runShipped is runNodeTest in web/ with the program that was built, in a process of its own that is not restarted.
+func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
+	t.Helper()
+	p := runBinary(t, exe, append(args, "--demo-control")...)
+	venue := ""
+	for line := range strings.Lines(p.log.String()) {
+		var entry struct{ Venue string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Venue != "" {
+			venue = entry.Venue
+		}
+	}
+	c := startChecks(t, "web", file, append(env, "ODDSGRAPH_URL=http://"+p.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+venue)...)
+	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 }
 
 // TestThePagesAreSmall bounds what a browser loads that opens every page: 1.2 MB, by the larger of the two codings.

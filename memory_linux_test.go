@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,12 +37,7 @@ func resident(t testing.TB, process *os.Process) int {
 // detector, which takes several times as much, with pings, and after a burst of events to all of them.
 func TestMemoryOfSubscriptions(t *testing.T) {
 	t.Parallel() // it waits for pings most of the time
-	exe := filepath.Join(t.TempDir(), "oddsgraph")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", exe, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
 		// most is in KiB for each subscription. Ten on a socket take 3.6 each where the machine does nothing else, and 4.7

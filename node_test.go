@@ -77,19 +77,8 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	}))
 	defer control.Close()
 
-	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "--enable-source-maps", "--test-reporter=../clients/reporter.mjs", file)
-	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), env...),
-		"ODDSGRAPH_URL=http://"+address+"/graphql", "ODDSGRAPH_VENUE=http://"+venue, "ODDSGRAPH_RESTART_URL="+control.URL)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	checks := startChecks(t, dir, file, append(env,
+		"ODDSGRAPH_URL=http://"+address+"/graphql", "ODDSGRAPH_VENUE=http://"+venue, "ODDSGRAPH_RESTART_URL="+control.URL)...)
 	for {
 		select {
 		case restarted := <-restarts:
@@ -98,11 +87,34 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 			}
 			_, stop = serve(address, venue)
 			close(restarted)
-		case err := <-ended:
-			wantPassed(t, err, &stdout, stderr.String())
+		case err := <-checks.ended:
+			wantPassed(t, err, &checks.stdout, checks.stderr.String())
 			return
 		}
 	}
+}
+
+// checks is a file of checks that runs. What it wrote may be read when it has ended.
+type checks struct {
+	ended          chan error
+	stdout, stderr bytes.Buffer
+}
+
+// startChecks runs a file of checks, by its name from dir, with more of an environment.
+func startChecks(t *testing.T, dir, file string, env ...string) *checks {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "node", "--enable-source-maps", "--test-reporter=../clients/reporter.mjs", file)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	c := &checks{ended: make(chan error, 1)}
+	cmd.Stdout, cmd.Stderr = &c.stdout, &c.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { c.ended <- cmd.Wait() }()
+	return c
 }
 
 // wantPassed shows each check as a test, from the lines of clients/reporter.mjs.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -104,6 +105,18 @@ func runProgram(t testing.TB, args ...string) *program {
 		t.Fatal(err)
 	}
 	return runBinary(t, exe, args...)
+}
+
+// buildProgram builds the program as it is shipped, and so without the race detector, and returns its path.
+func buildProgram(t testing.TB) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "oddsgraph")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", exe, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exe
 }
 
 // runBinary is runProgram of a binary.

@@ -146,7 +146,7 @@ test('the chart has a point for every ten minutes, and the live price moves the 
       // As prices, by the first two that are known.
       const [low, high] = [line[0] ?? 0, line[6] ?? 0]
       const drawn = line.map(y => Number((0.2 + 0.4 * (y - low) / (high - low)).toFixed(3)))
-      const newest = Math.floor((Date.parse(asOf ?? '') - start) / (10 * minutes))
+      const newest = asOf ? Math.floor((Date.parse(asOf) - start) / (10 * minutes)) : 0
       return { drawn, wanted: [...Array(6).fill(0.2), ...Array(Math.max(0, newest - 6)).fill(0.6), live], live }
     }, ({ drawn, wanted, live }) => Math.abs(live - price) < 0.03 && drawn.join() === wanted.join())
   }
