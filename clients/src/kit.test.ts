@@ -106,17 +106,6 @@ test('Apollo: a list that could not be read is null', async t => {
   assert.equal(data?.user?.positions, null)
 })
 
-test('Apollo: an event updates the object of a query', async t => {
-  const [tokenId] = await openTokens()
-  const { client, requests } = apollo(t)
-  const results = iterate(from(client.watchQuery({ query: TokenPriceDocument, variables: { tokenId } })))
-  const shown = (await until(results, ({ dataState }) => dataState === 'complete')).data!.token!.price!.price
-  const prices = iterate(client.subscribe({ query: PriceChangedDocument, variables: { tokenIds: [tokenId] } }))
-  const event = await until(prices, ({ data }) => Number(data!.priceChanged.price.price) !== Number(shown))
-  await until(results, ({ data }) => data?.token?.price?.price === event.data!.priceChanged.price.price)
-  assert.equal(requests.made.length, 1)
-})
-
 test('Apollo: an object without an id keeps what two queries have selected', async t => {
   const [tokenId] = await openTokens()
   const { client, requests } = apollo(t)
