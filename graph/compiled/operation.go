@@ -68,10 +68,8 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	if v == nil || v.root == nil {
 		return buf, false
 	}
-	if buf == nil {
-		size := o.size.Load()
-		buf = make([]byte, 0, size+size/8+64)
-	}
+	size := int(o.size.Load())
+	buf = slices.Grow(buf, size+size/8+64)
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables = ctx, buf, variables
 	if v.slots > 0 {

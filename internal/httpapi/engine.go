@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -69,6 +70,11 @@ type operation struct {
 	simple bool
 	// cost is what executing it takes.
 	cost guard.Cost
+
+	// buffer is where the response may be made, which is the caller's; nil for memory of its own. ready tells that the whole
+	// response is in it.
+	buffer *bytes.Buffer
+	ready  bool
 
 	canonical []byte
 	// recorder holds what the response of a query rests on, once that is there.
@@ -208,7 +214,11 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	journal := market.JournalFrom(ctx)
 	ctx, set, recorder := loaders.FromMemory(ctx, e.cfg.Sources)
 	defer set.Release()
-	data, ok := op.plan.compiled.Execute(ctx, op.variables, nil)
+	var into []byte
+	if op.buffer != nil {
+		into = append(op.buffer.AvailableBuffer(), `{"data":`...)
+	}
+	data, ok := op.plan.compiled.Execute(ctx, op.variables, into)
 	if !ok || set.Missed() {
 		journal.Unlook()
 		return nil
@@ -216,9 +226,11 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	set.Stands()
 	op.recorder = recorder
 	journal.NoteCompiled()
-	resp := &graphql.Response{Data: data}
-	e.identities.note(ctx, resp)
-	return resp
+	if op.buffer != nil {
+		op.buffer.Write(append(data, '}'))
+		op.ready = true
+	}
+	return &graphql.Response{Data: data[len(into):]}
 }
 
 // subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, whatever context

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -157,6 +158,9 @@ func (g *graphQL) perform(ctx context.Context, r *http.Request, j *market.Journa
 	default:
 		if g.engine.keeps(op) {
 			j.Response = verdictBypass
+		}
+		if !asksForCost(r) {
+			op.buffer = getBuffer()
 		}
 		done.response = g.engine.execute(g.engine.noting(ctx, j), op)
 	}
@@ -362,11 +366,19 @@ type reply struct {
 // write writes a response. op is nil where nothing was executed.
 func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation) {
 	g.engine.made(r.Context(), j, resp.Errors)
-	buf := getBuffer()
+	var buf *bytes.Buffer
+	if op != nil {
+		buf = op.buffer
+	}
+	if buf == nil {
+		buf = getBuffer()
+	}
 	defer putBuffer(buf)
-	buf.Write(appendResponse(buf.AvailableBuffer(), resp))
+	if op == nil || !op.ready {
+		buf.Write(appendResponse(buf.AvailableBuffer(), resp))
+	}
 	out := reply{
-		note: &note{status: status, media: media, contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(buf.Len())}},
+		note: &note{status: status, media: media, contentType: contentType(media), contentLength: []string{strconv.Itoa(buf.Len())}},
 		body: buf.Bytes(), retryAfter: retryAfterOf(resp),
 	}
 	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
@@ -390,9 +402,17 @@ func (g *graphQL) writeKept(w http.ResponseWriter, r *http.Request, j *market.Jo
 var (
 	variesHeader  = []string{varies}
 	noStoreHeader = []string{noStore}
+
+	contentJSON     = []string{typeJSON + "; charset=utf-8"}
+	contentResponse = []string{typeResponse + "; charset=utf-8"}
 )
 
-func contentType(media string) string { return media + "; charset=utf-8" }
+func contentType(media string) []string {
+	if media == typeJSON {
+		return contentJSON
+	}
+	return contentResponse
+}
 
 // send sends a response, and tells of it right before.
 func (g *graphQL) send(w http.ResponseWriter, r *http.Request, j *market.Journal, out reply) {

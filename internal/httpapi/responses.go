@@ -75,11 +75,18 @@ func (n *note) tagOf(body []byte) string {
 // them it was is noted in j.
 func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
+		op.buffer = getBuffer()
+		defer putBuffer(op.buffer)
 		resp := e.execute(ctx, op)
-		body := appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
+		var body []byte
+		if op.ready {
+			body = bytes.Clone(op.buffer.Bytes())
+		} else {
+			body = appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
+		}
 		n := &note{
 			status: statusOf(resp), media: media, policy: op.plan.policy,
-			contentType: []string{contentType(media)}, contentLength: []string{strconv.Itoa(len(body))},
+			contentType: contentType(media), contentLength: []string{strconv.Itoa(len(body))},
 			asked: j.Asked, trusted: j.Trusted, points: j.Points, foreseen: j.Foreseen,
 		}
 		if len(resp.Errors) > 0 {
