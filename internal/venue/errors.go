@@ -157,6 +157,31 @@ func connectionFailure(ctx, call context.Context, e Endpoint, err error) error {
 	return failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeConnection, text: text, passing: passing})
 }
 
+// goingAway is how net/http's error for an HTTP/2 connection that ends while a call is under way begins, which has no type.
+const goingAway = "http2: server sent GOAWAY and closed the connection"
+
+// streamReset takes in net/http's error for an HTTP/2 stream that was reset: its own type is not exported, and converts itself
+// to any other of these fields.
+type streamReset struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error implements error.
+func (r streamReset) Error() string {
+	return fmt.Sprintf("the HTTP/2 stream was reset with code %d", r.Code)
+}
+
+// passing tells whether a code says nothing against the call itself: NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM and CANCEL.
+func (r streamReset) passing() bool {
+	switch r.Code {
+	case 0x0, 0x2, 0x7, 0x8:
+		return true
+	}
+	return false
+}
+
 // describe says in words of ours why there is no whole answer, and whether there may be one the next time.
 func describe(err error) (text string, passing bool) {
 	var (
@@ -167,8 +192,15 @@ func describe(err error) (text string, passing bool) {
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
 		op          *net.OpError
+		reset       streamReset
 	)
 	switch {
+	case errors.Is(err, errUnprocessed):
+		return "the connection was closed before the call was processed", true
+	case errors.As(err, &reset):
+		return reset.Error(), reset.passing()
+	case strings.HasPrefix(err.Error(), goingAway):
+		return "the connection was closed before the answer was whole", strings.Contains(err.Error(), "ErrCode=NO_ERROR,")
 	case errors.As(err, &number):
 		return "connection: " + number.Error(), true
 	case errors.As(err, &dns):

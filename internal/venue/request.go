@@ -233,14 +233,18 @@ func (c *Client) build(ctx context.Context, rq *request, credentials *market.Cre
 	if credentials != nil && c.mode == CredentialsQuery {
 		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // an account's query is never empty
 	}
-	// With a body, though it is empty and not sent, the transport does not repeat a call by itself on every connection that
-	// was idle: whether and when it is repeated, the budget is asked.
+	// With a body, though it is empty, that cannot be had again the transport does not repeat a call by itself on another
+	// connection: whether and when it is repeated, the budget is asked.
 	r := &http.Request{
 		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: io.NopCloser(strings.NewReader("")),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		GetBody: func() (io.ReadCloser, error) { return nil, errUnprocessed },
+		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	return r.WithContext(ctx)
 }
+
+// errUnprocessed is the error of a call that the transport would repeat by itself: the venue has not processed it.
+var errUnprocessed = errors.New("the call was not processed")
 
 // errorText returns the venue's message in an answer that is an error, and whether the body is JSON or empty.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {

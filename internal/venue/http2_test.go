@@ -1,0 +1,202 @@
+package venue
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"oddsgraph/internal/market"
+)
+
+// overTLS returns the client's own transport for a test server of HTTP/2.
+func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
+	t.Helper()
+	transport := newTransport()
+	transport.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	transport.TLSClientConfig.NextProtos = nil
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
+
+// TestFaultsOverHTTP2 reads a book from a venue that speaks HTTP/2 through each fault, and then again when it has passed, on the
+// same connection where that one still stands.
+func TestFaultsOverHTTP2(t *testing.T) {
+	html := answerWith(429, "text/html", "<html>slow down</html>")
+	for _, tt := range []struct {
+		name  string
+		fault http.HandlerFunc
+		want  string // code and wait
+		calls int64
+		// timeout is that of a call where it matters.
+		timeout time.Duration
+	}{
+		{name: "429 as HTML", fault: html, want: "RATE_LIMITED 125ms", calls: 1},
+		{name: "429 as HTML with seconds", fault: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			html(w, r)
+		}, want: "RATE_LIMITED 7s", calls: 1},
+		{name: "503", fault: answerWith(503, "text/html", "<html>"), want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
+		{name: "a stream that is reset before its answer", fault: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
+		{name: "a stream that is reset in its body", fault: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, aBook[:20])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
+		{name: "a body that is cut off", fault: answer(aBook[:20]), want: "UPSTREAM_BAD_RESPONSE 0s", calls: 3},
+		{name: "hang", fault: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: "UPSTREAM_TIMEOUT 125ms", calls: 1, timeout: 200 * time.Millisecond},
+		{name: "hang in the body", fault: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, aBook[:20])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, want: "UPSTREAM_TIMEOUT 125ms", calls: 1, timeout: 200 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var came, connections atomic.Int64
+			var well atomic.Bool
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				came.Add(1)
+				if r.ProtoMajor != 2 {
+					t.Errorf("the venue was asked by %s", r.Proto)
+				}
+				if well.Load() {
+					answer(aBook)(w, r)
+					return
+				}
+				tt.fault(w, r)
+			}))
+			s.EnableHTTP2 = true
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			s.StartTLS()
+			t.Cleanup(s.Close)
+			clock := &heldClock{t: time.Now()}
+			c := newClient(t, s.URL, func(cfg *Config) {
+				cfg.Transport, cfg.Retries, cfg.Clock = overTLS(t, s), 2, clock
+				if tt.timeout > 0 {
+					cfg.Timeout = tt.timeout
+				}
+			})
+			c.rand = func() float64 { return 0.5 }
+			p := &permit{}
+			ctx := market.WithPermit(t.Context(), p)
+			if _, err := c.Book(ctx, "101", 20); retryAfterOf(err) != tt.want {
+				t.Errorf("got %v (%s), want %s", err, retryAfterOf(err), tt.want)
+			}
+			if came.Load() != tt.calls || int64(p.admitted) != tt.calls {
+				t.Errorf("%d calls were admitted and %d came, want %d", p.admitted, came.Load(), tt.calls)
+			}
+			well.Store(true)
+			clock.move(time.Minute)
+			if b, err := c.Book(ctx, "101", 20); err != nil || len(b.Bids) != 1 {
+				t.Errorf("when it has passed: %v, %v", b, err)
+			}
+			if n := connections.Load(); n != 1 {
+				t.Errorf("%d connections were opened", n)
+			}
+		})
+	}
+}
+
+// interrupted is a venue of HTTP/2 that ends the first so many connections while a call is under way, and answers then.
+type interrupted struct {
+	end        func(f *http2.Framer, id uint32)
+	left, came atomic.Int64
+}
+
+// ServeHTTP answers the calls of connections that are not ended.
+func (v *interrupted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.came.Add(1)
+	answer(aBook)(w, r)
+}
+
+// interrupt speaks on a connection until the first call comes, and ends it.
+func (v *interrupted) interrupt(conn *tls.Conn) {
+	defer conn.Close()
+	preface := make([]byte, len(http2.ClientPreface))
+	if _, err := io.ReadFull(conn, preface); err != nil {
+		return
+	}
+	f := http2.NewFramer(conn, conn)
+	_ = f.WriteSettings()
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		if h, ok := frame.(*http2.HeadersFrame); ok {
+			v.came.Add(1)
+			v.end(f, h.StreamID)
+			return
+		}
+	}
+}
+
+// TestConnectionsOfHTTP2ThatEnd ends connections while a call is under way. The call is made again where that may help, through
+// the budget, and by nobody behind it.
+func TestConnectionsOfHTTP2ThatEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  func(f *http2.Framer, id uint32)
+		// again tells that it is worth while to call again.
+		again bool
+	}{
+		{"the stream is refused", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeRefusedStream) }, true},
+		{"the stream is cancelled", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeCancel) }, true},
+		{"the stream is too much", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeEnhanceYourCalm) }, false},
+		{"going away, the call was not seen", func(f *http2.Framer, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, true},
+		{"going away, the call was seen", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeNo, []byte("maintenance")) }, true},
+		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
+		{"closed without a word", func(*http2.Framer, uint32) {}, true},
+	} {
+		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // and it comes back in time, or does not
+			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
+				v := &interrupted{end: tt.end}
+				v.left.Store(ends)
+				s := httptest.NewUnstartedServer(v)
+				s.EnableHTTP2 = true
+				must(t, http2.ConfigureServer(s.Config, nil))
+				whole := s.Config.TLSNextProto["h2"]
+				s.Config.TLSNextProto["h2"] = func(s *http.Server, conn *tls.Conn, h http.Handler) {
+					if v.left.Add(-1) < 0 {
+						whole(s, conn, h)
+						return
+					}
+					v.interrupt(conn)
+				}
+				s.StartTLS()
+				t.Cleanup(s.Close)
+				c := newClient(t, s.URL, func(cfg *Config) { cfg.Transport, cfg.Retries = overTLS(t, s), 2 })
+				c.rand = func() float64 { return 0.5 }
+				p := &permit{}
+				_, err := c.Book(market.WithPermit(t.Context(), p), "101", 20)
+				want := market.CodeUpstreamUnavailable
+				if !tt.again {
+					calls = 1
+				} else if ends == 1 {
+					want = ""
+				}
+				if err != nil && market.CodeOf(err) != want || err == nil && want != "" {
+					t.Errorf("got %v, want %q", err, want)
+				}
+				if v.came.Load() != calls || int64(p.admitted) != calls {
+					t.Errorf("%d calls were admitted and %d came, want %d: %v", p.admitted, v.came.Load(), calls, err)
+				}
+			})
+		}
+	}
+}
