@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -114,8 +115,22 @@ func TestFaultsOverHTTP2(t *testing.T) {
 
 // interrupted is a venue of HTTP/2 that ends the first so many connections while a call is under way, and answers then.
 type interrupted struct {
+	net.Listener
+	tls        func() *tls.Config
 	end        func(f *http2.Framer, id uint32)
 	left, came atomic.Int64
+	ended      sync.WaitGroup
+}
+
+// Accept returns the connections that are not ended.
+func (v *interrupted) Accept() (net.Conn, error) {
+	for {
+		conn, err := v.Listener.Accept()
+		if err != nil || v.left.Add(-1) < 0 {
+			return conn, err
+		}
+		v.ended.Go(func() { v.interrupt(tls.Server(conn, v.tls())) })
+	}
 }
 
 // ServeHTTP answers the calls of connections that are not ended.
@@ -168,18 +183,13 @@ func TestConnectionsOfHTTP2ThatEnd(t *testing.T) {
 				v := &interrupted{end: tt.end}
 				v.left.Store(ends)
 				s := httptest.NewUnstartedServer(v)
-				s.EnableHTTP2 = true
-				must(t, http2.ConfigureServer(s.Config, nil))
-				whole := s.Config.TLSNextProto["h2"]
-				s.Config.TLSNextProto["h2"] = func(s *http.Server, conn *tls.Conn, h http.Handler) {
-					if v.left.Add(-1) < 0 {
-						whole(s, conn, h)
-						return
-					}
-					v.interrupt(conn)
-				}
+				v.Listener, v.tls = s.Listener, func() *tls.Config { return s.TLS }
+				s.Listener, s.EnableHTTP2 = v, true
 				s.StartTLS()
-				t.Cleanup(s.Close)
+				t.Cleanup(func() {
+					s.Close()
+					v.ended.Wait()
+				})
 				c := newClient(t, s.URL, func(cfg *Config) { cfg.Transport, cfg.Retries = overTLS(t, s), 2 })
 				c.rand = func() float64 { return 0.5 }
 				p := &permit{}
