@@ -198,6 +198,46 @@ func TestWatcherHearsOfDemand(t *testing.T) {
 	})
 }
 
+// What is streamed is watched already: the watcher hears once a second that it is asked for still, and of the rest each time.
+func TestWatcherHearsSeldomOfWhatIsStreamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, w := open(t, &venue{}), &watcher{}
+		c.SetWatcher(w)
+		session := &market.Session{}
+		for _, id := range []string{"s", "t"} {
+			c.StreamPrice(session, &market.Price{TokenID: id}, market.Meta{})
+		}
+		list := []string{"a", "s", "b", "t", "a"}
+		hears := func(want ...string) {
+			t.Helper()
+			if !slices.Equal(w.asked, want) {
+				t.Errorf("heard of %q instead of %q", w.asked, want)
+			}
+			w.asked = nil
+		}
+		readAll(t.Context(), c.Prices(), list...)
+		w.asked = nil // a and b were fetched
+		time.Sleep(time.Second / 2)
+		readAll(t.Context(), c.Prices(), list...)
+		hears("prices a", "prices b", "prices a")
+		readAll(t.Context(), c.Prices(), "s", "t", "b")
+		hears("prices b")
+		readAll(t.Context(), c.Prices(), "t")
+		hears()
+		time.Sleep(time.Second / 2)
+		readAll(t.Context(), c.Prices(), "t")
+		hears("prices t")
+		readAll(t.Context(), c.Prices(), "s", "t")
+		hears("prices s")
+		session.End(time.Now())
+		readAll(t.Context(), c.Prices(), "s")
+		synctest.Wait()
+		w.asked = nil
+		readAll(t.Context(), c.Prices(), "s", "t") // s was read over REST meanwhile
+		hears("prices s")
+	})
+}
+
 // quoting is a venue whose prices, spreads and books a test decides on.
 type quoting struct {
 	*venue

@@ -32,24 +32,27 @@ const (
 	// short and scarce are the parts of the budget below which stale data is served for longer, and below which the stream
 	// is asked for what is missing and refreshes may have to wait.
 	short, scarce = 0.25, 0.5
-	// recency is how exactly an LRU knows when an entry was read last, so that reading it is no writing mostly.
-	recency = int64(100 * time.Millisecond)
+	// recency is how exactly an LRU knows when an entry was read last, and the watcher when one that it streams was asked for,
+	// so that reading an entry is no writing mostly.
+	recency = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
 )
 
 // entry is a value that was read, or the absence of one. It does not change after it was published.
+//
+// What every reader looks at comes first, so that it lies together.
 type entry[T any] struct {
-	read       market.Read[*T]
-	freshUntil time.Time
-	staleUntil time.Time
-	// refreshAt is the time, in nanoseconds since 1970, from which a reader who finds the entry stale may refresh it, usedAt
-	// when a reader was last noted by the LRU.
-	refreshAt, usedAt atomic.Int64
-
+	read market.Read[*T]
 	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
 	session *market.Session
 	cut     atomic.Int64
+	// usedAt and toldAt are when a reader was last noted by the LRU, and the watcher told of one, in nanoseconds since 1970.
+	usedAt, toldAt atomic.Int64
+	freshUntil     time.Time
+	staleUntil     time.Time
+	// refreshAt is from when on a reader who finds the entry stale may refresh it, in nanoseconds since 1970.
+	refreshAt atomic.Int64
 	// overtaken tells that what was read has changed since: it answers only where the venue fails.
 	overtaken bool
 	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
@@ -69,6 +72,20 @@ func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Ti
 		end = now.Add(time.Second)
 	}
 	return end, end.Add(ttl.Stale)
+}
+
+// fresh reports whether the entry answers without a question, which is all that most readers need to know of its times.
+func (e *entry[T]) fresh(now time.Time) bool {
+	if e.session != nil {
+		return e.live()
+	}
+	return now.Before(e.freshUntil)
+}
+
+// due reports whether it is time to note again what was noted at last, which is set then.
+func (e *entry[T]) due(last *atomic.Int64, at int64) bool {
+	before := last.Load()
+	return at-before >= recency && last.CompareAndSwap(before, at)
 }
 
 // live reports whether the entry is streamed and its session lasts.
@@ -147,71 +164,6 @@ func newChanges[K comparable](size int) *lru.Cache[K, uint64] {
 	return c
 }
 
-// Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale
-// entries answer too and are refreshed in the background, all of them in one go. It never waits for the venue.
-func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
-	now := s.clock.Now()
-	var refresh []K
-	var stale []*entry[T]
-	left := -1.0
-	var said market.Reads
-	for i, key := range keys {
-		e, ok := s.get(key, now)
-		var freshUntil, staleUntil time.Time
-		if ok {
-			freshUntil, staleUntil = e.times(now, s.ttl)
-			if long := s.stretched(e, freshUntil); !now.Before(staleUntil) && now.Before(long) {
-				if left < 0 {
-					left = s.left()
-				}
-				if left < short {
-					staleUntil = long
-				}
-			}
-		}
-		switch {
-		case ok && now.Before(freshUntil):
-			out[i].Value = e.read
-			if e.read.Value == nil {
-				said.Absent++
-			} else {
-				said.Hits++
-			}
-		case ok && now.Before(staleUntil) && !e.overtaken:
-			out[i].Value = e.read
-			out[i].Value.Stale = true
-			said.Stale++
-			if at := e.refreshAt.Load(); now.UnixNano() >= at && e.refreshAt.CompareAndSwap(at, never) {
-				if s.widen != nil {
-					key = s.widen(key, e.read.Value)
-				}
-				refresh, stale = append(refresh, key), append(stale, e)
-			}
-		default:
-			missing = append(missing, i)
-			said.Misses++
-		}
-	}
-	if tally := market.RecorderFrom(ctx).Tally(); tally != nil {
-		tally[s.kind] = tally[s.kind].Plus(said)
-	} else {
-		s.counters.said(said)
-	}
-	if len(refresh) > 0 {
-		s.refresh(ctx, refresh, stale)
-	}
-	s.tell(ctx, keys, out)
-	return missing
-}
-
-// stretched returns until when an entry may be served stale while the budget is short.
-func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
-	if e.read.Value == nil {
-		return time.Time{}
-	}
-	return freshUntil.Add(s.stretch)
-}
-
 // tell says which of the keys that were asked for exist.
 func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
 	if s.asked == nil || !market.Demands(ctx) {
@@ -267,8 +219,8 @@ func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
 		return
 	}
 	now := s.clock.Now()
-	e, ok := s.get(key, now)
-	if !ok || e.read.Value == nil {
+	e := s.get(key)
+	if e == nil || e.read.Value == nil {
 		return
 	}
 	freshUntil, staleUntil := e.times(now, s.ttl)
@@ -276,6 +228,7 @@ func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
 		staleUntil = long
 	}
 	if now.Before(staleUntil) {
+		s.note(key, e, now.UnixNano())
 		*r = market.Result[market.Read[*T]]{Value: e.read}
 		r.Value.Stale = !now.Before(freshUntil)
 		s.counters.stale.Add(1)
@@ -349,35 +302,6 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 	})
 }
 
-// get returns the entry that answers for a key now, whatever its age.
-func (s *store[K, T]) get(key K, now time.Time) (*entry[T], bool) {
-	if s.canonical != nil {
-		key = s.canonical(key)
-	}
-	slot := s.slotOf(key)
-	if e, ok := use(s.entries, slot, now); ok && s.answers(e, key) {
-		return e, true
-	}
-	if slot != key {
-		if e, ok := use(s.entries, key, now); ok { // it stands beside a streamed one that does not reach as far
-			return e, true
-		}
-	}
-	return use(s.absent, slot, now)
-}
-
-// use returns an entry that is read now, which the LRU is to keep longer than those that are not.
-func use[K comparable, T any](c *lru.Cache[K, *entry[T]], key K, now time.Time) (*entry[T], bool) {
-	e, ok := c.Peek(key)
-	if !ok {
-		return nil, false
-	}
-	if at, last := now.UnixNano(), e.usedAt.Load(); at-last >= recency && e.usedAt.CompareAndSwap(last, at) {
-		c.Get(key)
-	}
-	return e, true
-}
-
 // answers reports whether an entry's value can answer for a key.
 func (s *store[K, T]) answers(e *entry[T], key K) bool {
 	return s.covers == nil || s.covers(key, e.read.Value)
@@ -393,7 +317,7 @@ func (s *store[K, T]) slotOf(key K) K {
 // fresh returns the value of a key whose entry is fresh; coalescers ask before they fetch.
 func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	now := s.clock.Now()
-	if e, ok := s.get(key, now); ok {
+	if e := s.get(key); e != nil {
 		if freshUntil, _ := e.times(now, s.ttl); now.Before(freshUntil) {
 			return e.read, true
 		}

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -385,6 +386,30 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { missing = c.Prices().Lookup(t.Context(), keys, out, missing[:0]) }); n != 0 || len(missing) != 0 {
 		t.Errorf("%v allocations, %d missing", n, len(missing))
 	}
+}
+
+// A list is answered as its keys are one by one, however long it is.
+func TestLongList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		keys := ids("t", 0, 3*near+1)
+		v.setUnknown(keys[7], true)
+		c := open(t, v)
+		readAll(t.Context(), c.Prices(), keys...)
+		out := make([]market.Result[market.Read[*market.Price]], len(keys)+2)
+		missing := c.Prices().Lookup(t.Context(), slices.Concat([]string{"x"}, keys, []string{"y"}), out, nil)
+		if !slices.Equal(missing, []int{0, len(out) - 1}) {
+			t.Fatalf("%v are missing", missing)
+		}
+		for i, key := range keys {
+			if p := out[i+1].Value.Value; (p == nil) != (i == 7) || p != nil && p.TokenID != key {
+				t.Errorf("%s is %+v", key, p)
+			}
+		}
+		if s := statsOf(c, "price"); s.Hits != uint64(len(keys)-1) || s.NotFound != 1 || s.Misses != uint64(len(keys)+2) {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 func statsOf(c *Cache, kind string) Stats {

@@ -1,0 +1,161 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale
+// entries answer too and are refreshed in the background, all of them in one go. It never waits for the venue.
+func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
+	l.watched, l.all = s.asked != nil && market.Demands(ctx), true
+	// Entries lie anywhere in memory. Those of a list are found first and looked into then, so that one is not waited for
+	// before the next is on its way.
+	var found [near]*entry[T]
+	for from := 0; from < len(keys); from += near {
+		part := keys[from:min(from+near, len(keys))]
+		for i, key := range part {
+			found[i] = s.get(key)
+		}
+		for i := range part {
+			l.look(from+i, found[i])
+		}
+	}
+	if tally := market.RecorderFrom(ctx).Tally(); tally != nil {
+		tally[s.kind] = tally[s.kind].Plus(l.said)
+	} else {
+		s.counters.said(l.said)
+	}
+	if len(l.refresh) > 0 {
+		s.refresh(ctx, l.refresh, l.stale)
+	}
+	if l.all {
+		l.asked = keys
+	}
+	if l.watched && len(l.asked) > 0 {
+		s.asked(market.DemandFrom(ctx), market.CallerFrom(ctx), l.asked)
+	}
+	return l.missing
+}
+
+// near is how many entries are found before they are looked into.
+const near = 32
+
+// lookup is one look-up of keys.
+type lookup[K comparable, T any] struct {
+	*store[K, T]
+	now     time.Time
+	keys    []K
+	out     []market.Result[market.Read[*T]]
+	missing []int
+	said    market.Reads
+	// refresh are the keys of stale entries that are to be refreshed.
+	refresh []K
+	stale   []*entry[T]
+	// asked is what the watcher is told of, of which all tells that it is all keys so far.
+	watched, all bool
+	asked        []K
+	// left is what is left of the budget, less than 0 as long as nobody wanted to know.
+	left float64
+}
+
+// look answers a key by its entry, nil where it has none.
+func (l *lookup[K, T]) look(i int, e *entry[T]) {
+	at := l.now.UnixNano()
+	switch {
+	case e != nil && e.fresh(l.now):
+		l.out[i].Value = e.read
+		if e.read.Value == nil {
+			l.said.Absent++
+		} else {
+			l.said.Hits++
+		}
+	case e != nil && l.serves(e):
+		l.out[i].Value = e.read
+		l.out[i].Value.Stale = true
+		l.said.Stale++
+		if due := e.refreshAt.Load(); at >= due && e.refreshAt.CompareAndSwap(due, never) {
+			key := l.keys[i]
+			if l.widen != nil {
+				key = l.widen(key, e.read.Value)
+			}
+			l.refresh, l.stale = append(l.refresh, key), append(l.stale, e)
+		}
+	default:
+		l.missing = append(l.missing, i)
+		l.said.Misses++
+		l.tell(i, false)
+		return
+	}
+	l.note(l.keys[i], e, at)
+	// What is streamed is watched already, so it is enough that this goes on.
+	l.tell(i, l.watched && e.read.Value != nil && (e.session == nil || e.due(&e.toldAt, at)))
+}
+
+// serves reports whether an entry that is not fresh may answer while it is refreshed.
+func (l *lookup[K, T]) serves(e *entry[T]) bool {
+	freshUntil, staleUntil := e.times(l.now, l.ttl)
+	if l.now.Before(staleUntil) {
+		return !e.overtaken
+	}
+	if !l.now.Before(l.stretched(e, freshUntil)) {
+		return false
+	}
+	if l.left < 0 {
+		l.left = l.store.left()
+	}
+	return l.left < short && !e.overtaken
+}
+
+// tell notes whether the watcher is to be told of a key, the next one.
+func (l *lookup[K, T]) tell(i int, told bool) {
+	switch {
+	case l.all && !told:
+		l.asked, l.all = append(l.asked, l.keys[:i]...), false
+	case !l.all && told:
+		l.asked = append(l.asked, l.keys[i])
+	}
+}
+
+// stretched returns until when an entry may be served stale while the budget is short.
+func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
+	if e.read.Value == nil {
+		return time.Time{}
+	}
+	return freshUntil.Add(s.stretch)
+}
+
+// get returns the entry that answers for a key, whatever its age, nil where there is none.
+func (s *store[K, T]) get(key K) *entry[T] {
+	if s.canonical != nil {
+		key = s.canonical(key)
+	}
+	slot := s.slotOf(key)
+	if e, ok := s.entries.Peek(slot); ok && s.answers(e, key) {
+		return e
+	}
+	if slot != key {
+		if e, ok := s.entries.Peek(key); ok { // it stands beside a streamed one that does not reach as far
+			return e
+		}
+	}
+	e, _ := s.absent.Peek(slot)
+	return e
+}
+
+// note has the LRUs keep what a key is answered by longer than what is not read.
+func (s *store[K, T]) note(key K, e *entry[T], at int64) {
+	if !e.due(&e.usedAt, at) {
+		return
+	}
+	if s.canonical != nil {
+		key = s.canonical(key)
+	}
+	slot := s.slotOf(key)
+	s.entries.Get(slot)
+	s.entries.Get(key)
+	s.absent.Get(slot)
+}
