@@ -153,7 +153,7 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 		if !known || *l.found.missed {
 			return read, false
 		}
-		return l.found.reads[i], true
+		return l.found.results[i].Value, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,6 +3,7 @@ package loaders
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"oddsgraph/internal/market"
@@ -90,29 +91,27 @@ var foundPool = sync.Pool{New: func() any {
 // table is what was found of one kind, so that a key has one value within a response.
 type table[K comparable, T any] struct {
 	missed *bool
-	// index says where in reads a key's value is.
-	index map[K]int
-	reads []market.Read[*T]
-	// key and result are those of a look-up of a single key, fresh those of one of many.
-	key    [1]K
-	result [1]market.Result[market.Read[*T]]
-	fresh  []K
+	// index says where in results a key's value is.
+	index   map[K]int
+	results []market.Result[market.Read[*T]]
+	// one and fresh are the keys of a look-up: of a single one, and of those of many that are new.
+	one   [1]K
+	fresh []K
 }
 
 // maxKept bounds the size of the tables that are used again.
 const maxKept = 1000
 
 func (t *table[K, T]) empty() {
-	if len(t.reads) > maxKept {
+	if len(t.results) > maxKept {
 		*t = table[K, T]{missed: t.missed}
 		return
 	}
 	clear(t.index)
-	clear(t.reads)
+	clear(t.results)
+	clear(t.one[:])
 	clear(t.fresh)
-	clear(t.key[:])
-	clear(t.result[:])
-	t.reads, t.fresh = t.reads[:0], t.fresh[:0]
+	t.results, t.fresh = t.results[:0], t.fresh[:0]
 }
 
 // miss notes a read that would have to wait.
@@ -121,77 +120,75 @@ func (t *table[K, T]) miss() (read market.Read[*T], err error) {
 	return read, errNotInMemory
 }
 
-// put remembers what was found of a key.
-func (t *table[K, T]) put(key K, read market.Read[*T]) {
+// enter gives keys that are new to the response their places, and returns them.
+func (t *table[K, T]) enter(keys []K) []K {
 	if t.index == nil {
 		t.index = make(map[K]int)
 	}
-	t.index[key] = len(t.reads)
-	t.reads = append(t.reads, read)
+	t.fresh = t.fresh[:0]
+	for _, key := range keys {
+		if _, known := t.index[key]; !known {
+			t.index[key] = len(t.results) + len(t.fresh)
+			t.fresh = append(t.fresh, key)
+		}
+	}
+	return t.fresh
 }
 
 // recall is Get from memory.
 func (l *Loader[K, T]) recall(key K) (market.Read[*T], error) {
 	t := l.found
+	i, known := t.index[key]
+	if !known && !*t.missed {
+		t.one[0] = key
+		i = len(t.results)
+		l.lookUpNew(t.enter(t.one[:]))
+	}
 	if *t.missed {
 		return t.miss()
 	}
-	if i, known := t.index[key]; known {
-		return t.reads[i], nil
-	}
-	t.key[0], t.result[0] = key, market.Result[market.Read[*T]]{}
-	if missing := l.source.Lookup(l.ctx, t.key[:], t.result[:], nil); len(missing) > 0 || t.result[0].Err != nil {
-		return t.miss()
-	}
-	l.looked(t.result[:], 0)
-	read := t.result[0].Value
-	t.put(key, read)
-	l.recorder.Record(read.Handle)
-	return read, nil
+	return t.results[i].Value, nil
 }
 
 // recallMany is GetMany from memory. All keys that are new to the response are looked up in one go.
 func (l *Loader[K, T]) recallMany(keys []K, out []market.Result[market.Read[*T]]) {
-	t := l.found
-	if !*t.missed {
-		l.lookUpNew(keys, out)
+	t, first := l.found, len(l.found.results)
+	l.Recall(keys)
+	if len(t.results)-first == len(keys) && !*t.missed { // all are new, and in their order
+		copy(out, t.results[first:])
+		return
 	}
-	switch {
-	case *t.missed:
-		for i := range keys {
+	for i, key := range keys {
+		if *t.missed {
 			out[i].Value, out[i].Err = t.miss()
-		}
-	case len(t.fresh) < len(keys): // else the results are in their places
-		for i, key := range keys {
-			out[i].Value, out[i].Err = t.reads[t.index[key]], nil
+		} else {
+			out[i] = t.results[t.index[key]]
 		}
 	}
 }
 
-// lookUpNew looks up the keys that are new to the response, with the results at the beginning of out.
-func (l *Loader[K, T]) lookUpNew(keys []K, out []market.Result[market.Read[*T]]) {
-	t, first := l.found, len(l.found.reads)
-	t.fresh = t.fresh[:0]
-	for _, key := range keys {
-		if _, known := t.index[key]; !known {
-			t.put(key, market.Read[*T]{})
-			t.fresh = append(t.fresh, key)
+// Recall looks keys up in one go that will be read one by one, in a set that is FromMemory. Others do nothing.
+func (l *Loader[K, T]) Recall(keys []K) {
+	if t := l.found; t != nil && !*t.missed {
+		if fresh := t.enter(keys); len(fresh) > 0 {
+			l.lookUpNew(fresh)
 		}
 	}
-	if len(t.fresh) == 0 {
-		return
-	}
-	results := out[:len(t.fresh)]
-	clear(results)
-	*t.missed = len(l.source.Lookup(l.ctx, t.fresh, results, nil)) > 0
+}
+
+// lookUpNew looks up keys that were entered last.
+func (l *Loader[K, T]) lookUpNew(keys []K) {
+	t, first := l.found, len(l.found.results)
+	t.results = slices.Grow(t.results, len(keys))[:first+len(keys)]
+	results := t.results[first:]
+	*t.missed = len(l.source.Lookup(l.ctx, keys, results, nil)) > 0
 	l.looked(results, 0)
 	for i := range results {
 		if results[i].Err != nil {
 			*t.missed = true
 		}
-		t.reads[first+i] = results[i].Value
-		l.recorder.Record(results[i].Value.Handle)
 	}
+	market.RecordAll(l.recorder, results)
 }
 
 // recallBook is Book from memory. Books of one token that were read at different depths must be of one entry: whoever looks

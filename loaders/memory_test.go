@@ -105,6 +105,39 @@ func TestMemoryGetManyOfNewKeys(t *testing.T) {
 	}
 }
 
+// TestMemoryRecall has keys looked up in one go that are read one by one then.
+func TestMemoryRecall(t *testing.T) {
+	source := prices(t, "a", "b", "c")
+	set, recorder := fromMemory(t, Sources{Prices: source})
+	if _, err := set.Prices.Get("a"); err != nil {
+		t.Fatal(err)
+	}
+	set.Prices.Recall([]string{"b", "a", "c", "b"})
+	set.Prices.Recall([]string{"c"})
+	set.Prices.Recall(nil)
+	for _, key := range []string{"a", "b", "c"} {
+		source.put(key, &market.Price{TokenID: "newer"})
+		if read, err := set.Prices.Get(key); err != nil || read.Value.TokenID != key {
+			t.Errorf("%s is %+v, %v", key, read.Value, err)
+		}
+	}
+	if handles := recorder.Handles(); source.lookups != 2 || len(handles) != 3 || set.Missed() {
+		t.Errorf("%d look-ups, %d handles, missed %v", source.lookups, len(handles), set.Missed())
+	}
+	set.Prices.Recall([]string{"a", "x"})
+	if _, err := set.Prices.Get("a"); err == nil || !set.Missed() {
+		t.Error("what is not in memory is not missed")
+	}
+	set.Prices.Recall([]string{"b"})
+	if source.lookups != 3 {
+		t.Error("a response that is void is looked up for")
+	}
+	_, waits, _ := With(t.Context(), Sources{Prices: source})
+	if waits.Prices.Recall([]string{"x"}); source.lookups != 3 {
+		t.Error("a set that waits looks ahead of its reads")
+	}
+}
+
 // TestMemoryMisses has nothing fetched, by whatever read, and everything fail from the first miss on.
 func TestMemoryMisses(t *testing.T) {
 	source := prices(t, "a")

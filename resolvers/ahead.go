@@ -20,7 +20,7 @@ import (
 // it the operation with the ids in its arguments or a resolver with the rows that it read, looks ahead: it walks the
 // selection once, collects what it demands of the elements and sends for all of it in one batch per kind. The fields then
 // find their values under way. Looking ahead never changes an answer; what it misses travels with the stragglers.
-// Nobody looks ahead of an answer that is made of what is in memory.
+// Nobody sends for anything ahead of an answer that is made of what is in memory.
 
 // A demand says what a selection will read of each object of a list.
 type (
@@ -54,6 +54,18 @@ type (
 
 // holding is what a row of an account says of the token that it is about.
 type holding struct{ marketID, tokenID, outcome string }
+
+// market names the market of the row in the best way that is known, if any is.
+func (h holding) market() (ref market.MarketRef, ok bool) {
+	switch {
+	case h.marketID != "":
+		return byID(h.marketID), true
+	case h.tokenID != "":
+		return byToken(h.tokenID), true
+	default:
+		return ref, false
+	}
+}
 
 // look is one look ahead: the demands of an operation on what is known at one time.
 type look struct {
@@ -360,11 +372,8 @@ func (l *look) addHoldings(rows []holding, d *holdingDemand) {
 	var matched chain
 	var labels []string
 	for _, h := range rows {
-		ref := byID(h.marketID)
-		if h.marketID == "" {
-			ref = byToken(h.tokenID)
-		}
-		if ref.Value == "" {
+		ref, ok := h.market()
+		if !ok {
 			continue
 		}
 		if d.details {
@@ -413,9 +422,13 @@ func settled(m *market.Market, tokenID string) bool {
 }
 
 // aheadOf looks ahead of a connection's rows of an account, and of those that fields beside it show of the same list. rows are
-// those of the page, and what is known of the list behind it.
-func aheadOf[T any](ctx context.Context, typ string, rows []T, hold func(*T) holding) {
-	if len(rows) == 0 || loaders.From(ctx).InMemory() {
+// those of the page, whose size is given, and what is known of the list behind it.
+func aheadOf[T any](ctx context.Context, typ string, rows []T, page int, hold func(*T) holding) {
+	if loaders.From(ctx).InMemory() {
+		recallHoldings(ctx, rows[:page], hold)
+		return
+	}
+	if len(rows) == 0 {
 		return
 	}
 	l := newLook(ctx)

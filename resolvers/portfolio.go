@@ -47,7 +47,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	for i, item := range p.items {
 		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}
 	}
-	aheadOf(ctx, "Position", p.rest, func(p **market.Position) holding { return holdingOf(*p) })
+	aheadOf(ctx, "Position", p.rest, len(nodes), func(p **market.Position) holding { return holdingOf(*p) })
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Position) model.PositionEdge {
 		return model.PositionEdge{Cursor: cursor, Node: node}
 	})

@@ -80,7 +80,7 @@ func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, af
 	for i, o := range p.items {
 		nodes[i] = model.Order{Order: o, Address: u.Address}
 	}
-	aheadOf(ctx, "Order", p.rest, func(o **market.Order) holding { return holding{(*o).MarketID, (*o).TokenID, (*o).Outcome} })
+	aheadOf(ctx, "Order", p.rest, len(nodes), func(o **market.Order) holding { return holding{(*o).MarketID, (*o).TokenID, (*o).Outcome} })
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Order) model.OrderEdge {
 		return model.OrderEdge{Cursor: cursor, Node: node}
 	})
@@ -136,7 +136,7 @@ func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, af
 	for i := range p.items {
 		nodes[i] = model.Trade{Trade: &p.items[i]}
 	}
-	aheadOf(ctx, "Trade", nodes, func(t *model.Trade) holding {
+	aheadOf(ctx, "Trade", nodes, len(nodes), func(t *model.Trade) holding {
 		return holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome}
 	})
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Trade) model.TradeEdge {
@@ -186,7 +186,7 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 	for i := range p.items {
 		nodes[i] = model.HistoryRecord{HistoryRecord: &p.items[i]}
 	}
-	aheadOf(ctx, "HistoryRecord", nodes, func(h *model.HistoryRecord) holding {
+	aheadOf(ctx, "HistoryRecord", nodes, len(nodes), func(h *model.HistoryRecord) holding {
 		return holding{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
 	})
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.HistoryRecord) model.HistoryEdge {
@@ -197,14 +197,11 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 
 // marketOf reads the market that a row of an account belongs to.
 func marketOf(ctx context.Context, h holding) (*model.Market, error) {
-	switch {
-	case h.marketID != "":
-		return readMarket(ctx, byID(h.marketID))
-	case h.tokenID != "":
-		return readMarket(ctx, byToken(h.tokenID))
-	default:
+	ref, ok := h.market()
+	if !ok {
 		return nil, nil
 	}
+	return readMarket(ctx, ref)
 }
 
 // tokenOf returns the token of a row of an account: the one that it names, else the one that its market trades for its

@@ -222,6 +222,65 @@ func TestCompiledAllocations(t *testing.T) {
 	}
 }
 
+// TestListsAreLookedUpAtOnce holds how often memory is gone to: once for all markets of a portfolio, and once for all prices.
+func TestListsAreLookedUpAtOnce(t *testing.T) {
+	s := newGraphService(t)
+	executions := s.executions(t)
+	markets, prices := &counted[market.MarketRef, market.Market]{Source: s.sources.Markets}, &counted[string, market.Price]{Source: s.sources.Prices}
+	s.sources.Markets, s.sources.Prices = markets, prices
+	for name, x := range executions {
+		markets.keys, prices.keys = nil, nil
+		if _, ok := x.compiled(nil); !ok {
+			t.Fatalf("%s is not in memory", name)
+		}
+		var wantMarkets, wantPrices []int
+		switch name {
+		case "portfolio", "wholePortfolio":
+			wantMarkets, wantPrices = []int{49}, []int{50} // two positions are of one market
+		case "market":
+			wantMarkets, wantPrices = []int{1}, []int{1, 1}
+		case "prices":
+			wantPrices = []int{50}
+		}
+		if !slices.Equal(markets.keys, wantMarkets) || !slices.Equal(prices.keys, wantPrices) {
+			t.Errorf("%s looks up %v markets and %v prices", name, markets.keys, prices.keys)
+		}
+	}
+	for document, want := range map[string][2]int{ // what is not selected is not looked up
+		`{ user(address: $address) { positions(first: 3) { edges { node { outcome m: market { slug } } } } } }`:                          {3, 0},
+		`{ user(address: $address) { positions(first: 3) { nodes { token { tokenId p: price { price } } } } } }`:                         {0, 3},
+		`{ user(address: $address) { positions(first: 3) { nodes { size } nodes { ... on Position { token { outcomeKind } } } } } }`:     {3, 0},
+		`{ user(address: $address) { positions(first: 3) { totalCount nodes { token { tokenId price @skip(if: true) { price } } } } } }`: {0, 0},
+	} {
+		x := s.execution(t, "query($address: Address!) "+document, map[string]any{"address": holder}, holderCredentials)
+		markets.keys, prices.keys = nil, nil
+		if _, ok := x.compiled(nil); !ok {
+			t.Errorf("%s is not in memory", document)
+		}
+		if got := [2]int{sum(markets.keys), sum(prices.keys)}; got != want || len(markets.keys) > 1 || len(prices.keys) > 1 {
+			t.Errorf("%s looks up %v markets and %v prices", document, markets.keys, prices.keys)
+		}
+	}
+}
+
+func sum(ns []int) (n int) {
+	for _, add := range ns {
+		n += add
+	}
+	return n
+}
+
+// counted is a source that notes how many keys each look-up is of.
+type counted[K comparable, T any] struct {
+	loaders.Source[K, T]
+	keys []int
+}
+
+func (c *counted[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	c.keys = append(c.keys, len(keys))
+	return c.Source.Lookup(ctx, keys, out, missing)
+}
+
 // BenchmarkMiss attempts a portfolio one price of which is not in the cache, the last one that is read.
 func BenchmarkMiss(b *testing.B) {
 	s := newGraphService(b)

@@ -2,6 +2,7 @@ package compiled
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -55,14 +56,25 @@ func From(ctx context.Context) *Execution {
 	return x
 }
 
-// Selects reports whether a field is selected, under whatever key, of the object that the resolver which runs is to return.
-// It is not for fields of abstract types.
-func (x *Execution) Selects(name string) bool {
-	if x.field == nil || x.field.Sub == nil {
+// Selects reports whether a field is selected, under whatever key, of the object that the resolver which runs is to return:
+// one of its own, or of what the fields before it on the path hold. It is not for fields of abstract types.
+func (x *Execution) Selects(path ...string) bool {
+	return x.field != nil && x.field.Sub.selects(path)
+}
+
+// SelectsAny reports whether a field at the end of one of the paths is selected, see Selects.
+func (x *Execution) SelectsAny(paths [][]string) bool {
+	return slices.ContainsFunc(paths, func(path []string) bool { return x.Selects(path...) })
+}
+
+// selects reports whether a field is selected at the end of a path. Nothing is selected of nil.
+func (s *Selection) selects(path []string) bool {
+	if s == nil {
 		return false
 	}
-	for i := range x.field.Sub.Fields {
-		if x.field.Sub.Fields[i].name == name {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if f.name == path[0] && (len(path) == 1 || f.Sub.selects(path[1:])) {
 			return true
 		}
 	}

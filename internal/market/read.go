@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +130,23 @@ func (r *Recorder) Record(h *Handle) {
 		return
 	}
 	r.handles = append(r.handles, h)
+}
+
+// RecordAll records what was read together.
+func RecordAll[T any](r *Recorder, results []Result[Read[T]]) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handles = slices.Grow(r.handles, len(results))
+	for i := range results {
+		if h := results[i].Value.Handle; h != nil {
+			r.handles = append(r.handles, h)
+		} else {
+			r.spoiled = true
+		}
+	}
 }
 
 // Until tells that the clock alone changes the response from an instant on. The earliest instant counts.
