@@ -32,6 +32,7 @@ func openLive(cfg stream.Config, c *cache.Cache, metrics *telemetry.Metrics, log
 	if cfg.URL == "" {
 		return l, nil
 	}
+	cfg.Tokens = c.YesAndNo
 	client, err := stream.New(cfg, l.feed)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)

@@ -74,6 +74,20 @@ func (c *Cache) StreamMarket(marketID string) {
 	c.markets.overtake(market.MarketRef{By: market.ByMarketID, Value: marketID})
 }
 
+// YesAndNo returns the tokens of a market with the outcomes YES and NO, as it was read last; ok is false where it was not, or
+// has others. It asks nobody.
+func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
+	e, found := c.markets.entries.Peek(market.MarketRef{By: market.ByMarketID, Value: marketID})
+	if !found {
+		return "", "", false
+	}
+	y, n := e.read.Value.OutcomeByLabel(string(market.OutcomeYes)), e.read.Value.OutcomeByLabel(string(market.OutcomeNo))
+	if y == nil || n == nil {
+		return "", "", false
+	}
+	return y.TokenID, n.TokenID, true
+}
+
 // Scope returns the scope of an account's topic on the stream, for the caller of ctx.
 func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	caller := c.scope.of(ctx, a).caller
