@@ -93,6 +93,7 @@ func (k *keyed[T]) rows(list []any, asked []string, n *notes) answers[T] {
 		case !slices.Contains(asked, id):
 			out.foreign = true
 		default:
+			id = wire.Intern(id)
 			out.of[id] = k.read(r, id)
 		}
 	}

@@ -230,7 +230,7 @@ func readEvent(r *wire.Row) *eventOf {
 // description nor resolution.
 func readMarket(r *wire.Row, event *eventOf) *market.Market {
 	m := &market.Market{
-		MarketID:        r.RequireID(fieldMarketID),
+		MarketID:        wire.Intern(r.RequireID(fieldMarketID)),
 		Slug:            r.Text(fieldSlug),
 		Question:        r.Text(fieldQuestion),
 		GroupItemTitle:  r.Text(fieldGroupItemTitle),
@@ -246,7 +246,7 @@ func readMarket(r *wire.Row, event *eventOf) *market.Market {
 		Liquidity:       r.Decimal(fieldLiquidity),
 		TickSize:        r.Decimal(fieldTickSize),
 		MinOrderSize:    r.Decimal(fieldMinOrderSize),
-		EventID:         r.ID(fieldEventID),
+		EventID:         wire.Intern(r.ID(fieldEventID)),
 		EventSlug:       r.Text(fieldEventSlug),
 		EventTitle:      r.Text(fieldEventTitle),
 		Outcomes:        outcomes(r),
@@ -418,7 +418,10 @@ func outcomesOfRows(r *wire.Row, list []any) []market.Outcome {
 	out := make([]market.Outcome, 0, len(list))
 	for _, v := range list {
 		in := r.Inner(v)
-		o := market.Outcome{TokenID: in.RequireID(fieldOutcomeToken), Label: in.Text(fieldOutcome), Price: in.Unit(wire.FieldPrice), Winner: in.Flag(fieldWinner)}
+		o := market.Outcome{
+			TokenID: wire.Intern(in.RequireID(fieldOutcomeToken)), Label: wire.Intern(in.Text(fieldOutcome)),
+			Price: in.Unit(wire.FieldPrice), Winner: in.Flag(fieldWinner),
+		}
 		if o.Label == "" {
 			in.Bad(fieldOutcome, "is missing")
 		}

@@ -48,9 +48,9 @@ func (r *Row) Balance() *market.Balance {
 // Position reads a holding.
 func (r *Row) Position() market.Position {
 	return market.Position{
-		MarketID:      r.RequireID(FieldMarketID),
-		TokenID:       r.ID(FieldUserToken),
-		Outcome:       r.RequireText(FieldLabel),
+		MarketID:      Intern(r.RequireID(FieldMarketID)),
+		TokenID:       Intern(r.ID(FieldUserToken)),
+		Outcome:       Intern(r.RequireText(FieldLabel)),
 		Size:          r.Number(FieldHeld),
 		AvgPrice:      r.Decimal(fieldAvgPrice),
 		CurrentPrice:  r.Decimal(fieldCurrentPrice),
@@ -63,11 +63,11 @@ func (r *Row) Order() market.Order {
 	side, status := r.RequireText(FieldSide), r.Text(FieldStatus)
 	return market.Order{
 		OrderID:    r.RequireID(fieldOrderID),
-		MarketID:   r.RequireID(FieldMarketID),
-		TokenID:    r.ID(FieldUserToken),
+		MarketID:   Intern(r.RequireID(FieldMarketID)),
+		TokenID:    Intern(r.ID(FieldUserToken)),
 		Side:       market.ParseSide(side),
 		SideRaw:    side,
-		Outcome:    r.RequireText(FieldLabel),
+		Outcome:    Intern(r.RequireText(FieldLabel)),
 		Price:      r.Number(FieldPrice),
 		Size:       r.Size(fieldOrderSize),
 		FilledSize: r.Size(fieldFilledSize),
@@ -82,9 +82,9 @@ func (r *Row) Trade() market.Trade {
 	side := r.Text(FieldSide)
 	return market.Trade{
 		TradeID:         r.ID(fieldTradeID),
-		MarketID:        r.ID(FieldMarketID),
-		TokenID:         r.ID(FieldUserToken),
-		Outcome:         r.Text(FieldLabel),
+		MarketID:        Intern(r.ID(FieldMarketID)),
+		TokenID:         Intern(r.ID(FieldUserToken)),
+		Outcome:         Intern(r.Text(FieldLabel)),
 		Side:            market.ParseSide(side),
 		SideRaw:         side,
 		Price:           r.Number(FieldPrice),

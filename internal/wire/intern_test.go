@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+func TestIntern(t *testing.T) {
+	const id = "71321045679252212594626385532706912750332728571942532289631379312455583992563"
+	first := Intern(strings.Clone(id))
+	again := strings.Clone(id)
+	if got := Intern(again); got != id || unsafe.StringData(got) != unsafe.StringData(first) {
+		t.Errorf("%q has memory of its own", got)
+	}
+	if n := testing.AllocsPerRun(100, func() { Intern(again) }); n != 0 {
+		t.Errorf("a known text takes %v allocations", n)
+	}
+	body := strings.Repeat("x", maxInterned+1)
+	if got := Intern(body); unsafe.StringData(got) != unsafe.StringData(body) {
+		t.Error("a long text is copied")
+	}
+	if part := body[:8]; unsafe.StringData(Intern(part)) == unsafe.StringData(part) {
+		t.Error("a part of a body keeps all of it")
+	}
+}
+
+// TestInternTakesTurns interns more texts than there are slots, at once.
+func TestInternTakesTurns(t *testing.T) {
+	var g sync.WaitGroup
+	for range 4 {
+		g.Go(func() {
+			for n := range 2 * len(interned) {
+				text := string(rune('a'+n%26)) + strings.Repeat("-", n%7) + string(rune(0x4e00+n/26))
+				if got := Intern(text); got != text {
+					t.Errorf("%q becomes %q", text, got)
+					return
+				}
+			}
+		})
+	}
+	g.Wait()
+}
+
+// TestRowsShareIDs has rows of accounts share what they say of a market and its token.
+func TestRowsShareIDs(t *testing.T) {
+	row := func() *Row {
+		v, err := Parse([]byte(`{"marketId": "0xaa", "tokenId": "71321", "outcome": "Yes", "size": "1", "price": "0.5", "orderId": "1", "side": "BUY", "timestamp": 1700000000}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewRow(v, func(string) {})
+	}
+	texts := func() []string {
+		p, o, trade := row().Position(), row().Order(), row().Trade()
+		return []string{p.MarketID, p.TokenID, p.Outcome, o.MarketID, o.TokenID, o.Outcome, trade.MarketID, trade.TokenID, trade.Outcome}
+	}
+	first, again := texts(), texts()
+	for i := range first {
+		if first[i] == "" || unsafe.StringData(first[i]) != unsafe.StringData(again[i]) || first[i] != first[i%3] {
+			t.Errorf("text %d: %q and %q", i, first[i], again[i])
+		}
+	}
+}
