@@ -96,9 +96,12 @@ var memberNames = [otherMember]string{"query", "operationName", "documentId", "v
 
 // memberOf returns the member with a name, which is in JSON.
 func memberOf(quoted jsontext.Value) member {
-	name := unquote(quoted)
+	name := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = jsontext.Value(unquote(quoted))
+	}
 	for m, known := range memberNames {
-		if name == known {
+		if string(name) == known {
 			return member(m)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 )
 
@@ -43,16 +44,28 @@ func NewRequestID() string { return rand.Text() }
 // without case) and by shape in every text, the message and errors included. It adds request_id from the context. The level
 // may change while it logs, where it is a slog.LevelVar.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
-	h := newHandler(w, format, &slog.HandlerOptions{Level: level, ReplaceAttr: redact})
-	lines, _ := w.(*Writer)
-	return slog.New(&idHandler{h: h, root: h, plain: newHandler(w, format, &slog.HandlerOptions{Level: level}), lines: lines})
+	if _, ok := w.(*Writer); !ok {
+		w = &inTurn{to: w}
+	}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
+	var h slog.Handler = slog.NewTextHandler(w, options)
+	if format == "json" {
+		h = slog.NewJSONHandler(w, options)
+	}
+	return slog.New(&idHandler{h: h, root: h, to: w, json: format == "json"})
 }
 
-func newHandler(w io.Writer, format string, options *slog.HandlerOptions) slog.Handler {
-	if format == "json" {
-		return slog.NewJSONHandler(w, options)
-	}
-	return slog.NewTextHandler(w, options)
+// inTurn has lines written one after the other, as a Writer does.
+type inTurn struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (w *inTurn) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(line)
 }
 
 // RequestIDHandler returns a handler that gives each record of a request the attribute request_id, outside of all
@@ -64,10 +77,9 @@ type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
 	grouped bool
-	// plain writes to the same place without redacting, for lines that have no words of others in them; nil where there is
-	// no such handler. lines is what it writes to, if that is known.
-	plain slog.Handler
-	lines *Writer
+	// to is what is written to, in JSON or as text; nil where that is not known.
+	to   io.Writer
+	json bool
 }
 
 // Enabled implements slog.Handler.
@@ -107,7 +119,7 @@ func (i *idHandler) WithGroup(name string) slog.Handler {
 
 func (i *idHandler) step(step func(slog.Handler) slog.Handler, group bool) *idHandler {
 	return &idHandler{
-		h: step(i.h), root: i.root, grouped: i.grouped || group, plain: i.plain, lines: i.lines,
+		h: step(i.h), root: i.root, grouped: i.grouped || group, to: i.to, json: i.json,
 		way: append(i.way[:len(i.way):len(i.way)], step),
 	}
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"encoding/hex"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -15,18 +16,20 @@ import (
 // when there are too many in a second; those that failed have one each, as long as the log has room. It is safe for
 // concurrent use.
 type Operations struct {
-	handler  slog.Handler
+	log      *slog.Logger
+	to       io.Writer
+	json     bool
 	sampled  atomic.Uint64
 	sampling sampling
 }
 
-// NewOperations returns what logs operations where log does. More than above a second are too many.
+// NewOperations returns what logs operations where log does, which is one of NewLogger. More than above a second are too many.
 func NewOperations(log *slog.Logger, above int) *Operations {
-	o := &Operations{handler: log.Handler(), sampling: sampling{lines: linesOf(log), above: int64(above)}}
-	if h, ok := o.handler.(*idHandler); ok && h.plain != nil {
-		o.handler = h.plain
+	h, ok := log.Handler().(*idHandler)
+	if !ok {
+		panic("telemetry: a logger that is not of NewLogger")
 	}
-	return o
+	return &Operations{log: log, to: h.to, json: h.json, sampling: sampling{lines: linesOf(log), above: int64(above)}}
 }
 
 // Sampled returns how many operations have no line because there were too many of them.
@@ -39,7 +42,7 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 		of.told.Store(true)
 	}
 	level := levelOf(j.Outcome)
-	if !o.handler.Enabled(ctx, level) {
+	if !o.log.Enabled(ctx, level) {
 		return
 	}
 	now, weight := time.Now(), 1
@@ -49,54 +52,63 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 			return
 		}
 	}
-	r := slog.NewRecord(now, level, "operation", 0)
-	var attrs [32]slog.Attr
-	list := append(attrs[:0], slog.String("type", j.Type()))
-	if j.Asked != nil {
-		if j.Asked.Name != "" {
-			list = append(list, slog.String("name", j.Asked.Name))
-		}
-		list = append(list, slog.String("document", j.Asked.Document))
-	}
-	if j.Trusted != "" {
-		list = append(list, slog.String("trusted", j.Trusted))
-	}
-	list = append(list, slog.String("outcome", j.Outcome))
-	if len(j.Codes) > 1 {
-		list = append(list, slog.String("codes", strings.Join(j.Codes, ",")))
-	}
-	list = append(list, slog.Duration("elapsed", j.Elapsed), slog.Int64("cost", j.Points))
-	if j.Response != "" {
-		list = append(list, slog.String("response", j.Response))
-	}
-	if j.Compiled() {
-		list = append(list, slog.Bool("compiled", true))
-	}
-	list = appendReads(list, j)
-	list = append(list, slog.Int("calls", j.Calls()), slog.Int64("bytes", j.Bytes))
-	if j.Events > 0 {
-		list = append(list, slog.Int64("events", j.Events))
-	}
-	if j.Status != 0 {
-		list = append(list, slog.Int("status", j.Status))
-	}
-	list = append(list, slog.String("transport", j.Transport), slog.String("caller", j.Caller))
-	if j.Span != nil {
-		trace := j.Span.Context().Trace
-		list = append(list, slog.String("trace_id", hex.EncodeToString(trace[:])))
-	}
+	l, _ := lines.Get().(*line)
+	defer lines.Put(l)
+	l.json = o.json
+	l.begin(now, level, "operation")
+	l.operation(j)
 	if weight > 1 {
-		list = append(list, slog.Int("one_of", weight))
+		l.number("one_of", int64(weight))
 	}
 	if of != nil {
-		list = append(list, slog.String("request_id", of.id))
+		l.text("request_id", of.id)
 	}
-	r.AddAttrs(list...)
-	_ = o.handler.Handle(ctx, r) // nobody could be told
+	_, _ = o.to.Write(l.end()) // nobody could be told
 }
 
-// appendReads appends what the cache has said of all keys.
-func appendReads(list []slog.Attr, j *market.Journal) []slog.Attr {
+// operation adds what is known of an operation.
+func (l *line) operation(j *market.Journal) {
+	l.text("type", j.Type())
+	if j.Asked != nil {
+		if j.Asked.Name != "" {
+			l.text("name", j.Asked.Name)
+		}
+		l.text("document", j.Asked.Document)
+	}
+	if j.Trusted != "" {
+		l.text("trusted", j.Trusted)
+	}
+	l.text("outcome", j.Outcome)
+	if len(j.Codes) > 1 {
+		l.text("codes", strings.Join(j.Codes, ","))
+	}
+	l.duration("elapsed", j.Elapsed)
+	l.number("cost", j.Points)
+	if j.Response != "" {
+		l.text("response", j.Response)
+	}
+	if j.Compiled() {
+		l.yes("compiled")
+	}
+	l.reads(j)
+	l.number("calls", int64(j.Calls()))
+	l.number("bytes", j.Bytes)
+	if j.Events > 0 {
+		l.number("events", j.Events)
+	}
+	if j.Status != 0 {
+		l.number("status", int64(j.Status))
+	}
+	l.text("transport", j.Transport)
+	l.text("caller", j.Caller)
+	if j.Span != nil {
+		trace := j.Span.Context().Trace
+		l.text("trace_id", hex.EncodeToString(trace[:]))
+	}
+}
+
+// reads adds what the cache has said of all keys.
+func (l *line) reads(j *market.Journal) {
 	var sum market.Reads
 	for k := range market.Kind(market.Kinds) {
 		sum = sum.Plus(j.Reads(k))
@@ -106,10 +118,9 @@ func appendReads(list []slog.Attr, j *market.Journal) []slog.Attr {
 		n    uint32
 	}{{"hits", sum.Hits}, {"stale", sum.Stale}, {"absent", sum.Absent}, {"misses", sum.Misses}, {"joined", sum.Joined}, {"excused", sum.Excused}} {
 		if c.n > 0 {
-			list = append(list, slog.Uint64(c.name, uint64(c.n)))
+			l.number(c.name, int64(c.n))
 		}
 	}
-	return list
 }
 
 // levelOf returns the level of a line: what the venue or the service itself has failed at is a warning.

@@ -20,7 +20,8 @@ type sampling struct {
 // linesOf returns what a logger of NewLogger writes to, if that is known.
 func linesOf(log *slog.Logger) *Writer {
 	if h, ok := log.Handler().(*idHandler); ok {
-		return h.lines
+		w, _ := h.to.(*Writer)
+		return w
 	}
 	return nil
 }

@@ -24,11 +24,17 @@ type Writer struct {
 	busy, closed bool
 	// changed is signalled when there are lines to write, and when all of them are written.
 	changed sync.Cond
+	// hurry has lines written that others are waited for to join.
+	hurry chan struct{}
 }
+
+// gathering is how long lines wait for others to be written with them, since to wake whoever writes them takes longer than to
+// make a line.
+const gathering = 2 * time.Millisecond
 
 // NewWriter returns a writer that holds at most limit bytes which to has not taken yet.
 func NewWriter(to io.Writer, limit int) *Writer {
-	w := &Writer{to: to, limit: limit, done: make(chan struct{})}
+	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
 	go w.run()
 	return w
@@ -45,6 +51,9 @@ func (w *Writer) Write(line []byte) (int, error) {
 			w.changed.Broadcast() // else the writer looks again by itself
 		}
 		w.waiting = append(w.waiting, line...)
+		if len(w.waiting) > w.limit/4 {
+			w.hasten()
+		}
 	}
 	return len(line), nil
 }
@@ -59,8 +68,17 @@ func (w *Writer) crowded() bool {
 // Dropped returns how many lines have found no room since the start.
 func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
 
+// hasten has what is waiting written now.
+func (w *Writer) hasten() {
+	select {
+	case w.hurry <- struct{}{}:
+	default:
+	}
+}
+
 // Flush waits until everything that was taken before is written.
 func (w *Writer) Flush() {
+	w.hasten()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.busy || len(w.waiting) > 0 {
@@ -75,6 +93,7 @@ func (w *Writer) Close(patience time.Duration) {
 	w.closed = true
 	w.changed.Broadcast()
 	w.mu.Unlock()
+	w.hasten()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
@@ -86,6 +105,8 @@ func (w *Writer) Close(patience time.Duration) {
 // run writes what is there, all of it at once.
 func (w *Writer) run() {
 	defer close(w.done)
+	gathered := time.NewTimer(gathering)
+	defer gathered.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -95,8 +116,16 @@ func (w *Writer) run() {
 		if len(w.waiting) == 0 {
 			return
 		}
+		w.busy = true
+		w.mu.Unlock()
+		gathered.Reset(gathering)
+		select {
+		case <-gathered.C:
+		case <-w.hurry:
+		}
+		w.mu.Lock()
 		lines := w.waiting
-		w.waiting, w.spare, w.busy = w.spare[:0], nil, true
+		w.waiting, w.spare = w.spare[:0], nil
 		w.mu.Unlock()
 		_, _ = w.to.Write(lines) // nobody could be told
 		w.mu.Lock()

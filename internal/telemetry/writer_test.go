@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,59 @@ func TestNobodyWaitsForTheLog(t *testing.T) {
 	if w.Dropped() != 21 {
 		t.Errorf("%d are dropped", w.Dropped())
 	}
+}
+
+// pieces notes what it is given at once.
+type pieces struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.got = append(p.got, string(b))
+	return len(b), nil
+}
+
+// take returns what came since it was called last.
+func (p *pieces) take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	got := p.got
+	p.got = nil
+	return got
+}
+
+// TestLinesAreWrittenTogether when they come within a moment, and sooner when somebody waits for them or much has come.
+func TestLinesAreWrittenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to, start := &pieces{}, time.Now()
+		w := NewWriter(to, 100)
+		want := func(when time.Duration, pieces ...string) {
+			t.Helper()
+			synctest.Wait()
+			got, since := to.take(), time.Since(start)
+			if since != when || !slices.Equal(got, pieces) {
+				t.Errorf("after %s there is %q; want %q after %s", since, got, pieces, when)
+			}
+			start = time.Now()
+		}
+		fmt.Fprint(w, "a\n")
+		time.Sleep(gathering / 2)
+		fmt.Fprint(w, "b\n")
+		want(gathering / 2)
+		time.Sleep(gathering / 2)
+		want(gathering/2, "a\nb\n")
+		fmt.Fprint(w, "c\n")
+		w.Flush()
+		want(0, "c\n")
+		fmt.Fprint(w, strings.Repeat("d", 26))
+		want(0, strings.Repeat("d", 26))
+		fmt.Fprint(w, "e\n")
+		w.Close(time.Minute)
+		want(0, "e\n")
+	})
 }
 
 // TestCloseDoesNotWaitForever closes a log that nobody reads.
