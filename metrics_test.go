@@ -346,6 +346,15 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 	next("INITIAL")
+	// One of which a part of each event fails.
+	partly := socket.subscribe(t, `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { price { price token { orderbook(depth: 0) { spread } } } } }`, token)
+	if ev := partly.next(t); ev.data == nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "BAD_USER_INPUT" {
+		t.Fatalf("got %+v", ev)
+	}
+	received++
+	partly.stop()
+	eventually(t, "it has left", func() bool { return s.api.Stats().Groups.Members == 3 })
+	operations.add("subscription", "", "ok")
 	r := s.request(t, asJSON(vars{"query": changes, "variables": token}), anonymous)
 	r.Header.Set("Accept", "text/event-stream")
 	if got := s.do(t, r); got.status != http.StatusTooManyRequests {
@@ -529,7 +538,8 @@ func TestMetricsAreTrue(t *testing.T) {
 
 	m.want("oddsgraph_subscriptions", 2)
 	m.want("oddsgraph_subscription_groups", 1)
-	m.want("oddsgraph_subscription_executions_total", 1)
+	m.want("oddsgraph_subscription_executions_total", 2)
+	m.only("oddsgraph_subscription_event_failures_total", map[string]float64{`code="bad_user_input"`: 1})
 	m.within("oddsgraph_subscription_events_total", 1+moved+1, received)
 	m.want("oddsgraph_subscription_deliveries_total", received+m.samples["oddsgraph_subscription_conflated_total"])
 	m.within("oddsgraph_subscription_conflated_total", 0, 3) // the word that the stream is lost, for who has not read it

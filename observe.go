@@ -23,6 +23,13 @@ func (o *observer) Began(j *market.Journal, said httpapi.Said) {
 	}
 }
 
+// EventFailed implements httpapi.Observer.
+func (o *observer) EventFailed(codes []string) {
+	if o.metrics != nil {
+		o.metrics.EventFailed(codes)
+	}
+}
+
 // Ended implements httpapi.Observer.
 func (o *observer) Ended(ctx context.Context, j *market.Journal) {
 	if o.metrics != nil {

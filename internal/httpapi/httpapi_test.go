@@ -42,6 +42,8 @@ type ended func(j *market.Journal)
 
 func (ended) Began(*market.Journal, Said) {}
 
+func (ended) EventFailed([]string) {}
+
 func (e ended) Ended(_ context.Context, j *market.Journal) { e(j) }
 
 // testConfig is a front door with nothing behind it.

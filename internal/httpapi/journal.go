@@ -36,6 +36,9 @@ const maxName = 64
 type Observer interface {
 	// Began is told of an operation before anything is known of it, and of what the client says of its own trace.
 	Began(j *market.Journal, said Said)
+	// EventFailed is told of an event of a subscription that goes on although parts of it failed, by which codes, each once: of
+	// what is executed, however many share it.
+	EventFailed(codes []string)
 	// Ended is told of every operation when its response was made, right before it is sent, and of a subscription when it is
 	// over. The journal is the observer's then, but for what is read still.
 	Ended(ctx context.Context, j *market.Journal)
@@ -74,12 +77,18 @@ func (e *engine) made(ctx context.Context, j *market.Journal, errs gqlerror.List
 		j.Outcome = market.OutcomeCancelled
 		return
 	}
+	j.Codes = codesIn(errs)
+	j.Outcome = j.Codes[0]
+}
+
+// codesIn returns the codes of errors, each once.
+func codesIn(errs gqlerror.List) (codes []string) {
 	for _, err := range errs {
-		if code := codeOf(err); !slices.Contains(j.Codes, code) {
-			j.Codes = append(j.Codes, code)
+		if code := codeOf(err); !slices.Contains(codes, code) {
+			codes = append(codes, code)
 		}
 	}
-	j.Outcome = j.Codes[0]
+	return codes
 }
 
 // gone reports whether a client has left, rather than that its time is over or that it was turned away.

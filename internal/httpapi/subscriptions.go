@@ -238,6 +238,9 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		x.last = appendJSON(nil, resp.Errors)
 		return nil, false
 	}
+	if o := x.engine.cfg.Observer; o != nil && len(resp.Errors) > 0 {
+		o.EventFailed(codesIn(resp.Errors))
+	}
 	return bytes.Clone(appendResponse(nil, resp)), true
 }
 

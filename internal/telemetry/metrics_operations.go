@@ -17,6 +17,7 @@ type operations struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
+	events   *prometheus.CounterVec
 
 	names, codes, rules bounded
 	series              resolved[operationKey, operationSeries]
@@ -35,6 +36,7 @@ func (o *operations) open(m *Metrics) {
 	o.duration = m.histogram("oddsgraph_operation_duration_seconds", "Time from reading a GraphQL operation to its response, without subscriptions.",
 		[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "type", "name")
 	o.refused = m.counter("oddsgraph_guard_rejections_total", "Operations that were refused for what they would cost, by rule.", "rule")
+	o.events = m.counter("oddsgraph_subscription_event_failures_total", "Events of subscriptions that went on although parts of the event failed, by code; each once for all subscriptions that are equal.", "code")
 	o.names = bounded{most: maxNames, shape: name}
 	o.series.find = o.find
 }
@@ -65,5 +67,13 @@ func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration
 	}
 	if rule != "" {
 		o.refused.WithLabelValues(o.rules.label(rule)).Inc()
+	}
+}
+
+// EventFailed counts an event of a subscription parts of which failed, by the codes of its errors, of which there are no two
+// alike.
+func (m *Metrics) EventFailed(codes []string) {
+	for _, code := range codes {
+		m.operations.events.WithLabelValues(m.operations.codes.label(code)).Inc()
 	}
 }

@@ -64,6 +64,14 @@ func TestOperationMetrics(t *testing.T) {
 	m.Operation("unknown", "", "BAD_USER_INPUT", "depth", time.Millisecond)
 	m.Operation("subscription", "", "ok", "", time.Hour)
 	m.Operation("nonsense", "", "ok", "", time.Millisecond)
+	m.EventFailed([]string{"UPSTREAM_TIMEOUT", "RATE_LIMITED"})
+	m.EventFailed([]string{"UPSTREAM_TIMEOUT"})
+	compare(t, m, `
+# HELP oddsgraph_subscription_event_failures_total Events of subscriptions that went on although parts of the event failed, by code; each once for all subscriptions that are equal.
+# TYPE oddsgraph_subscription_event_failures_total counter
+oddsgraph_subscription_event_failures_total{code="rate_limited"} 1
+oddsgraph_subscription_event_failures_total{code="upstream_timeout"} 2
+`, "oddsgraph_subscription_event_failures_total")
 	compare(t, m, `
 # HELP oddsgraph_guard_rejections_total Operations that were refused for what they would cost, by rule.
 # TYPE oddsgraph_guard_rejections_total counter
