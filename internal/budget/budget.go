@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"container/list"
 	"maps"
 	"sync"
@@ -56,14 +57,8 @@ const maxHeld = 1024
 
 // New returns a budget of which nothing is spent.
 func New(cfg Config) *Budget {
-	or := func(v, otherwise int) int {
-		if v <= 0 {
-			return otherwise
-		}
-		return v
-	}
-	cfg.Public, cfg.Key = or(cfg.Public, DefaultPublic), or(cfg.Key, DefaultKey)
-	cfg.Queue, cfg.Scopes = or(cfg.Queue, DefaultQueue), or(cfg.Scopes, DefaultScopes)
+	cfg.Public, cfg.Key = cmp.Or(cfg.Public, DefaultPublic), cmp.Or(cfg.Key, DefaultKey)
+	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, DefaultQueue), cmp.Or(cfg.Scopes, DefaultScopes)
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -118,22 +119,15 @@ func New(cfg Config) *Feed {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.Topics = or(cfg.Topics, 2000)
-	cfg.Linger = or(cfg.Linger, 5*time.Second)
-	cfg.Queue = or(cfg.Queue, 1000)
-	cfg.WarmAsks = or(cfg.WarmAsks, 3)
-	cfg.WarmWithin = or(cfg.WarmWithin, 10*time.Second)
-	cfg.WarmFor = or(cfg.WarmFor, 30*time.Second)
+	cfg.Topics = cmp.Or(cfg.Topics, 2000)
+	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
+	cfg.Queue = cmp.Or(cfg.Queue, 1000)
+	cfg.WarmAsks = cmp.Or(cfg.WarmAsks, 3)
+	cfg.WarmWithin = cmp.Or(cfg.WarmWithin, 10*time.Second)
+	cfg.WarmFor = cmp.Or(cfg.WarmFor, 30*time.Second)
 	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads(), shares: shares{held: make(map[string]int)}}
 	f.demand = newDemand(f)
 	return f
-}
-
-func or[T int | time.Duration](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
 }
 
 // Connect gives the feed its upstream, whose handler it is. Call it once, before the feed is used.

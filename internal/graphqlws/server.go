@@ -1,6 +1,7 @@
 package graphqlws
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,13 +114,13 @@ func New(cfg Config) *Server {
 			return peer.Addr().Unmap()
 		}
 	}
-	cfg.InitTimeout = or(cfg.InitTimeout, 10*time.Second)
-	cfg.Ping = or(cfg.Ping, 25*time.Second)
-	cfg.WriteTimeout = or(cfg.WriteTimeout, 10*time.Second)
-	cfg.Frame = or(cfg.Frame, 256<<10)
-	cfg.Operations = or(cfg.Operations, 100)
-	cfg.MessagesPerSecond = or(cfg.MessagesPerSecond, 200)
-	cfg.MessageBurst = or(cfg.MessageBurst, 1000)
+	cfg.InitTimeout = cmp.Or(cfg.InitTimeout, 10*time.Second)
+	cfg.Ping = cmp.Or(cfg.Ping, 25*time.Second)
+	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 10*time.Second)
+	cfg.Frame = cmp.Or(cfg.Frame, 256<<10)
+	cfg.Operations = cmp.Or(cfg.Operations, 100)
+	cfg.MessagesPerSecond = cmp.Or(cfg.MessagesPerSecond, 200)
+	cfg.MessageBurst = cmp.Or(cfg.MessageBurst, 1000)
 	if cfg.Quota == nil {
 		cfg.Quota = quota.New(quota.Limits{})
 	}
@@ -131,13 +132,6 @@ func New(cfg Config) *Server {
 	ctx, s.stop = context.WithCancel(context.Background())
 	s.sweeper.Go(func() { s.sweep(ctx) })
 	return s
-}
-
-func or[T int | int64 | time.Duration](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
 }
 
 // ServeHTTP accepts a WebSocket and returns; the socket lives on.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -186,21 +187,21 @@ func New(cfg Config, h Handler) (*Client, error) {
 			return nil, errors.New("stream: times and limits must be positive")
 		}
 	}
-	cfg.TopicsPerConnection = or(cfg.TopicsPerConnection, DefaultTopicsPerConnection)
-	cfg.Connections = or(cfg.Connections, DefaultConnections)
-	cfg.Identities = or(cfg.Identities, DefaultIdentities)
-	cfg.Heartbeat = or(cfg.Heartbeat, DefaultHeartbeat)
-	cfg.PingEvery = or(cfg.PingEvery, DefaultPingEvery)
-	cfg.PongWithin = or(cfg.PongWithin, DefaultPongWithin)
-	cfg.BackoffMin = or(cfg.BackoffMin, DefaultBackoffMin)
-	cfg.BackoffMax = max(or(cfg.BackoffMax, DefaultBackoffMax), cfg.BackoffMin)
-	cfg.StableAfter = or(cfg.StableAfter, DefaultStableAfter)
-	cfg.LimitedWait = or(cfg.LimitedWait, DefaultLimitedWait)
-	cfg.DialWithin = or(cfg.DialWithin, DefaultDialWithin)
-	cfg.HelloWithin = or(cfg.HelloWithin, DefaultHelloWithin)
-	cfg.WriteWithin = or(cfg.WriteWithin, DefaultWriteWithin)
-	cfg.IdleFor = or(cfg.IdleFor, DefaultIdleFor)
-	cfg.FrameBytes = or(cfg.FrameBytes, DefaultFrameBytes)
+	cfg.TopicsPerConnection = cmp.Or(cfg.TopicsPerConnection, DefaultTopicsPerConnection)
+	cfg.Connections = cmp.Or(cfg.Connections, DefaultConnections)
+	cfg.Identities = cmp.Or(cfg.Identities, DefaultIdentities)
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, DefaultHeartbeat)
+	cfg.PingEvery = cmp.Or(cfg.PingEvery, DefaultPingEvery)
+	cfg.PongWithin = cmp.Or(cfg.PongWithin, DefaultPongWithin)
+	cfg.BackoffMin = cmp.Or(cfg.BackoffMin, DefaultBackoffMin)
+	cfg.BackoffMax = max(cmp.Or(cfg.BackoffMax, DefaultBackoffMax), cfg.BackoffMin)
+	cfg.StableAfter = cmp.Or(cfg.StableAfter, DefaultStableAfter)
+	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, DefaultLimitedWait)
+	cfg.DialWithin = cmp.Or(cfg.DialWithin, DefaultDialWithin)
+	cfg.HelloWithin = cmp.Or(cfg.HelloWithin, DefaultHelloWithin)
+	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, DefaultWriteWithin)
+	cfg.IdleFor = cmp.Or(cfg.IdleFor, DefaultIdleFor)
+	cfg.FrameBytes = cmp.Or(cfg.FrameBytes, DefaultFrameBytes)
 	if cfg.Dial == nil {
 		cfg.Dial = &dialer{frameBytes: cfg.FrameBytes}
 	}
@@ -355,14 +356,6 @@ func (c *Client) frame(kind string) {
 func (c *Client) drift(what string) {
 	c.count.drift.Add(1)
 	c.cfg.Observer.Drift(what)
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 type ignore struct{}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strings"
@@ -37,7 +38,7 @@ type native struct{}
 
 func (native) decoder(c *Client, identity market.Topic) decoder {
 	d := &nativeDecoder{client: c, identity: identity}
-	d.depth = or(c.cfg.Depth, DefaultDepth)
+	d.depth = cmp.Or(c.cfg.Depth, DefaultDepth)
 	return d
 }
 

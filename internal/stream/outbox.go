@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -103,8 +104,8 @@ func (o *outbox) init(k *connection) {
 
 // limit takes over what the venue says of its limits.
 func (o *outbox) limit(h hello) {
-	h.framesPerSecond = min(or(h.framesPerSecond, assumedFrames), 1000)
-	h.frameBytes = max(or(h.frameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
+	h.framesPerSecond = min(cmp.Or(h.framesPerSecond, assumedFrames), 1000)
+	h.frameBytes = max(cmp.Or(h.frameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
 	h.depth = askedDepth(o.k.client.cfg.Depth, h.depth)
 	if h.framesPerSecond != o.limits.framesPerSecond {
 		o.window, o.resyncWindow = newWindow(h.framesPerSecond), newWindow(h.framesPerSecond/2)

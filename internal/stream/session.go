@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -190,7 +191,7 @@ func (s *session) ended(ctx context.Context) error {
 
 // listen sets how long the venue may be silent.
 func (s *session) listen(heartbeat time.Duration) {
-	s.silence = or(heartbeat, s.client.cfg.Heartbeat) * halfHeartbeats / 2
+	s.silence = cmp.Or(heartbeat, s.client.cfg.Heartbeat) * halfHeartbeats / 2
 	s.silentAt = s.heard.Add(s.silence)
 }
 

@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -108,12 +109,12 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		base:      base,
-		mode:      or(cfg.CredentialsMode, CredentialsQuery),
-		timeout:   or(cfg.Timeout, DefaultTimeout),
-		maxBody:   or(cfg.MaxBody, DefaultMaxBody),
-		maxIDs:    or(cfg.MaxIDs, DefaultMaxIDs),
-		retries:   or(cfg.Retries, DefaultRetries),
-		userAgent: or(cfg.UserAgent, DefaultUserAgent),
+		mode:      cmp.Or(cfg.CredentialsMode, CredentialsQuery),
+		timeout:   cmp.Or(cfg.Timeout, DefaultTimeout),
+		maxBody:   cmp.Or(cfg.MaxBody, DefaultMaxBody),
+		maxIDs:    cmp.Or(cfg.MaxIDs, DefaultMaxIDs),
+		retries:   cmp.Or(cfg.Retries, DefaultRetries),
+		userAgent: cmp.Or(cfg.UserAgent, DefaultUserAgent),
 		transport: cfg.Transport,
 		clock:     cfg.Clock,
 		observer:  cfg.Observer,
@@ -267,14 +268,6 @@ func (c *Client) Cost(endpoint Endpoint, keys int) int {
 }
 
 func ceil(keys, size int) int { return (max(keys, 0) + size - 1) / size }
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
 
 type ignore struct{}
 
