@@ -43,11 +43,7 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 			next.Asks = set(next.Asks, &asksOwn, c.Level, 1)
 		}
 	}
-	next.Spread, next.Hash = nil, ""
-	if len(next.Bids) > 0 && len(next.Asks) > 0 {
-		spread := next.Asks[0].Price.Sub(next.Bids[0].Price).Reduce()
-		next.Spread = &spread
-	}
+	next.Spread, next.Hash = next.Width(), ""
 	return &next
 }
 

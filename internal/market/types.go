@@ -228,6 +228,23 @@ type Spread struct {
 // Midpoint returns the mean of best bid and best ask, or nil when a side is empty.
 func (s *Spread) Midpoint() *Decimal { return midpoint(s.BestBid, s.BestAsk) }
 
+// Width returns best ask − best bid, or nil when a side is empty.
+func (s *Spread) Width() *Decimal { return width(s.BestBid, s.BestAsk) }
+
+// Price returns what the token costs by its best prices: their mean, or that of the only side. ok is false when both sides
+// are empty.
+func (s *Spread) Price() (price Decimal, basis PriceBasis, ok bool) {
+	switch {
+	case s.BestBid == nil && s.BestAsk == nil:
+		return Decimal{}, "", false
+	case s.BestAsk == nil:
+		return *s.BestBid, BasisBestBid, true
+	case s.BestBid == nil:
+		return *s.BestAsk, BasisBestAsk, true
+	}
+	return *s.Midpoint(), BasisMidpoint, true
+}
+
 // Level is a price in a book and all that is offered at it.
 type Level struct {
 	// Price is 0 to 1 per share, Size in shares.
@@ -268,11 +285,16 @@ func (b *Book) Cut(depth int) *Book {
 }
 
 // Midpoint returns the mean of best bid and best ask, or nil when a side is empty.
-func (b *Book) Midpoint() *Decimal {
-	if len(b.Bids) == 0 || len(b.Asks) == 0 {
+func (b *Book) Midpoint() *Decimal { return midpoint(best(b.Bids), best(b.Asks)) }
+
+// Width returns best ask − best bid, or nil when a side is empty.
+func (b *Book) Width() *Decimal { return width(best(b.Bids), best(b.Asks)) }
+
+func best(levels []Level) *Decimal {
+	if len(levels) == 0 {
 		return nil
 	}
-	return midpoint(&b.Bids[0].Price, &b.Asks[0].Price)
+	return &levels[0].Price
 }
 
 func cut(levels []Level, depth int) []Level {
@@ -289,6 +311,14 @@ func midpoint(bid, ask *Decimal) *Decimal {
 	half := NewDecimal(5, -1)
 	m := bid.Add(*ask).Mul(half).Reduce()
 	return &m
+}
+
+func width(bid, ask *Decimal) *Decimal {
+	if bid == nil || ask == nil {
+		return nil
+	}
+	w := ask.Sub(*bid).Reduce()
+	return &w
 }
 
 // PricePoint is one point of a token's price history.

@@ -96,20 +96,15 @@ func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
 		p.Price = *stated
 		return p
 	}
-	s := m.Spread
-	switch {
-	case s == nil, s.BestBid == nil && s.BestAsk == nil:
-		r.Bad(wire.FieldPrice, "is missing")
-		return nil
-	case s.BestAsk == nil:
-		p.Price, p.Basis = *s.BestBid, market.BasisBestBid
-	case s.BestBid == nil:
-		p.Price, p.Basis = *s.BestAsk, market.BasisBestAsk
-	default:
-		p.Price, p.Basis = *s.Midpoint(), market.BasisMidpoint
+	if m.Spread != nil {
+		var ok bool
+		if p.Price, p.Basis, ok = m.Spread.Price(); ok {
+			r.Note("price missing")
+			return p
+		}
 	}
-	r.Note("price missing")
-	return p
+	r.Bad(wire.FieldPrice, "is missing")
+	return nil
 }
 
 // spread reads the best prices; nil where the frame has none of them, or has them crossed.
@@ -128,8 +123,7 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 			return nil
 		}
 		if s.Spread == nil {
-			d := s.BestAsk.Sub(*s.BestBid).Reduce()
-			s.Spread = &d
+			s.Spread = s.Width()
 		}
 	}
 	return s
@@ -227,8 +221,7 @@ func (d *nativeDecoder) levels(r *wire.Row, m *market.Message) *market.Book {
 	b.Bids, b.Asks = r.Levels()
 	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) <= 0 {
 		if b.Spread = r.Unit(wire.FieldSpread); b.Spread == nil {
-			d := b.Asks[0].Price.Sub(b.Bids[0].Price).Reduce()
-			b.Spread = &d
+			b.Spread = b.Width()
 		}
 	}
 	return b

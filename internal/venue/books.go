@@ -72,8 +72,7 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	if stated := r.Unit(wire.FieldSpread); stated != nil {
 		return stated
 	}
-	d := b.Asks[0].Price.Sub(b.Bids[0].Price).Reduce()
-	return &d
+	return b.Width()
 }
 
 // sequence reads the book's number; one that is unreadable is taken as missing, since a book from REST stands alone.

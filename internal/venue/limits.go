@@ -43,7 +43,7 @@ const (
 	// then in milliseconds since 1970.
 	resetEpochFrom       = 1_000_000_000
 	resetMillisecondFrom = 1_000_000_000_000
-	// maxLimit of calls is where a number under X-RateLimit-Limit stops to make sense.
+	// maxCalls is where a number under X-RateLimit-Limit stops to make sense.
 	maxCalls = 1_000_000_000
 )
 

@@ -504,6 +504,3 @@ func marketsOf(v any, i int, n *notes) (good []*market.Market, bad badRows) {
 	}
 	return good, bad
 }
-
-// sameText compares without regard to case, as venues do with labels, tags and categories.
-func sameText(a, b string) bool { return strings.EqualFold(a, b) }

@@ -43,14 +43,8 @@ func readPrice(r *wire.Row, id string) *market.Price {
 		p.Price = r.Price(wire.FieldPrice)
 		return p
 	}
-	switch buy, sell := r.Unit(fieldBuy), r.Unit(fieldSell); {
-	case buy != nil && sell != nil:
-		p.Price, p.Basis = *(&market.Spread{BestBid: sell, BestAsk: buy}).Midpoint(), market.BasisMidpoint
-	case buy != nil:
-		p.Price, p.Basis = *buy, market.BasisBestAsk
-	case sell != nil:
-		p.Price, p.Basis = *sell, market.BasisBestBid
-	default:
+	var ok bool
+	if p.Price, p.Basis, ok = (&market.Spread{BestAsk: r.Unit(fieldBuy), BestBid: r.Unit(fieldSell)}).Price(); !ok {
 		r.Bad(wire.FieldPrice, "is missing")
 	}
 	return p

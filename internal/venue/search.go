@@ -263,13 +263,13 @@ var filters = []filter{
 	{
 		"the category", func(q market.Search) bool { return q.Category != "" },
 		func(m *market.Market, _ market.Search) bool { return m.Category != "" },
-		func(m *market.Market, q market.Search) bool { return sameText(m.Category, q.Category) },
+		func(m *market.Market, q market.Search) bool { return strings.EqualFold(m.Category, q.Category) },
 	},
 	{
 		"tags", func(q market.Search) bool { return q.Tag != "" },
 		func(m *market.Market, _ market.Search) bool { return m.Tags != nil },
 		func(m *market.Market, q market.Search) bool {
-			return slices.ContainsFunc(m.Tags, func(tag string) bool { return sameText(tag, q.Tag) })
+			return slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.EqualFold(tag, q.Tag) })
 		},
 	},
 	{

@@ -44,8 +44,7 @@ func readSpread(r *wire.Row, id string) *market.Spread {
 			r.Bad(wire.FieldSpread, "is of a crossed book")
 		}
 		if s.Spread == nil {
-			d := s.BestAsk.Sub(*s.BestBid).Reduce()
-			s.Spread = &d
+			s.Spread = s.Width()
 		}
 	}
 	return s
