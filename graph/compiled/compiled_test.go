@@ -279,6 +279,37 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 	}
 }
 
+// TestExecuteUsesTheBuffer has a result lie in the buffer that was good for the one before it, and another grow at once.
+func TestExecuteUsesTheBuffer(t *testing.T) {
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
+	size := 1000
+	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{"a": {Number: 1}}}}, func(x *compiled.Execution, _ *compiled.Selection) {
+		for range size {
+			x.Buf = append(x.Buf, 'a')
+		}
+	})
+	doc := gqlparser.MustLoadQuery(schema, `{ a }`)
+	o := c.Operation(doc, doc.Operations[0], func(int) {})
+	execute := func(buf []byte) []byte {
+		data, ok := o.Execute(t.Context(), nil, buf)
+		if !ok || string(data) != string(buf)+strings.Repeat("a", size) {
+			t.Fatalf("%v, %s", ok, data)
+		}
+		return data
+	}
+	execute(nil)
+	buf := make([]byte, 3, 3+size)
+	if data := execute(buf); &data[0] != &buf[0] {
+		t.Error("a buffer with enough room is not used")
+	}
+	if data := execute(buf[: 3 : 3+size-1]); &data[0] == &buf[0] || cap(data) < 3+size+size/8 {
+		t.Errorf("a buffer without enough room becomes one of %d bytes", cap(data))
+	}
+	if n := testing.AllocsPerRun(10, func() { execute(nil) }); n > 4 {
+		t.Errorf("a buffer of its own takes %v allocations", n)
+	}
+}
+
 func TestExecutionIsAContext(t *testing.T) {
 	type key struct{}
 	x := &compiled.Execution{Context: context.WithValue(context.Background(), key{}, 1)}

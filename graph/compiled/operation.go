@@ -68,8 +68,9 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	if v == nil || v.root == nil {
 		return buf, false
 	}
-	size := int(o.size.Load())
-	buf = slices.Grow(buf, size+size/8+64)
+	if size := int(o.size.Load()); cap(buf)-len(buf) < size || cap(buf) == 0 {
+		buf = slices.Grow(buf, size+size/8+64) // a buffer that was good for the last result may be good for this one
+	}
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables = ctx, buf, variables
 	if v.slots > 0 {
