@@ -16,7 +16,7 @@ type line struct {
 	json bool
 }
 
-var lines = sync.Pool{New: func() any { return &line{} }}
+var lines = sync.Pool{New: func() any { return &line{buf: make([]byte, 0, 512)} }}
 
 // begin begins a line.
 func (l *line) begin(at time.Time, level slog.Level, message string) {
