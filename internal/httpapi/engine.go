@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
@@ -71,6 +72,8 @@ type operation struct {
 	// cost is what executing it takes.
 	cost guard.Cost
 
+	// deadline is when executing it ends at the latest; zero where its context says that.
+	deadline time.Time
 	// buffer is where the response may be made, which is the caller's; nil for memory of its own. ready tells that the whole
 	// response is in it.
 	buffer *bytes.Buffer
@@ -192,6 +195,11 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 	ctx = market.WithDemand(ctx)
 	if resp = e.recall(ctx, op); resp != nil {
 		return resp
+	}
+	if !op.deadline.IsZero() { // which what is in memory does not need
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, op.deadline)
+		defer cancel()
 	}
 	c, err := e.context(op)
 	if err != nil {

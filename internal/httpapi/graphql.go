@@ -100,9 +100,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnDown(w, r, j, err)
 		return
 	}
-	ctx, cancel := context.WithDeadline(r.Context(), deadline)
-	defer cancel()
-	done, err := g.perform(ctx, r, j, media, p)
+	done, err := g.perform(r, deadline, j, media, p)
 	switch op := done.operation; {
 	case err != nil:
 		if op != nil && op.kind() == ast.Mutation {
@@ -133,9 +131,10 @@ type performed struct {
 	kept      *respcache.Response
 }
 
-// perform makes the response of an operation when there is room for it. An error is one of the request. The room is free
-// again when it returns, however long the client takes to read.
-func (g *graphQL) perform(ctx context.Context, r *http.Request, j *market.Journal, media string, p *params) (done performed, err error) {
+// perform makes the response of an operation when there is room for it, until a deadline. An error is one of the request. The
+// room is free again when it returns, however long the client takes to read.
+func (g *graphQL) perform(r *http.Request, deadline time.Time, j *market.Journal, media string, p *params) (done performed, err error) {
+	ctx := r.Context()
 	leave, err := g.gate.enter(ctx)
 	if err != nil {
 		return done, err
@@ -151,14 +150,17 @@ func (g *graphQL) perform(ctx context.Context, r *http.Request, j *market.Journa
 	case op.kind() == ast.Mutation && r.Method != http.MethodPost:
 		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case j.Explained:
-		j.Response = verdictBypass
+		j.Response, op.deadline = verdictBypass, deadline
 		done.response = g.engine.explained(g.engine.noting(ctx, j), j, op, media)
 	case g.engine.keeps(op) && !asksForCost(r):
+		ctx, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
 		done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, media)
 	default:
 		if g.engine.keeps(op) {
 			j.Response = verdictBypass
 		}
+		op.deadline = deadline
 		if !asksForCost(r) {
 			op.buffer = getBuffer()
 		}

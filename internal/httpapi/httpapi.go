@@ -125,7 +125,7 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
 	origins := newOrigins(cfg.Origins)
 	g := &graphQL{
-		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, cfg.QueueTimeout),
+		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
 	}
 	all := newTransports(g, origins, cfg)
