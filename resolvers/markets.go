@@ -67,7 +67,7 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	if err != nil {
 		return nil, err
 	}
-	keys, indexes := make([]K, 0, len(ids)), make([]int, 0, len(ids))
+	keys, indexes := compiled.MakeList[K](ctx, len(ids))[:0], compiled.MakeList[int](ctx, len(ids))[:0]
 	for i, id := range ids {
 		if bad[i] != nil {
 			addErrorAt(ctx, i, bad[i])
@@ -75,11 +75,11 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 		}
 		keys, indexes = append(keys, key(id)), append(indexes, i)
 	}
-	results := make([]market.Result[market.Read[*T]], len(keys))
+	results := compiled.MakeList[market.Result[market.Read[*T]]](ctx, len(keys))
 	from.GetMany(keys, results)
-	out := make([]*M, len(ids))
-	for j, result := range results {
-		switch {
+	out := compiled.MakeList[*M](ctx, len(ids))
+	for j := range results {
+		switch result := &results[j]; {
 		case result.Err != nil:
 			addErrorAt(ctx, indexes[j], result.Err)
 		case result.Value.Value != nil:
