@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"internal/graphqlws": {"internal/fanout", "internal/quota"},
 	"internal/respcache": {},
 	"internal/jsonfile":  {},
-	"internal/accounts":  {"internal/jsonfile"},
+	"internal/accounts":  {"internal/jsonfile", "internal/quota"},
 	"internal/documents": {"internal/jsonfile"},
 	"internal/guard":     {},
 	"internal/httpapi":   {"graph", "resolvers", "loaders", "internal/accounts", "internal/documents", "internal/fanout", "internal/graphqlws", "internal/guard", "internal/quota", "internal/respcache"},

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 )
 
 const (
@@ -19,12 +20,12 @@ const (
 )
 
 // Refusals counts refused credentials by client address, so that nobody tries out credentials at the venue's expense.
-// An IPv6 client has a network of 64 bits to itself, so that is what counts. It is safe for concurrent use.
+// What counts as one is quota.Network. It is safe for concurrent use.
 type Refusals struct {
 	clock market.Clock
 
 	mu  sync.Mutex
-	lru *simplelru.LRU[netip.Addr, *lastRefusals]
+	lru *simplelru.LRU[netip.Prefix, *lastRefusals]
 }
 
 // lastRefusals is a ring of the last refusals of an address.
@@ -35,7 +36,7 @@ type lastRefusals struct {
 
 // NewRefusals returns a count of nothing.
 func NewRefusals(clock market.Clock) *Refusals {
-	lru, err := simplelru.NewLRU[netip.Addr, *lastRefusals](maxAddresses, nil)
+	lru, err := simplelru.NewLRU[netip.Prefix, *lastRefusals](maxAddresses, nil)
 	if err != nil {
 		panic("accounts: " + err.Error()) // the size is a constant
 	}
@@ -46,7 +47,7 @@ func NewRefusals(clock market.Clock) *Refusals {
 // credentials in its header, in however many fields. What is refused because of Check must not be counted: who waits is
 // heard again.
 func (r *Refusals) Refused(addr netip.Addr) {
-	now, network := r.clock.Now(), clientNetwork(addr)
+	now, network := r.clock.Now(), quota.Network(addr)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.lru.Get(network)
@@ -63,7 +64,7 @@ func (r *Refusals) Blocked(addr netip.Addr) (until time.Time, blocked bool) {
 	now := r.clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.lru.Peek(clientNetwork(addr))
+	last, known := r.lru.Peek(quota.Network(addr))
 	if !known || last.at[last.next].IsZero() {
 		return time.Time{}, false
 	}
@@ -80,13 +81,4 @@ func (r *Refusals) Check(addr netip.Addr) error {
 	e := market.Errorf(market.CodeRateLimited, "credentials from this address were refused %d times within a minute; wait, then send valid ones", refusalLimit)
 	e.RetryAfter = max(until.Sub(r.clock.Now()), time.Millisecond)
 	return e
-}
-
-// clientNetwork returns what one client is taken to have to itself. Addresses that are unknown are all one.
-func clientNetwork(addr netip.Addr) netip.Addr {
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		return netip.PrefixFrom(addr, 64).Masked().Addr()
-	}
-	return addr
 }
