@@ -40,7 +40,7 @@ type Handler interface {
 // Observer is told what the client does. Its methods are called concurrently and must not block. All texts are of small
 // fixed sets.
 type Observer interface {
-	// Frame reports a frame by its type; "unknown" for one that is not known, "garbage" for what is not JSON.
+	// Frame reports a frame by its type, the elements of a list singly; "unknown" for one that is not known, "garbage" for what is not JSON.
 	Frame(kind string)
 	// Drift reports that a frame was not quite what the contract says.
 	Drift(what string)
@@ -136,16 +136,13 @@ type Stats struct {
 	Topics, Identities int
 	// Reconnects counts lost connections that were opened again.
 	Reconnects uint64
-	// Frames counts what was read, the elements of a list singly; Unknown and Garbage are the ones among them of no known
-	// type and those that are not JSON. Drift counts departures from the contract.
-	Frames, Unknown, Garbage, Drift uint64
 	// Resyncs counts the snapshots that were asked for, Refused the topics that the venue did not give.
 	Resyncs, Refused uint64
 }
 
 // counters are what Stats counts, apart from what the pool knows.
 type counters struct {
-	frames, unknown, garbage, drift, reconnects, resyncs, refused atomic.Uint64
+	reconnects, resyncs, refused atomic.Uint64
 	// last is when the last frame came, in nanoseconds since 1970.
 	last atomic.Int64
 }
@@ -304,10 +301,6 @@ func (c *Client) Changed() <-chan struct{} {
 func (c *Client) Stats() Stats {
 	s := Stats{
 		Reconnects: c.count.reconnects.Load(),
-		Frames:     c.count.frames.Load(),
-		Unknown:    c.count.unknown.Load(),
-		Garbage:    c.count.garbage.Load(),
-		Drift:      c.count.drift.Load(),
 		Resyncs:    c.count.resyncs.Load(),
 		Refused:    c.count.refused.Load(),
 	}
@@ -346,16 +339,6 @@ func (c *Client) judge() {
 	c.state, c.since = worst, time.Now()
 	close(c.changed)
 	c.changed = make(chan struct{})
-}
-
-func (c *Client) frame(kind string) {
-	c.count.frames.Add(1)
-	c.cfg.Observer.Frame(kind)
-}
-
-func (c *Client) drift(what string) {
-	c.count.drift.Add(1)
-	c.cfg.Observer.Drift(what)
 }
 
 type ignore struct{}

@@ -83,8 +83,7 @@ var frames = map[string]func(d *nativeDecoder, r *wire.Row, at time.Time) []even
 func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
 	v, err := wire.Parse(frame)
 	if err != nil {
-		d.client.frame("garbage")
-		d.client.count.garbage.Add(1)
+		d.client.cfg.Observer.Frame("garbage")
 		return []event{{kind: eventGarbage, at: at}}
 	}
 	if list, ok := v.([]any); ok {
@@ -104,12 +103,11 @@ func (d *nativeDecoder) one(v any, at time.Time) []event {
 	kind, _ := fieldType.Of(m).(string)
 	read := frames[kind]
 	if read == nil {
-		d.client.frame("unknown")
-		d.client.count.unknown.Add(1)
-		return acknowledged(eventAck)(d, &wire.Row{Fields: m, Note: d.client.drift}, at)
+		d.client.cfg.Observer.Frame("unknown")
+		return acknowledged(eventAck)(d, &wire.Row{Fields: m, Note: d.client.cfg.Observer.Drift}, at)
 	}
-	d.client.frame(kind)
-	events := read(d, &wire.Row{Fields: m, Note: d.client.drift}, at)
+	d.client.cfg.Observer.Frame(kind)
+	events := read(d, &wire.Row{Fields: m, Note: d.client.cfg.Observer.Drift}, at)
 	if len(events) == 0 {
 		return []event{{kind: eventLife, at: at}}
 	}

@@ -446,7 +446,7 @@ func (o *outbox) refused(e *event, class class) (down []market.Topic, refused []
 		r = o.unanswered(e.ids)
 	}
 	if r == nil {
-		o.k.client.drift("error about nothing")
+		o.k.client.cfg.Observer.Drift("error about nothing")
 		if class == classLater {
 			o.hold(e.at, e.retryAfter)
 		}

@@ -213,7 +213,7 @@ func (s *session) expire(now time.Time) error {
 	if due(s.phaseBy) {
 		switch s.phase {
 		case phaseHello:
-			s.client.drift("no hello")
+			s.client.cfg.Observer.Drift("no hello")
 			if err := s.begin(now); err != nil {
 				return err
 			}

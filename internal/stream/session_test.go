@@ -239,7 +239,7 @@ func TestSilence(t *testing.T) {
 		b.pass(time.Millisecond)
 		b.calls.expect(t, "down orderbook:T1")
 		b.equal("reasons", b.reasons(), []string{"silence"})
-		b.equal("unknown", b.Stats().Unknown, 3)
+		b.equal("unknown", b.kind("unknown"), 3)
 	})
 }
 
@@ -263,7 +263,6 @@ func TestGarbage(t *testing.T) {
 		b.settle()
 		b.calls.expect(t, "down orderbook:T1")
 		b.equal("reasons", b.reasons(), []string{"garbage"})
-		b.equal("garbage", b.Stats().Garbage, 55)
 		b.equal("kinds", b.kind("garbage"), 55)
 	})
 }
