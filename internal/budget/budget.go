@@ -21,6 +21,9 @@ const (
 // margin is the part of a limit that is left alone, for what counts differently on the way to the venue.
 const margin = 0.05
 
+// usable returns how many calls are made where the venue allows so many.
+func usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
+
 // Config says what the venue allows. The zero value of a field means its default.
 type Config struct {
 	// Public and Key are the calls in any 60 seconds that the venue allows an address and a set of credentials. A

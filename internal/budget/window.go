@@ -78,7 +78,7 @@ type window struct {
 }
 
 func newWindow(b *Budget, limit int) *window {
-	w := &window{budget: b, ceiling: max(limit-max(int(float64(limit)*margin), 1), 1), callers: make(map[string]*caller)}
+	w := &window{budget: b, ceiling: usable(limit), callers: make(map[string]*caller)}
 	w.limit = w.ceiling
 	return w
 }
@@ -236,7 +236,7 @@ func (w *window) giveBack(t *ticket) {
 func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.expire(now)
 	if limit > 0 {
-		if told := max(limit-max(int(float64(limit)*margin), 1), 1); told != w.told {
+		if told := usable(limit); told != w.told {
 			w.told = told
 			w.relimit()
 		}
