@@ -271,14 +271,6 @@ func (w view) eachUp(f func(Level) bool) {
 	}
 }
 
-// change returns an instrument's change of a level as the token shows it.
-func (w view) change(c levelChange) levelChange {
-	if w.mirrored {
-		c.side, c.price = c.side.opposite(), payout-c.price
-	}
-	return c
-}
-
 // spread returns best ask - best bid; false when a side is empty.
 func (w view) spread() (Price, bool) {
 	bid, hasBid := w.bestBid()

@@ -196,3 +196,11 @@ func TestPricesReturn(t *testing.T) {
 		}
 	}
 }
+
+// change returns an instrument's change of a level as the token shows it.
+func (w view) change(c levelChange) levelChange {
+	if w.mirrored {
+		c.side, c.price = c.side.opposite(), payout-c.price
+	}
+	return c
+}

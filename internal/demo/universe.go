@@ -72,7 +72,6 @@ func (m *market) binary() bool { return len(m.anchors) == 1 }
 // token is one outcome of a market. Its view is the book and price that it shows.
 type token struct {
 	view
-	index   int
 	id      string
 	label   string
 	market  *market
@@ -278,7 +277,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	}
 	for i, label := range labels {
 		t := &token{
-			index: len(u.tokens), label: label, market: m, outcome: i, tape: tape{seq: 1},
+			label: label, market: m, outcome: i, tape: tape{seq: 1},
 			id: strconv.FormatUint(1_000_000_000_000_000_000+r.next()%9_000_000_000_000_000_000, 10),
 		}
 		if m.binary() && i == 1 {
