@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/budget"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
@@ -34,7 +35,7 @@ func (s *server) registerMetrics(clock market.Clock) {
 	}
 	telemetry.Register(s.metrics, s.live.feed.Stats, feedFamilies...)
 	if s.live.client != nil {
-		telemetry.Register(s.metrics, func() streamState { return streamState{string(s.live.status().State), s.live.client.Stats()} }, streamFamilies...)
+		telemetry.Register(s.metrics, func() streamState { return streamState{s.live.status().State, s.live.client.Stats()} }, streamFamilies...)
 	}
 }
 
@@ -50,7 +51,7 @@ func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed
 	if s.metrics != nil {
 		s.metrics.Call(endpoint, keys, status, outcome, elapsed)
 	}
-	if outcome != "CANCELLED" {
+	if outcome != market.ExchangeCancelled {
 		s.reach.note(status)
 	}
 }
@@ -72,13 +73,13 @@ func present[S any, N int | int64 | float64](name, help string, value func(S) N)
 }
 
 // oneOf is a metric with a series for each value, 1 for the present one and 0 for the others.
-func oneOf(sample func(float64, ...string), now string, values []string, labels ...string) {
+func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
 		if v == now {
 			is = 1
 		}
-		sample(is, append(labels[:len(labels):len(labels)], v)...)
+		sample(is, append(labels[:len(labels):len(labels)], string(v))...)
 	}
 }
 
@@ -172,7 +173,7 @@ var venueFamilies = []telemetry.Family[venueState]{
 	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "How the circuit breaker of an endpoint stands: 1 for its present state.", Labels: []string{"endpoint", "state"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {
-				oneOf(sample, string(c.State), []string{string(venue.CircuitClosed), string(venue.CircuitHalfOpen), string(venue.CircuitOpen)}, c.Endpoint)
+				oneOf(sample, c.State, []venue.CircuitState{venue.CircuitClosed, venue.CircuitHalfOpen, venue.CircuitOpen}, c.Endpoint)
 			}
 		}},
 	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_opened_total", Help: "How often the circuit breaker of an endpoint has opened.", Labels: []string{"endpoint"},
@@ -228,14 +229,14 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 
 // streamState is how the venue's stream does, as clients are told and as its client knows.
 type streamState struct {
-	state string
+	state model.StreamState
 	stream.Stats
 }
 
 var streamFamilies = []telemetry.Family[streamState]{
 	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "How the venue's stream does: 1 for its present state.", Labels: []string{"state"},
 		Read: func(s streamState, sample func(float64, ...string)) {
-			oneOf(sample, s.state, []string{"LIVE", "CONNECTING", "RESYNCING", "DISCONNECTED"})
+			oneOf(sample, s.state, model.AllStreamState)
 		}},
 	present("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
 	present("oddsgraph_stream_topics", "Topics that are asked of the venue's stream.", func(s streamState) int { return s.Topics }),

@@ -53,6 +53,9 @@ const (
 	OutcomeCancelled = "cancelled"
 )
 
+// ExchangeCancelled is the outcome of an HTTP call that nobody waited for any more.
+const ExchangeCancelled = "CANCELLED"
+
 // Operation is what the front door knows of an operation, or of a request that was refused before it was one.
 type Operation struct {
 	// Transport is http, sse or websocket, Caller says by what the client is known: anonymous, credentials or account.
@@ -188,7 +191,7 @@ type Exchange struct {
 	// Endpoint is the last segment of the path, Keys the number of ids asked for.
 	Endpoint string
 	Keys     int
-	// Status is 0 when no answer came; Outcome is OutcomeOK, an error code or CANCELLED.
+	// Status is 0 when no answer came; Outcome is OutcomeOK, an error code or ExchangeCancelled.
 	Status  int
 	Outcome string
 	Started time.Time

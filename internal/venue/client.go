@@ -67,8 +67,7 @@ type Defences struct {
 
 // Observer is told what the client does. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. status is 0 when no answer came; outcome is "ok", an error code, or "CANCELLED" when
-	// nobody waited any more.
+	// Call reports one HTTP call. status is 0 when no answer came; outcome is as in market.Exchange.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
 	// Drift reports that an answer was not quite what the contract says; what is one of a bounded set of fixed texts.
 	Drift(endpoint, what string)

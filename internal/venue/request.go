@@ -155,11 +155,11 @@ func outcomeOf(err error) string {
 	var e *market.Error
 	switch {
 	case err == nil:
-		return "ok"
+		return market.OutcomeOK
 	case errors.As(err, &e):
 		return string(e.Code)
 	}
-	return "CANCELLED"
+	return market.ExchangeCancelled
 }
 
 // verdictOn says what the outcome of a call says about the venue: a failure of its own opens the circuit, its rate limit and
@@ -179,7 +179,8 @@ func verdictOn(err error) verdict {
 }
 
 // exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
-// wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0 when no answer came.
+// wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0
+// when no answer came.
 func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, payload any, err error) {
 	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials, trace))
 	if err != nil {
