@@ -1,8 +1,8 @@
 // Package config reads what oddsgraph is told by its command line, environment and configuration file into one checked value.
 //
 // Every flag has a variable of the same words (--venue-url is ODDSGRAPH_VENUE_URL), which may stand in the environment or
-// in the file. A flag wins over the environment, that over the file, the file over the default. The struct tags below are the only list of names, defaults, limits and meanings: parsing,
-// --help and docs/configuration.md are all made from them.
+// in the file. A flag wins over the environment, that over the file, the file over the default. The struct tags below are
+// the only list of names, defaults, limits and meanings: parsing, --help and docs/configuration.md are all made from them.
 package config
 
 import (

@@ -194,8 +194,8 @@ const (
 	settledParts = 10 // a tenth may resolve, in all
 )
 
-// live lets a market open, close, resolve, be reworded or change its grid once in a while. Enough of them stay open however long it goes on,
-// and those of the smallest demo account stay as they are.
+// live lets a market open, close, resolve, be reworded or change its grid once in a while. Enough of them stay open however
+// long it goes on, and those of the smallest demo account stay as they are.
 func (v *Venue) live(now millis) {
 	r := &v.dice.life
 	if v.config.MarketEvery <= 0 || !r.oneIn(max(int(v.config.MarketEvery/pace), 1)) {

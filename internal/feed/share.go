@@ -64,7 +64,8 @@ func lends(key market.Topic) bool {
 	return key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller holds past its share, of the caller who holds most. Topics that others watch too stay. It reports whether there was one. The feed's lock is held.
+// reclaim ends a topic that a caller holds past its share, of the caller who holds most. Topics that others watch too stay.
+// It reports whether there was one. The feed's lock is held.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()

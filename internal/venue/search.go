@@ -26,8 +26,8 @@ var sortNames = map[market.Sort]string{
 
 // Search returns one page of the venue's search. Rows that cannot be read, of which LeftOut tells, and those that do not fit
 // the filter are left out, so a page may be short and even empty while there is a next one; it may be longer than asked for
-// where the venue ignores the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no way to check, is
-// UNSUPPORTED.
+// where the venue ignores the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no
+// way to check, is UNSUPPORTED.
 func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
 	const e = EndpointSearch
 	at, err := checkSearch(q)
