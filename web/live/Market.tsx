@@ -27,11 +27,11 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
       <p className="crumbs"><a href="#/">Markets</a>{market?.category && ` · ${market.category}`}</p>
       <h1 tabIndex={-1}>{market?.question ?? (problem ? 'Market' : 'Reading the market…')}</h1>
       {problem && <p role="alert">{reason(problem)}</p>}
-      <div className="headline" data-token={tokenId}>
+      {!unknown && <div className="headline" data-token={tokenId}>
         <Price quote={quote} />
         <Freshness heard={quote} />
         {market && <Facts market={market} />}
-      </div>
+      </div>}
       <nav aria-label="Outcomes" className="outcomes">
         {market?.tokens.map(token => (
           <a key={token.id} href={tokenPath(marketId, token.tokenId)} aria-current={token.tokenId === tokenId ? 'page' : undefined}>

@@ -90,7 +90,7 @@ function Results({ query, sort, onFound }: ResultsProps) {
   }
 
   if (markets.length === 0 && error) return <p role="alert">The markets could not be read: {reason(error)}</p>
-  if (none) return null
+  if (none) return <p className="panel">Try another word, or fewer.</p>
   return (
     <>
       <Table markets={markets} />
@@ -152,7 +152,7 @@ function Row({ market, token, quote, points, observe }: RowProps) {
     <tr ref={observe} data-token={token.tokenId}>
       <th scope="row">
         <a href={tokenPath(market.marketId, token.tokenId)}>{market.question ?? market.marketId}</a>
-        <span className="detail">{market.category && `${market.category} · `}<Freshness heard={quote} /></span>
+        <span className="detail">{market.category && <span className="wide">{market.category} · </span>}<Freshness heard={quote} /></span>
       </th>
       <td className="figure">
         <Price quote={quote} />

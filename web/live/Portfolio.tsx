@@ -56,11 +56,11 @@ function Live({ address, onClose }: { address: string; onClose: () => void }) {
   const stale = useStale(heard)
   return (
     <>
-      <h1 tabIndex={-1}>Portfolio</h1>
-      <p className="crumbs">
-        <code>{address}</code> <Freshness heard={heard} />{' '}
+      <div className="title">
+        <h1 tabIndex={-1}>Portfolio</h1>
         <button type="button" onClick={onClose}>Close the wallet</button>
-      </p>
+      </div>
+      <p className="crumbs"><code>{address}</code> <Freshness heard={heard} /></p>
       {state === 'refused' && <p role="alert">The server refused these credentials.</p>}
       {state !== 'refused' && error && <p role="alert">{reason(error)}</p>}
       <dl className={stale ? 'sums stale' : 'sums'} data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>

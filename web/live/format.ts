@@ -22,8 +22,8 @@ export const compact = (sum: string | number | null | undefined) => (sum == null
 /** A sum of money; a dash where it is not known. */
 export const money = (sum: string | null | undefined) => (sum == null ? '–' : moneys.format(Number(sum)))
 
-/** A sum of money that was won or lost, with its sign. */
-export const gain = (sum: string) => gains.format(Number(sum))
+/** A sum of money that was won or lost, with its sign: a minus, which screen readers read, and no hyphen. */
+export const gain = (sum: string) => gains.format(Number(sum)).replace('-', '−')
 
 export const date = (instant: string | null | undefined) => (instant == null ? '–' : dates.format(new Date(instant)))
 

@@ -162,7 +162,7 @@ test('a portfolio is worth what a query says, and its credentials are kept nowhe
   interface Answer { user: { portfolio: Record<string, string>; positions: { totalCount: number } } }
   const query = `query ($a: Address!) { user(address: $a) { portfolio { totalValue positionsValue unrealizedPnl } positions(first: 1) { totalCount } } }`
   const money = (text: string | undefined) => Number(text).toFixed(2)
-  const sum = async (name: string) => (await page.locator(`[data-sum=${name}]`).innerText()).replace(/[^\d.-]/g, '')
+  const sum = async (name: string) => (await page.locator(`[data-sum=${name}]`).innerText()).replace('−', '-').replace(/[^\d.-]/g, '')
   const { asked } = await eventually('the same sums', async () => ({
     shown: [await sum('total'), await sum('positions'), await sum('pnl')],
     asked: (await ask<Answer>(query, { a: wallet.address }, wallet.headers)).user,
