@@ -113,6 +113,9 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		if path := where[name]; path != "" && at(v, path) != true {
 			t.Errorf("%s: the state of a stream that is gone is not stale: %s", name, asJSON(v))
 		}
+		if name == "portfolio" {
+			wantStale(t, v, 3)
+		}
 	}
 	tape.reason(t, "FRESHNESS")
 	status.until(t, "the loss", func(v any) bool { return text(v, "state") == "DISCONNECTED" })
@@ -134,6 +137,20 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	v := tape.reason(t, "RESYNC")
 	wantText(t, v, fmt.Sprintf("trades.%d.size", len(list(v, "trades"))-1), "7")
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
+}
+
+// wantStale fails unless an event of a portfolio tells of so many positions that what they are worth may be out of date.
+func wantStale(t *testing.T, v any, want int) {
+	t.Helper()
+	stale := 0
+	for _, p := range list(v, "changed") {
+		if at(p, "valuation.freshness.stale") == true {
+			stale++
+		}
+	}
+	if stale != want {
+		t.Errorf("%d positions are stale, want %d: %s", stale, want, asJSON(v))
+	}
 }
 
 // TestStoppingWithOpenSubscriptions stops the service under its subscribers.

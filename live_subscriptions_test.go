@@ -24,7 +24,7 @@ const (
 		reason gap trades { tradeId tokenId price size side } } }`
 	subPortfolio = `subscription($a: Address!) { portfolioChanged(address: $a) {
 		reason closedPositionIds
-		changed { id tokenId size avgPrice costBasis token { price { price } } market { marketId } valuation { price basis value unrealizedPnl } freshness { source stale } }
+		changed { id tokenId size avgPrice costBasis token { price { price } } market { marketId } valuation { price basis value unrealizedPnl freshness { stale } } freshness { source stale } }
 		summary { positionsValue costBasis unrealizedPnl unpricedPositions uncostedPositions freshness { source stale } } } }`
 	subOrders = `subscription($a: Address!) { ordersChanged(address: $a) {
 		reason closedOrderIds changed { id orderId status size filledSize } } }`

@@ -3730,7 +3730,7 @@ Change of a wallet's positions or of what they are worth. All values of an event
 type PortfolioUpdate {
   "Why the event was sent."
   reason: UpdateReason!
-  "Positions that are new or whose size, cost or value has changed; all of them on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
+  "Positions that are new or whose size, cost, value or freshness has changed; all of them on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
   changed: [Position!]!
   "Global ids of the positions that are gone since the event before."
   closedPositionIds: [ID!]!

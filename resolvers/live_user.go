@@ -421,6 +421,15 @@ func (p *livePortfolio) outdate() bool {
 	sum.Meta.Stale = true
 	p.summary = &sum
 	u := model.PortfolioUpdate{Reason: model.UpdateReasonFreshness, Changed: []model.Position{}, ClosedPositionIds: []string{}, Summary: p.totals()}
+	for i := range p.positions {
+		key := positionKey(&p.positions[i])
+		if v := p.valuations[key]; v != nil && !v.Meta.Stale {
+			outdated := *v
+			outdated.Meta.Stale = true
+			p.valuations[key] = &outdated
+			u.Changed = append(u.Changed, p.position(&p.positions[i], &p.quotes[i], &outdated, p.held))
+		}
+	}
 	return p.out.send(u, "", market.Delta, u.Reason)
 }
 
@@ -450,14 +459,18 @@ func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Pos
 	u := model.PortfolioUpdate{Changed: []model.Position{}, ClosedPositionIds: []string{}}
 	now := make(map[string]*market.Valuation, len(positions))
 	var changed []int
+	same := true
 	for i := range positions {
 		key := positionKey(&positions[i])
 		now[key] = valuations[i]
 		if old := before[key]; old == nil || !samePosition(old, &positions[i]) || !sameValuation(p.valuations[key], valuations[i]) {
+			changed, same = append(changed, i), false
+		} else if v := valuations[i]; v != nil && v.Meta.Stale != p.valuations[key].Meta.Stale {
 			changed = append(changed, i)
 		}
 		delete(before, key)
 	}
+	same = same && len(before) == 0
 	for _, gone := range before {
 		u.ClosedPositionIds = append(u.ClosedPositionIds, model.PositionID(p.address, gone))
 	}
@@ -466,11 +479,11 @@ func (p *livePortfolio) send(s feed.State, streamed bool, positions []market.Pos
 	if !streamed {
 		state = feed.State{Live: false, Resyncs: p.last.resyncs}
 	}
-	reason, wanted := p.last.reason(state, len(changed) == 0 && len(u.ClosedPositionIds) == 0)
-	if !wanted && (len(changed) > 0 || len(u.ClosedPositionIds) > 0) {
+	reason, wanted := p.last.reason(state, same)
+	if !wanted && !same {
 		reason, wanted = model.UpdateReasonChange, true // over REST, or by prices alone
 	}
-	if !wanted && p.held.Stale && !held.Stale {
+	if !wanted && (len(changed) > 0 || p.held.Stale && !held.Stale) {
 		reason, wanted = model.UpdateReasonFreshness, true // read again over REST
 	}
 	if !wanted {

@@ -129,7 +129,7 @@ type PageInfo struct {
 type PortfolioUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
-	// Positions that are new or whose size, cost or value has changed; all of them on `INITIAL` and `RESYNC`.
+	// Positions that are new or whose size, cost, value or freshness has changed; all of them on `INITIAL` and `RESYNC`.
 	Changed []Position `json:"changed"`
 	// Global ids of the positions that are gone since the event before.
 	ClosedPositionIds []string `json:"closedPositionIds"`
