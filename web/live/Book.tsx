@@ -3,7 +3,7 @@ import { useEffect, type CSSProperties } from 'react'
 import { applyDelta, type Book as Levels, type Level } from '../kit/applyDelta'
 import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
-import { compact, count, reason } from './format'
+import { compact, count, decimalsOf, reason } from './format'
 import { Freshness, type Heard } from './Freshness'
 import { useLive } from './live'
 
@@ -41,8 +41,7 @@ export function Book({ tokenId }: { tokenId: string }) {
   const { book, error } = useBook(tokenId)
   const bids = summed(book?.levels.bids ?? [])
   const asks = summed(book?.levels.asks ?? [])
-  // One number of decimals for all, so that they stand under each other.
-  const decimals = Math.max(0, ...[...bids, ...asks].map(({ price }) => price.split('.')[1]?.length ?? 0))
+  const decimals = decimalsOf([...bids, ...asks].map(({ price }) => price))
   const most = Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0)
   return (
     <section className="panel book" aria-labelledby="book" data-sequence={book?.levels.sequence}>

@@ -1,7 +1,7 @@
 // The tape: the latest trades of a token, whoever made them.
 import { TradesDocument, type TradesSubscription, type TradesSubscriptionVariables } from './__generated__/operations'
 import { useConnection, useLink } from './connection'
-import { count, reason, time } from './format'
+import { count, decimalsOf, reason, time } from './format'
 import { useLive } from './live'
 import { useStream } from './Stream'
 
@@ -37,6 +37,7 @@ export function Trades({ tokenId }: { tokenId: string }) {
   // A tape has no freshness of its own: it is as current as the stream that brings it.
   const behind = stream !== undefined && stream.state !== 'LIVE'
   const stale = tape !== undefined && (ended || behind || state !== 'open' || session !== tape.session)
+  const decimals = decimalsOf(tape?.entries.map(entry => ('missing' in entry ? '' : entry.price)) ?? [])
   return (
     <section className="panel tape" aria-labelledby="trades">
       <h2 id="trades">Trades {stale && <span className="freshness stale" data-stale>Stale</span>}</h2>
@@ -55,7 +56,7 @@ export function Trades({ tokenId }: { tokenId: string }) {
           <tbody>
             {tape?.entries.map(entry => ('missing' in entry
               ? <tr key={entry.id} className="missing"><td colSpan={4}>Some trades may be missing here.</td></tr>
-              : <Row key={entry.id} trade={entry} />
+              : <Row key={entry.id} trade={entry} decimals={decimals} />
             ))}
           </tbody>
         </table>
@@ -64,10 +65,10 @@ export function Trades({ tokenId }: { tokenId: string }) {
   )
 }
 
-const Row = ({ trade: { id, side, price, size, timestamp } }: { trade: Trade }) => (
+const Row = ({ trade: { id, side, price, size, timestamp }, decimals }: { trade: Trade; decimals: number }) => (
   <tr data-trade={id}>
     <td className={side === 'BUY' ? 'up' : 'down'}>{side === 'BUY' ? '▲ Buy' : side === 'SELL' ? '▼ Sell' : 'Trade'}</td>
-    <td className="figure">{price}</td>
+    <td className="figure">{Number(price).toFixed(decimals)}</td>
     <td className="figure">{count(size)}</td>
     <td className="figure">{time(timestamp)}</td>
   </tr>

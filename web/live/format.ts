@@ -13,6 +13,9 @@ const times = new Intl.DateTimeFormat('en', { timeStyle: 'medium' })
 /** A price as the probability that it reads as: "0.632" is 63.2%. */
 export const percent = (price: string) => `${percents.format(Number(price) * 100)}%`
 
+/** How many decimals the finest of some prices has: written with as many, they stand under each other. */
+export const decimalsOf = (prices: string[]) => Math.max(0, ...prices.map(price => price.split('.')[1]?.length ?? 0))
+
 /** A number of shares; without fractions where there are many. */
 export const count = (size: string) => (Number(size) < 1000 ? counts : wholes).format(Number(size))
 
