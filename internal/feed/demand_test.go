@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"oddsgraph/internal/market"
 )
@@ -426,6 +427,32 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 		asked(r, "b")
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a", "prices b"}) {
 			t.Errorf("%q are watched", open)
+		}
+	})
+}
+
+// TestWhatIsAskedForHoldsOnToNothingElse has an id that is a part of a longer text.
+func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		id := "everything that a client has sent and token"[38:]
+		own := func(kept string) {
+			t.Helper()
+			if kept != id || unsafe.StringData(kept) == unsafe.StringData(id) {
+				t.Errorf("%q is kept where it was", kept)
+			}
+		}
+		r.Asked(0, []string{id})
+		for _, key := range r.demand.asks.Keys() {
+			own(key.ID)
+		}
+		r.Asked(0, []string{id, id})
+		synctest.Wait()
+		for key := range r.demand.warm {
+			own(key.ID)
+		}
+		if len(r.demand.warm) == 0 {
+			t.Error("nothing is warm")
 		}
 	})
 }
