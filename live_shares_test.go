@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"oddsgraph/internal/demo"
 )
 
-// TestAClientsExecutions are counted where they are opened, and given back when they end.
+// TestAClientsExecutions are counted for each client that has a part in them, and given back with its last.
 func TestAClientsExecutions(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)
@@ -40,6 +41,32 @@ func TestAClientsExecutions(t *testing.T) {
 	open.subscribe(t, subPrices, vars{"ids": ids[1:2]}).value(t)
 	open.subscribe(t, subPrices, vars{"ids": ids[2:3]}).wantEnd(t, "RATE_LIMITED") // a fourth execution
 	four.stop()
+}
+
+// TestWhoOpensAnExecutionIsNotHeldByIt when it has left while others stay, who are counted for it in its place.
+func TestWhoOpensAnExecutionIsNotHeldByIt(t *testing.T) {
+	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
+	s.streaming(t)
+	ids := s.openTokens(3)
+	follow := func(client int, id string) *events {
+		r := s.request(t, asJSON(vars{"query": subPrices, "variables": vars{"ids": []string{id}}}), anonymous)
+		r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{192, 0, 2, byte(client)}).String())
+		return s.stream(t, "a subscription", r)
+	}
+	opener := follow(1, ids[0])
+	opener.reason(t, "INITIAL")
+	joiner := follow(2, ids[0])
+	joiner.reason(t, "INITIAL")
+	opener.stop()
+	eventually(t, "who opened it may follow something else", func() bool {
+		ev := follow(1, ids[1]).next(t)
+		return !ev.ended && len(ev.errors) == 0
+	})
+	follow(2, ids[2]).wantEnd(t, "RATE_LIMITED")
+	if err := s.venue.SetPrice(ids[0], 4200); err != nil {
+		t.Fatal(err)
+	}
+	joiner.reason(t, "CHANGE")
 }
 
 // TestALoneCallerHasAllOfTheStream until others come, who take what is more than its share. What it loses is polled.

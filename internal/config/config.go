@@ -78,7 +78,7 @@ type Config struct {
 type Client struct {
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"10000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
-	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions that are executed at once for one client address; equal ones are one, whoever has them."`
+	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address; equal ones are one."`
 	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that those follow, each counted in every subscription."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Greatest message of a client on a WebSocket; a longer one closes it."`

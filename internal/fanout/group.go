@@ -20,6 +20,8 @@ type Group struct {
 	cancel context.CancelFunc
 	// waiting is signalled while members wait for the present state.
 	waiting chan struct{}
+	// payers are protected by the hub's lock.
+	payers payers
 
 	// mu protects the rest.
 	mu      sync.Mutex
@@ -44,19 +46,19 @@ type batch struct {
 }
 
 func newGroup(h *Hub, key Key) *Group {
-	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1)}
+	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), payers: make(payers)}
 }
 
 // enter makes a member of one that has not left already, and reports whether. The present state is shown to it if there was
 // an event already. The hub's lock is held.
-func (g *Group) enter(m *Member) bool {
+func (g *Group) enter(m *Member, p *payer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !m.join(g) {
 		return false
 	}
 	g.hub.counts.members.Add(1)
-	m.place = len(g.members)
+	m.place, m.payer = len(g.members), p
 	g.members = append(g.members, m)
 	if g.posted > 0 {
 		m.since = outside
@@ -79,6 +81,9 @@ func (g *Group) exit(m *Member) (empty bool) {
 	g.members = g.members[:last]
 	m.place = -1
 	g.hub.counts.members.Add(-1)
+	if last > 0 { // else it is charged until the execution has ended
+		g.payers.leave(m.payer)
+	}
 	return last == 0
 }
 

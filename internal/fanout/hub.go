@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -82,29 +83,33 @@ func or(v, otherwise int) int {
 // Join makes m a member of the group of a key, which is opened where there is none: its context has the values of ctx and
 // lasts as long as the group has members. A member joins once, and not at all when it has left.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
-	_ = h.JoinCharged(ctx, key, m, func() (func(), error) { return func() {}, nil }, open)
+	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
 
-// JoinCharged is Join that asks charge before it opens a group, and calls release when the group's execution has ended. The
-// error is that of charge, with which m has not joined. Neither may use the hub.
-func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, charge func() (release func(), err error), open Open) error {
+// JoinCharged is Join for a client who is charged for the group, once for all members that are of the client's: charge is asked
+// before the first of them joins, and release called when the last has left, or when the execution has ended where nobody is
+// left. The error is that of charge, with which m has not joined. Neither may use the hub.
+func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
 		return nil
 	}
-	if g := h.groups[key]; g != nil {
-		g.enter(m)
-		return nil
+	g := h.groups[key]
+	opened := g == nil
+	if opened {
+		g = newGroup(h, key)
 	}
-	release, err := charge()
+	p, err := g.payers.charge(client, charge)
 	if err != nil {
 		return err
 	}
-	g := newGroup(h, key)
-	if !g.enter(m) {
-		release()
+	if !g.enter(m, p) {
+		g.payers.leave(p)
+		return nil
+	}
+	if !opened {
 		return nil
 	}
 	h.groups[key] = g
@@ -113,7 +118,7 @@ func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, charge func()
 	stop := context.AfterFunc(h.ctx, cancel)
 	g.cancel = func() { stop(); cancel() }
 	h.done.Go(func() {
-		defer release()
+		defer h.release(g)
 		defer g.cancel()
 		g.run(groupCtx, open)
 	})
@@ -126,6 +131,15 @@ func (h *Hub) leave(g *Group, m *Member) {
 	defer h.mu.Unlock()
 	if g.exit(m) {
 		h.forget(g)
+	}
+}
+
+// release takes what is charged for a group off all that are charged still.
+func (h *Hub) release(g *Group) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range g.payers {
+		p.release()
 	}
 }
 

@@ -15,6 +15,8 @@ type Member struct {
 	// of the first event for all that it gets.
 	place int
 	since uint64
+	// payer is who is charged for it, protected by the hub's lock.
+	payer *payer
 
 	// mu protects the rest.
 	mu    sync.Mutex

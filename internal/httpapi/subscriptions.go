@@ -52,7 +52,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		return nil, s.refused(ctx, j, refusal)
 	case op.kind() == ast.Subscription:
 		client, ids := identityFrom(ctx).client, op.watched()
-		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, func() (func(), error) {
+		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, quota.Network(client), func() (func(), error) {
 			return func() { s.clients.Executed(client, ids) }, s.clients.Execute(client, ids)
 		}, func(ctx context.Context, g *fanout.Group) fanout.Source {
 			if of := s.engine.cfg.Shared; of != nil {

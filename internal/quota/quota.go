@@ -15,7 +15,7 @@ type Limits struct {
 	Connections int
 	// Operations on them: 10,000.
 	Operations int
-	// Executions of subscriptions, of which equal ones have one in common: 500.
+	// Executions of subscriptions that a client has a part in, of which equal ones have one in common: 500.
 	Executions int
 	// Watched are the ids that those follow, each counted in every execution: 20,000.
 	Watched int
