@@ -229,6 +229,11 @@ func TestMake(t *testing.T) {
 	}
 	check(context.Background())
 	check(&compiled.Execution{Context: context.Background()})
+	for _, ctx := range []context.Context{context.Background(), &compiled.Execution{Context: context.Background()}} {
+		if list := compiled.MakeList[int](ctx, 0); list == nil || len(list) != 0 {
+			t.Errorf("a list of nothing is %#v", list)
+		}
+	}
 	x := &compiled.Execution{Context: context.Background()}
 	if n := testing.AllocsPerRun(10, func() {
 		for range 640 {

@@ -26,7 +26,7 @@ func Make[T any](ctx context.Context) *T {
 	return new(T)
 }
 
-// MakeList is Make for n values in a row.
+// MakeList is Make for n values in a row. The list is never nil, which would be written as null.
 func MakeList[T any](ctx context.Context, n int) []T {
 	if x := From(ctx); x != nil {
 		return slabOf[T](x).take(n)
@@ -46,7 +46,7 @@ func slabOf[T any](x *Execution) *slab[T] {
 }
 
 func (s *slab[T]) take(n int) []T {
-	if len(s.values)-s.used < n {
+	if s.values == nil || len(s.values)-s.used < n {
 		s.values, s.used = make([]T, max(n, min(max(minMade, 2*len(s.values)), maxMade))), 0
 	}
 	from := s.used
