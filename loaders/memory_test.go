@@ -128,7 +128,7 @@ func TestMemoryRecall(t *testing.T) {
 	if _, err := set.Prices.Get("a"); err == nil || !set.Missed() {
 		t.Error("what is not in memory is not missed")
 	}
-	set.Prices.Recall([]string{"b"})
+	set.Prices.Recall([]string{"y"})
 	if source.lookups != 3 {
 		t.Error("a response that is void is looked up for")
 	}
