@@ -152,27 +152,35 @@ func (l *Loader[K, T]) recall(key K) (market.Read[*T], error) {
 
 // recallMany is GetMany from memory. All keys that are new to the response are looked up in one go.
 func (l *Loader[K, T]) recallMany(keys []K, out []market.Result[market.Read[*T]]) {
-	t, first := l.found, len(l.found.results)
-	l.Recall(keys)
-	if len(t.results)-first == len(keys) && !*t.missed { // all are new, and in their order
-		copy(out, t.results[first:])
-		return
-	}
-	for i, key := range keys {
-		if *t.missed {
-			out[i].Value, out[i].Err = t.miss()
-		} else {
-			out[i] = t.results[t.index[key]]
+	l.Recall(keys, func(i int, read *market.Read[*T]) { out[i] = market.Result[market.Read[*T]]{Value: *read} })
+	if *l.found.missed {
+		for i := range keys {
+			out[i].Value, out[i].Err = l.found.miss()
 		}
 	}
 }
 
-// Recall looks keys up in one go that will be read one by one, in a set that is FromMemory. Others do nothing.
-func (l *Loader[K, T]) Recall(keys []K) {
-	if t := l.found; t != nil && !*t.missed {
-		if fresh := t.enter(keys); len(fresh) > 0 {
-			l.lookUpNew(fresh)
+// Recall reads keys from memory and calls each with what was read of each, as long as nothing is missed. Those that are new to
+// the response are looked up in one go. It does nothing in a set that is not FromMemory. each must not keep what it is given.
+func (l *Loader[K, T]) Recall(keys []K, each func(i int, read *market.Read[*T])) {
+	t := l.found
+	if t == nil || *t.missed {
+		return
+	}
+	first := len(t.results)
+	if fresh := t.enter(keys); len(fresh) > 0 {
+		l.lookUpNew(fresh)
+	}
+	if *t.missed {
+		return
+	}
+	inOrder := len(t.results)-first == len(keys) // all are new
+	for i, key := range keys {
+		at := first + i
+		if !inOrder {
+			at = t.index[key]
 		}
+		each(i, &t.results[at].Value)
 	}
 }
 

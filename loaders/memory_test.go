@@ -3,6 +3,7 @@ package loaders
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -105,6 +106,8 @@ func TestMemoryGetManyOfNewKeys(t *testing.T) {
 	}
 }
 
+func ignore(int, *market.Read[*market.Price]) {}
+
 // TestMemoryRecall has keys looked up in one go that are read one by one then.
 func TestMemoryRecall(t *testing.T) {
 	source := prices(t, "a", "b", "c")
@@ -112,9 +115,13 @@ func TestMemoryRecall(t *testing.T) {
 	if _, err := set.Prices.Get("a"); err != nil {
 		t.Fatal(err)
 	}
-	set.Prices.Recall([]string{"b", "a", "c", "b"})
-	set.Prices.Recall([]string{"c"})
-	set.Prices.Recall(nil)
+	var got []string
+	set.Prices.Recall([]string{"b", "a", "c", "b"}, func(i int, read *market.Read[*market.Price]) { got = append(got, fmt.Sprint(i, read.Value.TokenID)) })
+	if want := []string{"0b", "1a", "2c", "3b"}; !slices.Equal(got, want) {
+		t.Errorf("read %v", got)
+	}
+	set.Prices.Recall([]string{"c"}, ignore)
+	set.Prices.Recall(nil, ignore)
 	for _, key := range []string{"a", "b", "c"} {
 		source.put(key, &market.Price{TokenID: "newer"})
 		if read, err := set.Prices.Get(key); err != nil || read.Value.TokenID != key {
@@ -124,16 +131,16 @@ func TestMemoryRecall(t *testing.T) {
 	if handles := recorder.Handles(); source.lookups != 2 || len(handles) != 3 || set.Missed() {
 		t.Errorf("%d look-ups, %d handles, missed %v", source.lookups, len(handles), set.Missed())
 	}
-	set.Prices.Recall([]string{"a", "x"})
+	set.Prices.Recall([]string{"a", "x"}, func(int, *market.Read[*market.Price]) { t.Error("something is read where something is missed") })
 	if _, err := set.Prices.Get("a"); err == nil || !set.Missed() {
 		t.Error("what is not in memory is not missed")
 	}
-	set.Prices.Recall([]string{"y"})
+	set.Prices.Recall([]string{"y"}, ignore)
 	if source.lookups != 3 {
 		t.Error("a response that is void is looked up for")
 	}
 	_, waits, _ := With(t.Context(), Sources{Prices: source})
-	if waits.Prices.Recall([]string{"x"}); source.lookups != 3 {
+	if waits.Prices.Recall([]string{"x"}, ignore); source.lookups != 3 {
 		t.Error("a set that waits looks ahead of its reads")
 	}
 }

@@ -422,14 +422,14 @@ func settled(m *market.Market, tokenID string) bool {
 }
 
 // aheadOf looks ahead of a connection's rows of an account, and of those that fields beside it show of the same list. rows are
-// those of the page, whose size is given, and what is known of the list behind it.
-func aheadOf[T any](ctx context.Context, typ string, rows []T, page int, hold func(*T) holding) {
-	if loaders.From(ctx).InMemory() {
-		recallHoldings(ctx, rows[:page], hold)
-		return
-	}
+// those of the page, whose size is given, and what is known of the list behind it. What was read of the page's rows is returned
+// where that is done at once, see recallHoldings.
+func aheadOf[T any](ctx context.Context, typ string, rows []T, page int, hold func(*T) holding) []recalled {
 	if len(rows) == 0 {
-		return
+		return nil
+	}
+	if loaders.From(ctx).InMemory() {
+		return recallHoldings(ctx, rows[:page], hold)
 	}
 	l := newLook(ctx)
 	var holdings []holding
@@ -445,6 +445,7 @@ func aheadOf[T any](ctx context.Context, typ string, rows []T, page int, hold fu
 		l.addHoldings(holdings[:n], d)
 	}
 	l.send()
+	return nil
 }
 
 // ofSameList returns the fields of the same object that read the same list from the same place as the present one, which is

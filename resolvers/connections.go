@@ -37,15 +37,17 @@ func cutOf(list uint64, first *int, after *string) (c cut, err error) {
 	return c, err
 }
 
-// cutPage cuts a page out of a list.
-func cutPage[T any](items []T, key func(*T) string, c cut) page[T] {
+// cutPage cuts a page out of a list, for the connection that the present field returns.
+func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c cut) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
 	total := len(items)
 	p := page[T]{items: items[start:end], rest: items[start:], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
-	p.bound(nil)
+	if selects(ctx, "pageInfo") { // cursors of which take work
+		p.bound(nil)
+	}
 	return p
 }
 

@@ -197,7 +197,7 @@ func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int,
 	}
 	loaders.From(ctx).AwaitFollowed(market.EventRef{EventID: e.EventID})
 	addLeftOut(ctx, full.Loaded.LeftOut)
-	p := cutPage(full.Loaded.Markets, marketKey, part)
+	p := cutPage(ctx, full.Loaded.Markets, marketKey, part)
 	return marketConnection(ctx, p, full.Meta), nil
 }
 

@@ -42,12 +42,14 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	if err := sortPositions(set, positions, read.Meta, or(sort, model.PositionSortVenue)); err != nil {
 		return nil, err
 	}
-	p := cutPage(positions, func(p **market.Position) string { return (*p).MarketID + "\n" + (*p).Outcome }, part)
+	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).MarketID + "\n" + (*p).Outcome }, part)
 	nodes := compiled.MakeList[model.Position](ctx, len(p.items))
 	for i, item := range p.items {
 		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}
 	}
-	aheadOf(ctx, "Position", p.rest, len(nodes), func(p **market.Position) holding { return holdingOf(*p) })
+	for i, row := range aheadOf(ctx, "Position", p.rest, len(nodes), func(p **market.Position) holding { return holdingOf(*p) }) {
+		nodes[i].In, nodes[i].Shown = row.in, row.shown
+	}
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Position) model.PositionEdge {
 		return model.PositionEdge{Cursor: cursor, Node: node}
 	})
@@ -371,6 +373,9 @@ func (r *Resolver) positionRedeemable(ctx context.Context, p *model.Position) (*
 }
 
 func (r *Resolver) positionMarket(ctx context.Context, p *model.Position) (*model.Market, error) {
+	if p.In != nil {
+		return p.In, nil
+	}
 	return marketOf(ctx, holdingOf(p.Position))
 }
 
@@ -378,6 +383,9 @@ func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model
 	t, err := tokenOf(ctx, holdingOf(p.Position))
 	if t != nil {
 		t.Shown = p.Shown
+		if p.In != nil {
+			t.In, t.Meta = p.In.Market, p.In.Meta
+		}
 	}
 	return t, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 )
@@ -26,29 +27,46 @@ var (
 	fieldsOfPrices = fieldsOfNodes([]string{"token", "price"})
 )
 
-// recallHoldings looks up what is selected of the rows of an account.
-func recallHoldings[T any](ctx context.Context, rows []T, hold func(*T) holding) {
+// recalled is what was read of a row's market, and of its token where the row names it; nil where that was not, or is not there.
+type recalled struct {
+	in    *model.Market
+	shown *model.Shown
+}
+
+// recallHoldings reads what is selected of the rows of an account, and returns it aligned with them.
+func recallHoldings[T any](ctx context.Context, rows []T, hold func(*T) holding) []recalled {
 	x := compiled.From(ctx)
-	if x == nil || len(rows) == 0 {
-		return
+	if x == nil {
+		return nil
 	}
-	set := loaders.From(ctx)
+	set, out := loaders.From(ctx), compiled.MakeList[recalled](ctx, len(rows))
+	at := compiled.MakeList[int](ctx, len(rows))[:0] // the rows of what is read
 	if x.SelectsAny(fieldsOfMarkets) {
-		refs := make([]market.MarketRef, 0, len(rows))
+		refs := compiled.MakeList[market.MarketRef](ctx, len(rows))[:0]
 		for i := range rows {
 			if ref, ok := hold(&rows[i]).market(); ok {
-				refs = append(refs, ref)
+				refs, at = append(refs, ref), append(at, i)
 			}
 		}
-		set.Markets.Recall(refs)
+		set.Markets.Recall(refs, func(j int, read *market.Read[*market.Market]) {
+			if read.Value != nil {
+				out[at[j]].in = object(ctx, model.Market{Market: read.Value, Meta: read.Meta})
+			}
+		})
 	}
 	if x.SelectsAny(fieldsOfPrices) {
-		tokens := make([]string, 0, len(rows))
+		tokens := compiled.MakeList[string](ctx, len(rows))[:0]
+		at = at[:0]
 		for i := range rows {
 			if id := hold(&rows[i]).tokenID; id != "" {
-				tokens = append(tokens, id)
+				tokens, at = append(tokens, id), append(at, i)
 			}
 		}
-		set.Prices.Recall(tokens)
+		set.Prices.Recall(tokens, func(j int, read *market.Read[*market.Price]) {
+			if read.Value != nil {
+				out[at[j]].shown = object(ctx, model.Shown{Price: object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta})})
+			}
+		})
 	}
+	return out
 }

@@ -75,7 +75,7 @@ func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, af
 			orders = append(orders, o)
 		}
 	}
-	p := cutPage(orders, func(o **market.Order) string { return (*o).OrderID }, part)
+	p := cutPage(ctx, orders, func(o **market.Order) string { return (*o).OrderID }, part)
 	nodes := make([]model.Order, len(p.items))
 	for i, o := range p.items {
 		nodes[i] = model.Order{Order: o, Address: u.Address}
