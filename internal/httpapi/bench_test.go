@@ -151,3 +151,44 @@ func BenchmarkHTTP(b *testing.B) {
 		})
 	}
 }
+
+// prepared returns what reads a request to the operation that is executed.
+func prepared(t testing.TB, body []byte) func() {
+	cfg := benchConfig(t)
+	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
+	return func() {
+		p, err := parseParams(body, e.documents.loadQuoted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, errs := e.compile(t.Context(), &market.Journal{}, p); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+}
+
+// TestReadingARequestAllocatesLittle holds what a document that is known takes, with 50 ids in its variables.
+func TestReadingARequestAllocatesLittle(t *testing.T) {
+	if n := testing.AllocsPerRun(100, prepared(t, boardQuery(t))); n > 15 {
+		t.Errorf("%.0f allocations", n)
+	}
+}
+
+func BenchmarkPrepare(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		body []byte
+	}{
+		{"tiny", []byte(`{"query":"{ __typename }"}`)},
+		{"one", []byte(`{"query":"query Market($id: String!) {\n  market(marketId: $id) { question }\n}","variables":{"id":"0x1234"}}`)},
+		{"board", boardQuery(b)},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			prepare := prepared(b, bench.body)
+			b.ReportAllocs()
+			for b.Loop() {
+				prepare()
+			}
+		})
+	}
+}
