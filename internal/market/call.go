@@ -208,5 +208,13 @@ const (
 	EndpointHistory
 )
 
+var endpointNames = [...]string{
+	"prices", "spreads", "orderbook", "price-history", "market-search", "market-details", "market-details", "market-details",
+	"balance", "positions", "orders", "trades", "history",
+}
+
+// String returns the last segment of the endpoint's path, as errors, the log and metrics name it.
+func (e Endpoint) String() string { return endpointNames[e] }
+
 // User tells that the endpoint serves the data of one account, as the holder of its credentials sees it.
 func (e Endpoint) User() bool { return e >= EndpointBalance }

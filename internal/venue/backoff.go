@@ -49,7 +49,7 @@ type backoffs struct {
 
 // backoffKey is what is not asked for again: a token, a market, a search or a branch of an account.
 type backoffKey struct {
-	endpoint Endpoint
+	endpoint market.Endpoint
 	key      string
 }
 
@@ -87,7 +87,7 @@ func (b *backoffs) digest(texts ...string) string {
 }
 
 // refusal returns the remembered error of a key whose wait has not ended, with what is left of the wait, or nil.
-func (b *backoffs) refusal(e Endpoint, key string) error {
+func (b *backoffs) refusal(e market.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.keys.Peek(backoffKey{e, key})
@@ -103,7 +103,7 @@ func (b *backoffs) refusal(e Endpoint, key string) error {
 // settle takes the outcome of a read of keys, which had it in common, and returns it: a failure of the venue's with the
 // time that the keys will not be asked for. Any other answer clears them; what ended for the caller's reasons, or was not
 // sent, says nothing.
-func (b *backoffs) settle(e Endpoint, err error, keys ...string) error {
+func (b *backoffs) settle(e market.Endpoint, err error, keys ...string) error {
 	failure, sent := blames(err)
 	if !sent {
 		return err
@@ -164,7 +164,7 @@ func after(err *market.Error, wait time.Duration) *market.Error {
 }
 
 // guarded makes a read of one key, unless it is to be left alone.
-func guarded[T any](c *Client, e Endpoint, key string, read func() (T, error)) (T, error) {
+func guarded[T any](c *Client, e market.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.backoffs.refusal(e, key); err != nil {
 		var none T
 		return none, err

@@ -62,7 +62,7 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 		if most.Load() > maxInFlight {
 			t.Errorf("%d calls were under way", most.Load())
 		}
-		if len(c.lines[EndpointBook].slots) != 0 {
+		if len(c.lines[market.EndpointBook].slots) != 0 {
 			t.Error("a place was not given back")
 		}
 	})

@@ -93,7 +93,7 @@ type Client struct {
 
 	backoffs *backoffs
 	// lines are the ways to the endpoints; those of one path share a line. breakers are theirs, each once.
-	lines    [len(endpoints)]*line
+	lines    [len(paths)]*line
 	breakers []*breaker
 
 	// What the venue turned out to know of the list parameters that are not in its own description.
@@ -159,15 +159,15 @@ type line struct {
 
 // lay gives every path a line.
 func (c *Client) lay() {
-	paths := make(map[string]*line, len(endpoints))
-	for e, endpoint := range endpoints {
-		l := paths[endpoint.path]
+	laid := make(map[string]*line, len(paths))
+	for e, path := range paths {
+		l := laid[path]
 		if l == nil {
 			l = &line{
-				breaker: &breaker{endpoint: endpoint.name, clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged, off: c.without.Breaker},
+				breaker: &breaker{endpoint: market.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged, off: c.without.Breaker},
 				slots:   make(chan struct{}, maxInFlight),
 			}
-			paths[endpoint.path] = l
+			laid[path] = l
 			c.breakers = append(c.breakers, l.breaker)
 		}
 		c.lines[e] = l
@@ -205,61 +205,36 @@ func (c *Client) Close() {
 	}
 }
 
-// Endpoint is a way of asking the venue that Cost can be asked about. Its values are those of market.Endpoint.
-type Endpoint market.Endpoint
-
-// The endpoints. The two list forms of market-details are endpoints of their own, since a venue may know only one.
-const (
-	EndpointPrices         = Endpoint(market.EndpointPrices)
-	EndpointSpreads        = Endpoint(market.EndpointSpreads)
-	EndpointBook           = Endpoint(market.EndpointBook)
-	EndpointPriceHistory   = Endpoint(market.EndpointPriceHistory)
-	EndpointSearch         = Endpoint(market.EndpointSearch)
-	EndpointMarketsByID    = Endpoint(market.EndpointMarketsByID)
-	EndpointMarketsByToken = Endpoint(market.EndpointMarketsByToken)
-	EndpointMarketBySlug   = Endpoint(market.EndpointMarketBySlug)
-	EndpointBalance        = Endpoint(market.EndpointBalance)
-	EndpointPositions      = Endpoint(market.EndpointPositions)
-	EndpointOrders         = Endpoint(market.EndpointOrders)
-	EndpointTrades         = Endpoint(market.EndpointTrades)
-	EndpointHistory        = Endpoint(market.EndpointHistory)
-)
-
-// endpoints holds each endpoint's name, path and whether it wants credentials.
-var endpoints = [...]struct {
-	name, path string
-	user       bool
-}{
-	EndpointPrices:         {"prices", "/api/exchange/prices", false},
-	EndpointSpreads:        {"spreads", "/api/exchange/spreads", false},
-	EndpointBook:           {"orderbook", "/api/exchange/orderbook", false},
-	EndpointPriceHistory:   {"price-history", "/api/exchange/price-history", false},
-	EndpointSearch:         {"market-search", "/api/exchange/market-search", false},
-	EndpointMarketsByID:    {"market-details", "/api/exchange/market-details", false},
-	EndpointMarketsByToken: {"market-details", "/api/exchange/market-details", false},
-	EndpointMarketBySlug:   {"market-details", "/api/exchange/market-details", false},
-	EndpointBalance:        {"balance", "/api/user/balance", true},
-	EndpointPositions:      {"positions", "/api/user/positions", true},
-	EndpointOrders:         {"orders", "/api/user/orders", true},
-	EndpointTrades:         {"trades", "/api/user/trades", true},
-	EndpointHistory:        {"history", "/api/user/history", true},
+// paths are those of the endpoints. The two list forms of market-details are endpoints of their own, since a venue may know
+// only one.
+var paths = [...]string{
+	market.EndpointPrices:         "/api/exchange/prices",
+	market.EndpointSpreads:        "/api/exchange/spreads",
+	market.EndpointBook:           "/api/exchange/orderbook",
+	market.EndpointPriceHistory:   "/api/exchange/price-history",
+	market.EndpointSearch:         "/api/exchange/market-search",
+	market.EndpointMarketsByID:    "/api/exchange/market-details",
+	market.EndpointMarketsByToken: "/api/exchange/market-details",
+	market.EndpointMarketBySlug:   "/api/exchange/market-details",
+	market.EndpointBalance:        "/api/user/balance",
+	market.EndpointPositions:      "/api/user/positions",
+	market.EndpointOrders:         "/api/user/orders",
+	market.EndpointTrades:         "/api/user/trades",
+	market.EndpointHistory:        "/api/user/history",
 }
-
-// String returns the last segment of the endpoint's path, as errors and the Observer name it.
-func (e Endpoint) String() string { return endpoints[e].name }
 
 // Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present: it is higher while the
 // venue is known not to know the list form. Extra pages of positions and orders, and the calls by which a refused list
 // is taken apart, are not foreseen.
-func (c *Client) Cost(endpoint Endpoint, keys int) int {
+func (c *Client) Cost(endpoint market.Endpoint, keys int) int {
 	switch endpoint {
-	case EndpointPrices:
+	case market.EndpointPrices:
 		return ceil(keys, c.maxIDs)
-	case EndpointSpreads:
+	case market.EndpointSpreads:
 		return c.spreadTokens.cost(c, keys)
-	case EndpointMarketsByID:
+	case market.EndpointMarketsByID:
 		return c.marketIDs.cost(c, keys)
-	case EndpointMarketsByToken:
+	case market.EndpointMarketsByToken:
 		return c.marketTokens.cost(c, keys)
 	default:
 		return max(keys, 0)

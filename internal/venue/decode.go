@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"oddsgraph/internal/market"
 )
 
 // notes collects what was not quite right in an answer that could be used all the same.
@@ -12,7 +14,7 @@ type notes []string
 func (n *notes) add(what string) { *n = append(*n, what) }
 
 // report hands the notes on a used answer to the Observer.
-func (c *Client) report(e Endpoint, n notes) {
+func (c *Client) report(e market.Endpoint, n notes) {
 	for _, what := range n {
 		c.observer.Drift(e.String(), what)
 	}

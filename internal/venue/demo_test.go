@@ -113,12 +113,13 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 	if !known {
 		t.Fatalf("no expectation for status %d", w.Status)
 	}
-	for e, endpoint := range endpoints {
-		if endpoint.path != path || e == int(EndpointMarketsByToken) || e == int(EndpointMarketBySlug) {
+	for i, at := range paths {
+		e := market.Endpoint(i)
+		if at != path || e == market.EndpointMarketsByToken || e == market.EndpointMarketBySlug {
 			continue
 		}
 		for _, r := range reads {
-			if r.name != endpoint.name {
+			if r.name != e.String() {
 				continue
 			}
 			_, err := r.call(asUser(t), c)

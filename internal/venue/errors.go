@@ -87,7 +87,7 @@ var sentences = map[market.Code]string{
 const sentenceRefused = "the venue refused the request"
 
 // failed returns the error of a call.
-func failed(e Endpoint, code market.Code, why *cause) *market.Error {
+func failed(e market.Endpoint, code market.Code, why *cause) *market.Error {
 	sentence := sentences[code]
 	if why.kind == causeRefused && code == market.CodeUpstreamBadResponse {
 		sentence = sentenceRefused
@@ -96,17 +96,17 @@ func failed(e Endpoint, code market.Code, why *cause) *market.Error {
 }
 
 // unknownForm is the error of an answer that is JSON but not of any form that the endpoint is known to answer in.
-func unknownForm(e Endpoint, text string) *market.Error {
+func unknownForm(e market.Endpoint, text string) *market.Error {
 	return failed(e, market.CodeUpstreamBadResponse, &cause{kind: causeShape, text: text})
 }
 
 // badElement is the error of one element of an answer.
-func badElement(e Endpoint, err error) *market.Error {
+func badElement(e market.Endpoint, err error) *market.Error {
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
 }
 
 // badInput is the error of a request that is not sent.
-func badInput(e Endpoint, what string) *market.Error {
+func badInput(e market.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
 
@@ -119,7 +119,7 @@ func orAbsent(err error) error {
 }
 
 // orBad turns a NOT_FOUND into an error, for what exists even when it is empty.
-func orBad(e Endpoint, err error) error {
+func orBad(e market.Endpoint, err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
 		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", sentenceRefused, e).Because(errors.Unwrap(err))
 	}
@@ -127,7 +127,7 @@ func orBad(e Endpoint, err error) error {
 }
 
 // contextFailure is the error of a call that ended with its caller's context.
-func contextFailure(ctx context.Context, e Endpoint) error {
+func contextFailure(ctx context.Context, e market.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeCaller, text: "the caller's deadline passed"})
 	}
@@ -139,13 +139,13 @@ func contextFailure(ctx context.Context, e Endpoint) error {
 }
 
 // openCircuit is the error of a call that is not made because the circuit is open for so long.
-func openCircuit(e Endpoint, wait time.Duration) error {
+func openCircuit(e market.Endpoint, wait time.Duration) error {
 	return after(failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeOpen, text: "the circuit is open after failures in a row"}), wait)
 }
 
 // connectionFailure is the error of a call that got no whole answer. ctx is the caller's, call is the one with the
 // client's own timeout. Nothing of err is kept but words of ours and system error texts: errors of transports print URLs.
-func connectionFailure(ctx, call context.Context, e Endpoint, err error) error {
+func connectionFailure(ctx, call context.Context, e market.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
 	}
@@ -218,15 +218,15 @@ func describe(err error) (text string, passing bool) {
 }
 
 // statusFailure is the error of an answer whose status is not 2xx. text is the venue's message, already redacted.
-func (c *Client) statusFailure(e Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
+func (c *Client) statusFailure(e market.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &cause{kind: causeReported, status: resp.StatusCode, text: text}
 	code := market.CodeUpstreamBadResponse
 	switch s := resp.StatusCode; {
 	case s < 400:
 		why.text = "a redirect, which is never followed"
-	case s == http.StatusUnauthorized && endpoints[e].user:
+	case s == http.StatusUnauthorized && e.User():
 		code = market.CodeUnauthenticated
-	case s == http.StatusForbidden && endpoints[e].user:
+	case s == http.StatusForbidden && e.User():
 		code = market.CodeForbidden
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
 		// Public reads carry no credentials that could be wrong: the venue, or a wall before it, shuts this service out.
@@ -261,7 +261,7 @@ func (c *Client) statusFailure(e Endpoint, resp *http.Response, isJSON bool, tex
 }
 
 // reportedFailure returns the error that a 2xx answer reports in its body, or nil when it reports none.
-func (c *Client) reportedFailure(e Endpoint, resp *http.Response, body map[string]any, redact func(string) string) *market.Error {
+func (c *Client) reportedFailure(e market.Endpoint, resp *http.Response, body map[string]any, redact func(string) string) *market.Error {
 	success, said := body["success"]
 	if s, ok := success.(string); ok {
 		success = !strings.EqualFold(s, "false")
@@ -271,7 +271,7 @@ func (c *Client) reportedFailure(e Endpoint, resp *http.Response, body map[strin
 	}
 	code, kind := codeOf(reportedCode(body))
 	err := failed(e, code, &cause{kind: kind, status: resp.StatusCode, text: redact(messageOf(body))})
-	if (code == market.CodeUnauthenticated || code == market.CodeForbidden) && !endpoints[e].user {
+	if (code == market.CodeUnauthenticated || code == market.CodeForbidden) && !e.User() {
 		err = failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeReported, status: resp.StatusCode, text: redact(messageOf(body))})
 	}
 	if code == market.CodeRateLimited {

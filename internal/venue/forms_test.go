@@ -36,13 +36,13 @@ func run(t *testing.T, endpoint string, table []golden, read func(t *testing.T, 
 		t.Run(g.form, func(t *testing.T) {
 			handlers := everywhere(answerWith(http.StatusNotFound, "application/json", `{"success":false,"error":"no","code":"NOT_FOUND"}`))
 			body := form(t, endpoint+"/"+g.form)
-			for _, e := range endpoints {
-				if e.name == endpoint {
-					handlers[e.path] = answer(body)
+			for e, path := range paths {
+				if market.Endpoint(e).String() == endpoint {
+					handlers[path] = answer(body)
 				}
 			}
 			if g.form == "yes-no" || g.form == "yes-no-tokens" {
-				handlers[endpoints[EndpointMarketsByID].path] = answer(form(t, "market-details/object"))
+				handlers[paths[market.EndpointMarketsByID]] = answer(form(t, "market-details/object"))
 			}
 			seen := &drifts{}
 			c := newVenue(t, handlers).client(t, func(cfg *Config) { cfg.Observer = seen })

@@ -109,9 +109,9 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 
 // everywhere is one handler for every endpoint.
 func everywhere(h http.HandlerFunc) map[string]http.HandlerFunc {
-	all := make(map[string]http.HandlerFunc, len(endpoints))
-	for _, e := range endpoints {
-		all[e.path] = h
+	all := make(map[string]http.HandlerFunc, len(paths))
+	for _, path := range paths {
+		all[path] = h
 	}
 	return all
 }

@@ -14,14 +14,14 @@ var fieldVolumeOfPoint = wire.Names("volume", "v")
 // not know the token. Points that cannot be read, of which LeftOut tells, and those on other days are left out; an answer
 // that has no other points is UPSTREAM_BAD_RESPONSE. Of several points at one time the venue's last counts.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
-	if err := checkID(EndpointPriceHistory, tokenID); err != nil {
+	if err := checkID(market.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
 	}
 	if from > to {
-		return nil, badInput(EndpointPriceHistory, "the first day is after the last")
+		return nil, badInput(market.EndpointPriceHistory, "the first day is after the last")
 	}
-	return guarded(c, EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
-		rq := &request{endpoint: EndpointPriceHistory, keys: 1}
+	return guarded(c, market.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
+		rq := &request{endpoint: market.EndpointPriceHistory, keys: 1}
 		rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
 		payload, err := c.get(ctx, rq)
 		if err != nil || payload == nil {
@@ -29,7 +29,7 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 		}
 		var n notes
 		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
-		c.report(EndpointPriceHistory, n)
+		c.report(market.EndpointPriceHistory, n)
 		return h, err
 	})
 }
@@ -37,10 +37,10 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
 	list, ok := rowsOf(payload, "history", "prices", "points")
 	if !ok {
-		return nil, unknownForm(EndpointPriceHistory, "no list of points")
+		return nil, unknownForm(market.EndpointPriceHistory, "no list of points")
 	}
 	if id, ok := wire.IDOf(wire.FieldTokenID.Of(list.page)); ok && id != "" && id != tokenID {
-		return nil, unknownForm(EndpointPriceHistory, "the history of another token")
+		return nil, unknownForm(market.EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := readRows(list.rows, n, readPoint)
 	kept := points[:0]
@@ -52,7 +52,7 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 		n.add("point on another day")
 	}
 	if len(kept) == 0 && len(list.rows) > 0 {
-		return nil, unknownForm(EndpointPriceHistory, bad.whyEmpty())
+		return nil, unknownForm(market.EndpointPriceHistory, bad.whyEmpty())
 	}
 	// The sort is stable, so the last of several points at one time stays the venue's last.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -64,7 +64,7 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 		}
 		last = append(last, p)
 	}
-	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last, LeftOut: bad.leftOut(EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last, LeftOut: bad.leftOut(market.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

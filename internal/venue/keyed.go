@@ -12,7 +12,7 @@ import (
 // keyed is how values that belong to tokens are read out of an answer. Venues write them as a list of rows, as one row,
 // or as an object from id to row or number.
 type keyed[T any] struct {
-	endpoint Endpoint
+	endpoint market.Endpoint
 	// list is the key of the list of rows.
 	list string
 	// marks are the fields of which a row has at least one.

@@ -58,7 +58,7 @@ func newAnswers[T any](n int) answers[T] {
 
 // lookup is a way of reading several things by their ids.
 type lookup[T any] struct {
-	endpoint Endpoint
+	endpoint market.Endpoint
 	// list and single are the parameters for several ids and for one.
 	list, single string
 	// learned is nil when the venue's own description has the list parameter.

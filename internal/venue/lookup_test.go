@@ -105,7 +105,7 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ask := func(want string, calls, cost int) {
 				t.Helper()
-				if got := c.Cost(EndpointMarketsByID, 4); got != cost {
+				if got := c.Cost(market.EndpointMarketsByID, 4); got != cost {
 					t.Errorf("the cost is %d, want %d", got, cost)
 				}
 				before := v.count()
@@ -123,7 +123,7 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 			ask(all, 4, 4) // remembered
 			clock.move(relearn - time.Second)
 			ask(all, 4, 4)
-			if got := c.Cost(EndpointMarketsByToken, 4); got != 1 {
+			if got := c.Cost(market.EndpointMarketsByToken, 4); got != 1 {
 				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
 			}
 			clock.move(time.Second)
@@ -183,7 +183,7 @@ func TestDoesNotLearnFromBadIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
-		if got := c.Cost(EndpointMarketsByID, 3); got != 1 {
+		if got := c.Cost(market.EndpointMarketsByID, 3); got != 1 {
 			t.Fatalf("the cost is %d: a bad id was taken for a list that is not known", got)
 		}
 	}
@@ -312,7 +312,7 @@ func TestLongListsAreSplit(t *testing.T) {
 		answer(`{"prices":[`+strings.Join(rows, ",")+`]}`)(w, r)
 	}))
 	c := v.client(t)
-	if got := c.Cost(EndpointPrices, 100); got != 3 {
+	if got := c.Cost(market.EndpointPrices, 100); got != 3 {
 		t.Errorf("the cost is %d, want 3", got)
 	}
 	ids := numbered("T", 0, 100)
@@ -339,12 +339,12 @@ func TestEmptyListAsksNothing(t *testing.T) {
 func TestCost(t *testing.T) {
 	c := newVenue(t, nil).client(t, func(cfg *Config) { cfg.MaxIDs = 10 })
 	for _, tt := range []struct {
-		e          Endpoint
+		e          market.Endpoint
 		keys, want int
 	}{
-		{EndpointPrices, 0, 0}, {EndpointPrices, -1, 0}, {EndpointPrices, 1, 1}, {EndpointPrices, 10, 1}, {EndpointPrices, 11, 2},
-		{EndpointSpreads, 21, 3}, {EndpointMarketsByID, 10, 1}, {EndpointMarketsByToken, 11, 2},
-		{EndpointBook, 7, 7}, {EndpointPriceHistory, 2, 2}, {EndpointPositions, 1, 1},
+		{market.EndpointPrices, 0, 0}, {market.EndpointPrices, -1, 0}, {market.EndpointPrices, 1, 1}, {market.EndpointPrices, 10, 1}, {market.EndpointPrices, 11, 2},
+		{market.EndpointSpreads, 21, 3}, {market.EndpointMarketsByID, 10, 1}, {market.EndpointMarketsByToken, 11, 2},
+		{market.EndpointBook, 7, 7}, {market.EndpointPriceHistory, 2, 2}, {market.EndpointPositions, 1, 1},
 	} {
 		if got := c.Cost(tt.e, tt.keys); got != tt.want {
 			t.Errorf("Cost(%s, %d) = %d, want %d", tt.e, tt.keys, got, tt.want)

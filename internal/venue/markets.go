@@ -59,7 +59,7 @@ var (
 // unknown market is nil. Errors are as with Prices.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
-		endpoint: EndpointMarketsByID,
+		endpoint: market.EndpointMarketsByID,
 		list:     "ids", single: "id", lone: true,
 		learned: &c.marketIDs,
 		decode:  decodeMarketsByID,
@@ -71,7 +71,7 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 // markets that are equal but may not be the same. Errors are as with Prices.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
-		endpoint: EndpointMarketsByToken,
+		endpoint: market.EndpointMarketsByToken,
 		list:     "tokenIds", single: "tokenId",
 		learned: &c.marketTokens,
 		decode:  decodeMarketsByToken,
@@ -81,7 +81,7 @@ func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]marke
 
 // MarketBySlug returns a market with description and resolution, or nil when the venue does not know the slug.
 func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = EndpointMarketBySlug
+	const e = market.EndpointMarketBySlug
 	if err := checkID(e, slug); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 }
 
 func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = EndpointMarketBySlug
+	const e = market.EndpointMarketBySlug
 	rq := &request{endpoint: e, keys: 1}
 	rq.query.set("slug", slug)
 	payload, err := c.get(ctx, rq)
@@ -143,7 +143,7 @@ func isMarket(m map[string]any) bool {
 }
 
 func decodeMarketsByID(payload any, asked []string, n *notes) (answers[market.Market], error) {
-	return decodeMarkets(EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(market.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		var ids []string
 		for _, name := range fieldMarketID {
 			// A venue may know a market by more than one id; it is known here by the one that was asked for.
@@ -159,14 +159,14 @@ func decodeMarketsByID(payload any, asked []string, n *notes) (answers[market.Ma
 }
 
 func decodeMarketsByToken(payload any, asked []string, n *notes) (answers[market.Market], error) {
-	return decodeMarkets(EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(market.EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(tokensOf(r), func(id string) bool { return !slices.Contains(asked, id) })
 	})
 }
 
 // decodeMarkets reads a market-details answer. keysOf returns the asked ids that a row is about; its market is nil when
 // the row is bad.
-func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
+func decodeMarkets(e market.Endpoint, payload any, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return answers[market.Market]{}, unknownForm(e, "no market and no list of markets")
@@ -193,7 +193,7 @@ func decodeMarkets(e Endpoint, payload any, asked []string, n *notes, keysOf fun
 		}
 		switch {
 		case len(keys) > 0:
-		case r.Err != nil && (e == EndpointMarketsByToken || !hasID(r)):
+		case r.Err != nil && (e == market.EndpointMarketsByToken || !hasID(r)):
 			out.lost = true
 		default:
 			out.foreign = true

@@ -48,7 +48,7 @@ const (
 )
 
 // parsePlace reads a page token; the empty one is the start.
-func parsePlace(e Endpoint, token string) (place, error) {
+func parsePlace(e market.Endpoint, token string) (place, error) {
 	kind, rest, _ := strings.Cut(token, ":")
 	switch kind {
 	case "":
@@ -108,7 +108,7 @@ type turn struct {
 }
 
 // turnOf reads the paging of an answer that was asked for at p with a limit.
-func turnOf(e Endpoint, list found, p place, limit int) (turn, error) {
+func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
 	page := list.page
 	if inside, ok := fieldPagination.Of(page).(map[string]any); ok {
 		keepPaging(page, inside)

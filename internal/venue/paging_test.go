@@ -305,7 +305,7 @@ func TestPlaceTokens(t *testing.T) {
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
 		{offset: 20}, {offset: 20, before: "0123456789abcdef"},
 	} {
-		got, err := parsePlace(EndpointTrades, p.token())
+		got, err := parsePlace(market.EndpointTrades, p.token())
 		if err != nil || got != p {
 			t.Errorf("%+v → %q → %+v, %v", p, p.token(), got, err)
 		}

@@ -14,7 +14,7 @@ var (
 )
 
 var prices = keyed[market.Price]{
-	endpoint: EndpointPrices,
+	endpoint: market.EndpointPrices,
 	list:     "prices",
 	marks:    []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
 	row:      readPrice,
@@ -24,7 +24,7 @@ var prices = keyed[market.Price]{
 }
 
 var pricesByToken = lookup[market.Price]{
-	endpoint: EndpointPrices,
+	endpoint: market.EndpointPrices,
 	list:     "tokenIds", single: "tokenId", lone: true,
 	decode: prices.decode,
 }

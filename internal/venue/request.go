@@ -17,7 +17,7 @@ import (
 
 // request is one call that is to be made.
 type request struct {
-	endpoint Endpoint
+	endpoint market.Endpoint
 	query    query
 	// keys is the number of ids asked for, for the Observer.
 	keys int
@@ -26,7 +26,7 @@ type request struct {
 }
 
 // forAccount returns a request for the data of an account.
-func forAccount(e Endpoint, a market.Address) *request {
+func forAccount(e market.Endpoint, a market.Address) *request {
 	rq := &request{endpoint: e, keys: 1, account: a}
 	rq.query.set("address", string(a))
 	return rq
@@ -145,7 +145,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 
 // subject names what a call is for, so that a breaker can tell whether one thing fails or many.
 func (c *Client) subject(ctx context.Context, rq *request) string {
-	if endpoints[rq.endpoint].user {
+	if rq.endpoint.User() {
 		return c.backoffs.account(ctx, rq.account)
 	}
 	return rq.query.b.String()
@@ -205,8 +205,8 @@ func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *m
 }
 
 // credentials returns what a user call is made with; nil for public calls and in mode none.
-func (c *Client) credentials(ctx context.Context, e Endpoint) (*market.Credentials, error) {
-	if !endpoints[e].user || c.mode == CredentialsNone {
+func (c *Client) credentials(ctx context.Context, e market.Endpoint) (*market.Credentials, error) {
+	if !e.User() || c.mode == CredentialsNone {
 		return nil, nil
 	}
 	credentials := market.CredentialsFrom(ctx)
@@ -218,7 +218,7 @@ func (c *Client) credentials(ctx context.Context, e Endpoint) (*market.Credentia
 
 func (c *Client) build(ctx context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) *http.Request {
 	u := c.base
-	u.Path += endpoints[rq.endpoint].path
+	u.Path += paths[rq.endpoint]
 	header := http.Header{
 		"Accept":          {"application/json"},
 		"Accept-Encoding": {"gzip"},
@@ -265,7 +265,7 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 }
 
 // open decodes the body of a 2xx answer, finds out whether it reports a failure and takes it out of its envelope.
-func (c *Client) open(e Endpoint, resp *http.Response, body []byte, redact func(string) string) (any, error) {
+func (c *Client) open(e market.Endpoint, resp *http.Response, body []byte, redact func(string) string) (any, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return nil, unreadable(e, resp, errContentType)
 	}
@@ -322,7 +322,7 @@ func jsonType(contentType string) bool {
 var errContentType = errors.New("the content type is not JSON")
 
 // unreadable is the error of an answer that is no JSON. One that was cut off may be whole the next time.
-func unreadable(e Endpoint, resp *http.Response, err error) *market.Error {
+func unreadable(e market.Endpoint, resp *http.Response, err error) *market.Error {
 	return failed(e, market.CodeUpstreamBadResponse,
 		&cause{kind: causeUnreadable, status: resp.StatusCode, text: err.Error(), passing: errors.Is(err, wire.ErrTruncated)})
 }

@@ -39,7 +39,7 @@ func readRows[T any](list []any, n *notes, read func(*wire.Row) T) (good []T, ba
 }
 
 // leftOut returns the errors that tell which rows are missing from a list.
-func (b badRows) leftOut(e Endpoint) market.LeftOut {
+func (b badRows) leftOut(e market.Endpoint) market.LeftOut {
 	var out market.LeftOut
 	for i, bad := range b {
 		if i == maxLeftOut {

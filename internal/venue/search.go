@@ -29,7 +29,7 @@ var sortNames = map[market.Sort]string{
 // where the venue ignores the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no
 // way to check, is UNSUPPORTED.
 func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
-	const e = EndpointSearch
+	const e = market.EndpointSearch
 	at, err := checkSearch(q)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 }
 
 func (c *Client) search(ctx context.Context, rq *request, q market.Search, at place) (*market.SearchPage, error) {
-	const e = EndpointSearch
+	const e = market.EndpointSearch
 	payload, err := c.get(ctx, rq)
 	if err != nil {
 		return nil, orBad(e, err)
@@ -69,7 +69,7 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 	case results[0].Err != nil:
 		return nil, results[0].Err
 	case m == nil, m.OutcomeByToken(no) == nil:
-		return nil, unknownForm(EndpointSearch, "two tokens that are not of one market")
+		return nil, unknownForm(market.EndpointSearch, "two tokens that are not of one market")
 	case !fits(m, q):
 		return &market.SearchPage{}, nil
 	}
@@ -101,7 +101,7 @@ func tokenPair(payload any) (yes, no string, ok bool) {
 }
 
 func checkSearch(q market.Search) (place, error) {
-	const e = EndpointSearch
+	const e = market.EndpointSearch
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return place{}, badInput(e, "a page has 1 to 100 markets")
 	}
@@ -135,7 +135,7 @@ func searchQuery(to *query, q market.Search) {
 
 // decodeSearch reads one page and holds it against the question.
 func decodeSearch(payload any, q market.Search, at place, n *notes) (*market.SearchPage, error) {
-	const e = EndpointSearch
+	const e = market.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
 		return nil, unknownForm(e, "no list of markets or events")
@@ -241,7 +241,7 @@ func searchMarkets(rows []any, n *notes) (good []*market.Market, bad badRows) {
 }
 
 func unsupported(what string) *market.Error {
-	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, EndpointSearch)
+	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, market.EndpointSearch)
 }
 
 // filter is one condition of a search: whether it is asked for, whether a market has what it is about, and whether it

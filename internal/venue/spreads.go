@@ -8,7 +8,7 @@ import (
 )
 
 var spreads = keyed[market.Spread]{
-	endpoint: EndpointSpreads,
+	endpoint: market.EndpointSpreads,
 	list:     "spreads",
 	marks:    []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
 	row:      readSpread,
@@ -21,7 +21,7 @@ var spreads = keyed[market.Spread]{
 // and that of a token with an empty book has no sides. Errors are as with Prices.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	l := lookup[market.Spread]{
-		endpoint: EndpointSpreads,
+		endpoint: market.EndpointSpreads,
 		list:     "tokenIds", single: "tokenId", lone: true,
 		learned: &c.spreadTokens,
 		decode:  spreads.decode,

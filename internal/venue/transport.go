@@ -16,7 +16,7 @@ const (
 	// every account is a call of its own, so that slow answers keep nobody waiting for a slot. maxConns bounds the connections to
 	// the venue: as many as the endpoints can use, so that none waits for another's.
 	maxInFlight       = 64
-	maxConns          = maxInFlight * len(endpoints)
+	maxConns          = maxInFlight * len(paths)
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
 	// maxErrorBody bounds what is read of an answer that is an error anyway.

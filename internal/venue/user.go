@@ -30,7 +30,7 @@ var (
 // Balance returns a wallet's money, or nil when the venue does not know the wallet. The total is the venue's, else
 // positionsValue + cash, else portfolioValue + cash.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	const e = EndpointBalance
+	const e = market.EndpointBalance
 	return guarded(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
 		payload, err := c.get(ctx, forAccount(e, a))
 		if err != nil || payload == nil {
@@ -46,13 +46,13 @@ func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance
 func decodeBalance(payload any, n *notes) (*market.Balance, error) {
 	m, ok := objectOf(payload, "balance")
 	if !ok {
-		return nil, unknownForm(EndpointBalance, "not an object")
+		return nil, unknownForm(market.EndpointBalance, "not an object")
 	}
 	r := wire.NewRow(m, n.add)
 	b := r.Balance()
 	if r.Err != nil {
 		n.add("bad element")
-		return nil, unknownForm(EndpointBalance, r.Err.Error())
+		return nil, unknownForm(market.EndpointBalance, r.Err.Error())
 	}
 	return b, nil
 }
@@ -61,8 +61,8 @@ func decodeBalance(payload any, n *notes) (*market.Balance, error) {
 // that cannot be read, a page that repeats another, or more than 10,000 rows make it UPSTREAM_BAD_RESPONSE. A row is not
 // left out here as it is elsewhere: portfolios are summed over these lists, and a wrong sum is worse than none.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	return guarded(c, EndpointPositions, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
-		return whole(ctx, c, EndpointPositions, a, "positions", (*wire.Row).Position, func(p *market.Position) string {
+	return guarded(c, market.EndpointPositions, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
+		return whole(ctx, c, market.EndpointPositions, a, "positions", (*wire.Row).Position, func(p *market.Position) string {
 			return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
 		})
 	})
@@ -70,14 +70,14 @@ func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Posi
 
 // Orders returns all active orders of a wallet; it is whole or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	return guarded(c, EndpointOrders, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
-		return whole(ctx, c, EndpointOrders, a, "orders", (*wire.Row).Order, func(o *market.Order) string { return o.OrderID })
+	return guarded(c, market.EndpointOrders, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
+		return whole(ctx, c, market.EndpointOrders, a, "orders", (*wire.Row).Order, func(o *market.Order) string { return o.OrderID })
 	})
 }
 
 // whole reads every page of a wallet's list. key tells rows apart: a row that moved to a later page while the pages were
 // read counts once, and a page of nothing but known rows is a venue that repeats itself.
-func whole[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, read func(*wire.Row) T, key func(*T) string) ([]T, error) {
+func whole[T any](ctx context.Context, c *Client, e market.Endpoint, a market.Address, name string, read func(*wire.Row) T, key func(*T) string) ([]T, error) {
 	all, seen := []T{}, make(map[string]bool)
 	at, guessed := place{}, false
 	for range maxPages {
@@ -120,7 +120,7 @@ type page[T any] struct {
 }
 
 // wholePageAt reads one page of which every row must be good.
-func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Address, name string, at place, read func(*wire.Row) T) (page[T], error) {
+func wholePageAt[T any](ctx context.Context, c *Client, e market.Endpoint, a market.Address, name string, at place, read func(*wire.Row) T) (page[T], error) {
 	rq := forAccount(e, a)
 	rq.query.set("limit", strconv.Itoa(wholePage))
 	at.apply(&rq.query)
@@ -159,7 +159,7 @@ func wholePageAt[T any](ctx context.Context, c *Client, e Endpoint, a market.Add
 // left out, are left out, and LeftOut tells of the former; the page may be longer than asked for where the venue ignores
 // the limit.
 func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
-	const e = EndpointTrades
+	const e = market.EndpointTrades
 	if q.MarketID != "" {
 		if err := checkID(e, q.MarketID); err != nil {
 			return nil, err
@@ -185,7 +185,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 
 // History returns one page of a wallet's history, newest first; as with Trades.
 func (c *Client) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
-	const e = EndpointHistory
+	const e = market.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
