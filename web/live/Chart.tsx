@@ -20,8 +20,9 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
   useEffect(() => {
     const styles = getComputedStyle(element.current!)
     const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
+    const { clientWidth: width, clientHeight: height } = element.current!
     const chart = createChart(element.current!, {
-      autoSize: true,
+      width, height, autoSize: true, // points that are known already are fitted into the first size
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
       rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.08 } },
