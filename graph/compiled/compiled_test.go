@@ -246,6 +246,7 @@ func TestMake(t *testing.T) {
 
 // TestExecutionsAreUsedAgain has executions find nothing of those before them, whether those had a result, failed or panicked.
 func TestExecutionsAreUsedAgain(t *testing.T) {
+	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
 	end, runs := func(*compiled.Execution) {}, 0
 	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{
@@ -255,7 +256,7 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 		if got := x.Arguments(&s.Fields[0]); got != runs {
 			t.Errorf("execution %d has the argument %v", runs, got)
 		}
-		if x.Selects("a") || x.Failed() || x.Value(runs) != runs || len(x.Buf) != 0 {
+		if x.Selects("a") || x.Failed() || x.Value(key{}) != runs || len(x.Buf) != 0 {
 			t.Errorf("execution %d begins with what another has left", runs)
 		}
 		for range 2 {
@@ -271,11 +272,11 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 		x.Enter(&compiled.Field{Sub: s})
 		end(x)
 	})
-	doc := gqlparser.MustLoadQuery(schema, `query ($n: Int!) { a(n: $n) }`)
+	doc := gqlparser.MustLoadQueryWithRules(schema, `query ($n: Int!) { a(n: $n) }`, nil)
 	o := c.Operation(doc, doc.Operations[0], func(int) {})
 	for n := 1; n <= 90; n++ {
 		end = [...]func(*compiled.Execution){func(*compiled.Execution) {}, (*compiled.Execution).Fail, func(*compiled.Execution) { panic("end") }}[n%3]
-		if _, ok := o.Execute(context.WithValue(t.Context(), n, n), map[string]any{"n": n}, nil); ok != (n%3 == 0) {
+		if _, ok := o.Execute(context.WithValue(t.Context(), key{}, n), map[string]any{"n": n}, nil); ok != (n%3 == 0) {
 			t.Errorf("execution %d: %v", n, ok)
 		}
 	}
@@ -293,7 +294,7 @@ func TestExecuteUsesTheBuffer(t *testing.T) {
 			x.Buf = append(x.Buf, 'a')
 		}
 	})
-	doc := gqlparser.MustLoadQuery(schema, `{ a }`)
+	doc := gqlparser.MustLoadQueryWithRules(schema, `{ a }`, nil)
 	o := c.Operation(doc, doc.Operations[0], func(int) {})
 	execute := func(buf []byte) []byte {
 		data, ok := o.Execute(t.Context(), nil, buf)
