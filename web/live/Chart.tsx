@@ -27,7 +27,7 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
       rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.08 } },
       // All seven days fit on a phone, and the first of their names is not cut off.
-      timeScale: { borderVisible: false, timeVisible: true, minBarSpacing: 0.1, fixLeftEdge: true, fixRightEdge: true },
+      timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true },
       handleScroll: { vertTouchDrag: false },
       localization: { priceFormatter: (price: number) => percent(String(price)) },
     })
