@@ -46,23 +46,6 @@ func (s *server) measureLog(lines *telemetry.Writer) {
 	}
 }
 
-// Call counts a call to the venue and remembers whether it was answered.
-func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
-	if s.metrics != nil {
-		s.metrics.Call(endpoint, keys, status, outcome, elapsed)
-	}
-	if outcome != market.ExchangeCancelled {
-		s.reach.note(status)
-	}
-}
-
-// Drift counts a part of the venue's answer that could not be used.
-func (s *server) Drift(endpoint, what string) {
-	if s.metrics != nil {
-		s.metrics.Drift(endpoint, what)
-	}
-}
-
 // counted and present are metrics of one series that grows, and of one that goes up and down.
 func counted[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
 	return telemetry.Family[S]{Kind: telemetry.Counter, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}

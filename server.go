@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -137,104 +135,6 @@ func healthcheck(ctx context.Context, url string) error {
 		return fmt.Errorf("%s answered %s", url, resp.Status)
 	}
 	return nil
-}
-
-// listener is an HTTP server on a bound port.
-type listener struct {
-	net.Listener
-	http     *http.Server
-	shutdown time.Duration
-}
-
-// listen binds the address that a flag names.
-func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
-	l, err := net.Listen("tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s: %w; give it another port, or 0 for one that is free", flag, err)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return &listener{l, &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       10 * time.Second, // as long as the headers, so that a request sets one deadline; a body sets its own
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}, shutdown}, nil
-}
-
-func (l *listener) url() string { return "http://" + l.Addr().String() }
-
-// serve accepts until ctx ends and then waits for the requests under way.
-func (l *listener) serve(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if err := l.http.Serve(l.Listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-ctx.Done()
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
-		defer cancel()
-		if err := l.http.Shutdown(drain); err != nil {
-			return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.http.Close())
-		}
-		return nil
-	})
-	return g.Wait()
-}
-
-// serveCut is serve where requests may be cut short at the end: those that are still under way then are no error.
-func (l *listener) serveCut(ctx context.Context) error {
-	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
-}
-
-// demoVenue is the embedded venue on a port.
-type demoVenue struct {
-	*listener
-	venue *demo.Venue
-	still bool
-}
-
-// marketEvery is how often a market of the demo venue opens, closes or is resolved.
-const marketEvery = 25 * time.Second
-
-func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
-	v := demo.New(demo.Config{
-		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
-		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, MarketEvery: marketEvery, Log: log,
-	})
-	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, v, log, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &demoVenue{l, v, cfg.Still}, nil
-}
-
-// serve serves and moves the market until ctx ends.
-func (d *demoVenue) serve(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		err := d.serveCut(ctx)
-		d.venue.Close() // the streams, which the HTTP server does not know
-		return err
-	})
-	if !d.still {
-		g.Go(func() error {
-			if err := d.venue.Run(ctx); !errors.Is(err, context.Canceled) {
-				return err
-			}
-			return nil
-		})
-	}
-	return g.Wait()
 }
 
 // server is the whole service. It is bound to its ports before it serves.
@@ -403,36 +303,6 @@ func (s *server) drain(patience time.Duration) {
 	s.api.Drain(ctx)
 }
 
-// newBudget returns the budget of a venue, nil where it takes any number of requests.
-func newBudget(v config.Venue, clock market.Clock) *budget.Budget {
-	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
-		return nil
-	}
-	limit := func(perMinute int) int {
-		if perMinute == 0 {
-			return math.MaxInt32
-		}
-		return perMinute
-	}
-	return budget.New(budget.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock})
-}
-
-// retries is a number of retries as the client of the venue takes it, to whom 0 is its default.
-func retries(n int) int {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
-// venueConfig says how the venue is asked.
-func (s *server) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
-	return venue.Config{
-		BaseURL: url, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: s.log,
-	}
-}
-
 // cacheConfig says how the cache behaves.
 func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	kind := func(e config.Expiry) cache.Kind {
@@ -485,19 +355,3 @@ func (s *server) status(context.Context) model.ServiceStatus {
 	}
 	return status
 }
-
-// lostAfter is how many calls in a row have to fail before the venue counts as out of reach: one proves nothing.
-const lostAfter = 3
-
-// reach remembers how many calls to the venue have failed since it answered one. Its zero value says that it answers.
-type reach struct{ failed atomic.Uint64 }
-
-func (r *reach) note(status int) {
-	if status == 0 || status >= 500 {
-		r.failed.Add(1)
-	} else {
-		r.failed.Store(0)
-	}
-}
-
-func (r *reach) ok() bool { return r.failed.Load() < lostAfter }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+)
+
+// demoVenue is the embedded venue on a port.
+type demoVenue struct {
+	*listener
+	venue *demo.Venue
+	still bool
+}
+
+// marketEvery is how often a market of the demo venue opens, closes or is resolved.
+const marketEvery = 25 * time.Second
+
+func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
+	v := demo.New(demo.Config{
+		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
+		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, MarketEvery: marketEvery, Log: log,
+	})
+	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, v, log, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &demoVenue{l, v, cfg.Still}, nil
+}
+
+// serve serves and moves the market until ctx ends.
+func (d *demoVenue) serve(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		err := d.serveCut(ctx)
+		d.venue.Close() // the streams, which the HTTP server does not know
+		return err
+	})
+	if !d.still {
+		g.Go(func() error {
+			if err := d.venue.Run(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

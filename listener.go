@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// listener is an HTTP server on a bound port.
+type listener struct {
+	net.Listener
+	http     *http.Server
+	shutdown time.Duration
+}
+
+// listen binds the address that a flag names.
+func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %w; give it another port, or 0 for one that is free", flag, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return &listener{l, &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       10 * time.Second, // as long as the headers, so that a request sets one deadline; a body sets its own
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}, shutdown}, nil
+}
+
+func (l *listener) url() string { return "http://" + l.Addr().String() }
+
+// serve accepts until ctx ends and then waits for the requests under way.
+func (l *listener) serve(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := l.http.Serve(l.Listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
+		defer cancel()
+		if err := l.http.Shutdown(drain); err != nil {
+			return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.http.Close())
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// serveCut is serve where requests may be cut short at the end: those that are still under way then are no error.
+func (l *listener) serveCut(ctx context.Context) error {
+	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}

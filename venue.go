@@ -1,0 +1,75 @@
+package main
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/budget"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue"
+)
+
+// newBudget returns the budget of a venue, nil where it takes any number of requests.
+func newBudget(v config.Venue, clock market.Clock) *budget.Budget {
+	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
+		return nil
+	}
+	limit := func(perMinute int) int {
+		if perMinute == 0 {
+			return math.MaxInt32
+		}
+		return perMinute
+	}
+	return budget.New(budget.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock})
+}
+
+// retries is a number of retries as the client of the venue takes it, to whom 0 is its default.
+func retries(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// venueConfig says how the venue is asked.
+func (s *server) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
+	return venue.Config{
+		BaseURL: url, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
+		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: s.log,
+	}
+}
+
+// Call counts a call to the venue and remembers whether it was answered.
+func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
+	if s.metrics != nil {
+		s.metrics.Call(endpoint, keys, status, outcome, elapsed)
+	}
+	if outcome != market.ExchangeCancelled {
+		s.reach.note(status)
+	}
+}
+
+// Drift counts a part of the venue's answer that could not be used.
+func (s *server) Drift(endpoint, what string) {
+	if s.metrics != nil {
+		s.metrics.Drift(endpoint, what)
+	}
+}
+
+// lostAfter is how many calls in a row have to fail before the venue counts as out of reach: one proves nothing.
+const lostAfter = 3
+
+// reach remembers how many calls to the venue have failed since it answered one. Its zero value says that it answers.
+type reach struct{ failed atomic.Uint64 }
+
+func (r *reach) note(status int) {
+	if status == 0 || status >= 500 {
+		r.failed.Add(1)
+	} else {
+		r.failed.Store(0)
+	}
+}
+
+func (r *reach) ok() bool { return r.failed.Load() < lostAfter }
