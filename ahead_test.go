@@ -95,6 +95,7 @@ func TestPricesAreLookedUpAhead(t *testing.T) {
 // TestPricesBelowEventsAreLookedUpTogether lets the last event come late: the prices of the markets of all events are asked for in
 // one go when it is there. Where it does not come, the others have theirs without it.
 func TestPricesBelowEventsAreLookedUpTogether(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
 	for _, event := range []string{"e0", "e1", "e2", "late"} {
 		for _, suffix := range []string{"a", "b", "c"} {

@@ -30,6 +30,7 @@ func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address 
 }
 
 func TestTheStreamIsRefusedAltogether(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startLive(t, "--demo-stream=true")
 	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.venue.Restart(demo.CloseSlow) // whoever was faster than the fault is sent away
@@ -76,6 +77,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 }
 
 func TestTheStreamIsSwitchedOff(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startLive(t, "--demo-stream=false")
 	wantText(t, s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state", "DISCONNECTED")
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
