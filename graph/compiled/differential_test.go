@@ -124,9 +124,12 @@ func (o *operation) library() *graphql.Response {
 	return next(ctx)
 }
 
+// fromMemoryKey is that of a context in which nothing may be fetched.
+type fromMemoryKey struct{}
+
 // fromMemory executes from memory.
 func (o *operation) fromMemory() (data []byte, ok bool) {
-	ctx, set, _ := loaders.FromMemory(o.ctx, o.sources)
+	ctx, set, _ := loaders.FromMemory(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
 	defer set.Release()
 	data, ok = o.compiled.Execute(ctx, o.variables, nil)
 	return data, ok && !set.Missed()

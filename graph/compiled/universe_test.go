@@ -26,7 +26,7 @@ type universe struct {
 	misses, failures, absences int
 	// spoilt are how many lists in a hundred had rows that could not be read.
 	spoilt int
-	// fetched counts the reads that did not find their value in memory.
+	// fetched counts the reads of executions from memory that went beyond it. Those by gqlgen may go on after their response.
 	fetched atomic.Int64
 	// round changes every value that is read from now on, where it is not 0.
 	round atomic.Int64
@@ -226,8 +226,10 @@ func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[ma
 }
 
 // Fetch implements loaders.Source.
-func (s source[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.Read[*T]] {
-	s.u.fetched.Add(1)
+func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	if ctx.Value(fromMemoryKey{}) != nil {
+		s.u.fetched.Add(1)
+	}
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	for i, key := range keys {
 		r, _, fails := s.at(key)
