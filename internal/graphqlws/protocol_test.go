@@ -381,6 +381,8 @@ func TestRoomForMessages(t *testing.T) {
 		a.say(message)
 		a.expect(`{"type":"pong"}`)
 	}
+	a.say(pinging)
+	a.expect(`{"type":"pong"}`) // a message is read when the one before was given back
 	r := s.raw()
 	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // the first of several frames
 	if first, _, err := r.hear(); first != opPong {
