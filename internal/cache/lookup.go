@@ -130,10 +130,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 
 // get returns the entry that answers for a key, whatever its age, nil where there is none.
 func (s *store[K, T]) get(key K) *entry[T] {
-	if s.canonical != nil {
-		key = s.canonical(key)
-	}
-	slot := s.slotOf(key)
+	key, slot := s.places(key)
 	if e, ok := s.entries.Peek(slot); ok && s.answers(e, key) {
 		return e
 	}
@@ -146,15 +143,20 @@ func (s *store[K, T]) get(key K) *entry[T] {
 	return e
 }
 
+// places returns the canonical form of a key, and the slot that its entry lies in mostly.
+func (s *store[K, T]) places(key K) (canonical, slot K) {
+	if s.canonical != nil {
+		key = s.canonical(key)
+	}
+	return key, s.slotOf(key)
+}
+
 // note has the LRUs keep what a key is answered by longer than what is not read.
 func (s *store[K, T]) note(key K, e *entry[T], at int64) {
 	if !e.due(&e.usedAt, at) {
 		return
 	}
-	if s.canonical != nil {
-		key = s.canonical(key)
-	}
-	slot := s.slotOf(key)
+	key, slot := s.places(key)
 	s.entries.Get(slot)
 	s.entries.Get(key)
 	s.absent.Get(slot)

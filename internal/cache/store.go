@@ -316,11 +316,8 @@ func (s *store[K, T]) slotOf(key K) K {
 
 // fresh returns the value of a key whose entry is fresh; coalescers ask before they fetch.
 func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
-	now := s.clock.Now()
-	if e := s.get(key); e != nil {
-		if freshUntil, _ := e.times(now, s.ttl); now.Before(freshUntil) {
-			return e.read, true
-		}
+	if e := s.get(key); e != nil && e.fresh(s.clock.Now()) {
+		return e.read, true
 	}
 	return market.Read[*T]{}, false
 }
