@@ -125,11 +125,7 @@ func (r *Recorder) Record(h *Handle) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h == nil {
-		r.spoiled = true
-		return
-	}
-	r.handles = append(r.handles, h)
+	r.record(h)
 }
 
 // RecordAll records what was read together.
@@ -141,12 +137,17 @@ func RecordAll[T any](r *Recorder, results []Result[Read[T]]) {
 	defer r.mu.Unlock()
 	r.handles = slices.Grow(r.handles, len(results))
 	for i := range results {
-		if h := results[i].Value.Handle; h != nil {
-			r.handles = append(r.handles, h)
-		} else {
-			r.spoiled = true
-		}
+		r.record(results[i].Value.Handle)
 	}
+}
+
+// record is Record. The lock is held.
+func (r *Recorder) record(h *Handle) {
+	if h == nil {
+		r.spoiled = true
+		return
+	}
+	r.handles = append(r.handles, h)
 }
 
 // Until tells that the clock alone changes the response from an instant on. The earliest instant counts.
