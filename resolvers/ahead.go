@@ -75,20 +75,15 @@ type look struct {
 	prices, spreads []string
 	books           map[int][]string
 	markets         []market.MarketRef
-	chains          []chain
-	events          []eventChain
+	aroundMarkets   []chain[market.MarketRef, market.Market]
+	aroundEvents    []chain[market.EventRef, market.Event]
 }
 
-// chain is what can be sent for only when markets have arrived.
-type chain struct {
-	refs []market.MarketRef
-	then func(next *look, markets []*market.Market)
-}
-
-// eventChain is what can be sent for only when events have arrived.
-type eventChain struct {
-	refs   []market.EventRef
-	demand *eventDemand
+// chain is what can be sent for only when others have arrived.
+type chain[K, T any] struct {
+	refs []K
+	// then gets those that have, aligned with refs; nil for one that is not there.
+	then func(next *look, arrived []*T)
 }
 
 func newLook(ctx context.Context) *look {
@@ -103,49 +98,28 @@ func (l *look) send() {
 	for depth, tokens := range l.books {
 		l.set.PrefetchBooks(tokens, depth)
 	}
-	if len(l.chains) > 0 {
-		l.follow()
-	}
-	if len(l.events) > 0 {
-		l.followEvents()
-	}
+	follow(l, l.aroundMarkets, l.set.FollowMarkets)
+	follow(l, l.aroundEvents, l.set.FollowEvents)
 }
 
-// follow sends for what hangs on markets when they have arrived, all of them together, so that it travels together too.
-func (l *look) follow() {
-	var refs []market.MarketRef
-	for _, c := range l.chains {
+// follow sends for what chains hold when what they hang on has arrived, all of them together, so that it travels together too.
+func follow[K, T any](l *look, chains []chain[K, T], after func(refs []K, then func([]market.Result[market.Read[*T]]))) {
+	if len(chains) == 0 {
+		return
+	}
+	var refs []K
+	for _, c := range chains {
 		refs = append(refs, c.refs...)
 	}
-	l.set.FollowMarkets(refs, func(results []market.Result[market.Read[*market.Market]]) {
+	after(refs, func(results []market.Result[market.Read[*T]]) {
 		next := &look{set: l.set, op: l.op}
-		for _, c := range l.chains {
-			markets := make([]*market.Market, len(c.refs))
-			for i := range markets {
-				markets[i] = results[i].Value.Value
+		for _, c := range chains {
+			arrived := make([]*T, len(c.refs))
+			for i := range arrived {
+				arrived[i] = results[i].Value.Value
 			}
 			results = results[len(c.refs):]
-			c.then(next, markets)
-		}
-		next.send()
-	})
-}
-
-// followEvents sends for what hangs on events when all of them have arrived. Whoever shows one of them waits for that.
-func (l *look) followEvents() {
-	var refs []market.EventRef
-	for _, c := range l.events {
-		refs = append(refs, c.refs...)
-	}
-	l.set.FollowEvents(refs, func(results []market.Result[market.Read[*market.Event]]) {
-		next := &look{set: l.set, op: l.op}
-		for _, c := range l.events {
-			for _, result := range results[:len(c.refs)] {
-				if e := result.Value.Value; e != nil {
-					next.addMarkets(e.Markets[:min(c.demand.first, len(e.Markets))], &c.demand.markets)
-				}
-			}
-			results = results[len(c.refs):]
+			c.then(next, arrived)
 		}
 		next.send()
 	})
@@ -298,7 +272,7 @@ func (l *look) addTokens(tokens []model.Token, d *tokenDemand) {
 	if d == nil {
 		return
 	}
-	var around chain
+	var around []market.MarketRef
 	for i := range tokens {
 		t := &tokens[i]
 		if d.price {
@@ -317,12 +291,12 @@ func (l *look) addTokens(tokens []model.Token, d *tokenDemand) {
 		case !d.details:
 		case t.In == nil:
 			l.markets = append(l.markets, refOf(t))
-			around.refs = append(around.refs, refOf(t))
+			around = append(around, refOf(t))
 		default:
 			l.addMarkets([]*market.Market{t.In}, d.market)
 		}
 	}
-	l.chainMarkets(around.refs, d.market)
+	l.chainMarkets(around, d.market)
 }
 
 // addMarkets collects what is demanded of markets that are known; nil ones are passed over.
@@ -330,13 +304,13 @@ func (l *look) addMarkets(markets []*market.Market, d *marketDemand) {
 	if d == nil {
 		return
 	}
-	around := eventChain{demand: d.event}
+	var events []market.EventRef
 	for _, m := range markets {
 		if m == nil {
 			continue
 		}
-		if ref := (market.EventRef{EventID: m.EventID}); d.event != nil && m.EventID != "" && !slices.Contains(around.refs, ref) {
-			around.refs = append(around.refs, ref)
+		if ref := (market.EventRef{EventID: m.EventID}); d.event != nil && m.EventID != "" && !slices.Contains(events, ref) {
+			events = append(events, ref)
 		}
 		if m.Summary && (d.description || d.resolution && mayBeResolved(m.Status)) {
 			l.markets = append(l.markets, byID(m.MarketID))
@@ -345,9 +319,7 @@ func (l *look) addMarkets(markets []*market.Market, d *marketDemand) {
 			l.addTokens(model.Market{Market: m}.Tokens(), d.tokens)
 		}
 	}
-	if len(around.refs) > 0 {
-		l.events = append(l.events, around)
-	}
+	l.chainEvents(events, d.event)
 }
 
 // addRefs collects what is demanded of markets that are known by name.
@@ -359,8 +331,22 @@ func (l *look) addRefs(refs []market.MarketRef, d *marketDemand) {
 // chainMarkets remembers what is demanded of the tokens and events of markets that are still to arrive.
 func (l *look) chainMarkets(refs []market.MarketRef, d *marketDemand) {
 	if len(refs) > 0 && d != nil && (d.tokens != nil || d.event != nil) {
-		l.chains = append(l.chains, chain{refs, func(next *look, markets []*market.Market) {
+		l.aroundMarkets = append(l.aroundMarkets, chain[market.MarketRef, market.Market]{refs, func(next *look, markets []*market.Market) {
 			next.addMarkets(markets, &marketDemand{tokens: d.tokens, event: d.event})
+		}})
+	}
+}
+
+// chainEvents remembers what is demanded of the markets of events that are still to arrive. Whoever shows one of them waits for
+// that.
+func (l *look) chainEvents(refs []market.EventRef, d *eventDemand) {
+	if len(refs) > 0 {
+		l.aroundEvents = append(l.aroundEvents, chain[market.EventRef, market.Event]{refs, func(next *look, events []*market.Event) {
+			for _, e := range events {
+				if e != nil {
+					next.addMarkets(e.Markets[:min(d.first, len(e.Markets))], &d.markets)
+				}
+			}
 		}})
 	}
 }
@@ -369,7 +355,7 @@ func (l *look) chainMarkets(refs []market.MarketRef, d *marketDemand) {
 func (l *look) addHoldings(rows []holding, d *holdingDemand) {
 	var tokens []model.Token
 	var refs []market.MarketRef
-	var matched chain
+	var matched chain[market.MarketRef, market.Market]
 	var labels []string
 	for _, h := range rows {
 		ref, ok := h.market()
@@ -412,7 +398,7 @@ func (l *look) addHoldings(rows []holding, d *holdingDemand) {
 			}
 			next.addTokens(tokens, d.token)
 		}
-		l.chains = append(l.chains, matched)
+		l.aroundMarkets = append(l.aroundMarkets, matched)
 	}
 }
 
