@@ -40,7 +40,8 @@ type Handler interface {
 // Observer is told what the client does. Its methods are called concurrently and must not block. All texts are of small
 // fixed sets.
 type Observer interface {
-	// Frame reports a frame by its type, the elements of a list singly; "unknown" for one that is not known, "garbage" for what is not JSON.
+	// Frame reports a frame by its type, the elements of a list singly; "unknown" for one that is not known, "garbage" for
+	// what is not JSON.
 	Frame(kind string)
 	// Drift reports that a frame was not quite what the contract says.
 	Drift(what string)
