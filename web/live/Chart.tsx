@@ -44,10 +44,8 @@ export function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | unde
 
   useEffect(() => {
     if (!plot || !points) return
-    const known = bars(points)
-    const last = known.at(-1)
     // Up to now, so that all that is drawn is what the axis is fitted to, whenever the live price comes.
-    plot.series.setData(last ? [...known, ...still(last, stepOf(Date.now()))] : known)
+    plot.series.setData(bars(points, stepOf(Date.now())))
     plot.chart.timeScale().fitContent()
   }, [plot, points])
 

@@ -20,8 +20,8 @@ export function* still(after: Bar, until: number): Generator<Bar> {
   for (let time = after.time + step; time < until; time += step) yield { time: time as UTCTimestamp, value: after.value }
 }
 
-/** A bar for each step from the first point to the last, with the last price that was known in it. */
-export function bars(points: readonly { timestamp: string; price: string }[]): Bar[] {
+/** A bar for each step from the first point until another step begins, with the last price that was known in it. */
+export function bars(points: readonly { timestamp: string; price: string }[], until: number): Bar[] {
   const all: Bar[] = []
   const byStep = new Map(points.map(({ timestamp, price }) => [stepOf(timestamp), Number(price)]))
   for (const [time, value] of [...byStep].sort(([a], [b]) => a - b)) {
@@ -29,5 +29,7 @@ export function bars(points: readonly { timestamp: string; price: string }[]): B
     if (last) all.push(...still(last, time))
     all.push({ time, value })
   }
+  const last = all.at(-1)
+  if (last) all.push(...still(last, until))
   return all
 }
