@@ -89,7 +89,7 @@ var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service
 func (b *Budget) Enter(want market.Want) market.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := &ticket{budget: b, scope: want.Scope, deadline: want.Deadline, unlimited: want.Deadline.IsZero()}
+	t := &ticket{budget: b, scope: want.Scope, deadline: want.Deadline, unlimited: want.Deadline.IsZero(), takes: want.Takes}
 	if b.closed {
 		t.refuse(errClosed)
 		return t

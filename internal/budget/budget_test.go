@@ -363,6 +363,24 @@ func TestWhoIsPushedBackIsTold(t *testing.T) {
 	})
 }
 
+// A read that takes time has to be admitted that much earlier.
+func TestWhoseAnswerWouldBeTooLateIsToldNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 10})
+		spend(t, b, "a", 9)
+		turn := time.Until(b.Status().ThrottledUntil)
+		enter := func(d time.Duration) market.Ticket {
+			want := prices("b", d)
+			want.Takes = 300 * time.Millisecond
+			return b.Enter(want)
+		}
+		if wait := retryAfter(t, enter(turn+300*time.Millisecond)); wait != turn {
+			t.Errorf("told to come back in %s; the turn is in %s", wait, turn)
+		}
+		waits(t, enter(turn+301*time.Millisecond))
+	})
+}
+
 // Every priority gets a twentieth of the window, however many of greater priority want it.
 func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,8 @@ type ticket struct {
 	// deadline is until when somebody waits for the read; unlimited tells that somebody does for ever.
 	deadline  time.Time
 	unlimited bool
+	// takes is how long the read lasts once it was admitted; 0 of a further call.
+	takes time.Duration
 
 	queued bool
 	// arrival orders the tickets of one priority; a further call has that of its read.
@@ -48,13 +50,14 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// late reports whether a queued ticket's turn would come when nobody waits for it any more. Of a refresh it never does.
+// late reports whether a queued ticket's turn would come when the answer finds nobody waiting any more. Of a refresh it never
+// does.
 func (t *ticket) late() bool {
 	read := t
 	if t.of != nil {
 		read = t.of
 	}
-	return !read.unlimited && !t.turn.Before(read.deadline)
+	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
 // admit lets the ticket make a call. The caller holds the lock.

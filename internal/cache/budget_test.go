@@ -111,6 +111,69 @@ func TestDeadlineInTheQueueIsARefusal(t *testing.T) {
 	})
 }
 
+// Who would be admitted in time, but so late that the answer is not to be had any more, is refused at once. How long answers
+// take is learnt from those before.
+func TestWhoseAnswerWouldBeTooLateIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 400 * time.Millisecond}
+		c, b := limited(t, v, budget.Config{})
+		for i := range 20 {
+			good(t, readAll(by(t, "z", time.Second), c.Prices(), fmt.Sprint(i)), fmt.Sprint(i))
+		}
+		spend(t, b, 0)
+		turn := time.Until(b.Status().ThrottledUntil)
+		refused := func() {
+			t.Helper()
+			hasty := fetch(by(t, "a", turn+v.latency-time.Millisecond), c, "k")
+			if wait := told(t, done(t, hasty)[0].Err); wait != turn {
+				t.Errorf("told to come back in %s; the turn is in %s", wait, turn)
+			}
+		}
+		refused()
+		patient := fetch(by(t, "b", turn+time.Second), c, "k")
+		pending(t, patient)
+		refused() // beside one who has the time
+		time.Sleep(turn + v.latency)
+		good(t, done(t, patient), "k")
+		if calls := v.calls(); len(calls) != 21 {
+			t.Errorf("%d calls", len(calls))
+		}
+		atRest(t, c.prices.lanes[0])
+	})
+}
+
+// Who has waited for a turn longer than for the answer is told when this is likely to be there, not that the venue is slow.
+func TestDeadlineSoonAfterTheTurnIsARefusal(t *testing.T) {
+	for name, at := range map[string]time.Duration{"late turn": 900 * time.Millisecond, "early turn": 400 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, a := &venue{latency: 700 * time.Millisecond}, newAdmission()
+				c := open(t, v, admitBy(a))
+				hasty := fetch(by(t, "a", time.Second), c, "k")
+				patient := fetch(by(t, "b", time.Minute), c, "k")
+				time.Sleep(at)
+				a.verdict <- nil
+				synctest.Wait()
+				c.prices.lanes[0].pace = pace{known: true, mean: v.latency}
+				time.Sleep(time.Second - at)
+				switch err := done(t, hasty)[0].Err; {
+				case at < time.Second/2:
+					if market.CodeOf(err) != market.CodeUpstreamTimeout {
+						t.Error(err)
+					}
+				default:
+					if wait := told(t, err); wait != at+v.latency-time.Second {
+						t.Errorf("told to come back in %s", wait)
+					}
+				}
+				pending(t, patient)
+				time.Sleep(at + v.latency - time.Second)
+				good(t, done(t, patient), "k")
+			})
+		})
+	}
+}
+
 // A batch that nobody waits for any more gives its place to the next at once, whether it waits or was just admitted.
 func TestAbandonedBatchGivesItsPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -62,6 +62,8 @@ type coalescer[K comparable, T any] struct {
 	queue []*batch[K, T]
 	// round numbers the callers, so that each raises a batch once.
 	round uint64
+	// pace is that of the calls that have ended.
+	pace pace
 }
 
 // flight is one key on its way.
@@ -103,8 +105,8 @@ type batch[K comparable, T any] struct {
 // serials number the batches of all coalescers.
 var serials atomic.Uint64
 
-// do returns the values of keys, aligned with them, and waits for those that are not cached under ctx. Whoever would wait
-// for admission longer than ctx lasts is refused at once. A refresh has the lowest priority, else it is the coalescer's.
+// do returns the values of keys, aligned with them, and waits for those that are not cached under ctx. Whoever would be
+// admitted too late for an answer within ctx is refused at once. A refresh has the lowest priority, else it is the coalescer's.
 func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	if ctx.Err() != nil {
@@ -126,9 +128,11 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		want.Scope = c.scope(credentials)
 	}
 
+	came := time.Now()
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	c.mu.Lock()
+	want.Takes = c.pace.most()
 	c.round++
 	var refused error
 	coalesced := uint32(0)
@@ -155,7 +159,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 			f.waited = append(f.waited, journal)
 		}
 	}
-	c.dismiss(joined, want.Deadline, out)
+	c.dismiss(joined, want, out)
 	c.mu.Unlock()
 	c.counters.coalesced.Add(uint64(coalesced))
 	journal.Looked(c.kind, market.Reads{Joined: coalesced})
@@ -171,9 +175,9 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		case <-f.done:
 			out[i] = f.result
 		case <-ctx.Done():
-			return c.abandon(waitError(ctx), joined, out)
+			return c.abandon(waitError(ctx), came, joined, out)
 		case <-c.tasks.ctx.Done():
-			return c.abandon(errClosed, joined, out)
+			return c.abandon(errClosed, came, joined, out)
 		}
 	}
 	return out
@@ -265,10 +269,10 @@ func (b *batch[K, T]) raise(want market.Want) {
 	b.ticket.Raise(want)
 }
 
-// dismiss refuses, of the flights that a caller has joined, those whose turn will come after its deadline. Others may wait
-// on for them. The caller holds the lock.
-func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], deadline time.Time, out []market.Result[market.Read[*T]]) {
-	if deadline.IsZero() || len(c.queue) == 0 {
+// dismiss refuses, of the flights that a caller has joined, those whose turn will come too late for its deadline. Others may
+// wait on for them. The caller holds the lock.
+func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], want market.Want, out []market.Result[market.Read[*T]]) {
+	if want.Deadline.IsZero() || len(c.queue) == 0 {
 		return
 	}
 	var asked *batch[K, T]
@@ -280,7 +284,7 @@ func (c *coalescer[K, T]) dismiss(joined []*flight[K, T], deadline time.Time, ou
 		if f.batch != asked {
 			asked, turn = f.batch, f.batch.ticket.Turn()
 		}
-		if !turn.IsZero() && !turn.Before(deadline) {
+		if !turn.IsZero() && !turn.Add(want.Takes).Before(want.Deadline) {
 			out[i].Err = market.RateLimited(turn.Sub(c.clock.Now()))
 			c.leave(f)
 			joined[i] = nil
@@ -300,12 +304,12 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon lets a caller leave. It fills in what has arrived; the rest fails with err, or with the time of its turn where it
-// was waiting for that.
-func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
+// abandon lets a caller leave that came at a time. It fills in what has arrived; the rest fails with err, or where it was the
+// turn that the caller waited for, wholly or longer than for the answer, with the time that this takes yet.
+func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	late := market.CodeOf(err) == market.CodeUpstreamTimeout
+	late, now := market.CodeOf(err) == market.CodeUpstreamTimeout, time.Now()
 	for i, f := range joined {
 		switch {
 		case f == nil:
@@ -314,6 +318,8 @@ func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []marke
 			out[i] = f.result
 		case late && !f.ended && !f.batch.left && !f.batch.ticket.Turn().IsZero():
 			out[i].Err = market.RateLimited(f.batch.ticket.Turn().Sub(c.clock.Now()))
+		case late && f.batch.left && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
+			out[i].Err = market.RateLimited(f.batch.admitted.Add(c.pace.most()).Sub(now))
 		default:
 			// A call that was cancelled because nobody waited any more ended for the caller's reason, not for its own.
 			out[i].Err = err
@@ -434,6 +440,7 @@ func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.arrived, b.err = time.Now(), err
+	c.pass(b)
 	for i, f := range b.flights {
 		// Only now: a caller that no longer finds the flight finds the entry.
 		if c.flights[f.key] == f {
@@ -448,6 +455,19 @@ func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.
 		}
 	}
 	return c.describe(b, 0)
+}
+
+// pass takes in how long a batch was with the venue. One that everybody has left says nothing about that. The caller holds
+// the lock.
+func (c *coalescer[K, T]) pass(b *batch[K, T]) {
+	if b.ctx.Err() != nil || len(b.calls) == 0 {
+		return
+	}
+	took := time.Duration(0)
+	for _, x := range b.calls {
+		took += x.Elapsed
+	}
+	c.pace.add(took)
 }
 
 // waited returns the journals of those who have waited for a batch that has ended.

@@ -66,6 +66,9 @@ func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) er
 		v.mu.Lock()
 		v.inside--
 		v.mu.Unlock()
+		if c, ok := market.CallFrom(ctx); ok {
+			c.Exchanged(market.Exchange{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at)})
+		}
 	}()
 	if v.gate != nil {
 		select {

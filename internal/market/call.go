@@ -75,6 +75,8 @@ type Want struct {
 	Caller string
 	// Deadline is how long somebody waits for the read; the zero time is without limit.
 	Deadline time.Time
+	// Takes is how long the read lasts once it was admitted, so how long before Deadline it has to be.
+	Takes time.Duration
 }
 
 // Ticket is the place of a read in the queue for the venue's budget and, once admitted, its Permit. It is safe for

@@ -1,0 +1,27 @@
+package cache
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	var p pace
+	if p.most() != 0 {
+		t.Errorf("%s of nothing", p.most())
+	}
+	p.add(100 * time.Millisecond)
+	if got := p.most(); got != 300*time.Millisecond {
+		t.Errorf("%s after the first", got)
+	}
+	for range 100 {
+		p.add(100 * time.Millisecond)
+	}
+	if got := p.most(); got < 100*time.Millisecond || got > 101*time.Millisecond {
+		t.Errorf("%s of equal ones", got)
+	}
+	p.add(200 * time.Millisecond)
+	if got := p.most(); got < 200*time.Millisecond || got > 220*time.Millisecond {
+		t.Errorf("%s after a slow one", got)
+	}
+}
