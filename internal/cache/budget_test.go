@@ -675,6 +675,29 @@ func TestManyClientsWithinTheBudget(t *testing.T) {
 	})
 }
 
+// What somebody waits for does not take a refresh out of its pace by sharing its call. A call that has room takes it along.
+func TestNobodyRidesOnARefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c, b := limited(t, v, budget.Config{})
+		good(t, readAll(t.Context(), c.Prices(), "k"), "k")
+		spend(t, b, 20) // so that refreshes wait
+		time.Sleep(1100 * time.Millisecond)
+		good(t, done(t, fetch(t.Context(), c, "k")), "k") // stale
+		full := ids("a", 0, 40)
+		good(t, readAll(by(t, "a", time.Second), c.Prices(), full...), full...)
+		if s := b.Status(); s.Waiting[market.PriorityRefresh] != 1 || len(v.calls()) != 2 {
+			t.Errorf("%d calls, %+v", len(v.calls()), s)
+		}
+		roomy := ids("b", 0, 39)
+		good(t, readAll(by(t, "a", time.Second), c.Prices(), roomy...), roomy...)
+		if s := b.Status(); s.Waiting[market.PriorityRefresh] != 0 || len(v.calls()) != 3 {
+			t.Errorf("%d calls, %+v", len(v.calls()), s)
+		}
+		atRest(t, c.prices.lanes[0])
+	})
+}
+
 // An attacker who asks for 40 random ids as fast as it can, beside 50 honest clients with 40 tokens each: theirs stay as
 // they are without it, hot entries are not evicted, and it gets its share of the budget and no watch.
 func TestAttackerOfRandomIDs(t *testing.T) {

@@ -217,7 +217,7 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
 func (c *coalescer[K, T]) enter(key K, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.holds(b, len(b.flights)+1) && b.want.Scope == want.Scope && b.ticket.Err() == nil {
+		if c.holds(b, len(b.flights)+1) && b.takes(want) && b.ticket.Err() == nil {
 			f.batch = b
 			break
 		}
@@ -241,6 +241,12 @@ func (c *coalescer[K, T]) enter(key K, want market.Want, credentials *market.Cre
 	f.batch.flights = append(f.batch.flights, f)
 	c.flights[key] = f
 	return f, nil
+}
+
+// takes reports whether a batch that has not left takes another key in. What somebody waits for does not join refreshes: it
+// would take them out of their pace, and whoever asks for junk could have all of them spend the budget like this.
+func (b *batch[K, T]) takes(want market.Want) bool {
+	return b.want.Scope == want.Scope && (b.want.Priority > market.PriorityRefresh || want.Priority == market.PriorityRefresh)
 }
 
 // holds reports whether a batch may carry so many keys: what was admitted is one call.
