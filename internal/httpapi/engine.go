@@ -185,8 +185,19 @@ func (e *engine) context(op *operation) (*graphql.OperationContext, error) {
 	}, nil
 }
 
-// execute returns the response of a query.
-func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Response) {
+// execute returns the response of a query; if its time is over before that begins, it says so.
+func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
+	if resp := e.executeInTime(ctx, op); resp != nil {
+		return resp
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return e.refuse(ctx, cause)
+	}
+	return e.refuse(ctx, context.DeadlineExceeded)
+}
+
+// executeInTime returns the response of a query, nil where its time was over before that began.
+func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
 			resp = e.refuse(ctx, e.recover(ctx, v))
@@ -206,10 +217,9 @@ func (e *engine) execute(ctx context.Context, op *operation) (resp *graphql.Resp
 		return e.refuse(ctx, validationErrors(err)...)
 	}
 	responses, ctx := e.exec.DispatchOperation(context.WithValue(ctx, operationKey{}, op), c)
-	if resp = responses(ctx); resp == nil {
-		return e.refuse(ctx, context.Cause(ctx))
+	if resp = responses(ctx); resp != nil {
+		e.identities.note(ctx, resp)
 	}
-	e.identities.note(ctx, resp)
 	return resp
 }
 

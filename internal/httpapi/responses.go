@@ -77,7 +77,10 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
 		defer putBuffer(op.buffer)
-		resp := e.execute(ctx, op)
+		resp := e.executeInTime(ctx, op)
+		if resp == nil {
+			return nil
+		}
 		var body []byte
 		if op.ready {
 			body = bytes.Clone(op.buffer.Bytes())

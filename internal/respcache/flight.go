@@ -48,11 +48,13 @@ type flight struct {
 // returns if it stands when run is over, since nothing that it was made of has changed since he asked. If it does not stand,
 // be it for a change, for an error or because it is made of what is stale, those who came after run had begun execute again,
 // once for all of them: by then they all came before it began, and share what it gives in any case. What the deadline of
-// another has cut is nobody else's.
+// another has cut is nobody else's. But who then has no time left to execute gets the last response that he has waited for.
 //
-// The error is the cause of the end of ctx, when others still wait, or tells of a panic in run.
+// run returns nil where ctx ended before it could begin. The error is the cause of the end of ctx, then and when others still
+// wait, or tells of a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
+	var last *flight // that of another which has landed and was not shared
 	for {
 		if r := c.find(key); r != nil {
 			return r, Hit, nil
@@ -71,17 +73,31 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		c.mu.Unlock()
 		market.JournalFrom(f.ctx).Serve(market.JournalFrom(ctx))
 		own, err := c.wait(ctx, f, outcome == Executed)
+		if outcome == Executed && err == nil {
+			c.sweep()
+			err = f.err
+		}
 		switch {
 		case err != nil:
+			if last != nil && errors.Is(err, context.DeadlineExceeded) && c.remembers(last) {
+				return last.response, Shared, nil
+			}
 			return nil, outcome, err
 		case outcome == Executed:
-			c.sweep()
-			return f.response, outcome, f.err
+			return f.response, outcome, nil
 		case own, !f.cut && (f.current || f.err != nil || f.began > arrived):
 			c.coalesced.Add(1)
 			return f.response, outcome, f.err
 		}
+		last = f
 	}
+}
+
+// remembers reports whether a flight has brought a response, and nothing was forgotten since it began.
+func (c *Cache) remembers(f *flight) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return f.response != nil && f.forgotten == c.forgotten
 }
 
 // begin makes a flight for the first who asks. The caller holds the lock.
@@ -140,7 +156,9 @@ func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	defer f.cancel(nil)
 	defer close(f.done)
 	f.response, f.err = execute(f.ctx, run)
-	f.cut = f.ctx.Err() != nil
+	if f.cut = f.ctx.Err() != nil; f.response == nil && f.err == nil {
+		f.err = context.Cause(f.ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end(f)

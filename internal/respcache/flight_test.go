@@ -31,6 +31,8 @@ type execution struct {
 	ctx      context.Context
 	recorder *market.Recorder
 	finish   chan struct{}
+	// never, when it is closed, is what has it not begin before its time is over.
+	never chan struct{}
 }
 
 func newAsker() *asker {
@@ -44,10 +46,13 @@ func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
 		r, outcome, err := a.Do(ctx, a.key, func(ctx context.Context) *Response {
-			x := &execution{ctx, new(market.Recorder), make(chan struct{})}
+			x := &execution{ctx, new(market.Recorder), make(chan struct{}), make(chan struct{})}
 			a.running <- x
 			select {
 			case <-x.finish:
+			case <-x.never:
+				<-ctx.Done()
+				return nil
 			case <-ctx.Done():
 				return NewResponse(fmt.Appendf(nil, "cut: %v", context.Cause(ctx)), nil, nil)
 			}
@@ -209,6 +214,38 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 		close(x.finish)
 		wantAnswer(t, "one with more", fourth, answer{"execution 2", Executed, nil})
 	})
+}
+
+// TestWhoHasNoTimeLeft gets what was cut for another rather than nothing, unless it is to be forgotten.
+func TestWhoHasNoTimeLeft(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		while func(a *asker)
+		want  answer
+	}{
+		{"cut", func(*asker) {}, answer{"cut: context deadline exceeded", Shared, nil}},
+		{"forgotten", func(a *asker) { a.Forget(nil) }, answer{"", Executed, context.DeadlineExceeded}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAsker()
+				short, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				first := a.start(short)
+				<-a.running
+				hardly, cancel := context.WithTimeout(t.Context(), time.Second+time.Millisecond)
+				defer cancel()
+				last := a.start(hardly)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				wantAnswer(t, "the first", first, answer{"cut: context deadline exceeded", Executed, nil})
+				test.while(a)
+				close((<-a.running).never)
+				time.Sleep(time.Millisecond)
+				wantAnswer(t, "who has no time left", last, test.want)
+			})
+		})
+	}
 }
 
 // TestWhatADeadlineHasCutIsNotShared even by those who came before it began. Who of them executes is chance, so it is tried
