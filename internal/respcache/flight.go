@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -48,13 +49,15 @@ type flight struct {
 // returns if it stands when run is over, since nothing that it was made of has changed since he asked. If it does not stand,
 // be it for a change, for an error or because it is made of what is stale, those who came after run had begun execute again,
 // once for all of them: by then they all came before it began, and share what it gives in any case. What the deadline of
-// another has cut is nobody else's. But who then has no time left to execute gets the last response that he has waited for.
+// another has cut is nobody else's. But nobody executes again who has less time left than he has waited, since that would be
+// cut too: he gets what he has waited for, as does who is out of time when he waits again.
 //
 // run returns nil where ctx ended before it could begin. The error is the cause of the end of ctx, then and when others still
 // wait, or tells of a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	var last *flight // that of another which has landed and was not shared
+	var came time.Time
 	for {
 		if r := c.find(key); r != nil {
 			return r, Hit, nil
@@ -62,7 +65,7 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		c.mu.Lock()
 		c.turn++
 		if arrived == 0 {
-			arrived = c.turn
+			arrived, came = c.turn, time.Now()
 		}
 		f, outcome := c.flights[key], Shared
 		if f == nil {
@@ -88,9 +91,17 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		case own, !f.cut && (f.current || f.err != nil || f.began > arrived):
 			c.coalesced.Add(1)
 			return f.response, outcome, f.err
+		case late(ctx, came) && c.remembers(f):
+			return f.response, outcome, nil
 		}
 		last = f
 	}
+}
+
+// late reports whether less time is left until the end of ctx than has passed since a time.
+func late(ctx context.Context, came time.Time) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < time.Since(came)
 }
 
 // remembers reports whether a flight has brought a response, and nothing was forgotten since it began.

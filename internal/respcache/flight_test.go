@@ -216,33 +216,46 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-// TestWhoHasNoTimeLeft gets what was cut for another rather than nothing, unless it is to be forgotten.
-func TestWhoHasNoTimeLeft(t *testing.T) {
+// TestWhoIsOutOfTime gets what was cut for another rather than nothing, unless it is to be forgotten.
+func TestWhoIsOutOfTime(t *testing.T) {
+	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
-		name  string
-		while func(a *asker)
+		name string
+		// has is how much time there is; another has a second.
+		has    time.Duration
+		forget bool
+		// again tells that it is tried once more.
+		again bool
 		want  answer
 	}{
-		{"cut", func(*asker) {}, answer{"cut: context deadline exceeded", Shared, nil}},
-		{"forgotten", func(a *asker) { a.Forget(nil) }, answer{"", Executed, context.DeadlineExceeded}},
+		{"less left than it has waited", 1999 * time.Millisecond, false, false, cut},
+		{"more left than it has waited", 2001 * time.Millisecond, false, true, cut},
+		{"forgotten", 1999 * time.Millisecond, true, true, answer{"", Executed, context.DeadlineExceeded}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAsker()
-				short, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				first := a.start(short)
+				within := func(d time.Duration) chan answer {
+					ctx, cancel := context.WithTimeout(t.Context(), d)
+					t.Cleanup(cancel)
+					return a.start(ctx)
+				}
+				first := within(time.Second)
 				<-a.running
-				hardly, cancel := context.WithTimeout(t.Context(), time.Second+time.Millisecond)
-				defer cancel()
-				last := a.start(hardly)
+				last := within(test.has)
+				if test.forget {
+					a.Forget(nil)
+				}
 				time.Sleep(time.Second)
+				wantAnswer(t, "the first", first, answer{cut.body, Executed, nil})
 				synctest.Wait()
-				wantAnswer(t, "the first", first, answer{"cut: context deadline exceeded", Executed, nil})
-				test.while(a)
-				close((<-a.running).never)
-				time.Sleep(time.Millisecond)
-				wantAnswer(t, "who has no time left", last, test.want)
+				if again := len(a.running) > 0; again != test.again {
+					t.Errorf("tried once more: %t", again)
+				}
+				if test.again {
+					close((<-a.running).never)
+				}
+				wantAnswer(t, "who is out of time", last, test.want)
 			})
 		})
 	}
