@@ -75,9 +75,11 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		f.wanted++
 		c.mu.Unlock()
 		market.JournalFrom(f.ctx).Serve(market.JournalFrom(ctx))
-		own, err := c.wait(ctx, f, outcome == Executed)
-		if outcome == Executed && err == nil {
+		own, err := c.wait(ctx, f)
+		if err == nil && outcome == Executed {
 			c.sweep()
+		}
+		if err == nil && (own || outcome == Executed) {
 			err = f.err
 		}
 		switch {
@@ -125,16 +127,21 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// wait waits until a flight has landed. If ctx ends before, that is only for who was the last to wait, or the first with his
-// deadline, which the flight shares: what it brings is theirs then, whatever it is. The error is the cause of the end of ctx,
-// for all others.
-func (c *Cache) wait(ctx context.Context, f *flight, first bool) (own bool, err error) {
+// besides is how much later than one's own the deadline of an execution may be to count as the same: requests that come at one
+// time overtake each other.
+const besides = 50 * time.Millisecond
+
+// wait waits until a flight has landed. If ctx ends before, that is only for who was the last to wait, or whose deadline is that
+// of the flight, first of all who began it: what it brings is theirs then, whatever it is. The error is the cause of the end of
+// ctx, for all others.
+func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	select {
 	case <-f.done:
 		return false, nil
 	case <-ctx.Done():
 	}
-	if first && errors.Is(ctx.Err(), context.DeadlineExceeded) || c.leave(f, context.Cause(ctx)) {
+	end, ends := f.ctx.Deadline()
+	if ends && errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Until(end) < besides || c.leave(f, context.Cause(ctx)) {
 		<-f.done
 		return true, nil
 	}

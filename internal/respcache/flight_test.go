@@ -230,6 +230,7 @@ func TestWhoIsOutOfTime(t *testing.T) {
 	}{
 		{"less left than it has waited", 1999 * time.Millisecond, false, false, cut},
 		{"more left than it has waited", 2001 * time.Millisecond, false, true, cut},
+		{"hardly less time than another", 999 * time.Millisecond, false, false, cut},
 		{"forgotten", 1999 * time.Millisecond, true, true, answer{"", Executed, context.DeadlineExceeded}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
