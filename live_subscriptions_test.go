@@ -258,6 +258,16 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	wantText(t, v, "changed.0.token.price.price", plain(to))
 	wantText(t, v, "changed.0.valuation.basis", "VENUE")
 
+	// Selling all of it closes the position.
+	for _, x := range s.venue.Positions(addressOf50) {
+		if x.TokenID == token {
+			if err := s.venue.Trade(addressOf50, token, demo.Sell, x.Size); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	portfolio.until(t, "the position's end", func(v any) bool { return len(list(v, "closedPositionIds")) == 1 })
+
 	// Closing a market ends the orders on it.
 	open := pluck(o, "changed", "id")
 	if len(open) == 0 {
@@ -285,16 +295,6 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	if !slices.Equal(gone, open) {
 		t.Errorf("closed orders:\n got %v\nwant %v", gone, open)
 	}
-
-	// Selling all of it closes the position.
-	for _, x := range s.venue.Positions(addressOf50) {
-		if x.TokenID == token {
-			if err := s.venue.Trade(addressOf50, token, demo.Sell, x.Size); err != nil {
-				t.Skip("its market was closed with the orders")
-			}
-		}
-	}
-	portfolio.until(t, "the position's end", func(v any) bool { return len(list(v, "closedPositionIds")) == 1 })
 }
 
 func TestSubscriptionsOverSSE(t *testing.T) {
@@ -352,6 +352,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 }
 
 func TestUnknownIDsOfASubscription(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
@@ -406,6 +407,7 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 
 // TestThePaceOfASubscription asks for fewer events than there are changes, and gets the newest state in each.
 func TestThePaceOfASubscription(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	id := s.openTokens(1)[0]
