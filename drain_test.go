@@ -291,6 +291,7 @@ func TestTerminationUnderLoad(t *testing.T) {
 
 // TestTerminationIsNotForever stops the program while the venue never answers and clients do not let go.
 func TestTerminationIsNotForever(t *testing.T) {
+	t.Parallel()
 	venue := newSlowVenue(t)
 	p := runProgram(t, append(venue.args(), "--shutdown-timeout=200ms")...)
 	release := venue.hold("/api/user/history")

@@ -26,6 +26,7 @@ var branches = []struct{ field, endpoint string }{
 }
 
 func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--venue-timeout=2s", "--venue-max-body=1MiB")
 	intact, _ := s.query(t, branchesQuery, nil, keyOf50)
 	for _, test := range []struct {

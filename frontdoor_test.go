@@ -308,6 +308,7 @@ func TestSecurityHeaders(t *testing.T) {
 // TestRefusedCredentials tries out credentials, over every transport and under names of other clients. After the fifth refusal
 // the venue is not asked any more; nobody else notices.
 func TestRefusedCredentials(t *testing.T) {
+	t.Parallel()
 	f := newAccountsFile(t)
 	const query = `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`
 	wrong := credentials("no such key")

@@ -94,6 +94,7 @@ func TestTheStreamIsSwitchedOff(t *testing.T) {
 }
 
 func TestTheStreamDropsUnderSubscribers(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	id, marketID := s.openTokens(1)[0], s.openMarkets(2)[1]

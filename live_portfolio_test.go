@@ -13,6 +13,7 @@ type held struct{ size, avg, price *big.Rat }
 
 // TestTheLivePortfolioOfManyPositions follows 2,000 positions while their prices move and fills change them.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
+	t.Parallel()
 	s := startLive(t, "--demo-markets=1200")
 	s.streaming(t)
 	portfolio := s.dial(t, keyOf2000).subscribe(t, subPortfolio, vars{"a": addressOf2000})

@@ -80,6 +80,7 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 
 // TestRecentPricesAreThoseOfTheStream asks for the last minutes of a token that somebody follows, and of one that nobody does.
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	ids := s.openTokens(2)
@@ -126,6 +127,7 @@ func (s *service) isLive(t testing.TB, id string) bool {
 }
 
 func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	ids := s.openTokens(2)
@@ -191,6 +193,7 @@ func TestManySubscribersShareATopic(t *testing.T) {
 
 // TestASlowSubscriberDelaysNobody has a client that stops reading among others.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	ids := s.openTokens(1)

@@ -71,6 +71,7 @@ func TestWhoOpensAnExecutionIsNotHeldByIt(t *testing.T) {
 
 // TestALoneCallerHasAllOfTheStream until others come, who take what is more than its share. What it loses is polled.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
+	t.Parallel()
 	const room = 20
 	s, _ := startLiveRigged(t, func(w *wiring) { w.stream.TopicsPerConnection, w.stream.Connections = room, 1 }, "--trusted-proxies=127.0.0.1")
 	s.streaming(t)

@@ -407,7 +407,6 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 
 // TestThePaceOfASubscription asks for fewer events than there are changes, and gets the newest state in each.
 func TestThePaceOfASubscription(t *testing.T) {
-	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	id := s.openTokens(1)[0]

@@ -237,6 +237,7 @@ func TestRevocationOfQueries(t *testing.T) {
 
 // TestTheAccountsFileIsReadAgain has the running service see changes of the file by itself.
 func TestTheAccountsFileIsReadAgain(t *testing.T) {
+	t.Parallel()
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"old": "demo-50"})
 	s := startLive(t, "--accounts-file="+f.path, "--trusted-proxies=127.0.0.1")
@@ -295,6 +296,7 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 
 // TestManifestsAreReadAgain has the running service see changes of the manifest by itself.
 func TestManifestsAreReadAgain(t *testing.T) {
+	t.Parallel()
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 	write := func(content string) {
 		t.Helper()
