@@ -7,8 +7,6 @@ const (
 	restartSpread = 10 * time.Second
 	// slowAgain: a second close for slowness within it is no accident, and is not followed by connecting at once.
 	slowAgain = 10 * time.Second
-	// maxRetryAfter bounds what a venue can make us wait.
-	maxRetryAfter = 5 * time.Minute
 )
 
 // backoff gives waits with full jitter: uniform from 0 to a bound that doubles. (cenkalti/backoff jitters around the

@@ -244,7 +244,7 @@ func (d *nativeDecoder) failure(r *wire.Row, _ time.Time) []event {
 		e.code = ""
 	}
 	if ms, ok := wire.Uint(fieldRetryAfter.Of(r.Fields)); ok {
-		e.retryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, maxRetryAfter)
+		e.retryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, wire.MaxWait)
 	}
 	for _, f := range []wire.Field{wire.FieldTokenID, wire.FieldMarketID, fieldAddress} {
 		if id, ok := wire.IDOf(f.Of(r.Fields)); ok && id != "" {

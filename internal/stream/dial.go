@@ -6,11 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"oddsgraph/internal/wire"
 )
 
 // Dialer opens connections.
@@ -72,11 +73,7 @@ func (d *dialer) Dial(ctx context.Context, address string) (Conn, error) {
 // dialError keeps the URL, which *url.Error quotes, out of the error.
 func dialError(response *http.Response, err error) error {
 	if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
-		e := &HandshakeError{Status: response.StatusCode}
-		if s, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && s > 0 {
-			e.RetryAfter = min(time.Duration(min(s, 86400))*time.Second, maxRetryAfter)
-		}
-		return e
+		return &HandshakeError{Status: response.StatusCode, RetryAfter: wire.RetryAfter(response.Header, time.Now())}
 	}
 	var u *url.Error
 	if errors.As(err, &u) {

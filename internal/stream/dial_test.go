@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // patience fails a test whose real network does not do in a generous time what it should do at once.
@@ -118,6 +119,9 @@ func TestDialErrors(t *testing.T) {
 		case "/busy":
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(http.StatusTooManyRequests)
+		case "/closed":
+			w.Header().Set("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT")
+			w.WriteHeader(http.StatusServiceUnavailable)
 		case "/elsewhere":
 			http.Redirect(w, r, "/canary-target", http.StatusFound)
 		case "/ok":
@@ -138,6 +142,7 @@ func TestDialErrors(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	for path, want := range map[string]HandshakeError{
 		host + "/busy":           {Status: 429, RetryAfter: 7 * time.Second},
+		host + "/closed":         {Status: 503, RetryAfter: wire.MaxWait},
 		host + "/elsewhere":      {Status: 302},
 		host + "/ok":             {Status: 200},
 		host + "/half":           {},

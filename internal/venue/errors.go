@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // cause is what a call failed of, for the log. Its text is made of fixed words, numbers and the venue's own message
@@ -255,7 +256,7 @@ func (c *Client) statusFailure(e market.Endpoint, resp *http.Response, isJSON bo
 	err := failed(e, code, why)
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusTooEarly, http.StatusServiceUnavailable:
-		err.RetryAfter = retryAfter(resp.Header, c.clock.Now())
+		err.RetryAfter = wire.RetryAfter(resp.Header, c.clock.Now())
 	}
 	return err
 }
@@ -275,7 +276,7 @@ func (c *Client) reportedFailure(e market.Endpoint, resp *http.Response, body ma
 		err = failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeReported, status: resp.StatusCode, text: redact(messageOf(body))})
 	}
 	if code == market.CodeRateLimited {
-		err.RetryAfter = retryAfter(resp.Header, c.clock.Now())
+		err.RetryAfter = wire.RetryAfter(resp.Header, c.clock.Now())
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // shown is a read of the demo venue that writes what it found, and how many rows it had to leave out.
@@ -187,7 +188,7 @@ func TestFaultsOfTheVenue(t *testing.T) {
 					}
 				}
 				must(t, v.SetFaults(nil))
-				clock.move(maxWait)
+				clock.move(wire.MaxWait)
 				if text, left, err := r.read(ctx, c); text != truth[i] || left != nil || err != nil {
 					t.Errorf("when it has passed: %s, %v, %v", text, left, err)
 				}

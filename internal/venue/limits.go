@@ -9,26 +9,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
-
-// maxWait bounds how long a venue can make us wait.
-const maxWait = 5 * time.Minute
-
-// retryAfter reads seconds or an HTTP date of at most maxWait; 0 when there is none, or only of the past.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	s := strings.TrimSpace(h.Get("Retry-After"))
-	if t, err := http.ParseTime(s); err == nil {
-		return min(max(t.Sub(now), 0), maxWait)
-	}
-	seconds, err := strconv.ParseUint(s, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return maxWait
-	case err != nil:
-		return 0
-	}
-	return time.Duration(min(seconds, uint64(maxWait/time.Second))) * time.Second
-}
 
 // rateLimit is what an answer says about the venue's limit.
 type rateLimit struct {
@@ -61,13 +43,13 @@ func rateLimitOf(h http.Header, now time.Time) rateLimit {
 		case n >= resetEpochFrom:
 			l.reset = time.Unix(int64(n), 0)
 		default:
-			l.reset = now.Add(time.Duration(min(n, uint64(maxWait/time.Second))) * time.Second)
+			l.reset = now.Add(time.Duration(min(n, uint64(wire.MaxWait/time.Second))) * time.Second)
 		}
 	} else if t, err := http.ParseTime(s); err == nil {
 		l.reset = t
 	}
-	if l.reset.After(now.Add(maxWait)) {
-		l.reset = now.Add(maxWait)
+	if l.reset.After(now.Add(wire.MaxWait)) {
+		l.reset = now.Add(wire.MaxWait)
 	}
 	return l
 }
