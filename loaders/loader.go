@@ -78,8 +78,9 @@ type wish[T any] struct {
 	index int
 }
 
-func newLoader[K comparable, T any](of *response, kind market.Kind, source Source[K, T], gathers bool) *Loader[K, T] {
-	return &Loader[K, T]{response: of, kind: kind, source: source, gathers: gathers}
+// begin makes the zero loader one of a response.
+func (l *Loader[K, T]) begin(of *response, kind market.Kind, source Source[K, T], gathers bool) {
+	l.response, l.kind, l.source, l.gathers = of, kind, source, gathers
 }
 
 // looked notes what a look-up gave.

@@ -105,6 +105,12 @@ func open(ctx context.Context, s *source) (*Loader[string, string], *market.Reco
 	return newLoader[string, string](&response{ctx: ctx, recorder: recorder}, market.KindPrice, s, true), recorder
 }
 
+func newLoader[K comparable, T any](of *response, kind market.Kind, source Source[K, T], gathers bool) *Loader[K, T] {
+	l := &Loader[K, T]{}
+	l.begin(of, kind, source, gathers)
+	return l
+}
+
 func getMany(l *Loader[string, string], keys ...string) results {
 	out := make(results, len(keys))
 	l.GetMany(keys, out)

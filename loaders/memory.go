@@ -14,19 +14,18 @@ var errNotInMemory = errors.New("what is asked for is not in memory")
 
 // FromMemory is With for a response that is to be made at once or not at all: reads are answered from memory, and one that
 // would have to wait fails and sets Missed. Nothing is sent for, but what is stale is refreshed behind the response as ever.
-// The set belongs to one goroutine. Release it when the response has been made.
+// The set belongs to one goroutine. Release it when the response has been made: it is others' then, and the context has none.
 func FromMemory(ctx context.Context, s Sources) (context.Context, *Set, *market.Recorder) {
-	ctx, recorder := market.WithRecorder(ctx)
-	set := New(ctx, s)
-	set.found = foundPool.Get().(*found)
-	f := set.found
-	recorder.Tentatively(&f.tally)
-	set.counted = s.Counted
+	f := foundPool.Get().(*found)
+	set := &f.set
+	f.reading = reads(ctx, set, s)
+	f.reading.Recorder.Tentatively(&f.tally)
+	set.found, set.counted = f, s.Counted
 	set.Prices.found, set.Spreads.found, set.Histories.found = &f.prices, &f.spreads, &f.histories
 	set.Markets.found, set.Events.found = &f.markets, &f.events
 	set.Balances.found, set.Positions.found, set.Orders.found = &f.balances, &f.positions, &f.orders
 	set.books.found = &f.books
-	return context.WithValue(ctx, setKey{}, set), set, recorder
+	return f.reading, set, &f.reading.Recorder
 }
 
 // InMemory reports whether reads are answered from memory or fail, so that looking ahead leads to nothing.
@@ -47,7 +46,9 @@ func (s *Set) Stands() {
 // Release ends the use of a set that is FromMemory.
 func (s *Set) Release() {
 	f := s.found
-	s.Prices.recorder.Tentatively(nil)
+	f.reading.Recorder.Tentatively(nil)
+	f.reading.set = nil // a refresh may hold the context for longer
+	f.reading = nil
 	*s = Set{}
 	f.missed, f.tally = false, market.Tally{}
 	clear(f.shelf)
@@ -61,6 +62,9 @@ func (s *Set) Release() {
 
 // found is what a response has found in memory. Others use it again.
 type found struct {
+	// set is the set that finds, reading the context that it is of.
+	set     Set
+	reading *reading
 	// missed tells that something was not there.
 	missed bool
 	// tally is what the cache said.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -245,7 +246,7 @@ func TestMemoryForgets(t *testing.T) {
 		source, books := prices(t, "a"), &shelfSource[market.BookQuery, market.Book]{t: t}
 		books.put(market.BookQuery{TokenID: "a", Depth: 20}, &market.Book{})
 		_, set, recorder := FromMemory(t.Context(), Sources{Prices: source, Books: books})
-		if len(recorder.Handles()) != 0 || set.Missed() {
+		if len(recorder.Handles()) != 0 || set.Missed() || set.turned != nil {
 			t.Fatal("the set is not new")
 		}
 		_, err := set.Prices.Get("a")
@@ -254,7 +255,35 @@ func TestMemoryForgets(t *testing.T) {
 			t.Fatalf("%v, %v: %d and %d look-ups", err, bookErr, source.lookups, books.lookups)
 		}
 		_, _ = set.Prices.Get("b")
+		set.turned = map[string]any{"a": 1}
 		set.Release()
+	}
+}
+
+// TestMemoryLeavesNothing has a set used and released: it holds nothing of the response, and the context, which a refresh may
+// hold for longer, leads neither to it nor to what others make of it.
+func TestMemoryLeavesNothing(t *testing.T) {
+	books := &shelfSource[market.BookQuery, market.Book]{t: t}
+	books.put(market.BookQuery{TokenID: "a", Depth: 20}, &market.Book{})
+	ctx, set, recorder := FromMemory(market.WithJournal(market.WithCaller(t.Context(), "ann"), &market.Journal{}), Sources{
+		Prices: prices(t, "a"), Books: books, Pages: waitingPages{}, Counted: func(market.Kind, market.Reads) {},
+	})
+	_, _ = set.Prices.Get("a")
+	_, _ = set.Book("a", 20)
+	recorder.Tally()[market.KindPrice].Hits = 1
+	f := set.found
+	set.Release()
+	if !reflect.ValueOf(set).Elem().IsZero() || f.reading != nil || f.missed || f.tally != (market.Tally{}) {
+		t.Error("the set knows of the response still")
+	}
+	if len(f.prices.results)+len(f.prices.index)+len(f.books.results)+len(f.shelf) > 0 || f.prices.results[:1][0].Value.Value != nil {
+		t.Error("what was found is there still")
+	}
+	if From(ctx) != nil || recorder.Tally() != nil {
+		t.Error("the context leads to what is others' now")
+	}
+	if market.RecorderFrom(ctx) != recorder || len(recorder.Handles()) != 2 || market.CallerFrom(ctx) != "ann" {
+		t.Error("the context has forgotten what is its own")
 	}
 }
 

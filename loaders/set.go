@@ -36,18 +36,18 @@ type Pages interface {
 
 // Set is what one response reads with. It is safe for concurrent use, unless it is FromMemory.
 type Set struct {
-	Prices    *Loader[string, market.Price]
-	Spreads   *Loader[string, market.Spread]
-	Histories *Loader[market.PriceHistoryQuery, market.PriceHistory]
-	Markets   *Loader[market.MarketRef, market.Market]
-	Events    *Loader[market.EventRef, market.Event]
-	Balances  *Loader[market.Address, market.Balance]
-	Positions *Loader[market.Address, []market.Position]
-	Orders    *Loader[market.Address, []market.Order]
+	Prices    Loader[string, market.Price]
+	Spreads   Loader[string, market.Spread]
+	Histories Loader[market.PriceHistoryQuery, market.PriceHistory]
+	Markets   Loader[market.MarketRef, market.Market]
+	Events    Loader[market.EventRef, market.Event]
+	Balances  Loader[market.Address, market.Balance]
+	Positions Loader[market.Address, []market.Position]
+	Orders    Loader[market.Address, []market.Order]
 
-	books *Loader[market.BookQuery, market.Book]
+	books Loader[market.BookQuery, market.Book]
 	pages Pages
-	ctx   context.Context
+	response
 	// found is what was found in memory; nil in a set that waits.
 	found *found
 	// counted is that of the sources.
@@ -67,20 +67,24 @@ type Set struct {
 
 // New returns the set of a response. Reads wait under ctx, are made with its credentials and recorded by its recorder.
 func New(ctx context.Context, s Sources) *Set {
-	of := &response{ctx: ctx, recorder: market.RecorderFrom(ctx), journal: market.JournalFrom(ctx)}
-	return &Set{
-		Prices:    newLoader(of, market.KindPrice, s.Prices, true),
-		Spreads:   newLoader(of, market.KindSpread, s.Spreads, true),
-		Histories: newLoader(of, market.KindHistory, s.Histories, false),
-		Markets:   newLoader(of, market.KindMarket, s.Markets, true),
-		Events:    newLoader(of, market.KindEvent, s.Events, false),
-		Balances:  newLoader(of, market.KindBalance, s.Balances, false),
-		Positions: newLoader(of, market.KindPositions, s.Positions, false),
-		Orders:    newLoader(of, market.KindOrders, s.Orders, false),
-		books:     newLoader(of, market.KindBook, s.Books, false),
-		pages:     s.Pages,
-		ctx:       ctx,
-	}
+	set := &Set{}
+	set.begin(ctx, s)
+	return set
+}
+
+// begin makes the zero set that of a response.
+func (s *Set) begin(ctx context.Context, of Sources) {
+	s.response = response{ctx: ctx, recorder: market.RecorderFrom(ctx), journal: market.JournalFrom(ctx)}
+	s.Prices.begin(&s.response, market.KindPrice, of.Prices, true)
+	s.Spreads.begin(&s.response, market.KindSpread, of.Spreads, true)
+	s.Histories.begin(&s.response, market.KindHistory, of.Histories, false)
+	s.Markets.begin(&s.response, market.KindMarket, of.Markets, true)
+	s.Events.begin(&s.response, market.KindEvent, of.Events, false)
+	s.Balances.begin(&s.response, market.KindBalance, of.Balances, false)
+	s.Positions.begin(&s.response, market.KindPositions, of.Positions, false)
+	s.Orders.begin(&s.response, market.KindOrders, of.Orders, false)
+	s.books.begin(&s.response, market.KindBook, of.Books, false)
+	s.pages = of.Pages
 }
 
 // Failed tells of panics of what followed; they have cost the response nothing but time.
@@ -227,17 +231,37 @@ func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (ma
 	if err != nil && s.InMemory() {
 		s.found.missed = true
 	}
-	market.RecorderFrom(s.ctx).Record(r.Handle)
+	s.recorder.Record(r.Handle)
 	return r, err
 }
 
 type setKey struct{}
 
+// reading is the context of a response that has a set and a recorder of its own.
+type reading struct {
+	market.Recording
+	set *Set
+}
+
+// reads has a zero set read for a response with a context of its own.
+func reads(ctx context.Context, set *Set, s Sources) *reading {
+	r := &reading{Recording: market.Recording{Context: ctx}, set: set}
+	set.begin(r, s)
+	return r
+}
+
+// Value implements context.Context.
+func (r *reading) Value(key any) any {
+	if key == (setKey{}) {
+		return r.set
+	}
+	return r.Recording.Value(key)
+}
+
 // With returns a context for one response, with a set and a recorder of its own.
 func With(ctx context.Context, s Sources) (context.Context, *Set, *market.Recorder) {
-	ctx, recorder := market.WithRecorder(ctx)
-	set := New(ctx, s)
-	return context.WithValue(ctx, setKey{}, set), set, recorder
+	r := reads(ctx, &Set{}, s)
+	return r, r.set, &r.Recorder
 }
 
 // From returns the set of a response. It panics where there is none: every response is given one by With.

@@ -124,7 +124,7 @@ func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Addr
 			last.note(s)
 			return "", send(reason, b, s.Meta)
 		}, func(ctx context.Context) (func(model.UpdateReason) (bool, error), error) {
-			read, err := readUser(ctx, r.reads(ctx).Balances, a)
+			read, err := readUser(ctx, &r.reads(ctx).Balances, a)
 			return func(reason model.UpdateReason) (bool, error) {
 				if reason == model.UpdateReasonChange && balance != nil && sameBalance(balance, read.Value) {
 					return true, nil
@@ -182,7 +182,7 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 			last.note(s)
 			return "", send(reason, s.Account.Orders)
 		}, func(ctx context.Context) (func(model.UpdateReason) (bool, error), error) {
-			read, err := readUser(ctx, r.reads(ctx).Orders, a)
+			read, err := readUser(ctx, &r.reads(ctx).Orders, a)
 			return func(reason model.UpdateReason) (bool, error) {
 				if reason == model.UpdateReasonChange && same(*read.Value) {
 					return true, nil
@@ -388,7 +388,7 @@ func (p *livePortfolio) update(ctx context.Context) (bool, error) {
 	if streamed && s.Live {
 		positions, held = s.Account.Positions, s.Meta
 	} else {
-		read, err := readUser(ctx, set.Positions, p.address)
+		read, err := readUser(ctx, &set.Positions, p.address)
 		switch {
 		case refused(err):
 			return false, err

@@ -56,7 +56,7 @@ func (r *Resolver) queryMarket(ctx context.Context, marketID, slug *string) (*mo
 }
 
 func (r *Resolver) queryMarkets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
-	return readList(ctx, "marketIds", marketIDs, byID, loaders.From(ctx).Markets, func(read market.Read[*market.Market]) *model.Market {
+	return readList(ctx, "marketIds", marketIDs, byID, &loaders.From(ctx).Markets, func(read market.Read[*market.Market]) *model.Market {
 		return object(ctx, model.Market{Market: read.Value, Meta: read.Meta})
 	})
 }

@@ -113,7 +113,7 @@ func findPosition(ctx context.Context, set *loaders.Set, id, address string) (mo
 	if err != nil {
 		return nil, err
 	}
-	read, err := readUser(ctx, set.Positions, a)
+	read, err := readUser(ctx, &set.Positions, a)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func findOrder(ctx context.Context, set *loaders.Set, address, orderID string) (
 	if err != nil {
 		return nil, err
 	}
-	read, err := readUser(ctx, set.Orders, a)
+	read, err := readUser(ctx, &set.Orders, a)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 		return nil, err
 	}
 	set := loaders.From(ctx)
-	read, err := readUser(ctx, set.Positions, u.Address)
+	read, err := readUser(ctx, &set.Positions, u.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func refsOfPositions(positions []*market.Position) []market.MarketRef {
 func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
 	refs := refsOfPositions(positions)
 	out := make([]market.Result[market.Read[*market.Market]], len(refs))
-	readAll(set.Markets, refs, out)
+	readAll(&set.Markets, refs, out)
 	return out
 }
 
@@ -265,14 +265,14 @@ func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta,
 		return errs[i] != nil || basis == "" && m != nil && m.SettlementPrice(quotes[i].Outcome) != nil
 	}
 	if pricesWanted {
-		fill(set.Prices, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Price]) { q.Price = read })
+		fill(&set.Prices, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Price]) { q.Price = read })
 	}
 	switch basis {
 	case "":
 		unpriced := func(i int) bool { return done(i) || quotes[i].Price.Value != nil }
-		fill(set.Spreads, positions, quotes, errs, unpriced, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
+		fill(&set.Spreads, positions, quotes, errs, unpriced, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
 	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
-		fill(set.Spreads, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
+		fill(&set.Spreads, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
 	}
 	valuations = make([]*market.Valuation, n)
 	for i, p := range positions {
@@ -392,7 +392,7 @@ func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model
 
 func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
 	set, by := loaders.From(ctx), or(basis, "")
-	read, err := readUser(ctx, set.Positions, u.Address)
+	read, err := readUser(ctx, &set.Positions, u.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -422,7 +422,7 @@ func (r *Resolver) portfolioSummaryAvailableCash(ctx context.Context, p *model.P
 	if cash == nil {
 		return nil, err
 	}
-	orders, err := readUser(ctx, set.Orders, p.Address)
+	orders, err := readUser(ctx, &set.Orders, p.Address)
 	if err != nil {
 		return nil, err
 	}

@@ -35,13 +35,13 @@ func (r *Resolver) queryTokens(ctx context.Context, tokenIDs []string) ([]*model
 func identity(id string) string { return id }
 
 func (r *Resolver) queryTokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Prices, func(read market.Read[*market.Price]) *model.TokenPrice {
+	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Prices, func(read market.Read[*market.Price]) *model.TokenPrice {
 		return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta})
 	})
 }
 
 func (r *Resolver) querySpreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, loaders.From(ctx).Spreads, func(read market.Read[*market.Spread]) *model.Spread {
+	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Spreads, func(read market.Read[*market.Spread]) *model.Spread {
 		return spreadOf(ctx, read)
 	})
 }

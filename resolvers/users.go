@@ -65,7 +65,7 @@ func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	read, err := readUser(ctx, loaders.From(ctx).Orders, u.Address)
+	read, err := readUser(ctx, &loaders.From(ctx).Orders, u.Address)
 	if err != nil {
 		return nil, err
 	}

@@ -210,10 +210,24 @@ func (r *Recorder) Basis() (b Basis, ok bool) {
 
 type recorderKey struct{}
 
+// Recording is a context in which reads are recorded, together with its recorder.
+type Recording struct {
+	context.Context
+	Recorder Recorder
+}
+
+// Value implements context.Context.
+func (r *Recording) Value(key any) any {
+	if key == (recorderKey{}) {
+		return &r.Recorder
+	}
+	return r.Context.Value(key)
+}
+
 // WithRecorder returns a context in which reads are recorded, and the recorder.
 func WithRecorder(ctx context.Context) (context.Context, *Recorder) {
-	r := &Recorder{}
-	return context.WithValue(ctx, recorderKey{}, r), r
+	r := &Recording{Context: ctx}
+	return r, &r.Recorder
 }
 
 // RecorderFrom returns the recorder of ctx, or nil, which ignores everything.
