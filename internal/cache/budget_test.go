@@ -154,7 +154,10 @@ func TestDeadlineSoonAfterTheTurnIsARefusal(t *testing.T) {
 				time.Sleep(at)
 				a.verdict <- nil
 				synctest.Wait()
-				c.prices.lanes[0].pace = pace{known: true, mean: v.latency}
+				lane := c.prices.lanes[0]
+				lane.mu.Lock()
+				lane.pace = pace{known: true, mean: v.latency}
+				lane.mu.Unlock()
 				time.Sleep(time.Second - at)
 				switch err := done(t, hasty)[0].Err; {
 				case at < time.Second/2:
