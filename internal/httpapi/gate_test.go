@@ -66,7 +66,7 @@ func TestGate(t *testing.T) {
 
 // from returns a context of a client.
 func from(t *testing.T, address string) context.Context {
-	return context.WithValue(t.Context(), identityKey{}, identity{client: netip.MustParseAddr(address)})
+	return &identifying{t.Context(), identity{client: netip.MustParseAddr(address)}}
 }
 
 // crowd enters the gate n times for a client and counts what came of it when all have settled.

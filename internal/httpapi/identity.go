@@ -73,10 +73,26 @@ type identity struct {
 
 type identityKey struct{}
 
+// identifying is a context that says who asks.
+type identifying struct {
+	context.Context
+	identity identity
+}
+
+// Value implements context.Context.
+func (i *identifying) Value(key any) any {
+	if key == (identityKey{}) {
+		return i
+	}
+	return i.Context.Value(key)
+}
+
 // identityFrom returns who asks in a context.
 func identityFrom(ctx context.Context) identity {
-	id, _ := ctx.Value(identityKey{}).(identity)
-	return id
+	if i, ok := ctx.Value(identityKey{}).(*identifying); ok {
+		return i.identity
+	}
+	return identity{}
 }
 
 // identified reports whether an account is named in a context.
@@ -133,7 +149,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	case len(credentials) > 0 && len(bearer) > 0:
 		return nil, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return market.WithCaller(context.WithValue(ctx, identityKey{}, id), i.caller(id)), id, nil
+		return market.WithCaller(&identifying{ctx, id}, i.caller(id)), id, nil
 	case len(credentials) > 1:
 		return nil, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
@@ -152,7 +168,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	if err != nil {
 		return nil, id, err
 	}
-	ctx = market.WithCaller(context.WithValue(ctx, identityKey{}, id), i.caller(id))
+	ctx = market.WithCaller(&identifying{ctx, id}, i.caller(id))
 	return market.WithCredentials(ctx, id.credentials), id, nil
 }
 

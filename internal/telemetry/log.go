@@ -11,11 +11,20 @@ import (
 
 type requestKey struct{}
 
-// request is what is known of a request in the log.
+// request is the context of a request, and what is known of it in the log.
 type request struct {
+	context.Context
 	id string
 	// told tells that a line says what became of it.
 	told atomic.Bool
+}
+
+// Value implements context.Context.
+func (r *request) Value(key any) any {
+	if key == (requestKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
 }
 
 func requestFrom(ctx context.Context) *request {
@@ -25,7 +34,7 @@ func requestFrom(ctx context.Context) *request {
 
 // WithRequestID returns a context whose log lines carry id.
 func WithRequestID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, requestKey{}, &request{id: id})
+	return &request{Context: ctx, id: id}
 }
 
 // RequestID returns the id of the request that ctx belongs to, or "".

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -24,8 +23,8 @@ func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 		}
 		w.Header().Set(RequestIDHeader, id)
 		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK}
-		seen.request.id = id
-		ctx := context.WithValue(r.Context(), requestKey{}, &seen.request)
+		ctx := &seen.request
+		ctx.Context, ctx.id = r.Context(), id
 		r = r.WithContext(ctx)
 		defer func() {
 			seen.ResponseWriter = nil // what outlives the request, as a WebSocket does, holds on to its context
