@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -112,11 +113,15 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 
 // tell notes whether the watcher is to be told of a key, the next one.
 func (l *lookup[K, T]) tell(i int, told bool) {
+	var more []K
 	switch {
 	case l.all && !told:
-		l.asked, l.all = append(l.asked, l.keys[:i]...), false
+		more, l.all = l.keys[:i], false
 	case !l.all && told:
-		l.asked = append(l.asked, l.keys[i])
+		more = l.keys[i : i+1]
+	}
+	if len(more) > 0 {
+		l.asked = append(slices.Grow(l.asked, len(l.keys)-len(l.asked)), more...) // with room for all at once
 	}
 }
 

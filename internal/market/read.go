@@ -93,8 +93,9 @@ func (h *Handle) Bump() { h.version.Add(1) }
 // the same question be answered otherwise later. It is safe for concurrent use. A nil Recorder ignores everything.
 type Recorder struct {
 	mu sync.Mutex
-	// handles may hold one several times.
+	// handles may hold one several times. They begin in first, which is enough for a small response.
 	handles []*Handle
+	first   [8]*Handle
 	until   time.Time
 	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
 	personal, spoiled bool
@@ -125,6 +126,7 @@ func (r *Recorder) Record(h *Handle) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.grow(1)
 	r.record(h)
 }
 
@@ -135,13 +137,21 @@ func RecordAll[T any](r *Recorder, results []Result[Read[T]]) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.handles = slices.Grow(r.handles, len(results))
+	r.grow(len(results))
 	for i := range results {
 		r.record(results[i].Value.Handle)
 	}
 }
 
-// record is Record. The lock is held.
+// grow makes room for n more handles. The lock is held.
+func (r *Recorder) grow(n int) {
+	if r.handles == nil {
+		r.handles = r.first[:0]
+	}
+	r.handles = slices.Grow(r.handles, n)
+}
+
+// record is Record, for which there is room. The lock is held.
 func (r *Recorder) record(h *Handle) {
 	if h == nil {
 		r.spoiled = true
