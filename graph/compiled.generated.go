@@ -1493,7 +1493,11 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 				g.writeToken(x, f.Sub, v)
 			}
 		case 3: // bids
-			v := obj.Bids()
+			v, written, from := obj.Bids(), obj.Written(), len(x.Buf)
+			if text := written.Find(v, f.Sub.Text); text != "" {
+				x.Buf = append(x.Buf, text...)
+				continue
+			}
 			x.Buf = append(x.Buf, '[')
 			for i0 := range v {
 				if i0 > 0 {
@@ -1505,8 +1509,13 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 				}
 			}
 			x.Buf = append(x.Buf, ']')
+			written.Keep(v, f.Sub.Text, x.Buf[from:])
 		case 4: // asks
-			v := obj.Asks()
+			v, written, from := obj.Asks(), obj.Written(), len(x.Buf)
+			if text := written.Find(v, f.Sub.Text); text != "" {
+				x.Buf = append(x.Buf, text...)
+				continue
+			}
 			x.Buf = append(x.Buf, '[')
 			for i0 := range v {
 				if i0 > 0 {
@@ -1518,6 +1527,7 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 				}
 			}
 			x.Buf = append(x.Buf, ']')
+			written.Keep(v, f.Sub.Text, x.Buf[from:])
 		case 5: // spread
 			v := obj.Spread()
 			if v == nil {

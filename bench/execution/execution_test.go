@@ -98,6 +98,58 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
+// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads, and with books that keep
+// nothing of what they are written as.
+func BenchmarkReplacedBooks(b *testing.B) {
+	s := newGraphService(b)
+	page := s.executions(b)["market"]
+	books := s.sources.Books
+	run := func(name string, reads int) {
+		b.Run(name, func(b *testing.B) {
+			r := &replaced{Source: books, keep: reads > 0, written: map[market.BookQuery]*market.Written{}}
+			s.sources.Books = r
+			b.ReportAllocs()
+			var buf []byte
+			for n := 0; b.Loop(); n++ {
+				if reads > 0 && n%reads == 0 {
+					clear(r.written)
+				}
+				var ok bool
+				if buf, ok = page.compiled(buf[:0]); !ok {
+					b.Fatal("not in memory")
+				}
+			}
+		})
+	}
+	run("nothing kept", 0)
+	for _, reads := range []int{1, 2, 3, 5, 10} {
+		run(fmt.Sprintf("reads=%d", reads), reads)
+	}
+}
+
+// replaced is a source of books that are others for who writes them when written is empty again, or keep nothing.
+type replaced struct {
+	loaders.Source[market.BookQuery, market.Book]
+	keep    bool
+	written map[market.BookQuery]*market.Written
+}
+
+func (r *replaced) Lookup(ctx context.Context, keys []market.BookQuery, out []market.Result[market.Read[*market.Book]], missing []int) []int {
+	missing = r.Source.Lookup(ctx, keys, out, missing)
+	for i, key := range keys {
+		if out[i].Value.Value == nil {
+			continue
+		}
+		b := *out[i].Value.Value
+		if b.Written = r.written[key]; b.Written == nil && r.keep {
+			b.Written = new(market.Written)
+			r.written[key] = b.Written
+		}
+		out[i].Value.Value = &b
+	}
+	return missing
+}
+
 // library executes by gqlgen.
 func (x *execution) library() *graphql.Response {
 	next, ctx := x.exec.DispatchOperation(x.ctx, &graphql.OperationContext{

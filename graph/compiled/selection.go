@@ -19,6 +19,9 @@ const (
 // Selection is what is selected of an object type: its fields in the order in which they are written, each once.
 type Selection struct {
 	Fields []Field
+	// Text tells the selection from every other of the same type, whatever document it is of. It is "" where a field takes
+	// arguments or holds objects, and where there are none.
+	Text string
 }
 
 // Field is a selected field.
@@ -94,7 +97,21 @@ func (c *compilation) selection(set ast.SelectionSet, object string) (*Selection
 		}
 		s.Fields[i].Key = before + string(AppendString(nil, collected[i].Alias)) + ":"
 	}
+	s.Text = text(s.Fields)
 	return s, nil
+}
+
+// text returns the Text of a selection: numbers and keys of its fields, which are all that the response shows of it.
+func text(fields []Field) string {
+	var text []byte
+	for i := range fields {
+		f := &fields[i]
+		if f.decode != nil || f.Sub != nil || f.Of != nil {
+			return ""
+		}
+		text = append(AppendInt(text, f.Number), f.Key...)
+	}
+	return string(text)
 }
 
 // field compiles a field of a type.

@@ -32,6 +32,8 @@ type universe struct {
 	round atomic.Int64
 	// handles are those of the entries, by what they are of.
 	handles sync.Map
+	// books are those that were read, by token, since a book that stands is the same for all readers.
+	books sync.Map
 }
 
 var (
@@ -168,15 +170,19 @@ func (u *universe) orders(a market.Address) []market.Order {
 }
 
 func (u *universe) book(id string) *market.Book {
+	if b, ok := u.books.Load(id); ok {
+		return b.(*market.Book)
+	}
 	r := u.random("book " + id)
-	b := &market.Book{TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: market.MaxBookDepth}
+	b := &market.Book{Written: new(market.Written), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: market.MaxBookDepth}
 	for i := range r.IntN(70) {
 		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})
 	}
 	for i := range r.IntN(70) {
 		b.Asks = append(b.Asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: price(r)})
 	}
-	return b
+	first, _ := u.books.LoadOrStore(id, b)
+	return first.(*market.Book)
 }
 
 // source is a loaders.Source over the universe.

@@ -245,10 +245,39 @@ func (f *file) object(o *codegen.Object) {
 	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", compiled, o.Name)
 	for i, field := range f.fields(o) {
 		f.line("case %d: // %s", i+1, field.Name)
+		if f.keeps(field) {
+			f.kept(field)
+			continue
+		}
 		f.field(field)
 	}
 	f.line("}\nif x.Failed() { return }\n}")
 	f.line("x.Close(s)\n}\n")
+}
+
+// keeps reports whether what a list is written as can be kept for others: it is a method's, its objects are written from their
+// own fields of Go alone, and who has it has a method Written, whose result finds and keeps texts.
+func (f *file) keeps(field *codegen.Field) bool {
+	ref := field.TypeReference
+	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
+		return false
+	}
+	o := f.data.Objects.ByName(ref.Definition.Name)
+	if o == nil || slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !field.IsVariable() }) {
+		return false
+	}
+	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Written")
+	_, ok := m.(*types.Func)
+	return ok
+}
+
+// kept writes how a list is written for which keeps holds. Where its objects hold others the selection has no Text, by which
+// nothing is found or kept.
+func (f *file) kept(field *codegen.Field) {
+	f.line("v, written, from := %[1]s.%[2]s(), %[1]s.Written(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
+	f.line("if text := written.Find(v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}")
+	f.value(field.TypeReference, "v", 0)
+	f.line("written.Keep(v, f.Sub.Text, x.Buf[from:])")
 }
 
 // field writes how a field is read and written.

@@ -231,6 +231,9 @@ func (b Orderbook) Bids() []market.Level { return b.Book.Bids }
 // Asks returns the sell levels, best first.
 func (b Orderbook) Asks() []market.Level { return b.Book.Asks }
 
+// Written keeps what bids and asks were written as.
+func (b Orderbook) Written() *market.Written { return b.Book.Written }
+
 // Spread returns the distance between the sides.
 func (b Orderbook) Spread() *market.Decimal { return b.Book.Spread }
 

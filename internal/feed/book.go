@@ -43,7 +43,7 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 			next.Asks = set(next.Asks, &asksOwn, c.Level, 1)
 		}
 	}
-	next.Spread, next.Hash = next.Width(), ""
+	next.Spread, next.Hash, next.Written = next.Width(), "", new(market.Written)
 	return &next
 }
 

@@ -1069,6 +1069,10 @@ func TestSides(t *testing.T) {
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
 		t.Errorf("two books of one origin run into each other: %s and %s", got, showBook(two))
 	}
+	// What the levels before were written as goes with them.
+	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Written == nil || further.Written == nil || further.Written == one.Written {
+		t.Error("a book with other levels keeps nothing, or where the one before does")
+	}
 }
 
 func TestStatesAreNotWrittenTo(t *testing.T) {

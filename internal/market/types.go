@@ -265,6 +265,8 @@ type Book struct {
 	Hash  string
 	// Depth is the number of levels that were asked for on each side.
 	Depth int
+	// Written keeps what the sides were written as. Copies share it; one with other levels gets its own.
+	Written *Written
 }
 
 // Covers reports whether the book can answer for depth levels a side: it was asked for as many, or is whole because

@@ -49,6 +49,7 @@ func decodeBook(payload any, tokenID string, depth int, n *notes) (*market.Book,
 		Seq:       sequence(r),
 		Hash:      r.Text(wire.FieldHash),
 		Depth:     depth,
+		Written:   new(market.Written),
 	}
 	b.Bids, b.Asks = r.Levels()
 	b.Spread = spreadOf(r, b)

@@ -151,6 +151,9 @@ func TestBookForms(t *testing.T) {
 		if err != nil {
 			return string(market.CodeOf(err))
 		}
+		if b.Written == nil {
+			t.Error("the book keeps nothing of what it is written as")
+		}
 		return showBook(b)
 	})
 }

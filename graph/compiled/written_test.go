@@ -1,0 +1,141 @@
+package compiled_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+// selections are different ways to ask for the levels of a book.
+var selections = []string{
+	`{ price size }`, `{ size price }`, `{ price }`, `{ size }`, `{ price: size size: price }`, `{ a: price b: price }`, `{ __typename price size }`,
+	`{ price __typename }`, `{ price: __typename }`, `{ price @include(if: $on) size }`, `{ price @skip(if: $on) size }`, `{ ...L }`,
+}
+
+// levels returns a document that shows the sides of a book, one of them under another key.
+func levels(selection string, depth int) string {
+	return fmt.Sprintf(`query ($on: Boolean!, $d: Int) { token(tokenId: "token-1") { price { price @include(if: $on) } orderbook(depth: %d) { bids %s x: asks %[2]s }
+		further: orderbook(depth: $d) { hash } ...L2 } } fragment L on OrderbookLevel { size p: price } fragment L2 on Token { o: orderbook(depth: 1) { asks { ...L } } }`, depth, selection)
+}
+
+// deep is a universe in which the book of token-1 has at least 20 levels a side.
+func deep() *universe {
+	for seed := uint64(0); ; seed++ {
+		u := &universe{seed: seed}
+		if b := u.book("token-1"); len(b.Bids) >= 20 && len(b.Asks) >= 20 {
+			return u
+		}
+	}
+}
+
+// TestSidesAreWrittenAlike writes a book again and again, for every two ways to ask for it in turn.
+func TestSidesAreWrittenAlike(t *testing.T) {
+	u := deep()
+	b := newBoth(t, u)
+	var operations []*operation
+	var documents []string
+	for _, depth := range []int{1, 3, 20} {
+		for _, selection := range selections {
+			document := levels(selection, depth)
+			for _, on := range []bool{true, false} {
+				if !on && !strings.Contains(selection, "$on") {
+					continue
+				}
+				documents = append(documents, document)
+				operations = append(operations, b.mustParse(document, map[string]any{"on": on, "d": 7}))
+			}
+		}
+	}
+	want := make([]string, len(operations))
+	for i, o := range operations {
+		want[i] = string(o.library().Data)
+	}
+	for i := range operations {
+		for j := range operations {
+			u.books.Clear()
+			for n, k := range []int{i, i, j, i, j} {
+				got, ok := operations[k].fromMemory()
+				if !ok || string(got) != want[k] {
+					t.Fatalf("execution %d, after %s\n%s\n%v\ngives\n%s\ninstead of\n%s", n, documents[i], documents[k], operations[k].variables, got, want[k])
+				}
+			}
+		}
+		if fromMemory, _ := operations[i].compare(documents[i]); !fromMemory {
+			t.Errorf("%s is answered by gqlgen alone", documents[i])
+		}
+	}
+}
+
+// TestSidesAreCopied changes levels behind the back of a book, which nobody may do: what was kept of them stands, for all
+// documents that select the same, and nothing else does.
+func TestSidesAreCopied(t *testing.T) {
+	u := deep()
+	b := newBoth(t, u)
+	show := func(document string, variables map[string]any) string {
+		t.Helper()
+		data, ok := b.mustParse(document, variables).fromMemory()
+		if !ok {
+			t.Fatalf("%s has no result", document)
+		}
+		return string(data)
+	}
+	const first = `{ token(tokenId: "token-1") { orderbook(depth: 3) { bids { price size } asks { price size } } } }`
+	before := show(first, nil)
+	show(first, nil)
+	book, kept := u.book("token-1"), []string{
+		`query ($d: Int!) { t: token(tokenId: "token-1") { o: orderbook(depth: $d) { bids { ...L } asks { ...L } } } } fragment L on OrderbookLevel { price size }`,
+		`query ($d: Int!, $no: Boolean! = false) { t: token(tokenId: "token-1") { orderbook(depth: $d) { bids { ... { price } size __typename @include(if: $no) } } } }`,
+	}
+	want := make([]string, len(kept))
+	for i, document := range kept {
+		want[i] = show(document, map[string]any{"d": 3})
+	}
+	for i := range book.Bids {
+		book.Bids[i].Size, book.Asks[i%len(book.Asks)].Size = market.NewDecimal(987, 0), market.NewDecimal(987, 0)
+	}
+	if got := show(first, nil); got != before {
+		t.Errorf("%s is written anew as %s", before, got)
+	}
+	for i, document := range kept {
+		if got := show(document, map[string]any{"d": 3}); got != want[i] {
+			t.Errorf("%s is written anew as %s", want[i], got)
+		}
+		if got := show(document, map[string]any{"d": 2}); strings.Count(got, "987") < 2 {
+			t.Errorf("another depth is %s", got)
+		}
+	}
+	if got := show(strings.ReplaceAll(first, "size", "size __typename"), nil); strings.Count(got, "987") != 6 {
+		t.Errorf("another selection is %s", got)
+	}
+}
+
+// TestBooksAtOnce writes the same books on many goroutines, in different ways.
+func TestBooksAtOnce(t *testing.T) {
+	u := deep()
+	b := newBoth(t, u)
+	operations := make([]*operation, len(selections))
+	want := make([]string, len(selections))
+	for i, selection := range selections {
+		operations[i] = b.mustParse(levels(selection, 5+15*(i%2)), map[string]any{"on": i%3 == 0, "d": 3})
+		want[i] = string(operations[i].library().Data)
+	}
+	for range 10 {
+		u.books.Clear()
+		var g sync.WaitGroup
+		for n := range 8 {
+			g.Go(func() {
+				for i := range 24 {
+					k := (n/2 + i/3) % len(operations)
+					if got, ok := operations[k].fromMemory(); !ok || string(got) != want[k] {
+						t.Errorf("%s gives\n%s\ninstead of\n%s", selections[k], got, want[k])
+						return
+					}
+				}
+			})
+		}
+		g.Wait()
+	}
+}
