@@ -54,6 +54,14 @@ func TestWritten(t *testing.T) {
 			t.Errorf("%d levels are %q for %q, want %q", len(test.levels), got, test.selection, test.want)
 		}
 	}
+	other := ladder(20).Written
+	for range 5 {
+		other.Keep(b.Bids, "", []byte("who knows"))
+		other.Keep(nil, "s", []byte("[]"))
+	}
+	if n, _ := other.kept(); n != 0 {
+		t.Errorf("%d texts are kept of nothing, or for selections that do not tell", n)
+	}
 	var none *Written
 	none.Keep(b.Bids, "s", []byte("bids"))
 	if got := none.Find(b.Bids, "s"); got != "" {
