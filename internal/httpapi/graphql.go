@@ -235,6 +235,10 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*quota.Text,
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
 	text, err := g.incoming.Read(clientOf(r), http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
+	if err == nil {
+		_ = r.Body.Close() // so that the server does not look for more of it
+		return text, nil
+	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, quota.ErrNoRoom):
@@ -245,12 +249,10 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*quota.Text,
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return nil, refuseAs(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
-	case err != nil:
+	default:
 		w.Header().Set("Connection", "close")
 		return nil, refuseAs(http.StatusBadRequest, "the body could not be read")
 	}
-	_ = r.Body.Close() // so that the server does not look for more of it
-	return text, nil
 }
 
 // checkContentType refuses bodies that are no JSON in UTF-8.
@@ -380,7 +382,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journa
 		buf.Write(appendResponse(buf.AvailableBuffer(), resp))
 	}
 	out := reply{
-		note: &note{status: status, media: media, contentType: contentType(media), contentLength: []string{strconv.Itoa(buf.Len())}},
+		note: &note{status: status, media: media, contentType: contentType(media), contentLength: [1]string{strconv.Itoa(buf.Len())}},
 		body: buf.Bytes(), retryAfter: retryAfterOf(resp),
 	}
 	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
@@ -455,7 +457,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *http.Request, j *market.Journal
 	body := out.body
 	switch {
 	case encoding == "":
-		h["Content-Length"] = out.contentLength
+		h["Content-Length"] = out.contentLength[:]
 	case out.kept != nil:
 		body = out.kept.Encoded(encoding)
 	default:

@@ -49,8 +49,9 @@ type note struct {
 	asked            *market.Asked
 	trusted          string
 	points, foreseen int64
-	// headers are those that are the same whenever the response is sent.
-	contentType, contentLength []string
+	// The values of headers that are the same whenever the response is sent.
+	contentType   []string
+	contentLength [1]string
 	// refused are its errors; nil for a response that is kept.
 	refused *graphql.Response
 
@@ -89,7 +90,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		}
 		n := &note{
 			status: statusOf(resp), media: media, policy: op.plan.policy,
-			contentType: contentType(media), contentLength: []string{strconv.Itoa(len(body))},
+			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
 			asked: j.Asked, trusted: j.Trusted, points: j.Points, foreseen: j.Foreseen,
 		}
 		if len(resp.Errors) > 0 {
