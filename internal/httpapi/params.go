@@ -139,10 +139,11 @@ func (p *params) take(m member, value jsontext.Value, known quotedDocuments) err
 }
 
 // unquote returns what a string in JSON means.
-func unquote(quoted jsontext.Value) (text string) {
+func unquote(quoted jsontext.Value) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
+	var text string
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		panic("httpapi: a string of JSON that was read before: " + err.Error())
 	}
