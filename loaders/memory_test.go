@@ -287,7 +287,7 @@ func TestMemoryLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryDoesNotAllocatePerKey reads again and again what was never seen by the set.
+// TestMemoryDoesNotAllocatePerKey reads again and again what was never seen by the set, whose loaders are not made anew.
 func TestMemoryDoesNotAllocatePerKey(t *testing.T) {
 	allocations := func(n int) float64 {
 		keys := make([]string, n)
@@ -303,7 +303,12 @@ func TestMemoryDoesNotAllocatePerKey(t *testing.T) {
 			set.Release()
 		})
 	}
-	if few, many := allocations(5), allocations(100); many > few+15 {
-		t.Errorf("%v allocations for 5 keys, %v for 100", few, many)
+	few, many := allocations(5), allocations(100)
+	t.Logf("%v allocations for 5 keys, %v for 100", few, many)
+	if many > few+15 {
+		t.Error("each key allocates")
+	}
+	if few > 7 { // the race detector takes some of what is used again
+		t.Error("each set allocates")
 	}
 }
