@@ -73,27 +73,8 @@ type identity struct {
 
 type identityKey struct{}
 
-// identifying is a context that says who asks.
-type identifying struct {
-	context.Context
-	identity identity
-}
-
-// Value implements context.Context.
-func (i *identifying) Value(key any) any {
-	if key == (identityKey{}) {
-		return i
-	}
-	return i.Context.Value(key)
-}
-
 // identityFrom returns who asks in a context.
-func identityFrom(ctx context.Context) identity {
-	if i, ok := ctx.Value(identityKey{}).(*identifying); ok {
-		return i.identity
-	}
-	return identity{}
-}
+func identityFrom(ctx context.Context) identity { return market.Carried[identityKey, identity](ctx) }
 
 // identified reports whether an account is named in a context.
 func identified(ctx context.Context) bool { return identityFrom(ctx).credentials != nil }
@@ -149,7 +130,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	case len(credentials) > 0 && len(bearer) > 0:
 		return nil, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return market.WithCaller(&identifying{ctx, id}, i.caller(id)), id, nil
+		return market.WithCaller(market.Carry[identityKey](ctx, id), i.caller(id)), id, nil
 	case len(credentials) > 1:
 		return nil, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
@@ -168,7 +149,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	if err != nil {
 		return nil, id, err
 	}
-	ctx = market.WithCaller(&identifying{ctx, id}, i.caller(id))
+	ctx = market.WithCaller(market.Carry[identityKey](ctx, id), i.caller(id))
 	return market.WithCredentials(ctx, id.credentials), id, nil
 }
 

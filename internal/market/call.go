@@ -142,31 +142,14 @@ func ReportThrottled(ctx context.Context, until time.Time) {
 
 type callerKey struct{}
 
-// asking is a context that names who asks.
-type asking struct {
-	context.Context
-	caller string
-}
-
-// Value implements context.Context.
-func (a *asking) Value(key any) any {
-	if key == (callerKey{}) {
-		return a
-	}
-	return a.Context.Value(key)
-}
-
 // WithCaller returns a context that names who asks: a proven identity, else the client's address. It must be nothing that
 // a client can choose at will, since shares of the venue's budget are counted by it.
-func WithCaller(ctx context.Context, caller string) context.Context { return &asking{ctx, caller} }
+func WithCaller(ctx context.Context, caller string) context.Context {
+	return Carry[callerKey](ctx, caller)
+}
 
 // CallerFrom returns who asks, or "" where nobody said.
-func CallerFrom(ctx context.Context) string {
-	if a, ok := ctx.Value(callerKey{}).(*asking); ok {
-		return a.caller
-	}
-	return ""
-}
+func CallerFrom(ctx context.Context) string { return Carried[callerKey, string](ctx) }
 
 type quietKey struct{}
 
@@ -177,33 +160,16 @@ func WithoutDemand(ctx context.Context) context.Context {
 
 type demandKey struct{}
 
-// demand is a context whose reads are one demand, and its number.
-type demand struct {
-	context.Context
-	number uint64
-}
-
-// Value implements context.Context.
-func (d *demand) Value(key any) any {
-	if key == (demandKey{}) {
-		return d
-	}
-	return d.Context.Value(key)
-}
-
 // demands numbers them.
 var demands atomic.Uint64
 
 // WithDemand returns a context whose reads are one demand of a client, however many values of a token they are.
-func WithDemand(ctx context.Context) context.Context { return &demand{ctx, demands.Add(1)} }
+func WithDemand(ctx context.Context) context.Context {
+	return Carry[demandKey](ctx, demands.Add(1))
+}
 
 // DemandFrom returns the number of the demand that the reads of ctx are part of, 0 for one of their own each.
-func DemandFrom(ctx context.Context) uint64 {
-	if d, ok := ctx.Value(demandKey{}).(*demand); ok {
-		return d.number
-	}
-	return 0
-}
+func DemandFrom(ctx context.Context) uint64 { return Carried[demandKey, uint64](ctx) }
 
 type freshKey struct{}
 
