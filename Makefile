@@ -32,7 +32,7 @@ web/node_modules/.installed: web/package-lock.json
 
 test: web ## run every test, with the race detector where there is a C compiler to link it
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -vet=off -parallel 4 -timeout $(TIMEOUT) ./...
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -parallel 4 -timeout $(TIMEOUT) ./...
 
 clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v .

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,9 +121,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	for _, line := range lines {
 		name, old, _ := strings.Cut(line, "=")
 		value := ""
-		candidates := []string{empty, "7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"}
-		slices.SortStableFunc(candidates, func(a, b string) int { return cmp.Compare(unlike(a, old), unlike(b, old)) }) // so that few are tried
-		for _, candidate := range candidates {
+		for _, candidate := range []string{empty, "7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
 			if _, err := config.Parse(nil, []string{name + "=" + candidate}, io.Discard); err == nil && candidate != old {
 				value = candidate
 				break
@@ -151,18 +147,6 @@ func TestEveryFlagAndVariable(t *testing.T) {
 			t.Errorf("%s=%s changed %d values: %v", flag, value, changed, byFlag.LogValue())
 		}
 	}
-}
-
-// unlike is 0 for texts of the same form but for their digits, which are likely to be of one type, else 1.
-func unlike(a, b string) int {
-	form := func(s string) string {
-		s = strings.NewReplacer("true", "false").Replace(s)
-		return strings.TrimLeft(s, "0123456789")
-	}
-	if form(a) == form(b) {
-		return 0
-	}
-	return 1
 }
 
 func TestPrecedence(t *testing.T) {
