@@ -383,7 +383,7 @@ func (c *crowd) subscribe(t testing.TB, credentials string, tokens []string) {
 		c.hold(text(v, "tokenId"), 1, text(v, "price"))
 	})
 	for _, id := range tokens {
-		r := &replay{depth: witnessed}
+		r := &replay{depth: witnessed, hurried: true} // hundreds of events a second, on a busy machine
 		follow(k.subscribe(t, crowdBook, vars{"id": id}), func(v any) {
 			r.take(t, v)
 			c.complain(c.annals.checkBook(id, at(v, "book")))

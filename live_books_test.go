@@ -66,6 +66,8 @@ type replay struct {
 	depth int
 	last  bookAt
 	sent  bool
+	// hurried tells that the reader may be too slow for every event: a RESYNC then takes the place of those that it missed.
+	hurried bool
 	// resyncs, stale and deltas count the events of these kinds.
 	resyncs, stale, deltas int
 }
@@ -78,6 +80,7 @@ func (r *replay) take(t testing.TB, v any) bookAt {
 		if reason != "INITIAL" || at(v, "previousSequence") != nil {
 			t.Errorf("the first event is %s", asJSON(v))
 		}
+	case r.hurried && reason == "RESYNC":
 	case text(v, "previousSequence") != r.last.sequence:
 		t.Errorf("depth %d: previousSequence is %s, the last event's is %s", r.depth, text(v, "previousSequence"), r.last.sequence)
 	}

@@ -225,7 +225,7 @@ func (f *follower) connect(t testing.TB, c *crowd) error {
 	if err := k.write(frame{Type: "connection_init"}); err != nil {
 		return err
 	}
-	r := &replay{depth: witnessed}
+	r := &replay{depth: witnessed, hurried: true}
 	for {
 		m, err := k.read(c.ctx)
 		if err != nil {
