@@ -291,8 +291,10 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
 		defer cancel()
 		wait = market.WithCaller(wait, market.CallerFrom(ctx))
-		if c := market.CredentialsFrom(ctx); c != nil {
-			wait = market.WithCredentials(wait, c)
+		if s.lanes[0].scope != nil { // else nobody looks who asks, and the reader's recorder is not told that somebody did
+			if c := market.CredentialsFrom(ctx); c != nil {
+				wait = market.WithCredentials(wait, c)
+			}
 		}
 		s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()

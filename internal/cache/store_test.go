@@ -231,6 +231,23 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	})
 }
 
+// An answer with a stale value that anybody may see is an answer for anybody: nobody looks who asks for it to be refreshed.
+func TestRefreshOfPublicDataLooksAtNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, &venue{})
+		readAll(t.Context(), c.Prices(), "a")
+		time.Sleep(time.Second)
+		ctx, recorder := market.WithRecorder(as(t, "reader"))
+		if r := readAll(ctx, c.Prices(), "a")[0]; !r.Value.Stale {
+			t.Fatalf("not stale: %+v", r)
+		}
+		synctest.Wait()
+		if b, ok := recorder.Basis(); !ok || b.Personal {
+			t.Errorf("basis %+v, %t", b, ok)
+		}
+	})
+}
+
 // A refresh that fails leaves the stale value and is tried again, but not by every reader.
 func TestFailedRefreshIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
