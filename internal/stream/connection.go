@@ -10,6 +10,14 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
+)
+
+const (
+	// restartSpread is what the clients of a restarting venue spread over.
+	restartSpread = 10 * time.Second
+	// slowAgain: a second close for slowness within it is no accident, and is not followed by connecting at once.
+	slowAgain = 10 * time.Second
 )
 
 // connection carries topics over one socket after the other. Its goroutine is the only one that calls the Handler for
@@ -32,8 +40,8 @@ type connection struct {
 	drop           bool
 	state          State
 
-	// The goroutine's own.
-	backoff  backoff
+	// The goroutine's own; failures counts the waits in a row since a socket stood.
+	failures int
 	lastSlow time.Time
 	// opened tells that a socket was open before, failing that the loss is logged already.
 	opened, failing bool
@@ -51,7 +59,6 @@ func newConnection(c *Client, number int, identity market.Topic) *connection {
 		wake:     make(chan struct{}, 1),
 		topics:   make(map[market.Topic]*entry),
 		state:    StateConnecting,
-		backoff:  backoff{least: c.cfg.BackoffMin, most: c.cfg.BackoffMax, rand: c.cfg.Rand},
 	}
 }
 
@@ -129,7 +136,7 @@ func (k *connection) once(ctx context.Context) (live time.Duration, err error) {
 // waitAfter returns how long to wait before the next socket is opened.
 func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	if live >= k.client.cfg.StableAfter {
-		k.backoff.reset()
+		k.failures = 0
 	}
 	switch codeOf(err) {
 	case closeRestart:
@@ -143,7 +150,9 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 			return 0
 		}
 	}
-	wait := k.backoff.next()
+	k.failures++
+	cfg := &k.client.cfg
+	wait := wire.Backoff{Least: cfg.BackoffMin, Most: cfg.BackoffMax}.Wait(k.failures, cfg.Rand())
 	var refused *HandshakeError
 	if errors.As(err, &refused) {
 		wait = max(wait, refused.RetryAfter)

@@ -48,22 +48,6 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestBackoffJitter: the wait is spread from 0 to the bound.
-func TestBackoffJitter(t *testing.T) {
-	for _, r := range []float64{0, 0.25, 0.999} {
-		b := backoff{least: time.Second, most: 30 * time.Second, rand: func() float64 { return r }}
-		for i, bound := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-			if got, want := b.next(), time.Duration(r*float64(bound*time.Second)); got != want {
-				t.Errorf("wait %d with %v: %s, want %s", i, r, got, want)
-			}
-		}
-		b.reset()
-		if got, want := b.next(), time.Duration(r*float64(time.Second)); got != want {
-			t.Errorf("after reset: %s, want %s", got, want)
-		}
-	}
-}
-
 // TestWaitEnds: the wait stops with the context.
 func TestWaitEnds(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 const (
@@ -23,16 +24,8 @@ const (
 	maxBackoffs = 10_000
 )
 
-// jitter returns the wait after so many failures in a row: uniform from 0 to a bound that doubles (full jitter). at is a
-// random number in [0,1). (cenkalti/backoff and failsafe-go jitter around the interval, so many that failed together come
-// back together.)
-func jitter(failures int, at float64) time.Duration {
-	bound := mostBackoff
-	if failures < 8 { // 250 ms × 2⁷ is past the end
-		bound = min(leastBackoff<<max(failures-1, 0), mostBackoff)
-	}
-	return time.Duration(at * float64(bound))
-}
+// backoffWaits are the waits after failures in a row, of a key and of a call that is tried again.
+var backoffWaits = wire.Backoff{Least: leastBackoff, Most: mostBackoff}
 
 // backoffs remembers the keys whose last answer was a failure of the venue's, so that none of them is asked for again
 // before its wait has ended. It is safe for concurrent use.
@@ -126,7 +119,7 @@ func (b *backoffs) settle(e market.Endpoint, err error, keys ...string) error {
 	}
 	wait := failure.RetryAfter
 	if wait <= 0 {
-		wait = jitter(failures, b.rand())
+		wait = backoffWaits.Wait(failures, b.rand())
 	}
 	for _, key := range keys {
 		b.keys.Add(backoffKey{e, key}, backoff{failures, now.Add(wait), failure})

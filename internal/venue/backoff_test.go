@@ -14,19 +14,6 @@ import (
 	"oddsgraph/internal/market"
 )
 
-func TestJitterIsFull(t *testing.T) {
-	for failures, bound := range map[int]time.Duration{
-		1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 3: time.Second, 7: 16 * time.Second, 8: 30 * time.Second, 9: 30 * time.Second,
-		100: 30 * time.Second, 1 << 40: 30 * time.Second,
-	} {
-		for _, at := range []float64{0, 0.25, 0.5} {
-			if got, want := jitter(failures, at), time.Duration(at*float64(bound)); got != want {
-				t.Errorf("after %d failures at %v: %v, want %v", failures, at, got, want)
-			}
-		}
-	}
-}
-
 // TestNoKeyIsAskedForBeforeItsBackoffEnds holds it for every read and every failure that passes.
 func TestNoKeyIsAskedForBeforeItsBackoffEnds(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -18,7 +18,7 @@ func (c *Client) again(ctx context.Context, attempt int, took time.Duration, err
 		return 0, false
 	}
 	if wait = failure.RetryAfter; wait <= 0 {
-		wait = jitter(attempt+1, c.rand())
+		wait = backoffWaits.Wait(attempt+1, c.rand())
 	}
 	if wait > c.timeout {
 		return 0, false
