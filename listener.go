@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"oddsgraph/internal/gather"
 )
 
 // listener is an HTTP server on a bound port.
@@ -29,14 +31,16 @@ func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown tim
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return &listener{l, &http.Server{
+	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second, // as long as the headers, so that a request sets one deadline; a body sets its own
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}, shutdown}, nil
+	}
+	gather.Server(server)
+	return &listener{gather.Listener(l), server, shutdown}, nil
 }
 
 func (l *listener) url() string { return "http://" + l.Addr().String() }

@@ -24,6 +24,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/internal/gather"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
@@ -474,7 +475,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *http.Request, j *market.Journal
 	g.engine.end(r.Context(), j, len(body))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	w.WriteHeader(out.status)
-	_, _ = w.Write(body) // who does not read it has gone
+	_, _ = gather.Write(r.Context(), w, body) // who does not read it has gone
 }
 
 // retryAfterOf returns how long the first error wants the client to wait.
