@@ -811,7 +811,7 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.event.StartsAt(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -822,7 +822,7 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.event.EndsAt(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -833,7 +833,7 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.event.Volume(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -844,12 +844,12 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 			a, ok := x.Arguments(f).(*argumentsOfEventMarkets)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.event.Markets(x.Enter(f), obj, a.first, a.after)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1072,7 +1072,7 @@ func (g *compiledGraph) writeHistoryRecord(x *compiled.Execution, s *compiled.Se
 			v, err := g.historyRecord.Market(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1123,7 +1123,7 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 			v, err := g.market.Description(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1239,7 +1239,7 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 			v, err := g.market.Resolution(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1383,7 +1383,7 @@ func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.order.Market(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1394,7 +1394,7 @@ func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.order.Token(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1645,7 +1645,7 @@ func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled
 			v, err := g.portfolioSummary.TotalValue(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1656,7 +1656,7 @@ func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled
 			v, err := g.portfolioSummary.AvailableCash(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1736,7 +1736,7 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 			v, err := g.position.Redeemable(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1747,12 +1747,12 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 			a, ok := x.Arguments(f).(*argumentsOfPositionValuation)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.position.Valuation(x.Enter(f), obj, a.basis)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1763,7 +1763,7 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 			v, err := g.position.Market(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1774,7 +1774,7 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 			v, err := g.position.Token(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1928,12 +1928,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryNode)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Node(x.Enter(f), a.id)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1944,12 +1944,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryNodes)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Nodes(x.Enter(f), a.ids)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			x.Buf = append(x.Buf, '[')
 			for i0 := range v {
@@ -1970,12 +1970,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryUser)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.User(x.Enter(f), a.address)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1986,7 +1986,7 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			v, err := g.query.Viewer(x.Enter(f))
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -1997,12 +1997,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryMarket)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Market(x.Enter(f), a.marketID, a.slug)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2013,12 +2013,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryMarkets)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Markets(x.Enter(f), a.marketIds)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2043,12 +2043,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryEvent)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Event(x.Enter(f), a.eventID, a.slug)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2059,12 +2059,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQuerySearchMarkets)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.SearchMarkets(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2075,12 +2075,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryToken)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Token(x.Enter(f), a.tokenID)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2091,12 +2091,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryTokens)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Tokens(x.Enter(f), a.tokenIds)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2121,12 +2121,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQueryTokenPrices)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.TokenPrices(x.Enter(f), a.tokenIds)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2151,12 +2151,12 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			a, ok := x.Arguments(f).(*argumentsOfQuerySpreads)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.query.Spreads(x.Enter(f), a.tokenIds)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2181,7 +2181,7 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 			v, err := g.query.ServiceStatus(x.Enter(f))
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			g.writeServiceStatus(x, f.Sub, &v)
 		}
@@ -2370,7 +2370,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.Outcome(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2381,7 +2381,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.OutcomeKind(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2392,7 +2392,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.Winner(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2403,7 +2403,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.Market(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2414,7 +2414,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.Price(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2425,7 +2425,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.Spread(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2436,12 +2436,12 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			a, ok := x.Arguments(f).(*argumentsOfTokenOrderbook)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.token.Orderbook(x.Enter(f), obj, a.depth)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2452,12 +2452,12 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			a, ok := x.Arguments(f).(*argumentsOfTokenHistory)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.token.History(x.Enter(f), obj, a.from, a.to, a.order)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2468,7 +2468,7 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.token.RecentPrices(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2489,12 +2489,12 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			a, ok := x.Arguments(f).(*argumentsOfTokenCandles)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.token.Candles(x.Enter(f), obj, a.interval, a.from, a.to)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2515,12 +2515,12 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 			a, ok := x.Arguments(f).(*argumentsOfTokenFillEstimate)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.token.FillEstimate(x.Enter(f), obj, a.side, a.size, a.amount)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2643,7 +2643,7 @@ func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.trade.Market(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2654,7 +2654,7 @@ func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection,
 			v, err := g.trade.Token(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2751,7 +2751,7 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 			v, err := g.user.Balance(x.Enter(f), obj)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2762,12 +2762,12 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 			a, ok := x.Arguments(f).(*argumentsOfUserPositions)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.user.Positions(x.Enter(f), obj, a.first, a.after, a.marketIds, a.minSize, a.redeemable, a.sort)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2778,12 +2778,12 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 			a, ok := x.Arguments(f).(*argumentsOfUserOrders)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.user.Orders(x.Enter(f), obj, a.first, a.after, a.marketIds, a.side)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2794,12 +2794,12 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 			a, ok := x.Arguments(f).(*argumentsOfUserTrades)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.user.Trades(x.Enter(f), obj, a.first, a.after, a.marketID, a.from, a.to)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2810,12 +2810,12 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 			a, ok := x.Arguments(f).(*argumentsOfUserHistory)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.user.History(x.Enter(f), obj, a.first, a.after, a.kinds, a.from, a.to)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()
@@ -2826,12 +2826,12 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 			a, ok := x.Arguments(f).(*argumentsOfUserPortfolio)
 			if !ok {
 				x.Fail()
-				return
+				break
 			}
 			v, err := g.user.Portfolio(x.Enter(f), obj, a.basis)
 			if err != nil {
 				x.Fail()
-				return
+				break
 			}
 			if v == nil {
 				x.Null()

@@ -35,6 +35,8 @@ type response struct {
 	ctx      context.Context
 	recorder *market.Recorder
 	journal  *market.Journal
+	// gathering is set while the response is made by attempts.
+	gathering *gathering
 }
 
 // Loader reads one kind of data for one response. It is safe for concurrent use.
@@ -53,14 +55,18 @@ type Loader[K comparable, T any] struct {
 	batch *dataloader.Loader[K, market.Read[*T]]
 	// waiting tells that stragglers are in the batch and that a timer will send it.
 	waiting bool
+	// wanted are the keys that the present attempt lacks, next the trip of those that come now.
+	wanted []K
+	next   *trip
 }
 
-// slot is what a response knows of a key: its result, or the thunk that waits for it.
+// slot is what a response knows of a key: its result, or the thunk that waits for it, or the trip that brings it.
 type slot[T any] struct {
 	result market.Result[market.Read[*T]]
 	thunk  dataloader.Thunk[market.Read[*T]]
-	// fetched is what the thunk will give, as soon as it is there, and followers are those who want it before the thunk
-	// gives it. The loader's lock protects both.
+	trip   *trip
+	// fetched is what the thunk will give or the trip has brought, as soon as it is there, and followers are those who want it
+	// before the thunk gives it. The loader's lock protects both.
 	fetched   *market.Result[market.Read[*T]]
 	followers []wish[T]
 }
@@ -122,6 +128,9 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	if l.found != nil {
 		return l.recall(key)
 	}
+	if l.gathering != nil {
+		return l.glean(key)
+	}
 	var found [1]*slot[T]
 	l.enter([]K{key}, found[:], !l.gathers)
 	return l.await(found[0])
@@ -133,6 +142,10 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 		l.recallMany(keys, out)
 		return
 	}
+	if l.gathering != nil {
+		l.gleanMany(keys, out)
+		return
+	}
 	found := make([]*slot[T], len(keys))
 	l.enter(keys, found, true)
 	for i, s := range found {
@@ -142,7 +155,13 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 
 // Prefetch sends for what will be read, in one batch, and does not wait.
 func (l *Loader[K, T]) Prefetch(keys []K) {
-	if len(keys) > 0 && l.found == nil {
+	switch {
+	case len(keys) == 0 || l.found != nil:
+	case l.gathering != nil:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.note(keys)
+	default:
 		l.enter(keys, make([]*slot[T], len(keys)), true)
 	}
 }
@@ -159,7 +178,7 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.slots[key]
-	if s == nil || s.thunk != nil || s.result.Err != nil {
+	if s == nil || s.underway() || s.result.Err != nil {
 		return read, false
 	}
 	return s.result.Value, true
@@ -177,7 +196,7 @@ func (l *Loader[K, T]) follow(keys []K, then func([]market.Result[market.Read[*T
 	l.mu.Lock()
 	for i, s := range found {
 		switch {
-		case s.thunk == nil:
+		case !s.underway():
 			f.results[i] = s.result
 		case s.fetched != nil:
 			f.results[i] = *s.fetched
@@ -208,9 +227,13 @@ func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]
 		}
 		s.followers = nil
 	}
+	made := l.slots[keys[0]].trip
 	l.mu.Unlock()
 	for _, f := range complete {
 		f.then(f.results)
+	}
+	if made != nil {
+		close(made.arrived)
 	}
 }
 
@@ -219,21 +242,7 @@ func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]
 func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.slots == nil {
-		l.slots = make(map[K]*slot[T], len(keys))
-	}
-	fresh := make([]K, 0, len(keys))
-	slots := make([]slot[T], len(keys))
-	for i, key := range keys {
-		s, known := l.slots[key]
-		if !known {
-			s = &slots[len(fresh)]
-			s.result.Err = errNoAnswer
-			fresh = append(fresh, key)
-			l.slots[key] = s
-		}
-		found[i] = s
-	}
+	fresh, slots := l.enroll(keys, found)
 	entered := len(fresh) > 0 && l.lookUp(fresh, slots)
 	switch {
 	case l.batch == nil:
@@ -251,20 +260,52 @@ func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
 	}
 }
 
+// enroll finds the slots of keys, and returns those that are new to the response with new slots. found may be nil. The caller
+// holds the lock.
+func (l *Loader[K, T]) enroll(keys []K, found []*slot[T]) (fresh []K, slots []slot[T]) {
+	if l.slots == nil {
+		l.slots = make(map[K]*slot[T], len(keys))
+	}
+	fresh = make([]K, 0, len(keys))
+	slots = make([]slot[T], len(keys))
+	for i, key := range keys {
+		s, known := l.slots[key]
+		if !known {
+			s = &slots[len(fresh)]
+			s.result.Err = errNoAnswer
+			fresh = append(fresh, key)
+			l.slots[key] = s
+		}
+		if found != nil {
+			found[i] = s
+		}
+	}
+	return fresh, slots
+}
+
+// underway reports whether the key was sent for, or will be.
+func (s *slot[T]) underway() bool { return s.thunk != nil || s.trip != nil }
+
 // send lets the batch leave. The caller holds the lock.
 func (l *Loader[K, T]) send() {
 	l.waiting = false
 	l.batch.Flush()
 }
 
-// lookUp fills the slots of keys that are new to this response and reports whether some of them entered the batch.
-func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
+// look fills the slots of keys that are new to this response with what is in memory, and returns the indexes of the others.
+func (l *Loader[K, T]) look(keys []K, slots []slot[T]) (missing []int) {
 	out := make([]market.Result[market.Read[*T]], len(keys))
-	missing := l.source.Lookup(l.ctx, keys, out, nil)
+	missing = l.source.Lookup(l.ctx, keys, out, nil)
 	l.looked(out, len(missing))
 	for i := range keys {
 		slots[i].result = out[i]
 	}
+	return missing
+}
+
+// lookUp is look, and reports whether some of the keys entered the batch.
+func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
+	missing := l.look(keys, slots)
 	if len(missing) > 0 && l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
 			dataloader.WithWait[K, market.Read[*T]](never), // its timer would cut a list in two where entering it takes longer
@@ -280,8 +321,12 @@ func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
 // await returns a slot's result and records what it was read from.
 func (l *Loader[K, T]) await(s *slot[T]) (market.Read[*T], error) {
 	read, err := s.result.Value, s.result.Err
-	if s.thunk != nil {
+	switch {
+	case s.thunk != nil:
 		read, err = s.thunk()
+	case s.trip != nil:
+		<-s.trip.arrived
+		read, err = s.fetched.Value, s.fetched.Err
 	}
 	l.recorder.Record(read.Handle)
 	return read, err

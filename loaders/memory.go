@@ -28,8 +28,8 @@ func FromMemory(ctx context.Context, s Sources) (context.Context, *Set, *market.
 	return f.reading, set, &f.reading.Recorder
 }
 
-// InMemory reports whether reads are answered from memory or fail, so that looking ahead leads to nothing.
-func (s *Set) InMemory() bool { return s.found != nil }
+// InMemory reports whether reads are answered at once or fail, from memory or in an attempt, so that looking ahead leads to nothing.
+func (s *Set) InMemory() bool { return s.found != nil || s.gathering != nil }
 
 // Missed reports whether a read has failed because it would have had to wait. Whatever was made with the set is void then.
 func (s *Set) Missed() bool { return s.found != nil && s.found.missed }
@@ -165,8 +165,13 @@ func (l *Loader[K, T]) recallMany(keys []K, out []market.Result[market.Read[*T]]
 }
 
 // Recall reads keys from memory and calls each with what was read of each, as long as nothing is missed. Those that are new to
-// the response are looked up in one go. It does nothing in a set that is not FromMemory. each must not keep what it is given.
+// the response are looked up in one go. In an attempt it reads what is there, and notes the rest. It does nothing in a set that
+// waits. each must not keep what it is given.
 func (l *Loader[K, T]) Recall(keys []K, each func(i int, read *market.Read[*T])) {
+	if l.found == nil && l.gathering != nil {
+		l.gleanEach(keys, each)
+		return
+	}
 	t := l.found
 	if t == nil || *t.missed {
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -57,7 +58,7 @@ type Set struct {
 	mu sync.Mutex
 	// depths are the greatest depths asked for of each token's book.
 	depths map[string]int
-	// turned are the pages that were read, by query, each a function that returns it.
+	// turned are the pages that were read, by query, each a *turned.
 	turned map[string]any
 	// followed are the events that something follows, which has been sent for when the channel is closed.
 	followed map[market.EventRef]<-chan struct{}
@@ -160,8 +161,11 @@ func (s *Set) catch() {
 
 // Book reads a token's book, which has depth levels a side or more, where it holds so many.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
-	if s.InMemory() {
+	switch {
+	case s.found != nil:
 		return s.recallBook(market.BookQuery{TokenID: tokenID, Depth: market.BookDepthStep(depth)})
+	case s.gathering != nil:
+		return s.gleanBook(tokenID, depth)
 	}
 	return s.books.Get(s.deepest(tokenID, depth))
 }
@@ -208,31 +212,52 @@ func (s *Set) History(a market.Address, q market.HistoryQuery) (market.Read[*mar
 
 // pageContext is the context that pages are read under.
 func (s *Set) pageContext() context.Context {
-	if s.InMemory() {
+	if s.found != nil {
 		return ended{s.ctx}
 	}
 	return s.ctx
 }
 
+// turned is a page that was asked for.
+type turned[T any] struct {
+	// read waits for it.
+	read func() (market.Read[*T], error)
+	// arrived tells that it does not wait any more.
+	arrived atomic.Bool
+}
+
 // page reads a page once for the response, whoever asks for it and however often.
-func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (market.Read[*T], error) {
+func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (r market.Read[*T], err error) {
 	key := fmt.Sprintf("%+q", query)
 	s.mu.Lock()
 	if s.turned == nil {
 		s.turned = make(map[string]any)
 	}
-	once, known := s.turned[key].(func() (market.Read[*T], error))
+	t, known := s.turned[key].(*turned[T])
 	if !known {
-		once = sync.OnceValues(read)
-		s.turned[key] = once
+		t = &turned[T]{read: sync.OnceValues(read)}
+		s.turned[key] = t
 	}
 	s.mu.Unlock()
-	r, err := once()
-	if err != nil && s.InMemory() {
+	if s.gathering != nil && !t.arrived.Load() {
+		if !known {
+			s.gathering.fetch(func() { bring(t) })
+		}
+		return r, s.gathering.lack()
+	}
+	r, err = t.read()
+	if err != nil && s.found != nil {
 		s.found.missed = true
 	}
 	s.recorder.Record(r.Handle)
 	return r, err
+}
+
+// bring reads a page for an attempt to come. What it panics with is for whoever reads the page.
+func bring[T any](t *turned[T]) {
+	defer t.arrived.Store(true)
+	defer func() { _ = recover() }()
+	_, _ = t.read()
 }
 
 type setKey struct{}

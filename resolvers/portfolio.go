@@ -202,6 +202,9 @@ func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, 
 // valueOne is valueAll for one position.
 func valueOne(set *loaders.Set, p *market.Position, held market.Meta, basis market.PriceBasis) (*market.Valuation, error) {
 	if set.InMemory() {
+		if set.Gathers() {
+			prefetchQuotes(set, []*market.Position{p}, basis)
+		}
 		q, err := recallQuotes(set, p, basis)
 		if err != nil {
 			return nil, err
@@ -247,6 +250,9 @@ func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta,
 	n := len(positions)
 	quotes, errs = make([]market.Quotes, n), make([]error, n)
 	if set.InMemory() {
+		if set.Gathers() {
+			prefetchQuotes(set, positions, basis)
+		}
 		valuations = make([]*market.Valuation, n)
 		for i, p := range positions {
 			if quotes[i], errs[i] = recallQuotes(set, p, basis); errs[i] == nil {

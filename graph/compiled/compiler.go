@@ -2,7 +2,8 @@
 //
 // An operation's selections are compiled once, to a tree of numbered fields with their keys encoded and their arguments
 // decoded, and executed by generated code that calls the same resolvers and fields as gqlgen's and appends JSON to a
-// buffer. It runs on the caller's goroutine, one field after the other, so it is for resolvers that do not wait.
+// buffer. It runs on the caller's goroutine, one field after the other, so it is for resolvers that do not wait. What is not in
+// memory takes several attempts, see Attempt.
 //
 // It knows the good case only. A resolver's error, a null where the schema has none, arguments that are refused, a panic, a
 // construct that it does not know: each ends the execution without a result, and the operation is to be executed by gqlgen.

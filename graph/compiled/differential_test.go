@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
@@ -136,7 +137,25 @@ func (o *operation) fromMemory() (data []byte, ok bool) {
 	return data, ok && !set.Missed()
 }
 
-// compare executes in both ways, gqlgen where there is no other result, and reports which way it went.
+// byAttempts executes by attempts, each of which sends for what it lacks.
+func (o *operation) byAttempts() (data []byte, ok bool) {
+	ctx, set, _ := loaders.With(o.ctx, o.sources)
+	set.Gather()
+	for n := 0; ; n++ {
+		data, ok, again := o.compiled.Attempt(ctx, o.variables, nil)
+		if ok && !set.Lacks() {
+			return data, true
+		}
+		if !again || !set.Lacks() || !set.Advance(time.Minute) {
+			return nil, false
+		}
+		if n > 20 {
+			o.t.Fatal("attempts find no end")
+		}
+	}
+}
+
+// compare executes in all ways, gqlgen where there is no other result, and reports which way it went.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
@@ -145,6 +164,12 @@ func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Res
 		o.t.Errorf("what is not in memory was fetched for %s", document)
 	}
 	resp = o.library()
+	switch gathered, whole := o.byAttempts(); {
+	case whole && (len(resp.Errors) > 0 || !bytes.Equal(gathered, resp.Data)):
+		o.t.Errorf("%s\n%v\ngives by attempts\n%s\ninstead of\n%s\n%v", document, o.variables, gathered, resp.Data, resp.Errors)
+	case ok && !whole, !whole && len(resp.Errors) == 0 && o.universe.failures == 0:
+		o.t.Errorf("%s\n%v\nhas no result by attempts, and %s by gqlgen", document, o.variables, resp.Data)
+	}
 	if ok && (len(resp.Errors) > 0 || !bytes.Equal(data, resp.Data)) {
 		o.t.Errorf("%s\n%v\ngives\n%s\ninstead of\n%s\n%v", document, o.variables, data, resp.Data, resp.Errors)
 	}

@@ -21,6 +21,8 @@ type Execution struct {
 	// field is that whose resolver runs.
 	field  *Field
 	failed bool
+	// patient tells that the execution goes on when something fails, and unfinished that something has.
+	patient, unfinished bool
 	// slabs hold a *slab for each type of which values were made.
 	slabs []interface{ empty() }
 }
@@ -81,8 +83,14 @@ func (s *Selection) selects(path []string) bool {
 	return false
 }
 
-// Fail ends the execution without a result.
-func (x *Execution) Fail() { x.failed = true }
+// Fail ends the execution without a result, or has it have none though it goes on.
+func (x *Execution) Fail() {
+	if x.patient {
+		x.unfinished = true
+		return
+	}
+	x.failed = true
+}
 
 // Failed reports whether the execution has ended without a result.
 func (x *Execution) Failed() bool { return x.failed }

@@ -59,31 +59,43 @@ func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition
 // those of the operation, coerced and with defaults. The execution has no result, and ok is false, where the operation can't
 // be compiled or anything goes wrong in it. Resolvers get an Execution as their context.
 func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte) (data []byte, ok bool) {
+	data, ok, _ = o.run(ctx, variables, buf, false)
+	return data, ok
+}
+
+// Attempt is Execute where resolvers fail only since what they read is not there yet. It goes on when something fails, with what
+// does not hang on that, so that all resolvers whose turn it is have said what they read. Where again is false another attempt has
+// no result either.
+func (o *Operation) Attempt(ctx context.Context, variables map[string]any, buf []byte) (data []byte, ok, again bool) {
+	return o.run(ctx, variables, buf, true)
+}
+
+func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, patient bool) (data []byte, ok, able bool) {
 	defer func() {
 		if recover() != nil { // gqlgen will come to it, too
-			data, ok = buf, false
+			data, ok, able = buf, false, false
 		}
 	}()
 	v := o.variant(variables)
 	if v == nil || v.root == nil {
-		return buf, false
+		return buf, false, false
 	}
 	if size := int(o.size.Load()); cap(buf)-len(buf) < size || cap(buf) == 0 {
 		buf = slices.Grow(buf, size+size/8+64) // a buffer that was good for the last result may be good for this one
 	}
 	x := executions.Get().(*Execution)
-	x.Context, x.Buf, x.variables = ctx, buf, variables
+	x.Context, x.Buf, x.variables, x.patient = ctx, buf, variables, patient
 	if v.slots > 0 {
 		x.arguments = make([]any, v.slots)
 	}
 	o.compiler.query(x, v.root)
-	data, ok = x.Buf, !x.failed
+	data, ok = x.Buf, !x.failed && !x.unfinished
 	x.release() // unless something panicked and may still hold it
 	if !ok {
-		return buf, false
+		return buf, false, true
 	}
 	o.size.Store(int64(len(data) - len(buf)))
-	return data, true
+	return data, true, true
 }
 
 // variant returns the operation as compiled for variables, or nil.

@@ -293,7 +293,7 @@ func (f *file) field(field *codegen.Field) {
 	}
 	if len(field.Args) > 0 {
 		f.line("a, ok := x.Arguments(f).(*%s)", argumentsType(field))
-		f.line("if !ok { x.Fail(); return }")
+		f.line("if !ok { x.Fail(); break }")
 		for _, a := range field.Args {
 			args = append(args, "a."+a.VarName)
 		}
@@ -305,7 +305,7 @@ func (f *file) field(field *codegen.Field) {
 		fallthrough
 	case field.IsMethod() && !field.NoErr:
 		f.line("v, err := %s", call)
-		f.line("if err != nil { x.Fail(); return }")
+		f.line("if err != nil { x.Fail(); break }")
 	case field.IsMethod() && appends(field):
 		f.line("x.Buf = append(obj.Append%s(append(x.Buf, '\"')), '\"')", field.GoFieldName)
 		return

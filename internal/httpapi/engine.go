@@ -232,10 +232,7 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	journal := market.JournalFrom(ctx)
 	ctx, set, recorder := loaders.FromMemory(ctx, e.cfg.Sources)
 	defer set.Release()
-	var into []byte
-	if op.buffer != nil {
-		into = append(op.buffer.AvailableBuffer(), `{"data":`...)
-	}
+	into := op.prefix()
 	data, ok := op.plan.compiled.Execute(ctx, op.variables, into)
 	if !ok || set.Missed() {
 		journal.Unlook()
@@ -244,12 +241,55 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	set.Stands()
 	op.recorder = recorder
 	journal.NoteCompiled()
-	if op.buffer != nil {
-		op.buffer.Write(append(data, '}'))
-		op.ready = true
+	return op.respond(into, data)
+}
+
+// prefix returns what stands before the data of the response, in the caller's buffer where there is one.
+func (o *operation) prefix() []byte {
+	if o.buffer == nil {
+		return nil
+	}
+	return append(o.buffer.AvailableBuffer(), `{"data":`...)
+}
+
+// respond returns the response whose data were appended to what was prepared of it.
+func (o *operation) respond(into, data []byte) *graphql.Response {
+	if o.buffer != nil {
+		o.buffer.Write(append(data, '}'))
+		o.ready = true
 	}
 	return &graphql.Response{Data: data[len(into):]}
 }
+
+// gather returns the response of a query that is made by its compiled form as soon as all that it reads is there. Attempts find
+// out what that is, and send for it, all of one kind together. It returns nil where that leads to no response without errors:
+// the set waits then, and has what has come.
+func (e *engine) gather(ctx context.Context, op *operation, set *loaders.Set) *graphql.Response {
+	if op.plan.compiled == nil {
+		return nil
+	}
+	set.Gather()
+	for {
+		began := time.Now()
+		into := op.prefix()
+		data, ok, again := op.plan.compiled.Attempt(ctx, op.variables, into)
+		if ok && !set.Lacks() {
+			return op.respond(into, data)
+		}
+		if !again || !set.Lacks() || !set.Advance(max(minPatience, time.Since(began)*patienceOf)) {
+			set.Wait()
+			return nil
+		}
+	}
+}
+
+const (
+	// minPatience is how long at least an attempt to make a response waits for the rest when some of what it lacks has come, and
+	// patienceOf how many times as long as the attempt before took: what hangs on what has come must not wait for long, nor the
+	// processor be kept busy with attempts.
+	minPatience = time.Millisecond
+	patienceOf  = 4
+)
 
 // subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, whatever context
 // it is called with, and gives nil after the last one; it must be called by one goroutine at a time. A response's data are
@@ -310,6 +350,9 @@ func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *gra
 	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
 	if op, ok := ctx.Value(operationKey{}).(*operation); ok {
 		op.recorder = recorder
+		if resp := e.gather(ctx, op, set); resp != nil {
+			return resp
+		}
 	}
 	resolvers.Ahead(ctx)
 	resp := next(ctx)

@@ -1,0 +1,232 @@
+package loaders
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// A response can be made by attempts. In each, whoever reads gets what is there, or an error at once, and goes on with what
+// else there is to read. So all that an attempt lacks is known when it is over, leaves together, and is there for the next.
+
+// errUnderway is what a read costs whose value is not there yet.
+var errUnderway = errors.New("what is asked for is on its way")
+
+// gathering is what the loaders of a response that is made by attempts have in common. What is not said to be otherwise belongs to the
+// goroutine that makes the attempts.
+type gathering struct {
+	// lacks tells that the present attempt has read what is not there yet, again that another one may find more though nothing
+	// was sent for.
+	lacks, again bool
+	// senders send for what the present attempt lacks.
+	senders []func()
+	// underway is the number of trips that wait for an answer, came that of those that have ended. Trips change them.
+	underway, came atomic.Int64
+	// seen is what came was when the present attempt began.
+	seen int64
+	// arrival is signalled when a trip has ended.
+	arrival chan struct{}
+}
+
+// start has something brought, which ends with the response's context.
+func (g *gathering) start(bring func()) {
+	g.underway.Add(1)
+	go func() {
+		bring()
+		g.came.Add(1)
+		g.underway.Add(-1)
+		select {
+		case g.arrival <- struct{}{}:
+		default:
+		}
+	}()
+}
+
+// fetch has something brought after the attempt.
+func (g *gathering) fetch(bring func()) {
+	g.senders = append(g.senders, func() { g.start(bring) })
+}
+
+// lack notes a read whose value is not there yet.
+func (g *gathering) lack() error {
+	g.lacks = true
+	return errUnderway
+}
+
+// Gather begins attempts: from now on a read gives what is there or fails at once, and what it lacks is noted. The set belongs
+// to one goroutine then, until Wait.
+func (s *Set) Gather() { s.gathering = &gathering{arrival: make(chan struct{}, 1)} }
+
+// Gathers reports whether the response is made by attempts at present.
+func (s *Set) Gathers() bool { return s.gathering != nil }
+
+// Lacks reports whether the present attempt has read what is not there yet. Whatever was made by it is void then.
+func (s *Set) Lacks() bool { return s.gathering.lacks }
+
+// Advance ends an attempt: it sends for all that was lacking, one batch for each kind, and waits until all that is under way has
+// come, or for patience from when the first of it has. It returns false where another attempt would find nothing more, and
+// when the response's time is over.
+func (s *Set) Advance(patience time.Duration) bool {
+	g := s.gathering
+	g.send()
+	again := g.again
+	g.lacks, g.again = false, false
+	var enough <-chan time.Time
+	for g.underway.Load() > 0 {
+		if enough == nil && g.came.Load() > g.seen {
+			t := time.NewTimer(patience)
+			defer t.Stop()
+			enough = t.C
+		}
+		select {
+		case <-g.arrival:
+			continue
+		case <-enough:
+		case <-s.ctx.Done():
+			return false
+		}
+		break
+	}
+	came := g.came.Load()
+	again = again || came > g.seen
+	g.seen = came
+	return again
+}
+
+// Wait ends the attempts: what they lacked is sent for, and reads wait again.
+func (s *Set) Wait() {
+	s.gathering.send()
+	s.gathering = nil
+}
+
+// send lets leave what was noted.
+func (g *gathering) send() {
+	for _, send := range g.senders {
+		send()
+	}
+	g.senders = g.senders[:0]
+}
+
+// trip is the way of keys that an attempt has lacked and that travel together.
+type trip struct {
+	// arrived is closed when their slots have what was fetched.
+	arrived chan struct{}
+}
+
+// glean is Get in an attempt.
+func (l *Loader[K, T]) glean(key K) (market.Read[*T], error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.slots[key]
+	if s == nil {
+		l.note([]K{key})
+		s = l.slots[key]
+	}
+	result := l.have(s)
+	return result.Value, result.Err
+}
+
+// gleanMany is GetMany in an attempt.
+func (l *Loader[K, T]) gleanMany(keys []K, out []market.Result[market.Read[*T]]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(keys)
+	for i, key := range keys {
+		out[i] = *l.have(l.slots[key])
+	}
+}
+
+// gleanEach is Recall in an attempt.
+func (l *Loader[K, T]) gleanEach(keys []K, each func(i int, read *market.Read[*T])) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(keys)
+	for i, key := range keys {
+		if result := l.have(l.slots[key]); result.Err == nil {
+			each(i, &result.Value)
+		}
+	}
+}
+
+// have returns what is there of a slot, and records what it was read from. The caller holds the lock.
+func (l *Loader[K, T]) have(s *slot[T]) *market.Result[market.Read[*T]] {
+	result := &s.result
+	if s.underway() {
+		if result = s.fetched; result == nil {
+			return &market.Result[market.Read[*T]]{Err: l.gathering.lack()}
+		}
+	}
+	l.recorder.Record(result.Value.Handle)
+	return result
+}
+
+// note looks up those of the keys that are new to the response, and notes what is missing. The caller holds the lock.
+func (l *Loader[K, T]) note(keys []K) {
+	fresh, slots := l.enroll(keys, nil)
+	if len(fresh) == 0 {
+		return
+	}
+	missing := l.look(fresh, slots)
+	if len(missing) == 0 {
+		return
+	}
+	if len(l.wanted) == 0 {
+		l.gathering.senders = append(l.gathering.senders, l.leave)
+	}
+	for _, i := range missing {
+		if l.next == nil || !l.gathers {
+			l.next = &trip{arrived: make(chan struct{})}
+		}
+		slots[i].trip = l.next
+		l.wanted = append(l.wanted, fresh[i])
+	}
+}
+
+// leave sends for the keys that were noted: together, or each on its own where nothing is won by waiting for another.
+func (l *Loader[K, T]) leave() {
+	l.mu.Lock()
+	keys := l.wanted
+	l.wanted, l.next = nil, nil
+	l.mu.Unlock()
+	if l.gathers {
+		l.travel(keys)
+		return
+	}
+	for i := range keys {
+		l.travel(keys[i : i+1])
+	}
+}
+
+// travel sends for keys of one trip.
+func (l *Loader[K, T]) travel(keys []K) {
+	l.gathering.start(func() {
+		l.arrive(keys, l.ask(l.ctx, keys))
+	})
+}
+
+// gleanBook is Book in an attempt. All depths of a token's book are answered by one, so the greatest counts; where it comes last,
+// the others are read anew.
+func (s *Set) gleanBook(tokenID string, depth int) (market.Read[*market.Book], error) {
+	known := s.depths[tokenID]
+	q := s.deepest(tokenID, depth)
+	read, err := s.books.Get(q)
+	if known == 0 || known == q.Depth {
+		return read, err
+	}
+	s.books.forgo(market.BookQuery{TokenID: tokenID, Depth: known})
+	s.gathering.again = true
+	return market.Read[*market.Book]{}, s.gathering.lack()
+}
+
+// forgo keeps a key from being sent for, if it was noted.
+func (l *Loader[K, T]) forgo(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.wanted, key); i >= 0 {
+		l.wanted = slices.Delete(l.wanted, i, i+1)
+		delete(l.slots, key)
+	}
+}
