@@ -1,5 +1,3 @@
-//go:build !race
-
 package graphqlws_test
 
 import (
@@ -17,6 +15,7 @@ import (
 
 	"oddsgraph/internal/graphqlws"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/unraced"
 )
 
 // listeners are clients that count frames and leave no garbage, so that what is allocated is the server's.
@@ -69,6 +68,9 @@ func price(size int) []byte {
 
 // TestAllocations: delivering an event allocates at most once for each socket of a group, whatever its size.
 func TestAllocations(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
 	const sockets, events = 200, 20
 	for _, size := range []int{100, 10_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

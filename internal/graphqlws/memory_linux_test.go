@@ -1,5 +1,3 @@
-//go:build !race
-
 package graphqlws_test
 
 import (

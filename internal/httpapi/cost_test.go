@@ -1,5 +1,3 @@
-//go:build !race
-
 package httpapi
 
 import (
@@ -9,10 +7,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"oddsgraph/internal/unraced"
 )
 
 // TestAHitAllocatesLittle holds what a response that is kept costs from the front door to the connection.
 func TestAHitAllocatesLittle(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
 	for name, header := range map[string]http.Header{
 		"anonymous":   {"Content-Type": {"application/json"}},
 		"zstd":        {"Content-Type": {"application/json"}, "Accept-Encoding": {"zstd"}},

@@ -1,0 +1,6 @@
+//go:build race
+
+package unraced
+
+// Raced tells whether this binary has the race detector.
+const Raced = true
