@@ -10,6 +10,9 @@ GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modu
 # The race detector is linked with the C compiler.
 CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell command -v $(CC_NAME)),-race)
+# So everything is compiled in two ways: with it, which is what tests run and lint reads, and as the program is shipped.
+RACED    = $(if $(RACE),CGO_ENABLED=1)
+export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help run web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible notes cc
@@ -32,7 +35,7 @@ web/node_modules/.installed: web/package-lock.json
 
 test: web ## run every test, with the race detector where there is a C compiler to link it
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -parallel 4 -timeout $(TIMEOUT) ./...
+	$(RACED) $(GO) test $(RACE) $(if $(VET),-vet=$(VET)) -parallel 4 -timeout $(TIMEOUT) ./...
 
 clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v .
@@ -58,7 +61,7 @@ check: cc ## what must be green before a commit: format, lint, generated code, g
 	@$(MAKE) --no-print-directory lint
 	@GO="$(GO)" scripts/generated
 	$(GO) mod tidy -diff
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test VET=off
 
 generate: ## write what is made from schema.graphqls (code, docs/schema.md, web/kit), and docs/configuration.md
 	$(GO) run ./graph/gen
@@ -68,8 +71,9 @@ fmt: ## format the Go code
 	gofmt -w $(GOFILES)
 
 lint: ## go vet and staticcheck
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(RACED) $(GO) vet $(RACE) ./...
+	@# The tool itself is built without the race detector.
+	staticcheck="$$($(GO) tool -n staticcheck)" && GOGC=400 $(RACED) GOFLAGS="$$($(GO) env GOFLAGS) $(RACE)" "$$staticcheck" ./...
 
 bench: ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 30 minutes (BENCH=-quick: one), then the benchmarks of every layer
 	$(GO) generate ./bench/plain
