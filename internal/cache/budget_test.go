@@ -768,10 +768,10 @@ func TestAttackerOfRandomIDs(t *testing.T) {
 				t.Fatalf("a watch is spent on %s", token)
 			}
 		}
-		if n := c.prices.entries.Len(); n != 40 {
+		if n := c.prices.entries.len(); n != 40 {
 			t.Errorf("%d prices are cached", n)
 		}
-		if e, ok := c.prices.entries.Peek("t000"); !ok || e.read.Handle.Version() != 0 {
+		if e := c.prices.entries.get("t000"); e == nil || e.read.Handle.Version() != 0 {
 			t.Error("a hot entry was evicted")
 		}
 	})

@@ -203,7 +203,7 @@ func (s *store[K, T]) stats() Stats {
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Evictions: c.evictions.Load(),
-		Entries: s.entries.Len() + s.absent.Len(),
+		Entries: s.entries.len() + s.absent.len(),
 	}
 }
 

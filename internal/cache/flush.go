@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"oddsgraph/internal/market"
 )
 
@@ -85,15 +83,11 @@ func (c *Cache) flushMarkets(key string) int {
 func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
 
 // flush lets go of the entries whose keys fit, or of all where key is empty, and returns their number.
-func (s *store[K, T]) flush(key string, fits func(K) bool) (n int) {
+func (s *store[K, T]) flush(key string, fits func(K) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range []*lru.Cache[K, *entry[T]]{s.entries, s.absent} {
-		for _, k := range c.Keys() {
-			if (key == "" || fits(k)) && c.Remove(k) {
-				n++
-			}
-		}
+	if key == "" {
+		fits = func(K) bool { return true }
 	}
-	return n
+	return s.entries.removeAll(fits) + s.absent.removeAll(fits)
 }

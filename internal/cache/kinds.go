@@ -33,8 +33,8 @@ func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, asOf f
 	if kind.Stale > 0 {
 		s.stretch = b.cfg.Stretch
 	}
-	s.entries = newLRU[K, T](kind.Size)
-	s.absent = newLRU[K, T](b.cfg.NotFoundSize)
+	s.entries = newShelf[K, T](kind.Size)
+	s.absent = newShelf[K, T](b.cfg.NotFoundSize)
 	for _, l := range lanes {
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
@@ -158,7 +158,7 @@ func (c *Cache) learn(markets ...*market.Market) {
 			if value != "" && m.MarketID != "" {
 				ref := market.MarketRef{By: by, Value: value}
 				c.refs.Add(ref, id)
-				c.markets.absent.Remove(ref)
+				c.markets.absent.remove(ref)
 			}
 		}
 		is(market.BySlug, m.Slug)

@@ -175,8 +175,8 @@ func TestMarketHasOneEntry(t *testing.T) {
 						t.Errorf("%+v reads another entry", ref)
 					}
 				}
-				if n := len(v.calls()); n != 1 || c.markets.entries.Len() != 1 {
-					t.Errorf("%d calls, %d entries", n, c.markets.entries.Len())
+				if n := len(v.calls()); n != 1 || c.markets.entries.len() != 1 {
+					t.Errorf("%d calls, %d entries", n, c.markets.entries.len())
 				}
 				// Refreshed by any name it is replaced for all.
 				time.Sleep(time.Minute)

@@ -77,8 +77,8 @@ func (c *Cache) StreamMarket(marketID string) {
 // YesAndNo returns the tokens of a market with the outcomes YES and NO, as it was read last; ok is false where it was not, or
 // has others. It asks nobody.
 func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
-	e, found := c.markets.entries.Peek(market.MarketRef{By: market.ByMarketID, Value: marketID})
-	if !found {
+	e := c.markets.entries.get(market.MarketRef{By: market.ByMarketID, Value: marketID})
+	if e == nil {
 		return "", "", false
 	}
 	y, n := e.read.Value.OutcomeByLabel(string(market.OutcomeYes)), e.read.Value.OutcomeByLabel(string(market.OutcomeNo))
@@ -162,7 +162,7 @@ func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 const trailing = time.Minute
 
 // holds returns until when a value that is no longer live, but was, holds against older ones.
-func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
+func (e *entry[K, T]) holds(now time.Time, ttl TTL) time.Time {
 	if e.session == nil {
 		return e.held
 	}
@@ -173,22 +173,22 @@ func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 // stream stores a streamed value unless REST has told a newer one; at the same age the stream wins. What was streamed
 // before is never newer, since it comes in order.
 func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
-	e := &entry[T]{session: session}
+	e := &entry[K, T]{session: session}
 	e.read.Value = value
 	e.read.Meta = m
 	e.read.Handle = market.NewStreamHandle(session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.entries.Peek(slot); ok && old.session == nil && s.older != nil && s.older(value, old.read.Value) {
+	if old := s.entries.get(slot); old != nil && old.session == nil && s.older != nil && s.older(value, old.read.Value) {
 		return
 	}
-	s.absent.Remove(slot)
+	s.absent.remove(slot)
 	s.replace(s.entries, slot, e)
 }
 
 // cutOff makes a streamed entry stale from now on.
 func (s *store[K, T]) cutOff(slot K) {
-	if e, ok := s.entries.Peek(slot); ok && e.session != nil && e.cut.CompareAndSwap(0, s.clock.Now().UnixNano()) {
+	if e := s.entries.get(slot); e != nil && e.session != nil && e.cut.CompareAndSwap(0, s.clock.Now().UnixNano()) {
 		e.read.Handle.Bump()
 	}
 }
@@ -200,9 +200,9 @@ func (s *store[K, T]) overtake(slot K) {
 	defer s.mu.Unlock()
 	change := s.changes.Add(1)
 	s.changed.Add(slot, change)
-	s.absent.Remove(slot)
-	if old, ok := s.entries.Peek(slot); ok {
-		e := &entry[T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, overtaken: true}
+	s.absent.remove(slot)
+	if old := s.entries.get(slot); old != nil {
+		e := &entry[K, T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, overtaken: true}
 		if old.freshUntil.Before(e.freshUntil) {
 			e.freshUntil = old.freshUntil
 		}

@@ -152,10 +152,10 @@ func TestStreamedAccountIsItsReaders(t *testing.T) {
 		for _, scope := range []string{"", "00", topic.Scope + "00", "zz" + topic.Scope[2:]} {
 			bad := topic
 			bad.Scope = scope
-			before := c.positions.entries.Len()
+			before := c.positions.entries.len()
 			c.StreamAccount(session, bad, nil, positions, nil, streamed(time.Now()))
 			c.StreamStale(bad)
-			if c.positions.entries.Len() != before {
+			if c.positions.entries.len() != before {
 				t.Errorf("scope %q names somebody", scope)
 			}
 		}

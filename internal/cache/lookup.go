@@ -15,12 +15,11 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	l.watched, l.all = s.asked != nil && market.Demands(ctx), true
 	// Entries lie anywhere in memory. Those of a list are found first and looked into then, so that one is not waited for
 	// before the next is on its way.
-	var found [near]*entry[T]
+	var found [near]*entry[K, T]
 	for from := 0; from < len(keys); from += near {
 		part := keys[from:min(from+near, len(keys))]
-		for i, key := range part {
-			found[i] = s.get(key)
-		}
+		s.find(part, found[:len(part)])
+		touch(found[:len(part)])
 		for i := range part {
 			l.look(from+i, found[i])
 		}
@@ -55,7 +54,7 @@ type lookup[K comparable, T any] struct {
 	said    market.Reads
 	// refresh are the keys of stale entries that are to be refreshed.
 	refresh []K
-	stale   []*entry[T]
+	stale   []*entry[K, T]
 	// asked is what the watcher is told of, of which all tells that it is all keys so far.
 	watched, all bool
 	asked        []K
@@ -64,7 +63,7 @@ type lookup[K comparable, T any] struct {
 }
 
 // look answers a key by its entry, nil where it has none.
-func (l *lookup[K, T]) look(i int, e *entry[T]) {
+func (l *lookup[K, T]) look(i int, e *entry[K, T]) {
 	at := l.now.UnixNano()
 	switch {
 	case e != nil && e.fresh(l.now):
@@ -91,13 +90,13 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 		l.tell(i, false)
 		return
 	}
-	l.note(l.keys[i], e, at)
+	e.use()
 	// What is streamed is watched already, so it is enough that this goes on.
-	l.tell(i, l.watched && e.read.Value != nil && (e.session == nil || e.due(&e.toldAt, at)))
+	l.tell(i, l.watched && e.read.Value != nil && (e.session == nil || e.due(at)))
 }
 
 // serves reports whether an entry that is not fresh may answer while it is refreshed.
-func (l *lookup[K, T]) serves(e *entry[T]) bool {
+func (l *lookup[K, T]) serves(e *entry[K, T]) bool {
 	freshUntil, staleUntil := e.times(l.now, l.ttl)
 	if l.now.Before(staleUntil) {
 		return !e.overtaken
@@ -126,26 +125,53 @@ func (l *lookup[K, T]) tell(i int, told bool) {
 }
 
 // stretched returns until when an entry may be served stale while the budget is short.
-func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
+func (s *store[K, T]) stretched(e *entry[K, T], freshUntil time.Time) time.Time {
 	if e.read.Value == nil {
 		return time.Time{}
 	}
 	return freshUntil.Add(s.stretch)
 }
 
+// find is get for some keys, near at most, into found.
+func (s *store[K, T]) find(keys []K, found []*entry[K, T]) {
+	if s.canonical == nil && s.slot == nil {
+		s.entries.find(keys, found)
+	} else {
+		s.findSlots(keys, found)
+	}
+	for i, key := range keys {
+		if found[i] == nil {
+			found[i] = s.get(key)
+		}
+	}
+}
+
+// findSlots is find where keys are not what entries are stored under. It finds those that lie in the slots of the keys.
+func (s *store[K, T]) findSlots(keys []K, found []*entry[K, T]) {
+	var canonical, slots [near]K
+	for i, key := range keys {
+		canonical[i], slots[i] = s.places(key)
+	}
+	s.entries.find(slots[:len(keys)], found)
+	for i, e := range found {
+		if e != nil && !s.answers(e, canonical[i]) {
+			found[i] = nil
+		}
+	}
+}
+
 // get returns the entry that answers for a key, whatever its age, nil where there is none.
-func (s *store[K, T]) get(key K) *entry[T] {
+func (s *store[K, T]) get(key K) *entry[K, T] {
 	key, slot := s.places(key)
-	if e, ok := s.entries.Peek(slot); ok && s.answers(e, key) {
+	if e := s.entries.get(slot); e != nil && s.answers(e, key) {
 		return e
 	}
 	if slot != key {
-		if e, ok := s.entries.Peek(key); ok { // it stands beside a streamed one that does not reach as far
+		if e := s.entries.get(key); e != nil { // it stands beside a streamed one that does not reach as far
 			return e
 		}
 	}
-	e, _ := s.absent.Peek(slot)
-	return e
+	return s.absent.get(slot)
 }
 
 // places returns the canonical form of a key, and the slot that its entry lies in mostly.
@@ -154,15 +180,4 @@ func (s *store[K, T]) places(key K) (canonical, slot K) {
 		key = s.canonical(key)
 	}
 	return key, s.slotOf(key)
-}
-
-// note has the LRUs keep what a key is answered by longer than what is not read.
-func (s *store[K, T]) note(key K, e *entry[T], at int64) {
-	if !e.due(&e.usedAt, at) {
-		return
-	}
-	key, slot := s.places(key)
-	s.entries.Get(slot)
-	s.entries.Get(key)
-	s.absent.Get(slot)
 }

@@ -32,8 +32,8 @@ const (
 	// short and scarce are the parts of the budget below which stale data is served for longer, and below which the stream
 	// is asked for what is missing and refreshes may have to wait.
 	short, scarce = 0.25, 0.5
-	// recency is how exactly an LRU knows when an entry was read last, and the watcher when one that it streams was asked for,
-	// so that reading an entry is no writing mostly.
+	// recency is how exactly the watcher knows when an entry that it streams was asked for, so that reading it is no writing
+	// mostly.
 	recency = int64(time.Second)
 	// never is later than any time.
 	never = math.MaxInt64
@@ -42,25 +42,33 @@ const (
 // entry is a value that was read, or the absence of one. It does not change after it was published.
 //
 // What every reader looks at comes first, so that it lies together.
-type entry[T any] struct {
+type entry[K comparable, T any] struct {
+	// hash, key and next belong to the shelf that the entry is in, as newer and older do.
+	hash uint64
+	next *entry[K, T]
+	key  K
+	// used tells that it was read, see shelf.
+	used atomic.Bool
 	read market.Read[*T]
 	// session is that of a streamed value, whose times begin when the session ends or the value is cut off from it.
-	session *market.Session
-	cut     atomic.Int64
-	// usedAt and toldAt are when a reader was last noted by the LRU, and the watcher told of one, in nanoseconds since 1970.
-	usedAt, toldAt atomic.Int64
-	freshUntil     time.Time
-	staleUntil     time.Time
+	session    *market.Session
+	cut        atomic.Int64
+	freshUntil time.Time
+	// toldAt is when the watcher was last told of a reader, in nanoseconds since 1970.
+	toldAt     atomic.Int64
+	staleUntil time.Time
 	// refreshAt is from when on a reader who finds the entry stale may refresh it, in nanoseconds since 1970.
 	refreshAt atomic.Int64
 	// overtaken tells that what was read has changed since: it answers only where the venue fails.
 	overtaken bool
 	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
 	held time.Time
+
+	newer, older *entry[K, T]
 }
 
 // times returns until when the entry is fresh and may be served stale. A streamed entry is fresh while it is live.
-func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
+func (e *entry[K, T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
 	}
@@ -75,21 +83,28 @@ func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Ti
 }
 
 // fresh reports whether the entry answers without a question, which is all that most readers need to know of its times.
-func (e *entry[T]) fresh(now time.Time) bool {
+func (e *entry[K, T]) fresh(now time.Time) bool {
 	if e.session != nil {
 		return e.live()
 	}
 	return now.Before(e.freshUntil)
 }
 
-// due reports whether it is time to note again what was noted at last, which is set then.
-func (e *entry[T]) due(last *atomic.Int64, at int64) bool {
-	before := last.Load()
-	return at-before >= recency && last.CompareAndSwap(before, at)
+// due reports whether it is time to tell the watcher of a reader again, which is noted then.
+func (e *entry[K, T]) due(at int64) bool {
+	before := e.toldAt.Load()
+	return at-before >= recency && e.toldAt.CompareAndSwap(before, at)
+}
+
+// use notes that the entry was read.
+func (e *entry[K, T]) use() {
+	if !e.used.Load() {
+		e.used.Store(true)
+	}
 }
 
 // live reports whether the entry is streamed and its session lasts.
-func (e *entry[T]) live() bool {
+func (e *entry[K, T]) live() bool {
 	if e.session == nil || e.cut.Load() != 0 {
 		return false
 	}
@@ -103,8 +118,8 @@ type store[K comparable, T any] struct {
 	ttl      TTL
 	notFound time.Duration
 	clock    market.Clock
-	entries  *lru.Cache[K, *entry[T]]
-	absent   *lru.Cache[K, *entry[T]]
+	entries  *shelf[K, T]
+	absent   *shelf[K, T]
 	counters counters
 	tasks    *tasks
 
@@ -144,15 +159,6 @@ type store[K comparable, T any] struct {
 
 	// mu orders replacements, so that every entry that goes is told so.
 	mu sync.Mutex
-}
-
-// newLRU returns an LRU that tells the handle of each entry that is evicted or removed.
-func newLRU[K comparable, T any](size int) *lru.Cache[K, *entry[T]] {
-	c, err := lru.NewWithEvict(max(size, 1), func(_ K, e *entry[T]) { e.read.Handle.Bump() })
-	if err != nil {
-		panic("cache: " + err.Error()) // only for a size below 1
-	}
-	return c
 }
 
 // newChanges remembers the changes of so many slots.
@@ -228,7 +234,7 @@ func (s *store[K, T]) excuse(key K, r *market.Result[market.Read[*T]]) {
 		staleUntil = long
 	}
 	if now.Before(staleUntil) {
-		s.note(key, e, now.UnixNano())
+		e.use()
 		*r = market.Result[market.Read[*T]]{Value: e.read}
 		r.Value.Stale = !now.Before(freshUntil)
 		s.counters.stale.Add(1)
@@ -282,7 +288,7 @@ func (s *store[K, T]) laneOf(key K) int {
 
 // refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout, or refreshPatience while
 // refreshes may have to wait for their turn: one that is told to come back later would lose it.
-func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
+func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[K, T]) {
 	s.tasks.start(func() {
 		timeout := refreshTimeout
 		if s.left() < scarce {
@@ -305,7 +311,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 }
 
 // answers reports whether an entry's value can answer for a key.
-func (s *store[K, T]) answers(e *entry[T], key K) bool {
+func (s *store[K, T]) answers(e *entry[K, T], key K) bool {
 	return s.covers == nil || s.covers(key, e.read.Value)
 }
 
@@ -328,7 +334,7 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 // changes had been told when the call left.
 func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	now := s.clock.Now()
-	e := &entry[T]{}
+	e := &entry[K, T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = now
 	e.read.Source = market.SourceREST
@@ -351,33 +357,33 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	defer s.mu.Unlock()
 	slot := s.slotOf(key)
 	if value != nil {
-		s.absent.Remove(slot)
+		s.absent.remove(slot)
 		if s.canonical != nil {
 			slot = s.slotOf(s.canonical(key)) // the value itself may have taught a better one
-			s.absent.Remove(slot)
+			s.absent.remove(slot)
 		}
 	}
-	old, ok := s.entries.Peek(slot)
+	old := s.entries.get(slot)
 	if s.late(slot, left) {
 		// What the venue said before the change answers those who asked before it, and is kept for when the venue fails.
 		e.overtaken, e.freshUntil = true, now
 		e.read.Handle.Bump()
-		if !ok && value != nil {
+		if old == nil && value != nil {
 			s.replace(s.entries, slot, e)
 		}
 		read := e.read
 		read.Stale = true
 		return read
 	}
-	if ok && old.live() && (value == nil || s.answers(old, key)) {
+	if old != nil && old.live() && (value == nil || s.answers(old, key)) {
 		return old.read // what is streamed is never overwritten
 	}
 	if value == nil {
-		s.entries.Remove(slot)
+		s.entries.remove(slot)
 		s.replace(s.absent, slot, e)
 		return e.read
 	}
-	if ok {
+	if old != nil {
 		if old.live() { // and does not reach as far
 			if s.canonical != nil {
 				key = s.canonical(key)
@@ -401,14 +407,10 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	return e.read
 }
 
-// replace puts an entry in the place of another, which is told; the LRU tells only those that it evicts.
-func (s *store[K, T]) replace(c *lru.Cache[K, *entry[T]], key K, e *entry[T]) {
-	old, existed := c.Peek(key)
-	if c.Add(key, e) {
+// replace puts an entry in the place of another, and lets those know who wait for it.
+func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[K, T]) {
+	if on.put(key, e) {
 		s.counters.evictions.Add(1)
-	}
-	if existed {
-		old.read.Handle.Bump()
 	}
 	if e.session != nil && len(s.lanes) > 0 {
 		s.land(key, e)
@@ -416,7 +418,7 @@ func (s *store[K, T]) replace(c *lru.Cache[K, *entry[T]], key K, e *entry[T]) {
 }
 
 // land answers those who wait for the venue by a streamed entry.
-func (s *store[K, T]) land(slot K, e *entry[T]) {
+func (s *store[K, T]) land(slot K, e *entry[K, T]) {
 	for _, c := range s.lanes {
 		if c.waiting.Load() == 0 {
 			continue

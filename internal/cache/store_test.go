@@ -356,7 +356,7 @@ func TestEntriesAreBounded(t *testing.T) {
 		}
 		standing := 0
 		for id, h := range handles {
-			if cached := c.prices.entries.Contains(id); cached != (h.Version() == 0) {
+			if cached := c.prices.entries.get(id) != nil; cached != (h.Version() == 0) {
 				t.Errorf("%s is cached: %v, its handle has version %d", id, cached, h.Version())
 			} else if cached {
 				standing++

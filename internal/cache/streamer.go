@@ -34,6 +34,6 @@ func (c *Cache) SetStreamer(s Streamer) {
 // exists reports whether the venue is known to have a token: it was named by a market or has had a price or a book. That
 // is what keeps those who make ids up from spending watches.
 func (c *Cache) exists(token string) bool {
-	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.Contains(token) ||
-		c.spreads.entries.Contains(token) || c.books.entries.Contains(market.BookQuery{TokenID: token})
+	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
+		c.spreads.entries.get(token) != nil || c.books.entries.get(market.BookQuery{TokenID: token}) != nil
 }

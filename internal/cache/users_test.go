@@ -247,11 +247,9 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 
 		walked := 0
 		printed := fmt.Sprintf("%+v", c)
-		for _, s := range stores(c) {
-			for _, key := range s.MethodByName("Keys").Call(nil) {
-				walked += key.Len()
-				printed += fmt.Sprintf("%+v %#v %x", key, key, key)
-			}
+		for _, keys := range keysOf(c) {
+			walked += keys.Len()
+			printed += fmt.Sprintf("%+v %#v %x", keys, keys, keys)
 		}
 		for _, field := range []string{"balances", "positions", "orders", "trades", "records"} {
 			lanes := reflect.ValueOf(c).Elem().FieldByName(field).Elem().FieldByName("lanes")
@@ -274,18 +272,18 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 	})
 }
 
-// stores returns the LRUs of all stores.
-func stores(c *Cache) (out []reflect.Value) {
-	add := func(caches ...any) {
-		for _, x := range caches {
+// keysOf returns the keys of all that is kept, as lists.
+func keysOf(c *Cache) (out []reflect.Value) {
+	add := func(lists ...any) {
+		for _, x := range lists {
 			out = append(out, reflect.ValueOf(x))
 		}
 	}
-	add(c.refs, c.prices.entries, c.prices.absent)
-	add(c.spreads.entries, c.spreads.absent, c.books.entries, c.books.absent, c.histories.entries, c.histories.absent)
-	add(c.markets.entries, c.markets.absent, c.events.entries, c.events.absent, c.searches.entries, c.searches.absent)
-	add(c.balances.entries, c.balances.absent, c.positions.entries, c.positions.absent, c.orders.entries, c.orders.absent)
-	add(c.trades.entries, c.trades.absent, c.records.entries, c.records.absent)
+	add(c.refs.Keys(), c.prices.entries.keys(), c.prices.absent.keys())
+	add(c.spreads.entries.keys(), c.spreads.absent.keys(), c.books.entries.keys(), c.books.absent.keys(), c.histories.entries.keys(), c.histories.absent.keys())
+	add(c.markets.entries.keys(), c.markets.absent.keys(), c.events.entries.keys(), c.events.absent.keys(), c.searches.entries.keys(), c.searches.absent.keys())
+	add(c.balances.entries.keys(), c.balances.absent.keys(), c.positions.entries.keys(), c.positions.absent.keys(), c.orders.entries.keys(), c.orders.absent.keys())
+	add(c.trades.entries.keys(), c.trades.absent.keys(), c.records.entries.keys(), c.records.absent.keys())
 	return out
 }
 

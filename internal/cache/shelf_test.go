@@ -1,0 +1,181 @@
+package cache
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// keys returns the keys of all entries, the oldest first.
+func (s *shelf[K, T]) keys() (keys []K) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for e := s.ends.newer; e != &s.ends; e = e.newer {
+		keys = append(keys, e.key)
+	}
+	return keys
+}
+
+func newEntry(value string) *entry[string, string] {
+	e := &entry[string, string]{}
+	e.read = market.Read[*string]{Value: &value, Meta: market.Meta{Handle: market.NewHandle(time.Time{})}}
+	return e
+}
+
+// A shelf has what a map has that everything was done to, too, and every entry that has left is told so, once.
+func TestShelfIsAMap(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	s, want := newShelf[string, string](1<<20), map[string]*entry[string, string]{}
+	var gone []*entry[string, string]
+	leave := func(key string) {
+		if old := want[key]; old != nil {
+			gone = append(gone, old)
+			delete(want, key)
+		}
+	}
+	for range 20_000 {
+		key := fmt.Sprint(r.IntN(3000))
+		switch n := r.IntN(1000); {
+		case n == 0:
+			had := len(want)
+			for k := range want {
+				if k[0] == key[0] {
+					leave(k)
+				}
+			}
+			if n := s.removeAll(func(k string) bool { return k[0] == key[0] }); n != had-len(want) {
+				t.Fatalf("%d of %d are removed", n, had-len(want))
+			}
+		case n < 400:
+			if s.remove(key) != (want[key] != nil) {
+				t.Fatalf("%s is removed, or not", key)
+			}
+			leave(key)
+		default:
+			e := newEntry(key)
+			if s.put(key, e) {
+				t.Fatal("something was evicted")
+			}
+			leave(key)
+			want[key] = e
+		}
+	}
+	if len(want) < 500 || s.len() != len(want) || len(s.keys()) != len(want) {
+		t.Fatalf("%d and %d entries instead of %d", s.len(), len(s.keys()), len(want))
+	}
+	for from := 0; from < 3000; from += near {
+		keys, found := make([]string, near), make([]*entry[string, string], near)
+		for i := range keys {
+			keys[i] = fmt.Sprint(from + i)
+		}
+		s.find(keys, found)
+		touch(found)
+		for i, key := range keys {
+			if found[i] != want[key] || s.get(key) != want[key] {
+				t.Fatalf("%s is %v and %v instead of %v", key, found[i], s.get(key), want[key])
+			}
+			if want[key] != nil && want[key].read.Handle.Version() != 0 {
+				t.Fatalf("%s is told that it has left", key)
+			}
+		}
+	}
+	for _, e := range gone {
+		if n := e.read.Handle.Version(); n != 1 {
+			t.Fatalf("%s is told %d times that it has left", e.key, n)
+		}
+	}
+}
+
+// Keys of one hash are told apart.
+func TestShelfOfOneHash(t *testing.T) {
+	s := newShelf[string, string](10)
+	s.put("a", newEntry("a"))
+	s.get("a").key = "b" // as if both had it
+	found := make([]*entry[string, string], 1)
+	if s.find([]string{"a"}, found); found[0] != nil || s.get("a") != nil {
+		t.Error("an entry answers for another key")
+	}
+}
+
+// What was read stays for another turn, the oldest that was not goes. Where all were read one goes nevertheless.
+func TestShelfEvicts(t *testing.T) {
+	s := newShelf[string, string](4)
+	put := func(keys ...string) {
+		for _, key := range keys {
+			s.put(key, newEntry(key))
+		}
+	}
+	want := func(keys ...string) {
+		t.Helper()
+		if got := s.keys(); !slices.Equal(got, keys) {
+			t.Errorf("%v instead of %v", got, keys)
+		}
+	}
+	put("a", "b", "c", "d", "a")
+	want("b", "c", "d", "a") // what is replaced is new again
+	s.get("b").use()
+	s.get("d").use()
+	put("e")
+	want("d", "a", "b", "e")
+	put("f")
+	want("b", "e", "d", "f") // b's second chance is used up
+	put("g")
+	want("e", "d", "f", "g")
+	for _, key := range s.keys() {
+		s.get(key).use()
+	}
+	put("h")
+	want("d", "f", "g", "h")
+}
+
+// However many were read, only so many are looked at before one goes.
+func TestShelfEvictsInTime(t *testing.T) {
+	s := newShelf[string, string](3 * chances)
+	for _, key := range ids("t", 0, 3*chances) {
+		s.put(key, newEntry(key))
+		s.get(key).use()
+	}
+	s.put("x", newEntry("x"))
+	if keys := s.keys(); len(keys) != 3*chances || keys[0] != ids("t", chances+1, chances+2)[0] || keys[len(keys)-2] != ids("t", chances-1, chances)[0] {
+		t.Errorf("%d are left, from %s on", len(keys), keys[0])
+	}
+}
+
+// Readers and writers may come at the same time; the race detector looks on.
+func TestShelfIsShared(t *testing.T) {
+	s := newShelf[string, string](50)
+	keys := ids("t", 0, 100)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(2, uint64(i)))
+			found := make([]*entry[string, string], near)
+			for range 500 {
+				key := keys[r.IntN(len(keys))]
+				if r.IntN(5) == 0 {
+					s.remove(key)
+				} else {
+					s.put(key, newEntry(key))
+				}
+				from := r.IntN(len(keys) - near)
+				s.find(keys[from:from+near], found)
+				for j, e := range found {
+					if e != nil && *e.read.Value != keys[from+j] {
+						t.Errorf("%s is %s", keys[from+j], *e.read.Value)
+					} else if e != nil {
+						e.use()
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.len(); n != len(s.keys()) || n > 50 {
+		t.Errorf("%d entries", n)
+	}
+}
