@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+// reference reads one JSON value by the standard library.
+func reference(b []byte) (v any, ok bool) {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil, false
+	}
+	return v, len(bytes.TrimSpace(b[d.InputOffset():])) == 0
+}
+
+func compareParse(t *testing.T, b []byte) {
+	t.Helper()
+	want, ok := reference(b)
+	got, err := Parse(b)
+	if ok != (err == nil) || ok && !reflect.DeepEqual(got, want) {
+		t.Errorf("%q\ngives %#v, %v\ninstead of %#v, %v", b, got, err, want, ok)
+	}
+}
+
+// oddities are where libraries differ.
+var oddities = []string{
+	`{"a":1,"a":2,"b":{"a":null}}`, `{"":"","\u0061":"\u00e4\n\"\\\/"}`, `["\ud83d\udc4d","\ud800","\udc00x","\ud800\u0041"]`,
+	"[\"\xff\", \"\xc3\", \"ü\", \"\xed\xa0\x80\"]", "{\"\xff\":1,\"\ufffd\":2}", `[1.50,-0,1e400,123456789012345678901234567890,0.10e-7]`,
+	`[]`, `{}`, `[[],{},[{}]]`, ` true `, `null`, `"x"`, `7`, "\"\x7f\"", "\"\x01\"", `[1,]`, `{"a":1,}`, `{"a"}`, `{1:2}`, `[1 2]`, `01`, `+1`, `.5`, `1.`, `nul`, `[`,
+	`{"a":`, `"`, `1 2`, `[]]`, `//`, `NaN`, "\xef\xbb\xbf{}", "[\"\\x\"]", `["\u12"]`, `{"a":[{"b":1,"c":2},{"b":3},{"b":4,"c":5,"d":6,"e":7}]}`,
+}
+
+// TestParseAsTheStandardLibrary compares what is read of odd documents, and of the venue's.
+func TestParseAsTheStandardLibrary(t *testing.T) {
+	for _, text := range oddities {
+		compareParse(t, []byte(text))
+	}
+	files, err := filepath.Glob("../../testdata/venue/*/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareParse(t, b)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range oddities {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(compareParse)
+}
