@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"oddsgraph/internal/market"
 )
 
 func TestGate(t *testing.T) {
@@ -68,7 +66,7 @@ func TestGate(t *testing.T) {
 
 // from returns a context of a client.
 func from(t *testing.T, address string) context.Context {
-	return market.Carry[identityKey](t.Context(), identity{client: netip.MustParseAddr(address)})
+	return &asking{t.Context(), identity{client: netip.MustParseAddr(address)}}
 }
 
 // crowd enters the gate n times for a client and counts what came of it when all have settled.

@@ -65,9 +65,8 @@ func refuseAs(status int, format string, args ...any) error {
 // Unwrap returns the error itself.
 func (r *refusal) Unwrap() error { return r.error }
 
-// ServeHTTP implements http.Handler.
-func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	media := acceptOf(r).response()
+// serve answers a request.
+func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	case http.MethodOptions:
@@ -80,7 +79,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "send the query by POST or GET"))
 		return
 	}
-	if media == "" {
+	if r.media == "" {
 		g.refuse(w, r, refuseAs(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", typeResponse, typeJSON))
 		return
 	}
@@ -92,7 +91,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer text.Release()
 	j := g.engine.begin(r.Context(), transportHTTP, r.Header)
-	if kept := g.engine.repeat(r, j, media, text.Bytes()); kept != nil {
+	if kept := g.engine.repeat(r, j, text.Bytes()); kept != nil {
 		g.writeKept(w, r, j, kept)
 		return
 	}
@@ -101,7 +100,7 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnDown(w, r, j, err)
 		return
 	}
-	done, err := g.perform(r, deadline, j, media, p)
+	done, err := g.perform(r, deadline, j, p)
 	switch op := done.operation; {
 	case err != nil:
 		if op != nil && op.kind() == ast.Mutation {
@@ -109,19 +108,19 @@ func (g *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		g.turnDown(w, r, j, err)
 	case done.kept != nil:
-		g.engine.remember(r, j, media, text.Bytes(), p, op, done.kept)
+		g.engine.remember(r, j, text.Bytes(), p, op, done.kept)
 		g.writeKept(w, r, j, done.kept)
 	case op == nil:
 		status := statusOf(done.response)
-		if media == typeJSON && status == http.StatusBadRequest {
+		if r.media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // the request itself was well-formed, and that's all that this type's status can say
 		}
-		g.write(w, r, j, media, status, done.response, nil)
+		g.write(w, r, j, r.media, status, done.response, nil)
 	default:
 		if asksForCost(r) {
 			done.response.Extensions = withCost(done.response.Extensions, op.cost)
 		}
-		g.write(w, r, j, media, statusOf(done.response), done.response, op)
+		g.write(w, r, j, r.media, statusOf(done.response), done.response, op)
 	}
 }
 
@@ -134,8 +133,8 @@ type performed struct {
 
 // perform makes the response of an operation when there is room for it, until a deadline. An error is one of the request. The
 // room is free again when it returns, however long the client takes to read.
-func (g *graphQL) perform(r *http.Request, deadline time.Time, j *market.Journal, media string, p *params) (done performed, err error) {
-	ctx := r.Context()
+func (g *graphQL) perform(r *request, deadline time.Time, j *market.Journal, p *params) (done performed, err error) {
+	ctx := g.engine.identities.reading(r.Context())
 	leave, err := g.gate.enter(ctx)
 	if err != nil {
 		return done, err
@@ -152,11 +151,11 @@ func (g *graphQL) perform(r *http.Request, deadline time.Time, j *market.Journal
 		err = refuseAs(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case j.Explained:
 		j.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(g.engine.noting(ctx, j), j, op, media)
+		done.response = g.engine.explained(g.engine.noting(ctx, j), j, op, r.media)
 	case g.engine.keeps(op) && !asksForCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, media)
+		done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, r.media)
 	default:
 		if g.engine.keeps(op) {
 			j.Response = verdictBypass
@@ -178,7 +177,7 @@ func withCost(extensions map[string]any, cost guard.Cost) map[string]any {
 }
 
 // read reads what a request asks. The error is a refusal.
-func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (*params, error) {
+func (g *graphQL) read(w http.ResponseWriter, r *request) (*params, error) {
 	text, err := g.readText(w, r)
 	if err != nil {
 		return nil, err
@@ -189,18 +188,18 @@ func (g *graphQL) read(w http.ResponseWriter, r *http.Request) (*params, error) 
 
 // readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
 // error is a refusal.
-func (g *graphQL) readText(w http.ResponseWriter, r *http.Request) (text *quota.Text, err error) {
+func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Text, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
 	}
-	if text, err = g.incoming.Read(clientOf(r), strings.NewReader(r.URL.RawQuery)); err != nil {
+	if text, err = g.incoming.Read(r.client, strings.NewReader(r.URL.RawQuery)); err != nil {
 		err = busy()
 	}
 	return text, err
 }
 
 // parseText reads what a request asks from its text. The error is a refusal.
-func (g *graphQL) parseText(r *http.Request, text []byte) (p *params, err error) {
+func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
 		p, err = parseQueryString(string(text))
 	} else if p, err = parseParams(text, g.engine.documents.loadQuoted); err != nil {
@@ -222,7 +221,7 @@ func (g *graphQL) parseText(r *http.Request, text []byte) (p *params, err error)
 }
 
 // readBody reads a body, which must be there within the time and the size that a body may have.
-func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*quota.Text, error) {
+func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Text, error) {
 	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
 	}
@@ -235,7 +234,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *http.Request) (*quota.Text,
 		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
-	text, err := g.incoming.Read(clientOf(r), http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
+	text, err := g.incoming.Read(r.client, http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
 	if err == nil {
 		_ = r.Body.Close() // so that the server does not look for more of it
 		return text, nil
@@ -315,19 +314,19 @@ func parameter(values url.Values, name string, into *string) error {
 }
 
 // refuse answers a request of which nothing was noted so far.
-func (g *graphQL) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (g *graphQL) refuse(w http.ResponseWriter, r *request, err error) {
 	g.turnDown(w, r, g.engine.begin(r.Context(), transportHTTP, r.Header), err)
 }
 
 // turnDown answers a request that is not executed.
-func (g *graphQL) turnDown(w http.ResponseWriter, r *http.Request, j *market.Journal, err error) {
+func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *market.Journal, err error) {
 	resp := g.engine.refuse(r.Context(), err)
 	status := statusOf(resp)
 	var known *refusal
 	if errors.As(err, &known) {
 		status = known.status
 	}
-	media := acceptOf(r).response()
+	media := r.media
 	if media == "" {
 		media = typeJSON
 	}
@@ -369,7 +368,7 @@ type reply struct {
 }
 
 // write writes a response. op is nil where nothing was executed.
-func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation) {
+func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation) {
 	g.engine.made(r.Context(), j, resp.Errors)
 	var buf *bytes.Buffer
 	if op != nil {
@@ -393,7 +392,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *http.Request, j *market.Journa
 }
 
 // writeKept writes a response that may go to others, too.
-func (g *graphQL) writeKept(w http.ResponseWriter, r *http.Request, j *market.Journal, kept *respcache.Response) {
+func (g *graphQL) writeKept(w http.ResponseWriter, r *request, j *market.Journal, kept *respcache.Response) {
 	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
 	var errs gqlerror.List
 	if out.refused != nil {
@@ -420,7 +419,7 @@ func contentType(media string) []string {
 }
 
 // send sends a response, and tells of it right before.
-func (g *graphQL) send(w http.ResponseWriter, r *http.Request, j *market.Journal, out reply) {
+func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out reply) {
 	h := w.Header()
 	if h["Vary"] == nil {
 		h["Vary"] = variesHeader
@@ -439,7 +438,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *http.Request, j *market.Journal
 		encoding = negotiateEncoding(r.Header.Values("Accept-Encoding"), encodings)
 	}
 	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
-		h.Set("Cache-Control", out.policy.header(identified(r.Context())))
+		h.Set("Cache-Control", out.policy.header(r.credentials != nil))
 		if !out.policy.noStore {
 			tag := out.tagOf(out.body)
 			if encoding != "" {

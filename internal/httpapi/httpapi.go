@@ -129,7 +129,7 @@ func New(cfg Config) *API {
 		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
 	}
 	all := newTransports(g, origins, cfg)
-	endpoint := origins.handler(who.handler(g.refuse, all))
+	endpoint := origins.handler(who.handler(g.refuse, all.serve))
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL, endpoint)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/base64"
-	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -73,21 +72,50 @@ type identity struct {
 
 type identityKey struct{}
 
-// identityFrom returns who asks in a context.
-func identityFrom(ctx context.Context) identity { return market.Carried[identityKey, identity](ctx) }
-
-// identified reports whether an account is named in a context.
-func identified(ctx context.Context) bool { return identityFrom(ctx).credentials != nil }
-
-// fromHeaders returns a request's context with who is asking. It ends when the account is revoked, with that as its cause. A
-// request with bad credentials is refused rather than answered as somebody else. The error is a market.Error.
-func (i *identities) fromHeaders(r *http.Request) (context.Context, error) {
-	ctx, _, err := i.identify(r.Context(), i.client(r), r.Header.Values(CredentialsHeader), r.Header.Values(authorization))
-	return ctx, err
+// asking is a context that knows who asks.
+type asking struct {
+	context.Context
+	identity
 }
 
-// fromInit is fromHeaders for the payload of connection_init, which browsers use because they can't set the headers of a
-// WebSocket: its keys are the headers' names, compared without case. client is where the connection comes from. An identity
+// Value implements context.Context.
+func (a *asking) Value(key any) any {
+	if key == (identityKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+// identityFrom returns who asks in a context.
+func identityFrom(ctx context.Context) identity {
+	if a, ok := ctx.Value(identityKey{}).(*asking); ok {
+		return a.identity
+	}
+	return identity{}
+}
+
+// fromHeaders finds out who sends a request. Its context ends when the account is revoked, with that as its cause. A request
+// with bad credentials is refused rather than answered as somebody else. The error is a market.Error.
+func (i *identities) fromHeaders(r *request) (err error) {
+	r.asking, err = i.identify(r.asking.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
+	if r.credentials != nil {
+		r.withoutCredentials()
+	}
+	return err
+}
+
+// reading returns a context to read in, as whoever asks in ctx.
+func (i *identities) reading(ctx context.Context) context.Context {
+	id := identityFrom(ctx)
+	ctx = market.WithCaller(ctx, i.caller(id))
+	if id.credentials != nil {
+		ctx = market.WithCredentials(ctx, id.credentials)
+	}
+	return ctx
+}
+
+// fromInit returns a context to read in, by the payload of connection_init, which browsers use because they can't set the headers of a
+// WebSocket. Its keys are the headers' names, compared without case. client is where the connection comes from. An identity
 // that the connection's own headers gave stays where the payload has none, and must be the same where it has one. The
 // account is nil where no bearer token was given.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, *accounts.Account, error) {
@@ -113,31 +141,31 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 		return ctx, identityFrom(ctx).account, nil
 	}
 	before := identityFrom(ctx)
-	ctx, id, err := i.identify(ctx, client, credentials, bearer)
+	now, err := i.identify(ctx, client, credentials, bearer)
 	if err != nil {
 		return nil, nil, err
 	}
-	if before.credentials != nil && subtle.ConstantTimeCompare([]byte(before.credentials.Wire()), []byte(id.credentials.Wire())) == 0 {
+	if before.credentials != nil && subtle.ConstantTimeCompare([]byte(before.credentials.Wire()), []byte(now.credentials.Wire())) == 0 {
 		return nil, nil, badInput("connection_init and the headers of the connection name different accounts")
 	}
-	return ctx, id.account, nil
+	return i.reading(&now), now.account, nil
 }
 
-// identify returns a context with who the credentials or the bearer token belong to.
-func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (context.Context, identity, error) {
-	id := identity{client: client}
+// identify returns a context that knows who the credentials or the bearer token belong to; with an error, nobody.
+func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (asking, error) {
+	nobody, id := asking{Context: ctx}, identity{client: client}
 	switch {
 	case len(credentials) > 0 && len(bearer) > 0:
-		return nil, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
+		return nobody, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return market.WithCaller(market.Carry[identityKey](ctx, id), i.caller(id)), id, nil
+		return asking{ctx, id}, nil
 	case len(credentials) > 1:
-		return nil, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
+		return nobody, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
-		return nil, id, badInput("%s was sent %d times; send it once", authorization, len(bearer))
+		return nobody, badInput("%s was sent %d times; send it once", authorization, len(bearer))
 	}
 	if err := i.refusals.Check(client); err != nil {
-		return nil, id, err
+		return nobody, err
 	}
 	var err error
 	if len(credentials) == 1 {
@@ -147,10 +175,9 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 		ctx = until(ctx, id.account.Context())
 	}
 	if err != nil {
-		return nil, id, err
+		return nobody, err
 	}
-	ctx = market.WithCaller(market.Carry[identityKey](ctx, id), i.caller(id))
-	return market.WithCredentials(ctx, id.credentials), id, nil
+	return asking{ctx, id}, nil
 }
 
 // caller names who asks for the sake of fairness: an account of ours, or else the address, since credentials that only the
@@ -225,20 +252,13 @@ func (i *identities) refused(ctx context.Context) {
 }
 
 // handler identifies requests for next, which does not see what they did it with.
-func (i *identities) handler(refuse func(w http.ResponseWriter, r *http.Request, err error), next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, err := i.fromHeaders(r)
-		if err != nil {
+func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
+		r := newRequest(plain)
+		if err := i.fromHeaders(r); err != nil {
 			refuse(w, r, err)
 			return
 		}
-		header := r.Header
-		r = r.WithContext(ctx)
-		if identified(ctx) {
-			r.Header = maps.Clone(header) // whose values nobody changes
-			r.Header.Del(CredentialsHeader)
-			r.Header.Del(authorization)
-		}
-		next.ServeHTTP(w, r)
+		next(w, r)
 	})
 }

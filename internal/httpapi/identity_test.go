@@ -115,7 +115,7 @@ func TestIdentities(t *testing.T) {
 			r.Header.Add("Authorization", value)
 			payload[[]string{"authorization", "AUTHORIZATION"}[i]] = value
 		}
-		ctx, err := who.fromHeaders(r)
+		ctx, err := readingOf(who, r)
 		if got := says(ctx, err); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
@@ -131,6 +131,13 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("%s: the error shows the secret: %v", test.name, err)
 		}
 	}
+}
+
+// readingOf returns the context that a request is answered in.
+func readingOf(who *identities, plain *http.Request) (context.Context, error) {
+	r := newRequest(plain)
+	err := who.fromHeaders(r)
+	return who.reading(r.Context()), err
 }
 
 // TestIdentitiesOfOneSocket has headers and connection_init say who asks.
@@ -158,7 +165,7 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 		} else if test.header != "" {
 			r.Header.Set(CredentialsHeader, test.header)
 		}
-		ctx, err := who.fromHeaders(r)
+		ctx, err := readingOf(who, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +220,7 @@ func TestRevocation(t *testing.T) {
 	who, revoke, _ := newTestIdentities(t)
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 	r.Header.Set("Authorization", "Bearer "+testToken)
-	ctx, err := who.fromHeaders(r)
+	ctx, err := readingOf(who, r)
 	if err != nil || ctx.Err() != nil {
 		t.Fatal(err, ctx.Err())
 	}
@@ -222,7 +229,7 @@ func TestRevocation(t *testing.T) {
 	if code := market.CodeOf(context.Cause(ctx)); code != market.CodeUnauthenticated {
 		t.Errorf("the cause is %v", context.Cause(ctx))
 	}
-	if _, err := who.fromHeaders(r); market.CodeOf(err) != market.CodeUnauthenticated {
+	if _, err := readingOf(who, r); market.CodeOf(err) != market.CodeUnauthenticated {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -232,7 +239,12 @@ func TestCredentialsLeaveTheHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request
 		who, _, _ := newTestIdentities(t)
-		h := who.handler(nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
+		h := who.handler(nil, func(_ http.ResponseWriter, r *request) {
+			if r.Header.Get(name) != "" {
+				t.Errorf("headers %v", r.Header)
+			}
+			got = r.plain(who.reading(r.Context()))
+		})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)
 		h.ServeHTTP(httptest.NewRecorder(), r)
@@ -259,14 +271,14 @@ func FuzzIdentity(f *testing.F) {
 		if bearer != "" {
 			r.Header.Set("Authorization", bearer)
 		}
-		ctx, err := who.fromHeaders(r)
+		ctx, err := readingOf(who, r)
 		switch {
 		case err != nil:
 			if code := market.CodeOf(err); code != market.CodeBadUserInput && code != market.CodeUnauthenticated {
 				t.Errorf("%q %q: %v", credentials, bearer, err)
 			}
-		case identified(ctx) != (credentials+bearer != ""):
-			t.Errorf("%q %q: identified is %v", credentials, bearer, identified(ctx))
+		case (identityFrom(ctx).credentials != nil) != (credentials+bearer != ""):
+			t.Errorf("%q %q: it is %+v", credentials, bearer, identityFrom(ctx))
 		case bearer != "" && !strings.Contains(bearer, testToken):
 			t.Errorf("%q is taken for a token", bearer)
 		}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"iter"
 	"mime"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,9 +26,17 @@ type mediaRange struct {
 // accepts is what a client accepts. The zero value accepts everything.
 type accepts []mediaRange
 
-// acceptHeaders are what was read of the Accept headers that clients sent last: few are ever sent, with every request.
-var acceptHeaders = func() *lru.Cache[string, accepts] {
-	c, err := lru.New[string, accepts](256)
+// accepted is what comes of an Accept header.
+type accepted struct {
+	// media is the media type of the response; "" where the client accepts none.
+	media string
+	// events tells that the client wants a stream of events and nothing else.
+	events bool
+}
+
+// acceptHeaders are what came of the Accept headers that clients sent last: few are ever sent, with every request.
+var acceptHeaders = func() *lru.Cache[string, accepted] {
+	c, err := lru.New[string, accepted](256)
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
@@ -39,19 +46,20 @@ var acceptHeaders = func() *lru.Cache[string, accepts] {
 // maxAcceptKept is the greatest length in bytes of an Accept header that is remembered.
 const maxAcceptKept = 256
 
-// acceptOf is parseAccept for a request. The caller must not change what it returns.
-func acceptOf(r *http.Request) accepts {
-	lines := r.Header["Accept"]
+// acceptedBy returns what comes of the lines of an Accept header.
+func acceptedBy(lines []string) accepted {
 	if len(lines) != 1 || len(lines[0]) > maxAcceptKept {
-		return parseAccept(lines)
+		return parseAccept(lines).accepted()
 	}
 	a, ok := acceptHeaders.Get(lines[0])
 	if !ok {
-		a = parseAccept(lines)
+		a = parseAccept(lines).accepted()
 		acceptHeaders.Add(lines[0], a)
 	}
 	return a
 }
+
+func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 
 // parseAccept reads the lines of an Accept header. What is malformed in it, or wants another charset than UTF-8, is passed
 // over; if nothing is left of a header that was not empty, the client accepts nothing.

@@ -123,7 +123,7 @@ func (e *engine) served(ctx context.Context, r *respcache.Response) {
 }
 
 // asksForCost reports whether a request wants to know what its operation costs. Such a one is executed whatever is kept.
-func asksForCost(r *http.Request) bool { return r.Header.Get(CostHeader) != "" }
+func asksForCost(r *request) bool { return r.Header.Get(CostHeader) != "" }
 
 // form is what, beside its text, decides about the meaning of a request and the form of its response.
 func form(method, media string) string {
@@ -140,16 +140,16 @@ func form(method, media string) string {
 }
 
 // repeats reports whether a request can be known again by its text.
-func (e *engine) repeats(r *http.Request, j *market.Journal) bool {
+func (e *engine) repeats(r *request, j *market.Journal) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !j.Explained && !asksForCost(r)
 }
 
 // repeat returns the response to a request whose text is that of one that was answered before, or nil.
-func (e *engine) repeat(r *http.Request, j *market.Journal, media string, text []byte) *respcache.Response {
+func (e *engine) repeat(r *request, j *market.Journal, text []byte) *respcache.Response {
 	if !e.repeats(r, j) {
 		return nil
 	}
-	kept := e.responses.Repeat(e.responses.Scope(identityFrom(r.Context()).credentials), form(r.Method, media), text)
+	kept := e.responses.Repeat(e.responses.Scope(r.credentials), form(r.Method, r.media), text)
 	if kept != nil {
 		n := noteOf(kept)
 		j.Response, j.Asked, j.Trusted, j.Points, j.Foreseen = verdictHit, n.asked, n.trusted, n.points, n.foreseen
@@ -160,12 +160,12 @@ func (e *engine) repeat(r *http.Request, j *market.Journal, media string, text [
 
 // remember lets repeat answer a request by its text, as long as that means the same document: what it names may be
 // registered, trusted or neither by then.
-func (e *engine) remember(r *http.Request, j *market.Journal, media string, text []byte, p *params, op *operation, kept *respcache.Response) {
+func (e *engine) remember(r *request, j *market.Journal, text []byte, p *params, op *operation, kept *respcache.Response) {
 	if !e.repeats(r, j) {
 		return
 	}
 	request, meant := documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
-	e.responses.Remember(kept, form(r.Method, media), text, func() bool {
+	e.responses.Remember(kept, form(r.Method, r.media), text, func() bool {
 		named, err := e.cfg.Documents.Resolve(request)
 		if err != nil || named.Text != meant {
 			return false

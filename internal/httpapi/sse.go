@@ -62,8 +62,7 @@ func (e *events) begin() error {
 
 // serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
 // scripts of pages see nothing else of such a response. An error comes before anything was answered.
-func (e *events) serve(w http.ResponseWriter, r *http.Request, j *market.Journal, p *params) error {
-	ctx := r.Context()
+func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
 		return err

@@ -65,23 +65,24 @@ func socketLog(log *slog.Logger) *slog.Logger { return log.With("transport", gra
 // clientOf returns the address that a request comes from, which was found out with its identity.
 func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
 
-// ServeHTTP implements http.Handler.
-func (t *transports) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serve answers a request by the transport that it asks for.
+func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		ctx := t.engine.identities.reading(r.lasting())
 		if said := introduce(r.Header, nil); said != nil {
-			r = r.WithContext(context.WithValue(r.Context(), saidKey{}, said))
+			ctx = context.WithValue(ctx, saidKey{}, said)
 		}
-		t.sockets.ServeHTTP(w, r)
-	case r.Method != http.MethodOptions && acceptOf(r).events():
+		t.sockets.ServeHTTP(w, r.plain(ctx))
+	case r.Method != http.MethodOptions && r.accepted.events:
 		t.stream(w, r)
 	default:
-		t.graphQL.ServeHTTP(w, r)
+		t.graphQL.serve(w, r)
 	}
 }
 
 // stream serves a request that wants a stream of events and nothing else.
-func (t *transports) stream(w http.ResponseWriter, r *http.Request) {
+func (t *transports) stream(w http.ResponseWriter, r *request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST, OPTIONS")
 		t.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "a stream of events is asked for by POST or GET"))
@@ -90,7 +91,7 @@ func (t *transports) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := t.read(w, r)
 	j := t.engine.begin(r.Context(), transportEvents, r.Header)
 	if err == nil {
-		err = t.events.serve(w, r, j, p)
+		err = t.events.serve(t.engine.identities.reading(r.lasting()), w, j, p)
 	}
 	if err != nil {
 		t.turnDown(w, r, j, err)
