@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/guard"
@@ -51,7 +52,7 @@ func TestSlowBodies(t *testing.T) {
 	if status != http.StatusRequestTimeout || header.Get("Connection") != "close" || !strings.Contains(body, "the body took longer than 50ms") || strings.Contains(body, "canary") {
 		t.Errorf("%d %v %s", status, header, body)
 	}
-	if s.http.ReadHeaderTimeout == 0 || s.http.ReadTimeout == 0 || s.http.IdleTimeout == 0 {
+	if s.http.ReadHeaderTimeout == 0 || s.http.ReadTimeout != 50*time.Millisecond || s.http.IdleTimeout == 0 {
 		t.Error("a client may take all the time in the world")
 	}
 }

@@ -34,7 +34,7 @@ func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown tim
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       10 * time.Second, // as long as the headers, so that a request sets one deadline; a body sets its own
+		ReadTimeout:       10 * time.Second, // from the first byte of a request to the last of its body
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),

@@ -225,7 +225,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	}
 	s.registerMetrics(clock)
 	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, telemetry.Requests(log, cfg.Log.SampleAbove, s.api), log, cfg.ShutdownTimeout); err == nil {
-		s.http.MaxHeaderBytes = int(cfg.MaxHeaders)
+		s.http.MaxHeaderBytes, s.http.ReadTimeout = int(cfg.MaxHeaders), cfg.BodyTimeout
 		if s.admin, err = s.openAdmin(cfg.AdminListen); err != nil {
 			_ = s.Close()
 		}

@@ -83,7 +83,6 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		g.refuse(w, r, refuseAs(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", typeResponse, typeJSON))
 		return
 	}
-	deadline := time.Now().Add(g.cfg.Timeout)
 	text, err := g.readText(w, r)
 	if err != nil {
 		g.refuse(w, r, err)
@@ -100,7 +99,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		g.turnDown(w, r, j, err)
 		return
 	}
-	done, err := g.perform(r, deadline, j, p)
+	done, err := g.perform(r, j, p)
 	switch op := done.operation; {
 	case err != nil:
 		if op != nil && op.kind() == ast.Mutation {
@@ -131,10 +130,10 @@ type performed struct {
 	kept      *respcache.Response
 }
 
-// perform makes the response of an operation when there is room for it, until a deadline. An error is one of the request. The
+// perform makes the response of an operation when there is room for it, in the time that it has. An error is one of the request. The
 // room is free again when it returns, however long the client takes to read.
-func (g *graphQL) perform(r *request, deadline time.Time, j *market.Journal, p *params) (done performed, err error) {
-	ctx := g.engine.identities.reading(r.Context())
+func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done performed, err error) {
+	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
 	leave, err := g.gate.enter(ctx)
 	if err != nil {
 		return done, err
@@ -220,7 +219,7 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 	return p, nil
 }
 
-// readBody reads a body, which must be there within the time and the size that a body may have.
+// readBody reads a body of the size that one may have. The server ends what takes too long.
 func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Text, error) {
 	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
@@ -233,8 +232,11 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Text, erro
 		w.Header().Set("Connection", "close") // rather than to read what nobody needs
 		return nil, refuseAs(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.cfg.BodyTimeout)) // the server lifts it at the body's end
-	text, err := g.incoming.Read(r.client, http.MaxBytesReader(w, r.Body, g.cfg.MaxBody))
+	var body io.Reader = r.Body
+	if r.ContentLength < 0 { // else the server reads no more than that
+		body = http.MaxBytesReader(w, r.Body, g.cfg.MaxBody)
+	}
+	text, err := g.incoming.Read(r.client, body)
 	if err == nil {
 		_ = r.Body.Close() // so that the server does not look for more of it
 		return text, nil
@@ -471,8 +473,9 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	j.Status = out.status
+	taken := j.Started.Add(j.Elapsed + writeTimeout)
 	g.engine.end(r.Context(), j, len(body))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(taken)
 	w.WriteHeader(out.status)
 	_, _ = gather.Write(r.Context(), w, body) // who does not read it has gone
 }

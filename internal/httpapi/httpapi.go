@@ -40,10 +40,11 @@ type Config struct {
 	SDL     string
 	Sources loaders.Sources
 	Log     *slog.Logger
-	// MaxBody is the greatest size of a request's body in bytes, BodyTimeout how long it may take to arrive.
+	// MaxBody is the greatest size of a request's body in bytes, BodyTimeout how long the server, whose ReadTimeout it is, lets
+	// a request take to arrive.
 	MaxBody     int64
 	BodyTimeout time.Duration
-	// Timeout bounds a request from its headers to its answer.
+	// Timeout bounds a request from when it was read to its answer.
 	Timeout time.Duration
 	// Operations is how many operations are executed at once, Queue how many more may wait for that, and QueueTimeout how
 	// long.

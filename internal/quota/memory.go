@@ -35,7 +35,7 @@ func NewMemory(size int) *Memory {
 // Text is what a client has sent. It is for one goroutine at a time.
 type Text struct {
 	memory *Memory
-	client netip.Prefix
+	client netip.Addr
 	text   []byte
 	// held is what it takes of the memory.
 	held int
@@ -44,7 +44,7 @@ type Text struct {
 // Read reads all that r has to give. The error is ErrNoRoom, or that of r. A Text must be released.
 func (m *Memory) Read(client netip.Addr, r io.Reader) (*Text, error) {
 	t, _ := m.texts.Get().(*Text)
-	t.client = Network(client)
+	t.client = client
 	if err := t.fill(r); err != nil {
 		t.Release()
 		return nil, err
@@ -58,7 +58,7 @@ func (t *Text) Bytes() []byte { return t.text }
 // Release gives back what the text takes.
 func (t *Text) Release() {
 	if t.held > 0 {
-		t.memory.give(t.client, t.held)
+		t.memory.give(Network(t.client), t.held)
 	}
 	t.held, t.text = 0, t.text[:0]
 	if cap(t.text) > 2*FreeBytes {
@@ -94,14 +94,14 @@ func (t *Text) fill(r io.Reader) error {
 
 // take takes n bytes more of the memory, or reports false.
 func (t *Text) take(n int) bool {
-	m := t.memory
+	m, client := t.memory, Network(t.client)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !Fair(m.holders[t.client], n, m.free) {
+	if !Fair(m.holders[client], n, m.free) {
 		m.refused++
 		return false
 	}
-	m.holders[t.client] += n
+	m.holders[client] += n
 	m.free -= n
 	t.held += n
 	return true

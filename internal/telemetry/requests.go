@@ -21,8 +21,8 @@ func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 		if !goodID(id) {
 			id = NewRequestID()
 		}
-		w.Header().Set(RequestIDHeader, id)
-		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK}
+		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK, idHeader: [1]string{id}}
+		w.Header()[RequestIDHeader] = seen.idHeader[:]
 		ctx := &seen.request
 		ctx.Context, ctx.id = r.Context(), id
 		r = r.WithContext(ctx)
@@ -76,6 +76,8 @@ type response struct {
 	request request
 	status  int
 	bytes   int64
+	// idHeader are the values of RequestIDHeader.
+	idHeader [1]string
 }
 
 // WriteHeader notes the status.
