@@ -7,48 +7,66 @@ import (
 	"log/slog"
 	"reflect"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 )
 
-// setting is one value of a Config as it may be shown.
+// setting is one value of a Config, and as it may be shown.
 type setting struct {
 	flag  *kong.Flag
-	value string
+	value any
+	text  string
+}
+
+// printed is a grammar that is built once, since that takes long, and holds one Config after the other.
+var printed struct {
+	sync.Mutex
+	grammar grammar
+	flags   []*kong.Flag // of the grammar, which they point into
 }
 
 // settings lists c in the order of its declaration, URLs redacted.
 func settings(c Config) []setting {
-	p := newParser(nil, io.Discard)
-	k, err := p.kong(&grammar{Config: c})
-	if err != nil {
-		panic("config: the struct tags are wrong: " + err.Error()) // parsing would have failed first
+	printed.Lock()
+	defer printed.Unlock()
+	if printed.flags == nil {
+		k, err := newParser(nil, io.Discard).kong(&printed.grammar)
+		if err != nil {
+			panic("config: the struct tags are wrong: " + err.Error()) // parsing would have failed first
+		}
+		printed.flags = k.Model.Flags
 	}
+	printed.grammar.Config = c
 	var list []setting
-	for _, f := range k.Model.Flags {
+	for _, f := range printed.flags {
 		if f.Name == "help" {
 			continue
 		}
-		value := fmt.Sprint(f.Target.Interface())
-		switch v := f.Target.Interface().(type) {
+		value := f.Target.Interface()
+		text := fmt.Sprint(value)
+		switch v := value.(type) {
 		case slog.Level:
-			value = strings.ToLower(v.String())
+			text = strings.ToLower(v.String())
 		case string:
 			if isURL(f.Value) {
-				value = redactURL(v)
+				text = redactURL(v)
 			}
 		}
-		list = append(list, setting{f, value})
+		list = append(list, setting{f, value, text})
 	}
 	return list
 }
+
+// defaults are the settings of Default.
+var defaults = sync.OnceValue(func() []setting { return settings(Default()) })
 
 // String lists every value as variable=value, one a line, without user info and queries of URLs.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, s := range settings(c) {
-		fmt.Fprintf(&b, "%s=%s\n", variable(s.flag.Name), s.value)
+		fmt.Fprintf(&b, "%s=%s\n", variable(s.flag.Name), s.text)
 	}
 	return b.String()
 }
@@ -58,11 +76,10 @@ func (c Config) GoString() string { return c.String() }
 
 // LogValue is the group of the values that differ from their defaults, by flag, without user info and queries of URLs.
 func (c Config) LogValue() slog.Value {
-	defaults := settings(Default())
 	var attrs []slog.Attr
 	for i, s := range settings(c) {
-		if s.value != defaults[i].value {
-			attrs = append(attrs, slog.String(s.flag.Name, s.value))
+		if s.text != defaults()[i].text {
+			attrs = append(attrs, slog.String(s.flag.Name, s.text))
 		}
 	}
 	return slog.GroupValue(attrs...)
@@ -73,7 +90,7 @@ func (c Config) Show(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
 	for _, s := range settings(c) {
-		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.flag.Name, s.value, cmp.Or(c.origins[s.flag.Name], "default"))
+		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.flag.Name, s.text, cmp.Or(c.origins[s.flag.Name], "default"))
 	}
 	return table.Flush()
 }
@@ -83,7 +100,7 @@ func (c Config) Differences(other Config) []string {
 	var names []string
 	theirs := settings(other)
 	for i, s := range settings(c) {
-		if !reflect.DeepEqual(s.flag.Target.Interface(), theirs[i].flag.Target.Interface()) {
+		if !reflect.DeepEqual(s.value, theirs[i].value) {
 			names = append(names, s.flag.Name)
 		}
 	}
