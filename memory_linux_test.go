@@ -163,8 +163,8 @@ func (l *listeners) listen(conn net.Conn) {
 // join.
 func (l *listeners) warm() {
 	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
-	for i, least := 0, 0; i < 20; i++ {
-		for range 200 {
+	for i, least := 0, 0; i < 5; i++ {
+		for range 50 {
 			r := l.p.request(l.t, query, anonymous)
 			r.Header.Set("X-Oddsgraph-Cost", "1") // so that it is executed each time
 			if got := l.p.do(l.t, r); got.status != http.StatusOK || strings.Contains(got.body, `"errors"`) {
