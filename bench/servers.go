@@ -79,7 +79,8 @@ func (b *builds) build(ctx context.Context, name string, args ...string) (string
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false", "-o", program}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", program}, args...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the program is shipped
 	cmd.Dir = b.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
