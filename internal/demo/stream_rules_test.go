@@ -833,7 +833,7 @@ func TestStreamUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for n := range 600 {
+	for n := range 300 {
 		s.Step()
 		switch n % 100 {
 		case 20:
