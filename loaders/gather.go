@@ -18,36 +18,43 @@ var errUnderway = errors.New("what is asked for is on its way")
 // gathering is what the loaders of a response that is made by attempts have in common. What is not said to be otherwise belongs to the
 // goroutine that makes the attempts.
 type gathering struct {
+	// ended tells that reads wait again.
+	ended bool
 	// lacks tells that the present attempt has read what is not there yet, again that another one may find more though nothing
 	// was sent for.
 	lacks, again bool
 	// senders send for what the present attempt lacks.
 	senders []func()
-	// underway is the number of trips that wait for an answer, came that of those that have ended. Trips change them.
+	// underway is how much was sent for and is not there yet, came how much is. Whoever brings something changes them.
 	underway, came atomic.Int64
 	// seen is what came was when the present attempt began.
 	seen int64
-	// arrival is signalled when a trip has ended.
+	// arrival is signalled when something has come.
 	arrival chan struct{}
 }
 
-// start has something brought, which ends with the response's context.
-func (g *gathering) start(bring func()) {
-	g.underway.Add(1)
-	go func() {
-		bring()
-		g.came.Add(1)
-		g.underway.Add(-1)
-		select {
-		case g.arrival <- struct{}{}:
-		default:
-		}
-	}()
+// arrived notes that something which was sent for is there. A response that is not made by attempts has nil, which ignores it.
+func (g *gathering) arrived(n int) {
+	if g == nil {
+		return
+	}
+	g.came.Add(int64(n))
+	g.underway.Add(int64(-n))
+	select {
+	case g.arrival <- struct{}{}:
+	default:
+	}
 }
 
-// fetch has something brought after the attempt.
+// fetch has something brought after the attempt, which ends with the response's context.
 func (g *gathering) fetch(bring func()) {
-	g.senders = append(g.senders, func() { g.start(bring) })
+	g.senders = append(g.senders, func() {
+		g.underway.Add(1)
+		go func() {
+			bring()
+			g.arrived(1)
+		}()
+	})
 }
 
 // lack notes a read whose value is not there yet.
@@ -56,12 +63,15 @@ func (g *gathering) lack() error {
 	return errUnderway
 }
 
+// attempts reports whether the response is made by attempts at present.
+func (r *response) attempts() bool { return r.gathering != nil && !r.gathering.ended }
+
 // Gather begins attempts: from now on a read gives what is there or fails at once, and what it lacks is noted. The set belongs
 // to one goroutine then, until Wait.
 func (s *Set) Gather() { s.gathering = &gathering{arrival: make(chan struct{}, 1)} }
 
 // Gathers reports whether the response is made by attempts at present.
-func (s *Set) Gathers() bool { return s.gathering != nil }
+func (s *Set) Gathers() bool { return s.attempts() }
 
 // Lacks reports whether the present attempt has read what is not there yet. Whatever was made by it is void then.
 func (s *Set) Lacks() bool { return s.gathering.lacks }
@@ -99,7 +109,7 @@ func (s *Set) Advance(patience time.Duration) bool {
 // Wait ends the attempts: what they lacked is sent for, and reads wait again.
 func (s *Set) Wait() {
 	s.gathering.send()
-	s.gathering = nil
+	s.gathering.ended = true
 }
 
 // send lets leave what was noted.
@@ -108,12 +118,6 @@ func (g *gathering) send() {
 		send()
 	}
 	g.senders = g.senders[:0]
-}
-
-// trip is the way of keys that an attempt has lacked and that travel together.
-type trip struct {
-	// arrived is closed when their slots have what was fetched.
-	arrived chan struct{}
 }
 
 // glean is Get in an attempt.
@@ -177,10 +181,7 @@ func (l *Loader[K, T]) note(keys []K) {
 		l.gathering.senders = append(l.gathering.senders, l.leave)
 	}
 	for _, i := range missing {
-		if l.next == nil || !l.gathers {
-			l.next = &trip{arrived: make(chan struct{})}
-		}
-		slots[i].trip = l.next
+		slots[i].wanted = true
 		l.wanted = append(l.wanted, fresh[i])
 	}
 }
@@ -188,23 +189,15 @@ func (l *Loader[K, T]) note(keys []K) {
 // leave sends for the keys that were noted: together, or each on its own where nothing is won by waiting for another.
 func (l *Loader[K, T]) leave() {
 	l.mu.Lock()
-	keys := l.wanted
-	l.wanted, l.next = nil, nil
-	l.mu.Unlock()
-	if l.gathers {
-		l.travel(keys)
-		return
+	defer l.mu.Unlock()
+	l.gathering.underway.Add(int64(len(l.wanted)))
+	for i, key := range l.wanted {
+		l.load(l.slots[key], key)
+		if !l.gathers || i == len(l.wanted)-1 {
+			l.send()
+		}
 	}
-	for i := range keys {
-		l.travel(keys[i : i+1])
-	}
-}
-
-// travel sends for keys of one trip.
-func (l *Loader[K, T]) travel(keys []K) {
-	l.gathering.start(func() {
-		l.arrive(keys, l.ask(l.ctx, keys))
-	})
+	l.wanted = nil
 }
 
 // gleanBook is Book in an attempt. All depths of a token's book are answered by one, so the greatest counts; where it comes last,

@@ -35,7 +35,7 @@ type response struct {
 	ctx      context.Context
 	recorder *market.Recorder
 	journal  *market.Journal
-	// gathering is set while the response is made by attempts.
+	// gathering is that of a response that is made by attempts, or was; nil for others.
 	gathering *gathering
 }
 
@@ -55,18 +55,18 @@ type Loader[K comparable, T any] struct {
 	batch *dataloader.Loader[K, market.Read[*T]]
 	// waiting tells that stragglers are in the batch and that a timer will send it.
 	waiting bool
-	// wanted are the keys that the present attempt lacks, next the trip of those that come now.
+	// wanted are the keys that the present attempt lacks.
 	wanted []K
-	next   *trip
 }
 
-// slot is what a response knows of a key: its result, or the thunk that waits for it, or the trip that brings it.
+// slot is what a response knows of a key: its result, or the thunk that waits for it.
 type slot[T any] struct {
 	result market.Result[market.Read[*T]]
 	thunk  dataloader.Thunk[market.Read[*T]]
-	trip   *trip
-	// fetched is what the thunk will give or the trip has brought, as soon as it is there, and followers are those who want it
-	// before the thunk gives it. The loader's lock protects both.
+	// wanted tells that an attempt lacks the key, which has its thunk when the attempt is over.
+	wanted bool
+	// fetched is what the thunk will give, as soon as it is there, and followers are those who want it before the thunk
+	// gives it. The loader's lock protects both.
 	fetched   *market.Result[market.Read[*T]]
 	followers []wish[T]
 }
@@ -128,7 +128,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	if l.found != nil {
 		return l.recall(key)
 	}
-	if l.gathering != nil {
+	if l.attempts() {
 		return l.glean(key)
 	}
 	var found [1]*slot[T]
@@ -142,7 +142,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 		l.recallMany(keys, out)
 		return
 	}
-	if l.gathering != nil {
+	if l.attempts() {
 		l.gleanMany(keys, out)
 		return
 	}
@@ -157,7 +157,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 func (l *Loader[K, T]) Prefetch(keys []K) {
 	switch {
 	case len(keys) == 0 || l.found != nil:
-	case l.gathering != nil:
+	case l.attempts():
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.note(keys)
@@ -227,14 +227,11 @@ func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]
 		}
 		s.followers = nil
 	}
-	made := l.slots[keys[0]].trip
 	l.mu.Unlock()
 	for _, f := range complete {
 		f.then(f.results)
 	}
-	if made != nil {
-		close(made.arrived)
-	}
+	l.gathering.arrived(len(keys))
 }
 
 // enter finds the slots of keys: those that this response knows, then the cache's, then new ones in the batch, which
@@ -284,7 +281,7 @@ func (l *Loader[K, T]) enroll(keys []K, found []*slot[T]) (fresh []K, slots []sl
 }
 
 // underway reports whether the key was sent for, or will be.
-func (s *slot[T]) underway() bool { return s.thunk != nil || s.trip != nil }
+func (s *slot[T]) underway() bool { return s.thunk != nil || s.wanted }
 
 // send lets the batch leave. The caller holds the lock.
 func (l *Loader[K, T]) send() {
@@ -306,27 +303,28 @@ func (l *Loader[K, T]) look(keys []K, slots []slot[T]) (missing []int) {
 // lookUp is look, and reports whether some of the keys entered the batch.
 func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
 	missing := l.look(keys, slots)
-	if len(missing) > 0 && l.batch == nil {
+	for _, i := range missing {
+		l.load(&slots[i], keys[i])
+	}
+	return len(missing) > 0
+}
+
+// load has a key enter the batch. The caller holds the lock.
+func (l *Loader[K, T]) load(s *slot[T], key K) {
+	if l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
 			dataloader.WithWait[K, market.Read[*T]](never), // its timer would cut a list in two where entering it takes longer
 			dataloader.WithInputCapacity[K, market.Read[*T]](64),
 			dataloader.WithCache(&dataloader.NoCache[K, market.Read[*T]]{})) // the slots remember
 	}
-	for _, i := range missing {
-		slots[i].thunk = l.batch.Load(l.ctx, keys[i])
-	}
-	return len(missing) > 0
+	s.thunk = l.batch.Load(l.ctx, key)
 }
 
 // await returns a slot's result and records what it was read from.
 func (l *Loader[K, T]) await(s *slot[T]) (market.Read[*T], error) {
 	read, err := s.result.Value, s.result.Err
-	switch {
-	case s.thunk != nil:
+	if s.thunk != nil {
 		read, err = s.thunk()
-	case s.trip != nil:
-		<-s.trip.arrived
-		read, err = s.fetched.Value, s.fetched.Err
 	}
 	l.recorder.Record(read.Handle)
 	return read, err

@@ -164,7 +164,7 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 	switch {
 	case s.found != nil:
 		return s.recallBook(market.BookQuery{TokenID: tokenID, Depth: market.BookDepthStep(depth)})
-	case s.gathering != nil:
+	case s.attempts():
 		return s.gleanBook(tokenID, depth)
 	}
 	return s.books.Get(s.deepest(tokenID, depth))
@@ -239,7 +239,7 @@ func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (r 
 		s.turned[key] = t
 	}
 	s.mu.Unlock()
-	if s.gathering != nil && !t.arrived.Load() {
+	if s.attempts() && !t.arrived.Load() {
 		if !known {
 			s.gathering.fetch(func() { bring(t) })
 		}
