@@ -94,6 +94,8 @@ type batch[K comparable, T any] struct {
 	// wanted counts the keys of a batch that has left that somebody waits for.
 	wanted int
 	round  uint64
+	// listed is the round in which the batch was formed, for a share of a list.
+	listed uint64
 
 	// What is told of it: serial tells batches apart, the times are zero where it did not come so far.
 	serial                              uint64
@@ -136,17 +138,17 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	c.round++
 	var refused error
 	coalesced := uint32(0)
+	known, share := c.known(keys, out)
 	for i, key := range keys {
 		f := c.flights[key]
 		if f != nil {
 			coalesced++
 		} else {
-			if read, ok := c.cached(key); ok {
-				out[i].Value = read
+			if known[i] {
 				continue
 			}
 			if refused == nil {
-				f, refused = c.enter(key, want, credentials)
+				f, refused = c.enter(key, share, want, credentials)
 			}
 			if refused != nil {
 				out[i].Err = refused
@@ -212,18 +214,36 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
 	return d
 }
 
+// known answers the keys that are cached by now, into out, and tells which they are. The others, where they are more than one call
+// carries, are to be shared out evenly among as few calls as there can be, since those are made and read side by side. The caller
+// holds the lock.
+func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]]) (known []bool, share int) {
+	known = make([]bool, len(keys))
+	distinct := make(map[K]struct{}, len(keys))
+	for i, key := range keys {
+		if c.flights[key] != nil {
+			continue
+		}
+		if out[i].Value, known[i] = c.cached(key); !known[i] {
+			distinct[key] = struct{}{}
+		}
+	}
+	calls := max((len(distinct)+c.batch-1)/c.batch, 1)
+	return known, (len(distinct) + calls - 1) / calls
+}
+
 // enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
 // caller holds the lock.
-func (c *coalescer[K, T]) enter(key K, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
+func (c *coalescer[K, T]) enter(key K, share int, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.holds(b, len(b.flights)+1) && b.takes(want) && b.ticket.Err() == nil {
+		if c.holds(b, len(b.flights)+1) && b.takes(want) && b.ticket.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
 			f.batch = b
 			break
 		}
 	}
 	if f.batch == nil {
-		b := &batch[K, T]{want: want, credentials: credentials, round: c.round, serial: serials.Add(1), formed: time.Now()}
+		b := &batch[K, T]{want: want, credentials: credentials, round: c.round, listed: c.round, serial: serials.Add(1), formed: time.Now()}
 		b.ticket = c.admission.Enter(want)
 		if err := b.ticket.Err(); err != nil {
 			b.ticket.Release(false)
@@ -499,7 +519,7 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil && c.holds(b, len(b.flights)+1); {
 		other := c.queue[i]
-		if other.want.Scope != b.want.Scope {
+		if other.want.Scope != b.want.Scope || other.listed == b.listed && len(other.flights)+len(b.flights) > c.batch { // shares of a list stay even
 			i++
 			continue
 		}

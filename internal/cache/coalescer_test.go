@@ -80,7 +80,7 @@ func atRest[K comparable, T any](t *testing.T, c *coalescer[K, T]) {
 }
 
 func TestBatchesHaveALimit(t *testing.T) {
-	for keys, calls := range map[int][]int{1: {1}, 40: {40}, 41: {1, 40}, 80: {40, 40}, 200: {40, 40, 40, 40, 40}} {
+	for keys, calls := range map[int][]int{1: {1}, 40: {40}, 41: {20, 21}, 50: {25, 25}, 80: {40, 40}, 81: {27, 27, 27}, 200: {40, 40, 40, 40, 40}} {
 		synctest.Test(t, func(t *testing.T) {
 			v := &venue{}
 			c := open(t, v)
@@ -97,6 +97,33 @@ func TestBatchesHaveALimit(t *testing.T) {
 			atRest(t, c.prices.lanes[0])
 		})
 	}
+}
+
+// The shares of a list that wait take in what others ask for, up to what a call carries.
+func TestSharesAreFilledUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, admitBy(a))
+		first, second, third := fetch(t.Context(), c, ids("t", 0, 50)...), fetch(t.Context(), c, ids("u", 0, 30)...), fetch(t.Context(), c, "v", "v", "t000")
+		if n, _, _ := a.state(); n != 3 {
+			t.Fatalf("%d wait for admission", n)
+		}
+		for range 3 {
+			a.verdict <- nil
+		}
+		good(t, done(t, first), ids("t", 0, 50)...)
+		good(t, done(t, second), ids("u", 0, 30)...)
+		good(t, done(t, third), "v", "v", "t000")
+		var sizes []int
+		for _, call := range v.calls() {
+			sizes = append(sizes, len(call.keys))
+		}
+		slices.Sort(sizes)
+		if !slices.Equal(sizes, []int{1, 40, 40}) {
+			t.Errorf("asked for %v", sizes)
+		}
+		atRest(t, c.prices.lanes[0])
+	})
 }
 
 // Whoever asks, and with whatever else: each key is asked for once.
@@ -491,7 +518,7 @@ func TestAdmissionWaitEndsWhenAllHaveLeft(t *testing.T) {
 		c := open(t, v, admitBy(a))
 		ctx, cancel := context.WithCancel(t.Context())
 		other, leave := context.WithCancel(t.Context())
-		first, second := fetch(ctx, c, ids("t", 0, 50)...), fetch(other, c, "t000", "b")
+		first, second := fetch(ctx, c, ids("t", 0, 50)...), fetch(other, c, "t000", "t049")
 		if n, _, _ := a.state(); n != 2 {
 			t.Fatalf("%d wait for admission", n)
 		}
@@ -734,7 +761,7 @@ func TestWhatHasArrivedIsKeptAtTheDeadline(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if answered != 1 && answered != 40 {
+		if answered != 20 && answered != 21 {
 			t.Errorf("%d were answered", answered)
 		}
 	})
