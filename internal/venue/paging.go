@@ -130,14 +130,14 @@ func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
 	case p.cursor != "" || n == 0:
 		return t, nil
 	}
-	after := place{offset: p.offset + n, before: fingerprint(list.rows)}
+	after := func() place { return place{offset: p.offset + n, before: fingerprint(list.rows)} }
 	more, said := fieldHasMore.Of(page).(bool)
 	switch {
-	case said && more, !said && t.total != nil && *t.total > after.offset:
-		t.next = after
+	case said && more, !said && t.total != nil && *t.total > p.offset+n:
+		t.next = after()
 	case said, t.total != nil, fieldNextCursor.In(page):
 	case n >= limit:
-		t.next, t.guessed = after, !fieldOffset.In(page)
+		t.next, t.guessed = after(), !fieldOffset.In(page)
 	}
 	return t, nil
 }
