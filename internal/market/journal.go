@@ -101,7 +101,8 @@ type Journal struct {
 	Explained bool
 
 	compiled atomic.Bool
-	reads    [Kinds]struct{ hits, stale, absent, misses, joined, excused atomic.Uint32 }
+	// reads is nil until a context is made that notes them.
+	reads *[Kinds]counts
 
 	// mu protects the rest.
 	mu      sync.Mutex
@@ -112,11 +113,33 @@ type Journal struct {
 	by     Span
 }
 
+// counts are Reads that are counted still.
+type counts struct{ hits, stale, absent, misses, joined, excused atomic.Uint32 }
+
 type journalKey struct{}
 
-// WithJournal returns a context whose reads are noted in j.
+// noting is a context whose reads are noted, in one piece with their counts.
+type noting struct {
+	context.Context
+	journal *Journal
+	reads   [Kinds]counts
+}
+
+// Value implements context.Context.
+func (n *noting) Value(key any) any {
+	if key == (journalKey{}) {
+		return n.journal
+	}
+	return n.Context.Value(key)
+}
+
+// WithJournal returns a context whose reads are noted in j, for which it is called once, before anything is read.
 func WithJournal(ctx context.Context, j *Journal) context.Context {
-	return context.WithValue(ctx, journalKey{}, j)
+	n := &noting{Context: ctx, journal: j}
+	if j != nil {
+		j.reads = &n.reads
+	}
+	return n
 }
 
 // JournalFrom returns the journal of ctx, or nil, which ignores everything.
@@ -143,7 +166,7 @@ func (r Reads) Plus(more Reads) Reads {
 
 // Looked notes what the cache said of keys.
 func (j *Journal) Looked(k Kind, r Reads) {
-	if j == nil {
+	if j == nil || j.reads == nil {
 		return
 	}
 	counts := &j.reads[k]
@@ -159,7 +182,7 @@ func (j *Journal) Looked(k Kind, r Reads) {
 
 // Unlook forgets what the cache said, since the operation begins anew.
 func (j *Journal) Unlook() {
-	if j == nil {
+	if j == nil || j.reads == nil {
 		return
 	}
 	for k := range j.reads {
@@ -172,6 +195,9 @@ func (j *Journal) Unlook() {
 
 // Reads returns what the cache has said of keys of a kind so far.
 func (j *Journal) Reads(k Kind) Reads {
+	if j.reads == nil {
+		return Reads{}
+	}
 	c := &j.reads[k]
 	return Reads{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load()}
 }

@@ -22,6 +22,7 @@ func journal(outcome string) *market.Journal {
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
 		Asked: &market.Asked{Type: "query", Name: "Board", Document: "00ff"},
 	}}
+	market.WithJournal(context.Background(), j) // so that reads are noted
 	j.Looked(market.KindPrice, market.Reads{Hits: 3, Misses: 2, Joined: 1})
 	j.Looked(market.KindBook, market.Reads{Hits: 4, Stale: 1})
 	j.NoteBatch(market.Batch{Serial: 1, Calls: make([]market.Exchange, 2)})
