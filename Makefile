@@ -1,6 +1,7 @@
 # Every verb is one line here; what takes more is in scripts/. `make help` lists them.
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+BINARY  ?= bin/oddsgraph
 TIMEOUT ?= 14m
 NPM      = $(shell command -v npm)
 # What the pages are built of.
@@ -85,9 +86,9 @@ build: web ## build bin/oddsgraph: one static binary with its version from git
 
 # build with the pages as they are in web/dist.
 binary:
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/oddsgraph .
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BINARY) .
 
-reproducible: web ## build twice, in two places, and compare the binaries
+reproducible: web ## build here and in another place, and compare the binaries
 	@scripts/reproducible
 
 notes: ## print the notes of the release VERSION=1.2.3 from CHANGELOG.md

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for what must come. Nothing takes that long unless it is broken.
-const patience = 45 * time.Second
+const patience = 90 * time.Second
 
 // startLive is start with the stream, on the clock of the wall: what is live has to do with time that passes. The market
 // stands still until the test moves it.
