@@ -139,6 +139,8 @@ type store[K comparable, T any] struct {
 	// keep reports whether a fresh old value is to be kept although a new one has arrived, for whose key it can answer
 	// too; nil means never.
 	keep func(old, fetched *T) bool
+	// own returns a key that holds on to nothing but itself and the value that was fetched for it, nil meaning that there is none.
+	own func(key K, value *T) K
 	// asOf returns the venue's time of a value.
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; only kinds that are streamed have it.
@@ -334,6 +336,7 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 // changes had been told when the call left.
 func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	now := s.clock.Now()
+	key = s.own(key, value)
 	e := &entry[K, T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = now

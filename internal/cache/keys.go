@@ -1,0 +1,81 @@
+package cache
+
+import (
+	"strings"
+
+	"oddsgraph/internal/market"
+)
+
+// What clients ask with is a part of all that they have sent, which an entry must not keep. So the texts in its key are copies,
+// or those of its value, which are read together with it.
+
+// own returns a text in the memory of the text of a value that equals it, or else a copy.
+func own(asked, of string) string {
+	if asked == of {
+		return of
+	}
+	return strings.Clone(asked)
+}
+
+func ownPrice(key string, p *market.Price) string {
+	if p == nil {
+		p = &market.Price{}
+	}
+	return own(key, p.TokenID)
+}
+
+func ownSpread(key string, s *market.Spread) string {
+	if s == nil {
+		s = &market.Spread{}
+	}
+	return own(key, s.TokenID)
+}
+
+func ownBook(key market.BookQuery, b *market.Book) market.BookQuery {
+	if b == nil {
+		b = &market.Book{}
+	}
+	key.TokenID = own(key.TokenID, b.TokenID)
+	return key
+}
+
+func ownHistory(key market.PriceHistoryQuery, _ *market.PriceHistory) market.PriceHistoryQuery {
+	key.TokenID = strings.Clone(key.TokenID)
+	return key
+}
+
+func ownMarket(key market.MarketRef, m *market.Market) market.MarketRef {
+	if m == nil {
+		m = &market.Market{}
+	}
+	key.Value = own(key.Value, m.MarketID)
+	return key
+}
+
+func ownEvent(key market.EventRef, _ *market.Event) market.EventRef {
+	return market.EventRef{EventID: strings.Clone(key.EventID), EventSlug: strings.Clone(key.EventSlug)}
+}
+
+func ownSearch(key searchKey, _ *market.SearchPage) searchKey {
+	for _, text := range []*string{&key.text, &key.status, &key.category, &key.tag, &key.eventID, &key.eventSlug, &key.page} {
+		*text = strings.Clone(*text)
+	}
+	return key
+}
+
+func ownUser[T any](key userKey, _ *T) userKey {
+	key.address = market.Address(strings.Clone(string(key.address)))
+	return key
+}
+
+func ownTrades(key tradesKey, page *market.TradePage) tradesKey {
+	key.userKey = ownUser(key.userKey, page)
+	key.query.MarketID, key.query.Page = strings.Clone(key.query.MarketID), strings.Clone(key.query.Page)
+	return key
+}
+
+func ownRecords(key historyKey, page *market.HistoryPage) historyKey {
+	key.userKey = ownUser(key.userKey, page)
+	key.kinds, key.page.Page = strings.Clone(key.kinds), strings.Clone(key.page.Page)
+	return key
+}

@@ -1,0 +1,70 @@
+package cache
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"oddsgraph/internal/market"
+)
+
+// What a client has sent is not kept: no text of a key lies in it, whether there is a value or not.
+func TestKeysAreTheirOwn(t *testing.T) {
+	c := open(t, &venue{})
+	sent := strings.Clone("0x1111111111111111111111111111111111111111 and all else that a client has sent")
+	user := userKey{address: market.Address(sent[:42])}
+	keepsNothing(t, c.prices, sent, sent[:5])
+	keepsNothing(t, c.spreads, sent, sent[:5])
+	keepsNothing(t, c.books, sent, market.BookQuery{TokenID: sent[:5], Depth: 20})
+	keepsNothing(t, c.histories, sent, market.PriceHistoryQuery{TokenID: sent[:5]})
+	for _, by := range []market.MarketRefKind{market.ByMarketID, market.BySlug, market.ByToken} {
+		keepsNothing(t, c.markets, sent, market.MarketRef{By: by, Value: sent[:5]})
+	}
+	keepsNothing(t, c.events, sent, market.EventRef{EventID: sent[:5], EventSlug: sent[5:9]})
+	keepsNothing(t, c.searches, sent, searchKey{text: sent[:5], status: sent[:6], category: sent[:7], tag: sent[:8], eventID: sent[:9], eventSlug: sent[:10], page: sent[:11]})
+	keepsNothing(t, c.balances, sent, user)
+	keepsNothing(t, c.positions, sent, user)
+	keepsNothing(t, c.orders, sent, user)
+	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, query: market.TradeQuery{MarketID: sent[:5], Page: sent[:6]}})
+	keepsNothing(t, c.records, sent, historyKey{userKey: user, kinds: sent[:4], page: market.TradeQuery{Page: sent[:6]}})
+}
+
+func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string, key K) {
+	t.Helper()
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.String:
+			at, from := uintptr(unsafe.Pointer(unsafe.StringData(v.String()))), uintptr(unsafe.Pointer(unsafe.StringData(sent)))
+			if at >= from && at < from+uintptr(len(sent)) {
+				t.Errorf("%s: a part of what was sent is kept in %T", s.kind, key)
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i))
+			}
+		}
+	}
+	for _, value := range []*T{nil, new(T)} {
+		s.accept(key, value, 0)
+		if !reflect.DeepEqual(append(s.entries.keys(), s.absent.keys()...), []K{s.slotOf(key)}) {
+			t.Errorf("%s: %v and %v are kept instead of %v", s.kind, s.entries.keys(), s.absent.keys(), key)
+		}
+		for _, kept := range append(s.entries.keys(), s.absent.keys()...) {
+			walk(reflect.ValueOf(kept))
+		}
+	}
+	s.flush("", nil)
+}
+
+// A price and its key share their id, so that who has found it has it at hand.
+func TestKeysShareTheirValues(t *testing.T) {
+	c := open(t, &venue{})
+	id := strings.Clone("token")
+	c.prices.accept("token", &market.Price{TokenID: id}, 0)
+	c.books.accept(market.BookQuery{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, 0)
+	if a, b := c.prices.entries.keys()[0], c.books.entries.keys()[0].TokenID; unsafe.StringData(a) != unsafe.StringData(id) || unsafe.StringData(b) != unsafe.StringData(id) {
+		t.Error("a key is a copy of what its value has")
+	}
+}
