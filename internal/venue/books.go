@@ -43,7 +43,7 @@ func decodeBook(payload any, tokenID string, depth int, n *notes) (*market.Book,
 		return nil, unknownForm(market.EndpointBook, "the book of another token")
 	}
 	b := &market.Book{
-		TokenID:   tokenID,
+		TokenID:   wire.Intern(tokenID),
 		Timestamp: r.Time(fieldTimestamp),
 		Epoch:     r.Label(wire.FieldEpoch),
 		Seq:       sequence(r),

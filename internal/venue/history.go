@@ -64,7 +64,7 @@ func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *no
 		}
 		last = append(last, p)
 	}
-	return &market.PriceHistory{TokenID: tokenID, From: from, To: to, Points: last, LeftOut: bad.leftOut(market.EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: last, LeftOut: bad.leftOut(market.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

@@ -103,8 +103,12 @@ func (k *keyed[T]) rows(list []any, asked []string, n *notes) answers[T] {
 func (k *keyed[T]) fromMap(m map[string]any, asked []string, n *notes) answers[T] {
 	out := newAnswers[T](len(asked))
 	for _, id := range asked {
-		switch v := m[id].(type) {
-		case nil:
+		v := m[id]
+		if v == nil {
+			continue
+		}
+		id = wire.Intern(id)
+		switch v := v.(type) {
 		case map[string]any:
 			out.of[id] = k.read(wire.NewRow(v, n.add), id)
 		default:
