@@ -63,7 +63,23 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					first: a["first"].(*int),
 					after: a["after"].(*string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfEventMarkets](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfEventMarkets)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 		}},
 		"FillEstimate": {Fields: map[string]compiled.FieldOf{
 			"averagePrice": {Number: 1},
@@ -223,7 +239,8 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfPositionValuation{
 					basis: a["basis"].(*market.PriceBasis),
 				}, nil
-			}},
+			},
+			},
 			"market":    {Number: 14},
 			"token":     {Number: 15},
 			"freshness": {Number: 16},
@@ -258,11 +275,20 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryNode{
 					id: a["id"].(string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryNode](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryNode)
+					switch name {
+					case "id":
+						v, err := graphql.UnmarshalID(value)
+						a.id = v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"nodes": {Number: 2, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
-				if list, ok := compiled.Strings(raw["ids"]); ok {
-					return &argumentsOfQueryNodes{list}, nil
-				}
 				a, err := ec.field_Query_nodes_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -270,7 +296,19 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryNodes{
 					ids: a["ids"].([]string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryNodes](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryNodes)
+					switch name {
+					case "ids":
+						list, ok := compiled.Strings(value)
+						a.ids = list
+						return ok
+					}
+					return false
+				},
+			},
 			"user": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_user_args(ctx, raw)
 				if err != nil {
@@ -279,7 +317,19 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryUser{
 					address: a["address"].(market.Address),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryUser](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryUser)
+					switch name {
+					case "address":
+						v, err := scalar.UnmarshalAddress(value)
+						a.address = v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"viewer": {Number: 4},
 			"market": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_market_args(ctx, raw)
@@ -290,11 +340,24 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					marketID: a["marketId"].(*string),
 					slug:     a["slug"].(*string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryMarket](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryMarket)
+					switch name {
+					case "marketId":
+						v, err := graphql.UnmarshalString(value)
+						a.marketID = &v
+						return err == nil
+					case "slug":
+						v, err := graphql.UnmarshalString(value)
+						a.slug = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"markets": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
-				if list, ok := compiled.Strings(raw["marketIds"]); ok {
-					return &argumentsOfQueryMarkets{list}, nil
-				}
 				a, err := ec.field_Query_markets_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -302,7 +365,19 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryMarkets{
 					marketIds: a["marketIds"].([]string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryMarkets](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryMarkets)
+					switch name {
+					case "marketIds":
+						list, ok := compiled.Strings(value)
+						a.marketIds = list
+						return ok
+					}
+					return false
+				},
+			},
 			"event": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_event_args(ctx, raw)
 				if err != nil {
@@ -312,7 +387,23 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					eventID: a["eventId"].(*string),
 					slug:    a["slug"].(*string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryEvent](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryEvent)
+					switch name {
+					case "eventId":
+						v, err := graphql.UnmarshalString(value)
+						a.eventID = &v
+						return err == nil
+					case "slug":
+						v, err := graphql.UnmarshalString(value)
+						a.slug = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"searchMarkets": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_searchMarkets_args(ctx, raw)
 				if err != nil {
@@ -326,7 +417,27 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					first:  a["first"].(*int),
 					after:  a["after"].(*string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuerySearchMarkets](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuerySearchMarkets)
+					switch name {
+					case "query":
+						v, err := graphql.UnmarshalString(value)
+						a.query = v
+						return err == nil
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"token": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_token_args(ctx, raw)
 				if err != nil {
@@ -335,11 +446,20 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryToken{
 					tokenID: a["tokenId"].(string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryToken](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryToken)
+					switch name {
+					case "tokenId":
+						v, err := graphql.UnmarshalString(value)
+						a.tokenID = v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"tokens": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
-				if list, ok := compiled.Strings(raw["tokenIds"]); ok {
-					return &argumentsOfQueryTokens{list}, nil
-				}
 				a, err := ec.field_Query_tokens_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -347,11 +467,20 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryTokens{
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryTokens](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryTokens)
+					switch name {
+					case "tokenIds":
+						list, ok := compiled.Strings(value)
+						a.tokenIds = list
+						return ok
+					}
+					return false
+				},
+			},
 			"tokenPrices": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
-				if list, ok := compiled.Strings(raw["tokenIds"]); ok {
-					return &argumentsOfQueryTokenPrices{list}, nil
-				}
 				a, err := ec.field_Query_tokenPrices_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -359,11 +488,20 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQueryTokenPrices{
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryTokenPrices](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryTokenPrices)
+					switch name {
+					case "tokenIds":
+						list, ok := compiled.Strings(value)
+						a.tokenIds = list
+						return ok
+					}
+					return false
+				},
+			},
 			"spreads": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
-				if list, ok := compiled.Strings(raw["tokenIds"]); ok {
-					return &argumentsOfQuerySpreads{list}, nil
-				}
 				a, err := ec.field_Query_spreads_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -371,7 +509,19 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfQuerySpreads{
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuerySpreads](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuerySpreads)
+					switch name {
+					case "tokenIds":
+						list, ok := compiled.Strings(value)
+						a.tokenIds = list
+						return ok
+					}
+					return false
+				},
+			},
 			"serviceStatus": {Number: 13},
 		}},
 		"Resolution": {Fields: map[string]compiled.FieldOf{
@@ -423,7 +573,19 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfTokenOrderbook{
 					depth: a["depth"].(*int),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenOrderbook](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfTokenOrderbook)
+					switch name {
+					case "depth":
+						v, err := graphql.UnmarshalInt(value)
+						a.depth = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"history": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_history_args(ctx, raw)
 				if err != nil {
@@ -434,7 +596,23 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					to:    a["to"].(*market.Date),
 					order: a["order"].(*market.Direction),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenHistory](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfTokenHistory)
+					switch name {
+					case "from":
+						v, err := scalar.UnmarshalDate(value)
+						a.from = &v
+						return err == nil
+					case "to":
+						v, err := scalar.UnmarshalDate(value)
+						a.to = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"recentPrices": {Number: 11},
 			"candles": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_candles_args(ctx, raw)
@@ -446,7 +624,23 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					from:     a["from"].(*market.Date),
 					to:       a["to"].(*market.Date),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenCandles](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfTokenCandles)
+					switch name {
+					case "from":
+						v, err := scalar.UnmarshalDate(value)
+						a.from = &v
+						return err == nil
+					case "to":
+						v, err := scalar.UnmarshalDate(value)
+						a.to = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"fillEstimate": {Number: 13, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_fillEstimate_args(ctx, raw)
 				if err != nil {
@@ -457,7 +651,23 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					size:   a["size"].(*market.Decimal),
 					amount: a["amount"].(*market.Decimal),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenFillEstimate](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfTokenFillEstimate)
+					switch name {
+					case "size":
+						v, err := scalar.UnmarshalDecimal(value)
+						a.size = &v
+						return err == nil
+					case "amount":
+						v, err := scalar.UnmarshalDecimal(value)
+						a.amount = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 		}},
 		"TokenPrice": {Fields: map[string]compiled.FieldOf{
 			"id":        {Number: 1},
@@ -511,7 +721,35 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					redeemable: a["redeemable"].(*bool),
 					sort:       a["sort"].(*model.PositionSort),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserPositions](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfUserPositions)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					case "marketIds":
+						list, ok := compiled.Strings(value)
+						a.marketIds = list
+						return ok
+					case "minSize":
+						v, err := scalar.UnmarshalDecimal(value)
+						a.minSize = &v
+						return err == nil
+					case "redeemable":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.redeemable = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"orders": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_orders_args(ctx, raw)
 				if err != nil {
@@ -523,7 +761,27 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					marketIds: a["marketIds"].([]string),
 					side:      a["side"].(*market.OrderSide),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserOrders](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfUserOrders)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					case "marketIds":
+						list, ok := compiled.Strings(value)
+						a.marketIds = list
+						return ok
+					}
+					return false
+				},
+			},
 			"trades": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_trades_args(ctx, raw)
 				if err != nil {
@@ -536,7 +794,35 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					from:     a["from"].(*time.Time),
 					to:       a["to"].(*time.Time),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserTrades](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfUserTrades)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					case "marketId":
+						v, err := graphql.UnmarshalString(value)
+						a.marketID = &v
+						return err == nil
+					case "from":
+						v, err := scalar.UnmarshalDateTime(value)
+						a.from = &v
+						return err == nil
+					case "to":
+						v, err := scalar.UnmarshalDateTime(value)
+						a.to = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"history": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_history_args(ctx, raw)
 				if err != nil {
@@ -549,7 +835,31 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					from:  a["from"].(*time.Time),
 					to:    a["to"].(*time.Time),
 				}, nil
-			}},
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserHistory](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfUserHistory)
+					switch name {
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					case "from":
+						v, err := scalar.UnmarshalDateTime(value)
+						a.from = &v
+						return err == nil
+					case "to":
+						v, err := scalar.UnmarshalDateTime(value)
+						a.to = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"portfolio": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_portfolio_args(ctx, raw)
 				if err != nil {
@@ -558,7 +868,8 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				return &argumentsOfUserPortfolio{
 					basis: a["basis"].(*market.PriceBasis),
 				}, nil
-			}},
+			},
+			},
 		}},
 		"Valuation": {Fields: map[string]compiled.FieldOf{
 			"id":                   {Number: 1},

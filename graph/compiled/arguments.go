@@ -1,5 +1,41 @@
 package compiled
 
+import "github.com/vektah/gqlparser/v2/ast"
+
+// given returns the field's arguments in the good case: each that is given has a value, of a form that is known, and none is
+// left to its default. It returns nil in every other.
+func (f *Field) given(x *Execution) any {
+	if f.known.New == nil {
+		return nil
+	}
+	for _, def := range f.field.Definition.Arguments {
+		if def.DefaultValue != nil && !f.gives(x, def.Name) {
+			return nil
+		}
+	}
+	arguments := f.known.New(x)
+	for _, a := range f.field.Arguments {
+		if !f.gives(x, a.Name) {
+			continue
+		}
+		value, err := a.Value.Value(x.variables)
+		if err != nil || value == nil || !f.known.Set(arguments, a.Name, value) {
+			return nil
+		}
+	}
+	return arguments
+}
+
+// gives reports whether an argument is given: a variable that is not leaves it out.
+func (f *Field) gives(x *Execution, name string) bool {
+	a := f.field.Arguments.ForName(name)
+	if a == nil || a.Value.Kind != ast.Variable {
+		return a != nil
+	}
+	_, given := x.variables[a.Value.Raw]
+	return given
+}
+
 // Strings returns a list of strings as a variable holds it, and false for any other value, which gqlgen may still coerce.
 func Strings(v any) (list []string, ok bool) {
 	if list, ok = v.([]string); ok {

@@ -368,6 +368,58 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
+// Arguments are decoded one by one where all is as it mostly is, and together by what knows the rest where it is not.
+func TestArgumentsOneByOne(t *testing.T) {
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
+	type arguments struct{ n, m, d any }
+	var got any
+	var together bool
+	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{"a": {
+		Number: 1,
+		Arguments: func(_ context.Context, raw map[string]any) (any, error) {
+			together = true
+			return &arguments{raw["n"], raw["m"], raw["d"]}, nil
+		},
+		New: func(x *compiled.Execution) any { return compiled.Make[arguments](x) },
+		Set: func(to any, name string, value any) bool {
+			switch a := to.(*arguments); name {
+			case "n":
+				a.n = value
+			case "d":
+				a.d = value
+			default:
+				return false
+			}
+			return true
+		},
+	}}}}, func(x *compiled.Execution, s *compiled.Selection) {
+		got = *x.Arguments(&s.Fields[0]).(*arguments)
+		x.Buf = append(x.Buf, '1')
+	})
+	type variables = map[string]any
+	for _, test := range []struct {
+		document  string
+		variables variables
+		want      arguments
+		together  bool
+	}{
+		{`query ($n: Int) { a(n: $n, d: 1) }`, variables{"n": 2}, arguments{2, nil, int64(1)}, false},
+		{`query ($d: Int) { a(d: $d) }`, variables{"d": 2}, arguments{nil, nil, 2}, false},
+		{`query ($n: Int) { a(n: $n, d: 1) }`, nil, arguments{nil, nil, int64(1)}, false},
+		{`query ($n: Int) { a(n: $n) }`, variables{"n": 2}, arguments{2, nil, int64(7)}, true},
+		{`query ($d: Int) { a(d: $d) }`, nil, arguments{nil, nil, int64(7)}, true},
+		{`query ($n: Int) { a(n: $n, d: 1) }`, variables{"n": nil}, arguments{nil, nil, int64(1)}, true},
+		{`query ($n: Int) { a(n: $n, d: null) }`, variables{"n": 2}, arguments{2, nil, nil}, true},
+		{`query ($n: Int) { a(n: $n, m: 3, d: 1) }`, variables{"n": 2}, arguments{2, int64(3), int64(1)}, true},
+	} {
+		doc := gqlparser.MustLoadQueryWithRules(schema, test.document, nil)
+		got, together = nil, false
+		if _, ok := c.Operation(doc, doc.Operations[0], func(int) {}).Execute(t.Context(), test.variables, nil); !ok || got != test.want || together != test.together {
+			t.Errorf("%s with %v: %v, together: %v", test.document, test.variables, got, together)
+		}
+	}
+}
+
 func TestStrings(t *testing.T) {
 	for _, test := range []struct {
 		value any

@@ -33,6 +33,10 @@ type FieldOf struct {
 	Number int
 	// Arguments decodes the field's arguments to the form in which the generated code wants them; nil where it takes none.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
+	// New returns the same without any argument given, and Set decodes one into it that is not null. It reports whether it did:
+	// what it does not know, or refuses, is for Arguments. They save the maps, and are nil where nothing is known.
+	New func(x *Execution) any
+	Set func(to any, name string, value any) bool
 }
 
 // Compiler compiles the operations of a schema. It is safe for concurrent use.

@@ -35,7 +35,8 @@ func (x *Execution) release() {
 	for _, s := range x.slabs {
 		s.empty()
 	}
-	*x = Execution{slabs: x.slabs}
+	clear(x.arguments)
+	*x = Execution{slabs: x.slabs, arguments: x.arguments[:0]}
 	executions.Put(x)
 }
 
@@ -107,10 +108,13 @@ func (x *Execution) Arguments(f *Field) any {
 		return f.arguments
 	}
 	if x.arguments[f.slot] == nil {
-		decoded, err := f.decode(x.Context, f.field.ArgumentMap(x.variables))
-		if err != nil {
-			x.Fail()
-			return nil
+		decoded := f.given(x)
+		if decoded == nil {
+			var err error
+			if decoded, err = f.known.Arguments(x.Context, f.field.ArgumentMap(x.variables)); err != nil {
+				x.Fail()
+				return nil
+			}
 		}
 		x.arguments[f.slot] = decoded
 	}

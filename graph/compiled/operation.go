@@ -85,9 +85,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 	}
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables, x.patient = ctx, buf, variables, patient
-	if v.slots > 0 {
-		x.arguments = make([]any, v.slots)
-	}
+	x.arguments = slices.Grow(x.arguments, v.slots)[:v.slots]
 	o.compiler.query(x, v.root)
 	data, ok = x.Buf, !x.failed && !x.unfinished
 	x.release() // unless something panicked and may still hold it

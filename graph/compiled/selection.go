@@ -40,7 +40,7 @@ type Field struct {
 	// Others are decoded once an execution, into the slot.
 	arguments any
 	slot      int
-	decode    func(ctx context.Context, raw map[string]any) (any, error)
+	known     FieldOf
 	field     *ast.Field
 }
 
@@ -106,7 +106,7 @@ func text(fields []Field) string {
 	var text []byte
 	for i := range fields {
 		f := &fields[i]
-		if f.decode != nil || f.Sub != nil || f.Of != nil {
+		if f.known.Arguments != nil || f.Sub != nil || f.Of != nil {
 			return ""
 		}
 		text = append(AppendInt(text, f.Number), f.Key...)
@@ -128,7 +128,7 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 	if !ok {
 		return errors.New("it is not known")
 	}
-	f.Number, f.decode = known.Number, known.Arguments
+	f.Number, f.known = known.Number, known
 	c.argumentsOf(f)
 	of := collected.Definition.Type.Name()
 	var err error
@@ -148,7 +148,7 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 
 // argumentsOf decodes a field's arguments, or gives them a slot where they hold variables.
 func (c *compilation) argumentsOf(f *Field) {
-	if f.decode == nil {
+	if f.known.Arguments == nil {
 		return
 	}
 	for _, a := range f.field.Arguments {
@@ -158,7 +158,7 @@ func (c *compilation) argumentsOf(f *Field) {
 			return
 		}
 	}
-	if decoded, err := f.decode(context.Background(), f.field.ArgumentMap(nil)); err == nil {
+	if decoded, err := f.known.Arguments(context.Background(), f.field.ArgumentMap(nil)); err == nil {
 		f.arguments = decoded
 	}
 }

@@ -161,6 +161,38 @@ func listsStrings(ref *config.TypeReference) bool {
 	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
 }
 
+// argument returns the case that decodes one argument, "" if that takes more than a function of its value.
+func argument(a *codegen.FieldArgument) string {
+	ref := a.TypeReference
+	if len(a.Directives) > 0 {
+		return ""
+	}
+	if listsStrings(ref) {
+		return fmt.Sprintf("case %q:\nlist, ok := %s.Strings(value)\na.%s = list\nreturn ok\n", a.Name, lookup(compiledPackage), a.VarName)
+	}
+	if ref.Unmarshaler == nil || ref.IsContext || ref.CastType != nil || ref.IsSlice() {
+		return ""
+	}
+	decode, ok := ref.Unmarshaler.Pkg().Scope().Lookup(ref.Unmarshaler.Name()).(*types.Func)
+	if !ok {
+		return ""
+	}
+	parameters, results := decode.Signature().Params(), decode.Signature().Results()
+	if parameters.Len() != 1 || results.Len() != 2 {
+		return "" // it wants a context
+	}
+	decoded, value := results.At(0).Type(), ""
+	switch {
+	case types.Identical(ref.GO, decoded):
+		value = "v"
+	case types.Identical(ref.GO, types.NewPointer(decoded)):
+		value = "&v"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("case %q:\nv, err := %s(value)\na.%s = %s\nreturn err == nil\n", a.Name, templates.Call(ref.Unmarshaler), a.VarName, value)
+}
+
 // argumentsType is the name of the type of a field's decoded arguments.
 func argumentsType(field *codegen.Field) string {
 	return "argumentsOf" + field.Object.Name + templates.UcFirst(field.Name)
@@ -194,16 +226,22 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 				continue
 			}
 			f.line("%q: {Number: %d, Arguments: func(ctx %s.Context, raw map[string]any) (any, error) {", field.Name, i+1, lookup("context"))
-			if a := field.Args[0]; len(field.Args) == 1 && listsStrings(a.TypeReference) {
-				f.line("if list, ok := %s.Strings(raw[%q]); ok { return &%s{list}, nil }", compiled, a.Name, argumentsType(field))
-			}
 			f.line("a, err := ec.%s(ctx, raw)", field.ArgsFunc())
 			f.line("if err != nil { return nil, err }")
 			f.line("return &%s{", argumentsType(field))
 			for _, a := range field.Args {
 				f.line("%s: a[%q].(%s),", a.VarName, a.Name, typeOf(a.TypeReference.GO))
 			}
-			f.line("}, nil }},")
+			f.line("}, nil\n},")
+			var cases strings.Builder
+			for _, a := range field.Args {
+				cases.WriteString(argument(a))
+			}
+			if cases.Len() > 0 {
+				f.line("New: func(x *%s.Execution) any { return %s.Make[%s](x) },", compiled, compiled, argumentsType(field))
+				f.line("Set: func(to any, name string, value any) bool {\na := to.(*%s)\nswitch name {\n%s}\nreturn false\n},", argumentsType(field), &cases)
+			}
+			f.line("},")
 		}
 		f.line("}},")
 	}
