@@ -1,5 +1,5 @@
-// Command limit is what a GraphQL server in Go can't be faster than: a bare net/http handler that decodes a request and
-// writes an answer that was made before.
+// Command limit is what a GraphQL server on net/http is measured by: a bare handler that decodes a request and writes an
+// answer that was made before.
 package main
 
 import (

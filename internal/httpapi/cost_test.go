@@ -38,7 +38,7 @@ func TestAHitAllocatesLittle(t *testing.T) {
 			t.Fatalf("%s: %d, %d bytes, asked %d times", name, w.status, w.bytes, source.asked.Load()-asked)
 		}
 		t.Logf("%s: %.0f allocations", name, n)
-		if n >= 20 {
+		if n >= 12 {
 			t.Errorf("%s: a hit takes %.0f allocations", name, n)
 		}
 	}

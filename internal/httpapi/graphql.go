@@ -437,7 +437,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out
 	}
 	encoding := ""
 	if len(out.body) >= minCompressed {
-		encoding = negotiateEncoding(r.Header.Values("Accept-Encoding"), encodings)
+		encoding = encodingHeaders.of(r.Header["Accept-Encoding"])
 	}
 	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
 		h.Set("Cache-Control", out.policy.header(r.credentials != nil))

@@ -34,30 +34,40 @@ type accepted struct {
 	events bool
 }
 
-// acceptHeaders are what came of the Accept headers that clients sent last: few are ever sent, with every request.
-var acceptHeaders = func() *lru.Cache[string, accepted] {
-	c, err := lru.New[string, accepted](256)
+// headers remembers what comes of the headers of one name that clients sent last: few are ever sent, with every request.
+type headers[V any] struct {
+	read func(lines []string) V
+	last *lru.Cache[string, V]
+}
+
+// maxHeaders is how many headers are remembered, maxHeader the greatest length in bytes of one.
+const maxHeaders, maxHeader = 256, 256
+
+func newHeaders[V any](read func(lines []string) V) *headers[V] {
+	last, err := lru.New[string, V](maxHeaders)
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
-	return c
-}()
-
-// maxAcceptKept is the greatest length in bytes of an Accept header that is remembered.
-const maxAcceptKept = 256
-
-// acceptedBy returns what comes of the lines of an Accept header.
-func acceptedBy(lines []string) accepted {
-	if len(lines) != 1 || len(lines[0]) > maxAcceptKept {
-		return parseAccept(lines).accepted()
-	}
-	a, ok := acceptHeaders.Get(lines[0])
-	if !ok {
-		a = parseAccept(lines).accepted()
-		acceptHeaders.Add(lines[0], a)
-	}
-	return a
+	return &headers[V]{read, last}
 }
+
+// of returns what comes of the lines of a header.
+func (h *headers[V]) of(lines []string) V {
+	if len(lines) != 1 || len(lines[0]) > maxHeader {
+		return h.read(lines)
+	}
+	v, ok := h.last.Get(lines[0])
+	if !ok {
+		v = h.read(lines)
+		h.last.Add(lines[0], v)
+	}
+	return v
+}
+
+var (
+	acceptHeaders   = newHeaders(func(lines []string) accepted { return parseAccept(lines).accepted() })
+	encodingHeaders = newHeaders(func(lines []string) string { return negotiateEncoding(lines, encodings) })
+)
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 

@@ -89,6 +89,25 @@ func TestContentCoding(t *testing.T) {
 	}
 }
 
+// TestHeadersAreReadOnce asks for what comes of headers again, of which only those of one short line are remembered.
+func TestHeadersAreReadOnce(t *testing.T) {
+	read := 0
+	h := newHeaders(func(lines []string) string {
+		read++
+		return strings.Join(lines, "|")
+	})
+	long := strings.Repeat("x", maxHeader+1)
+	for _, test := range []struct {
+		lines []string
+		reads int
+	}{{[]string{"a"}, 1}, {[]string{"b"}, 1}, {[]string{"a"}, 0}, {[]string{"a", "b"}, 1}, {[]string{"a", "b"}, 1}, {[]string{long}, 1}, {[]string{long}, 1}, {nil, 1}} {
+		read = 0
+		if got := h.of(test.lines); got != strings.Join(test.lines, "|") || read != test.reads {
+			t.Errorf("%.20q: %.20q, read %d times", test.lines, got, read)
+		}
+	}
+}
+
 func FuzzAccept(f *testing.F) {
 	for _, seed := range []string{"*/*", "application/json;q=0.9, text/event-stream", "gzip;q=0, *", `a/b;c="d,e"`, "application/json; charset=utf-8"} {
 		f.Add(seed)
