@@ -203,12 +203,15 @@ func TestAttemptsReadOneBook(t *testing.T) {
 	}
 }
 
-// deepens is a source of books that holds those of 20 levels.
-type deepens struct{ shelf }
+// held is a source of books that holds those of so many levels or less, each an entry of its own.
+type held struct {
+	shelf
+	depth int
+}
 
-func (d *deepens) Lookup(_ context.Context, keys []market.BookQuery, out []market.Result[market.Read[*market.Book]], missing []int) []int {
+func (h *held) Lookup(_ context.Context, keys []market.BookQuery, out []market.Result[market.Read[*market.Book]], missing []int) []int {
 	for i, k := range keys {
-		if k.Depth > 20 {
+		if k.Depth > h.depth {
 			missing = append(missing, i)
 			continue
 		}
@@ -217,24 +220,25 @@ func (d *deepens) Lookup(_ context.Context, keys []market.BookQuery, out []marke
 	return missing
 }
 
-// A shallow book that was read before a deeper one was asked for is read anew, since a response shows one.
+// A shallow book that was read before a deeper one was asked for is read anew, be that one cached or not, since a response shows one.
 func TestAttemptsDeepenBooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &deepens{}
-		set := New(t.Context(), Sources{Books: s})
-		set.Gather()
-		if r, err := set.Book("a", 5); err != nil || r.Value.Depth != 20 {
-			t.Fatalf("%+v, %v", r.Value, err)
-		}
-		if _, err := set.Book("a", 60); err == nil || !set.Lacks() || !set.Advance(time.Minute) {
-			t.Fatalf("%v, lacking %v", err, set.Lacks())
-		}
-		shallow, err1 := set.Book("a", 5)
-		deep, err2 := set.Book("a", 60)
-		if err1 != nil || err2 != nil || shallow.Value != deep.Value {
-			t.Errorf("%v, %v", err1, err2)
-		}
-	})
+	for _, depth := range []int{20, 200} {
+		synctest.Test(t, func(t *testing.T) {
+			set := New(t.Context(), Sources{Books: &held{depth: depth}})
+			set.Gather()
+			if r, err := set.Book("a", 5); err != nil || r.Value.Depth != 20 {
+				t.Fatalf("%+v, %v", r.Value, err)
+			}
+			if _, err := set.Book("a", 60); err == nil || !set.Lacks() || !set.Advance(time.Minute) {
+				t.Fatalf("%v, lacking %v", err, set.Lacks())
+			}
+			shallow, err1 := set.Book("a", 5)
+			deep, err2 := set.Book("a", 60)
+			if err1 != nil || err2 != nil || shallow.Value != deep.Value || set.Lacks() {
+				t.Errorf("%v, %v", err1, err2)
+			}
+		})
+	}
 }
 
 // Pages are read beside each other, each once.

@@ -126,6 +126,20 @@ func TestSharesAreFilledUp(t *testing.T) {
 	})
 }
 
+// What has come meanwhile and what is named twice is no reason for another call.
+func TestSharesAreOfWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{}
+		c := open(t, v)
+		good(t, readAll(t.Context(), c.Prices(), ids("t", 0, 10)...), ids("t", 0, 10)...)
+		keys := slices.Concat(ids("t", 0, 40), ids("t", 20, 30))
+		good(t, c.Prices().Fetch(t.Context(), keys), keys...)
+		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 30 {
+			t.Errorf("%d calls", len(calls))
+		}
+	})
+}
+
 // Whoever asks, and with whatever else: each key is asked for once.
 func TestEachKeyIsFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
