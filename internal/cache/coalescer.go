@@ -219,17 +219,17 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
 // holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]]) (known []bool, share int) {
 	known = make([]bool, len(keys))
-	distinct := make(map[K]struct{}, len(keys))
+	missing := 0
 	for i, key := range keys {
 		if c.flights[key] != nil {
 			continue
 		}
 		if out[i].Value, known[i] = c.cached(key); !known[i] {
-			distinct[key] = struct{}{}
+			missing++
 		}
 	}
-	calls := max((len(distinct)+c.batch-1)/c.batch, 1)
-	return known, (len(distinct) + calls - 1) / calls
+	calls := max((missing+c.batch-1)/c.batch, 1)
+	return known, (missing + calls - 1) / calls
 }
 
 // enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The
