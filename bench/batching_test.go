@@ -100,7 +100,8 @@ func byHand(ctx context.Context, base string) (time.Duration, error) {
 	var errs [4]error
 	n := 0
 	send := func(path, parameter string, ids []string) {
-		for part := range slices.Chunk(ids, 40) {
+		calls := (len(ids) + 39) / 40
+		for part := range slices.Chunk(ids, (len(ids)+calls-1)/calls) {
 			failed := &errs[n]
 			n++
 			wg.Go(func() { _, *failed = get(path, url.Values{parameter: {strings.Join(part, ",")}}) })
