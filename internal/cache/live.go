@@ -162,7 +162,7 @@ func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 const trailing = time.Minute
 
 // holds returns until when a value that is no longer live, but was, holds against older ones.
-func (e *entry[K, T]) holds(now time.Time, ttl TTL) time.Time {
+func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 	if e.session == nil {
 		return e.held
 	}
@@ -173,7 +173,7 @@ func (e *entry[K, T]) holds(now time.Time, ttl TTL) time.Time {
 // stream stores a streamed value unless REST has told a newer one; at the same age the stream wins. What was streamed
 // before is never newer, since it comes in order.
 func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
-	e := &entry[K, T]{session: session}
+	e := &entry[T]{session: session}
 	e.read.Value = value
 	e.read.Meta = m
 	e.read.Handle = market.NewStreamHandle(session)
@@ -202,7 +202,7 @@ func (s *store[K, T]) overtake(slot K) {
 	s.changed.Add(slot, change)
 	s.absent.remove(slot)
 	if old := s.entries.get(slot); old != nil {
-		e := &entry[K, T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, overtaken: true}
+		e := &entry[T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, overtaken: true}
 		if old.freshUntil.Before(e.freshUntil) {
 			e.freshUntil = old.freshUntil
 		}

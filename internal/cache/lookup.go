@@ -15,11 +15,10 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	l.watched, l.all = s.asked != nil && market.Demands(ctx), true
 	// Entries lie anywhere in memory. Those of a list are found first and looked into then, so that one is not waited for
 	// before the next is on its way.
-	var found [near]*entry[K, T]
+	var found [near]*entry[T]
 	for from := 0; from < len(keys); from += near {
 		part := keys[from:min(from+near, len(keys))]
 		s.find(part, found[:len(part)])
-		touch(found[:len(part)])
 		for i := range part {
 			l.look(from+i, found[i])
 		}
@@ -54,7 +53,7 @@ type lookup[K comparable, T any] struct {
 	said    market.Reads
 	// refresh are the keys of stale entries that are to be refreshed.
 	refresh []K
-	stale   []*entry[K, T]
+	stale   []*entry[T]
 	// asked is what the watcher is told of, of which all tells that it is all keys so far.
 	watched, all bool
 	asked        []K
@@ -63,7 +62,7 @@ type lookup[K comparable, T any] struct {
 }
 
 // look answers a key by its entry, nil where it has none.
-func (l *lookup[K, T]) look(i int, e *entry[K, T]) {
+func (l *lookup[K, T]) look(i int, e *entry[T]) {
 	at := l.now.UnixNano()
 	switch {
 	case e != nil && e.fresh(l.now):
@@ -96,7 +95,7 @@ func (l *lookup[K, T]) look(i int, e *entry[K, T]) {
 }
 
 // serves reports whether an entry that is not fresh may answer while it is refreshed.
-func (l *lookup[K, T]) serves(e *entry[K, T]) bool {
+func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	freshUntil, staleUntil := e.times(l.now, l.ttl)
 	if l.now.Before(staleUntil) {
 		return !e.overtaken
@@ -125,7 +124,7 @@ func (l *lookup[K, T]) tell(i int, told bool) {
 }
 
 // stretched returns until when an entry may be served stale while the budget is short.
-func (s *store[K, T]) stretched(e *entry[K, T], freshUntil time.Time) time.Time {
+func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	if e.read.Value == nil {
 		return time.Time{}
 	}
@@ -133,7 +132,7 @@ func (s *store[K, T]) stretched(e *entry[K, T], freshUntil time.Time) time.Time 
 }
 
 // find is get for some keys, near at most, into found.
-func (s *store[K, T]) find(keys []K, found []*entry[K, T]) {
+func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)
 	} else {
@@ -147,7 +146,7 @@ func (s *store[K, T]) find(keys []K, found []*entry[K, T]) {
 }
 
 // findSlots is find where keys are not what entries are stored under. It finds those that lie in the slots of the keys.
-func (s *store[K, T]) findSlots(keys []K, found []*entry[K, T]) {
+func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {
 		canonical[i], slots[i] = s.places(key)
@@ -161,7 +160,7 @@ func (s *store[K, T]) findSlots(keys []K, found []*entry[K, T]) {
 }
 
 // get returns the entry that answers for a key, whatever its age, nil where there is none.
-func (s *store[K, T]) get(key K) *entry[K, T] {
+func (s *store[K, T]) get(key K) *entry[T] {
 	key, slot := s.places(key)
 	if e := s.entries.get(slot); e != nil && s.answers(e, key) {
 		return e

@@ -42,11 +42,7 @@ const (
 // entry is a value that was read, or the absence of one. It does not change after it was published.
 //
 // What every reader looks at comes first, so that it lies together.
-type entry[K comparable, T any] struct {
-	// hash, key and next belong to the shelf that the entry is in, as newer and older do.
-	hash uint64
-	next *entry[K, T]
-	key  K
+type entry[T any] struct {
 	// used tells that it was read, see shelf.
 	used atomic.Bool
 	read market.Read[*T]
@@ -63,12 +59,10 @@ type entry[K comparable, T any] struct {
 	overtaken bool
 	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
 	held time.Time
-
-	newer, older *entry[K, T]
 }
 
 // times returns until when the entry is fresh and may be served stale. A streamed entry is fresh while it is live.
-func (e *entry[K, T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
+func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
 	}
@@ -83,7 +77,7 @@ func (e *entry[K, T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time
 }
 
 // fresh reports whether the entry answers without a question, which is all that most readers need to know of its times.
-func (e *entry[K, T]) fresh(now time.Time) bool {
+func (e *entry[T]) fresh(now time.Time) bool {
 	if e.session != nil {
 		return e.live()
 	}
@@ -91,20 +85,20 @@ func (e *entry[K, T]) fresh(now time.Time) bool {
 }
 
 // due reports whether it is time to tell the watcher of a reader again, which is noted then.
-func (e *entry[K, T]) due(at int64) bool {
+func (e *entry[T]) due(at int64) bool {
 	before := e.toldAt.Load()
 	return at-before >= recency && e.toldAt.CompareAndSwap(before, at)
 }
 
 // use notes that the entry was read.
-func (e *entry[K, T]) use() {
+func (e *entry[T]) use() {
 	if !e.used.Load() {
 		e.used.Store(true)
 	}
 }
 
 // live reports whether the entry is streamed and its session lasts.
-func (e *entry[K, T]) live() bool {
+func (e *entry[T]) live() bool {
 	if e.session == nil || e.cut.Load() != 0 {
 		return false
 	}
@@ -290,7 +284,7 @@ func (s *store[K, T]) laneOf(key K) int {
 
 // refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout, or refreshPatience while
 // refreshes may have to wait for their turn: one that is told to come back later would lose it.
-func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[K, T]) {
+func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	s.tasks.start(func() {
 		timeout := refreshTimeout
 		if s.left() < scarce {
@@ -313,7 +307,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[K, T
 }
 
 // answers reports whether an entry's value can answer for a key.
-func (s *store[K, T]) answers(e *entry[K, T], key K) bool {
+func (s *store[K, T]) answers(e *entry[T], key K) bool {
 	return s.covers == nil || s.covers(key, e.read.Value)
 }
 
@@ -337,7 +331,7 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	now := s.clock.Now()
 	key = s.own(key, value)
-	e := &entry[K, T]{}
+	e := &entry[T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = now
 	e.read.Source = market.SourceREST
@@ -411,7 +405,7 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 }
 
 // replace puts an entry in the place of another, and lets those know who wait for it.
-func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[K, T]) {
+func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[T]) {
 	if on.put(key, e) {
 		s.counters.evictions.Add(1)
 	}
@@ -421,7 +415,7 @@ func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[K, T]) {
 }
 
 // land answers those who wait for the venue by a streamed entry.
-func (s *store[K, T]) land(slot K, e *entry[K, T]) {
+func (s *store[K, T]) land(slot K, e *entry[T]) {
 	for _, c := range s.lanes {
 		if c.waiting.Load() == 0 {
 			continue
