@@ -29,9 +29,20 @@ type gathering struct {
 	underway, came atomic.Int64
 	// seen is what came was when the present attempt began.
 	seen int64
+	// parties are those of which not all were back when an attempt began.
+	parties []*party
 	// arrival is signalled when something has come.
 	arrival chan struct{}
 }
+
+// party is keys that left together though each travels on its own.
+type party struct {
+	size int64
+	back atomic.Int64
+}
+
+// split reports whether some are back and others are not.
+func (p *party) split() bool { back := p.back.Load(); return back > 0 && back < p.size }
 
 // arrived notes that something which was sent for is there. A response that is not made by attempts has nil, which ignores it.
 func (g *gathering) arrived(n int) {
@@ -77,15 +88,22 @@ func (s *Set) Gathers() bool { return s.attempts() }
 func (s *Set) Lacks() bool { return s.gathering.lacks }
 
 // Advance ends an attempt: it sends for all that was lacking, one batch for each kind, and waits until all that is under way has
-// come, or for patience from when the first of it has. It returns false where another attempt would find nothing more, and
-// when the response's time is over.
+// come, or for patience from when the first of it has. It waits longer for the rest of a list whose elements travel alone, until
+// half of the response's time is gone, since what hangs on them can travel together again. It returns false where another
+// attempt would find nothing more, and when the response's time is over.
 func (s *Set) Advance(patience time.Duration) bool {
 	g := s.gathering
 	g.send()
 	again := g.again
 	g.lacks, g.again = false, false
-	var enough <-chan time.Time
-	for g.underway.Load() > 0 {
+	var enough, half <-chan time.Time
+	if deadline, ok := s.ctx.Deadline(); ok {
+		t := time.NewTimer(time.Until(deadline) / 2)
+		defer t.Stop()
+		half = t.C
+	}
+	late, last := false, false
+	for g.underway.Load() > 0 && !(late && (last || !slices.ContainsFunc(g.parties, (*party).split))) {
 		if enough == nil && g.came.Load() > g.seen {
 			t := time.NewTimer(patience)
 			defer t.Stop()
@@ -93,16 +111,18 @@ func (s *Set) Advance(patience time.Duration) bool {
 		}
 		select {
 		case <-g.arrival:
-			continue
 		case <-enough:
+			late = true
+		case <-half:
+			last = true
 		case <-s.ctx.Done():
 			return false
 		}
-		break
 	}
 	came := g.came.Load()
 	again = again || came > g.seen
 	g.seen = came
+	g.parties = slices.DeleteFunc(g.parties, func(p *party) bool { return p.back.Load() == p.size })
 	return again
 }
 
@@ -191,7 +211,13 @@ func (l *Loader[K, T]) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gathering.underway.Add(int64(len(l.wanted)))
+	var together *party
+	if !l.gathers && len(l.wanted) > 1 {
+		together = &party{size: int64(len(l.wanted))}
+		l.gathering.parties = append(l.gathering.parties, together)
+	}
 	for i, key := range l.wanted {
+		l.slots[key].party = together
 		l.load(l.slots[key], key)
 		if !l.gathers || i == len(l.wanted)-1 {
 			l.send()

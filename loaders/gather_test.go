@@ -74,17 +74,17 @@ func TestAttemptsGatherWhatTheyLack(t *testing.T) {
 	})
 }
 
-// Where keys don't travel together none waits for another, and what has come is made use of after a while.
+// What has come is made use of after a while, but for that of which the rest travels alone: it waits until half of the time is gone.
 func TestAttemptsDoNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := &source{}
 		s.fetch = func(keys []string) results {
 			switch keys[0] {
-			case "slow":
+			case "slow", "slower":
 				<-release
 			case "late":
-				time.Sleep(3 * time.Second)
+				time.Sleep(10 * time.Second)
 			default:
 				time.Sleep(time.Second)
 			}
@@ -92,28 +92,41 @@ func TestAttemptsDoNotWaitForTheSlowest(t *testing.T) {
 			defer s.mu.Unlock()
 			return results{s.answer(keys[0])}
 		}
-		set, l, _ := attempt(t.Context(), s, false)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		set, l, _ := attempt(ctx, s, false)
+		others := newLoader[string, string](&set.response, market.KindPrice, s, true)
 		start := time.Now()
-		getMany(l, "slow", "quick", "late")
-		if !set.Advance(time.Second) || time.Since(start) != 2*time.Second || len(s.fetches) != 3 {
-			t.Fatalf("after %s: %v", time.Since(start), s.fetches)
+		after := func(want time.Duration, fetches int) {
+			t.Helper()
+			if got := time.Since(start); got != want || len(s.fetches) != fetches {
+				t.Fatalf("after %s: %v, want %d after %s", got, s.fetches, fetches, want)
+			}
 		}
-		if rs := getMany(l, "slow", "quick", "late"); rs[0].Err == nil || rs[1].Err != nil || rs[2].Err == nil || !set.Lacks() {
+		_, _ = l.Get("slow")
+		_, _ = others.Get("quick")
+		if !set.Advance(2 * time.Second) {
+			t.Error("what has come is not made use of")
+		}
+		after(3*time.Second, 2)
+		getMany(l, "quick", "late") // each of which is a call
+		if !set.Advance(2 * time.Second) {
+			t.Error("what has come is not made use of")
+		}
+		after(13*time.Second, 4)
+		getMany(l, "quicker", "slower", "slow")
+		if !set.Advance(2 * time.Second) {
+			t.Error("what has come is not made use of")
+		}
+		after(13*time.Second+(4*time.Minute-13*time.Second)/2, 6)
+		if rs := getMany(l, "slow", "quick", "late", "quicker", "slower"); rs[0].Err == nil || rs[1].Err != nil || rs[2].Err != nil || rs[3].Err != nil || rs[4].Err == nil || !set.Lacks() {
 			t.Errorf("%+v", rs)
 		}
-		if !set.Advance(time.Minute) || time.Since(start) != time.Minute+3*time.Second {
-			t.Fatalf("after %s", time.Since(start))
-		}
-		if _, err := l.Get("late"); err != nil {
-			t.Error(err)
-		}
 		close(release)
-		if _, err := l.Get("slow"); err == nil || !set.Advance(time.Minute) || len(s.fetches) != 3 {
-			t.Errorf("%v: %v", err, s.fetches)
+		if !set.Advance(time.Minute) || time.Since(start) > 3*time.Minute {
+			t.Error("what has come is not made use of")
 		}
-		if _, err := l.Get("slow"); err != nil {
-			t.Error(err)
-		}
+		values(t, getMany(l, "slow", "slower"))
 	})
 }
 

@@ -69,6 +69,8 @@ type slot[T any] struct {
 	// gives it. The loader's lock protects both.
 	fetched   *market.Result[market.Read[*T]]
 	followers []wish[T]
+	// party is the one that the key has left in, nil where it left alone or by a call for all.
+	party *party
 }
 
 // follower waits for several keys, left of which are still to come.
@@ -226,6 +228,9 @@ func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]
 			}
 		}
 		s.followers = nil
+		if s.party != nil {
+			s.party.back.Add(1)
+		}
 	}
 	l.mu.Unlock()
 	for _, f := range complete {

@@ -98,7 +98,12 @@ func (s *Set) Failed() error {
 // FollowMarkets sends for markets and calls then with their results, aligned with the refs, when all of them are there: at
 // once, or before anybody who waits for the last of them goes on. So what then sends for leaves in one batch, before others
 // find out one by one that they need it. then must not wait.
+// Where attempts are made the next one finds out what hangs on them.
 func (s *Set) FollowMarkets(refs []market.MarketRef, then func([]market.Result[market.Read[*market.Market]])) {
+	if s.attempts() {
+		s.Markets.Prefetch(refs)
+		return
+	}
 	s.Markets.follow(refs, func(results []market.Result[market.Read[*market.Market]]) {
 		defer s.catch()
 		then(results)
@@ -172,7 +177,7 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 
 // PrefetchBooks sends for the books of tokens and does not wait.
 func (s *Set) PrefetchBooks(tokenIDs []string, depth int) {
-	if s.InMemory() {
+	if s.found != nil {
 		return
 	}
 	keys := make([]market.BookQuery, len(tokenIDs))

@@ -269,6 +269,7 @@ func (e *engine) gather(ctx context.Context, op *operation, set *loaders.Set) *g
 		return nil
 	}
 	set.Gather()
+	resolvers.Ahead(ctx) // what hangs on what is named in the document need not wait for it
 	for {
 		began := time.Now()
 		into := op.prefix()
