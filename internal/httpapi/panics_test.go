@@ -193,11 +193,15 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 			api := New(cfg)
 			server := httptest.NewServer(api)
 			defer server.Close()
-			defer api.Drain(t.Context())
 			got := test.run(t, server.URL+PathGraphQL)
 			if !strings.Contains(got, "INTERNAL_SERVER_ERROR") || !strings.Contains(got, "test-request") || strings.Contains(got, "canary") || !strings.Contains(got, test.before) {
 				t.Errorf("it is answered with %s", got)
 			}
+			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
+				t.Errorf("afterwards: %d %s", w.Code, w.Body)
+			}
+			api.Drain(t.Context()) // the end of an operation on a socket is told of after its last message
+			server.Close()
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			if want := 1 + test.again; len(lines) != want {
 				t.Errorf("the log has %d lines, want %d:\n%s", len(lines), want, log.String())
@@ -206,9 +210,6 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 				if !strings.Contains(line, "canary") || !strings.Contains(line, "panics_test.go") {
 					t.Errorf("a line without its stack: %s", line)
 				}
-			}
-			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
-				t.Errorf("afterwards: %d %s", w.Code, w.Body)
 			}
 		})
 	}
