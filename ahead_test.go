@@ -187,6 +187,19 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 	})
 }
 
+// TestOneBookAnswersForAllDepths asks for a token's book at several depths, in whatever order they are looked at.
+func TestOneBookAnswersForAllDepths(t *testing.T) {
+	for range 10 {
+		s := start(t)
+		got := s.counted(func() {
+			s.ask(t, `query ($id: String!) { a: token(tokenId: $id) { orderbook(depth: 5) { spread } }
+				b: token(tokenId: $id) { orderbook(depth: 60) { spread } } c: token(tokenId: $id) { orderbook(depth: 120) { spread } } }`,
+				vars{"id": s.openTokens(1)[0]}, anonymous)
+		})
+		wantCalls(t, got, calls{"orderbook": {1, 1}})
+	}
+}
+
 // TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing may be sent ahead for it.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)

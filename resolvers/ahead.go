@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -95,8 +96,8 @@ func (l *look) send() {
 	l.set.Markets.Prefetch(l.markets)
 	l.set.Prices.Prefetch(l.prices)
 	l.set.Spreads.Prefetch(l.spreads)
-	for depth, tokens := range l.books {
-		l.set.PrefetchBooks(tokens, depth)
+	for _, depth := range slices.Backward(slices.Sorted(maps.Keys(l.books))) { // the deepest of a token answers for the others
+		l.set.PrefetchBooks(l.books[depth], depth)
 	}
 	follow(l, l.aroundMarkets, l.set.FollowMarkets)
 	follow(l, l.aroundEvents, l.set.FollowEvents)
