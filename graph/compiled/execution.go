@@ -19,10 +19,9 @@ type Execution struct {
 	// arguments are the decoded arguments of fields, by slot.
 	arguments []any
 	// field is that whose resolver runs.
-	field  *Field
-	failed bool
-	// patient tells that the execution goes on when something fails, and unfinished that something has.
-	patient, unfinished bool
+	field *Field
+	// failed tells that there is no result, patient that the execution goes on nevertheless.
+	failed, patient bool
 	// slabs hold a *slab for each type of which values were made.
 	slabs []interface{ empty() }
 }
@@ -85,16 +84,10 @@ func (s *Selection) selects(path []string) bool {
 }
 
 // Fail ends the execution without a result, or has it have none though it goes on.
-func (x *Execution) Fail() {
-	if x.patient {
-		x.unfinished = true
-		return
-	}
-	x.failed = true
-}
+func (x *Execution) Fail() { x.failed = true }
 
 // Failed reports whether the execution has ended without a result.
-func (x *Execution) Failed() bool { return x.failed }
+func (x *Execution) Failed() bool { return x.failed && !x.patient }
 
 // Enter notes the field whose resolver is about to run, and returns the context for it.
 func (x *Execution) Enter(f *Field) context.Context {

@@ -87,7 +87,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 	x.Context, x.Buf, x.variables, x.patient = ctx, buf, variables, patient
 	x.arguments = slices.Grow(x.arguments, v.slots)[:v.slots]
 	o.compiler.query(x, v.root)
-	data, ok = x.Buf, !x.failed && !x.unfinished
+	data, ok = x.Buf, !x.failed
 	x.release() // unless something panicked and may still hold it
 	if !ok {
 		return buf, false, true
