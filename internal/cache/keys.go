@@ -9,33 +9,26 @@ import (
 // What clients ask with is a part of all that they have sent, which an entry must not keep. So the texts in its key are copies,
 // or those of its value, which are read together with it.
 
-// own returns a text in the memory of the text of a value that equals it, or else a copy.
-func own(asked, of string) string {
-	if asked == of {
-		return of
+// own returns a text in the memory of the text of a value that equals it, or else a copy. value may be nil.
+func own[T any](asked string, value *T, text func(*T) string) string {
+	if value != nil {
+		if of := text(value); of == asked {
+			return of
+		}
 	}
 	return strings.Clone(asked)
 }
 
 func ownPrice(key string, p *market.Price) string {
-	if p == nil {
-		p = &market.Price{}
-	}
-	return own(key, p.TokenID)
+	return own(key, p, func(p *market.Price) string { return p.TokenID })
 }
 
 func ownSpread(key string, s *market.Spread) string {
-	if s == nil {
-		s = &market.Spread{}
-	}
-	return own(key, s.TokenID)
+	return own(key, s, func(s *market.Spread) string { return s.TokenID })
 }
 
 func ownBook(key market.BookQuery, b *market.Book) market.BookQuery {
-	if b == nil {
-		b = &market.Book{}
-	}
-	key.TokenID = own(key.TokenID, b.TokenID)
+	key.TokenID = own(key.TokenID, b, func(b *market.Book) string { return b.TokenID })
 	return key
 }
 
@@ -45,10 +38,7 @@ func ownHistory(key market.PriceHistoryQuery, _ *market.PriceHistory) market.Pri
 }
 
 func ownMarket(key market.MarketRef, m *market.Market) market.MarketRef {
-	if m == nil {
-		m = &market.Market{}
-	}
-	key.Value = own(key.Value, m.MarketID)
+	key.Value = own(key.Value, m, func(m *market.Market) string { return m.MarketID })
 	return key
 }
 

@@ -133,7 +133,7 @@ type store[K comparable, T any] struct {
 	// keep reports whether a fresh old value is to be kept although a new one has arrived, for whose key it can answer
 	// too; nil means never.
 	keep func(old, fetched *T) bool
-	// own returns a key that holds on to nothing but itself and the value that was fetched for it, nil meaning that there is none.
+	// own returns a key that holds on to nothing but itself and the value that was fetched for it, which is nil where there is none.
 	own func(key K, value *T) K
 	// asOf returns the venue's time of a value.
 	asOf func(*T) time.Time
