@@ -74,15 +74,12 @@ func (g *gathering) lack() error {
 	return errUnderway
 }
 
-// attempts reports whether the response is made by attempts at present.
-func (r *response) attempts() bool { return r.gathering != nil && !r.gathering.ended }
+// Attempts reports whether the response is made by attempts at present.
+func (r *response) Attempts() bool { return r.gathering != nil && !r.gathering.ended }
 
 // Gather begins attempts: from now on a read gives what is there or fails at once, and what it lacks is noted. The set belongs
 // to one goroutine then, until Wait.
 func (s *Set) Gather() { s.gathering = &gathering{arrival: make(chan struct{}, 1)} }
-
-// Gathers reports whether the response is made by attempts at present.
-func (s *Set) Gathers() bool { return s.attempts() }
 
 // Lacks reports whether the present attempt has read what is not there yet. Whatever was made by it is void then.
 func (s *Set) Lacks() bool { return s.gathering.lacks }

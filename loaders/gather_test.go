@@ -28,7 +28,7 @@ func TestAttemptsGatherWhatTheyLack(t *testing.T) {
 		s := (&source{}).cache("hit")
 		set, l, recorder := attempt(t.Context(), s, true)
 		start := time.Now()
-		if !set.Gathers() || !set.InMemory() {
+		if !set.Attempts() || !set.InMemory() {
 			t.Error("the set waits")
 		}
 		hit, err := l.Get("hit")
@@ -150,7 +150,7 @@ func TestWaitingAfterAttempts(t *testing.T) {
 		}
 		_, _ = l.Get("b")
 		set.Wait()
-		if set.Gathers() || set.InMemory() {
+		if set.Attempts() || set.InMemory() {
 			t.Error("the set does not wait")
 		}
 		if _, ok := l.Peek("a"); ok {

@@ -130,7 +130,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	if l.found != nil {
 		return l.recall(key)
 	}
-	if l.attempts() {
+	if l.Attempts() {
 		return l.glean(key)
 	}
 	var found [1]*slot[T]
@@ -144,7 +144,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 		l.recallMany(keys, out)
 		return
 	}
-	if l.attempts() {
+	if l.Attempts() {
 		l.gleanMany(keys, out)
 		return
 	}
@@ -159,7 +159,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 func (l *Loader[K, T]) Prefetch(keys []K) {
 	switch {
 	case len(keys) == 0 || l.found != nil:
-	case l.attempts():
+	case l.Attempts():
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.note(keys)

@@ -29,7 +29,7 @@ func FromMemory(ctx context.Context, s Sources) (context.Context, *Set, *market.
 }
 
 // InMemory reports whether reads are answered at once or fail, from memory or in an attempt, so that looking ahead leads to nothing.
-func (s *Set) InMemory() bool { return s.found != nil || s.attempts() }
+func (s *Set) InMemory() bool { return s.found != nil || s.Attempts() }
 
 // Missed reports whether a read has failed because it would have had to wait. Whatever was made with the set is void then.
 func (s *Set) Missed() bool { return s.found != nil && s.found.missed }
@@ -168,7 +168,7 @@ func (l *Loader[K, T]) recallMany(keys []K, out []market.Result[market.Read[*T]]
 // the response are looked up in one go. In an attempt it reads what is there, and notes the rest. It does nothing in a set that
 // waits. each must not keep what it is given.
 func (l *Loader[K, T]) Recall(keys []K, each func(i int, read *market.Read[*T])) {
-	if l.found == nil && l.attempts() {
+	if l.found == nil && l.Attempts() {
 		l.gleanEach(keys, each)
 		return
 	}

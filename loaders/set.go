@@ -100,7 +100,7 @@ func (s *Set) Failed() error {
 // find out one by one that they need it. then must not wait.
 // Where attempts are made the next one finds out what hangs on them.
 func (s *Set) FollowMarkets(refs []market.MarketRef, then func([]market.Result[market.Read[*market.Market]])) {
-	if s.attempts() {
+	if s.Attempts() {
 		s.Markets.Prefetch(refs)
 		return
 	}
@@ -169,7 +169,7 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 	switch {
 	case s.found != nil:
 		return s.recallBook(market.BookQuery{TokenID: tokenID, Depth: market.BookDepthStep(depth)})
-	case s.attempts():
+	case s.Attempts():
 		return s.gleanBook(tokenID, depth)
 	}
 	return s.books.Get(s.deepest(tokenID, depth))
@@ -244,7 +244,7 @@ func page[T any](s *Set, read func() (market.Read[*T], error), query ...any) (r 
 		s.turned[key] = t
 	}
 	s.mu.Unlock()
-	if s.attempts() && !t.arrived.Load() {
+	if s.Attempts() && !t.arrived.Load() {
 		if !known {
 			s.gathering.fetch(func() { bring(t) })
 		}

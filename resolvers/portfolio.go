@@ -202,7 +202,7 @@ func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, 
 // valueOne is valueAll for one position.
 func valueOne(set *loaders.Set, p *market.Position, held market.Meta, basis market.PriceBasis) (*market.Valuation, error) {
 	if set.InMemory() {
-		if set.Gathers() {
+		if set.Attempts() {
 			prefetchQuotes(set, []*market.Position{p}, basis)
 		}
 		q, err := recallQuotes(set, p, basis)
@@ -250,7 +250,7 @@ func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta,
 	n := len(positions)
 	quotes, errs = make([]market.Quotes, n), make([]error, n)
 	if set.InMemory() {
-		if set.Gathers() {
+		if set.Attempts() {
 			prefetchQuotes(set, positions, basis)
 		}
 		valuations = make([]*market.Valuation, n)
