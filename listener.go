@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"oddsgraph/internal/gather"
+	"oddsgraph/internal/writev"
 )
 
 // listener is an HTTP server on a bound port.
@@ -39,8 +39,8 @@ func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown tim
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	gather.Server(server)
-	return &listener{gather.Listener(l), server, shutdown}, nil
+	writev.Server(server)
+	return &listener{writev.Listener(l), server, shutdown}, nil
 }
 
 func (l *listener) url() string { return "http://" + l.Addr().String() }

@@ -24,11 +24,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/internal/gather"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
+	"oddsgraph/internal/writev"
 )
 
 // CostHeader asks for the cost of an operation in the extensions of its response.
@@ -477,7 +477,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out
 	g.engine.end(r.Context(), j, len(body))
 	_ = http.NewResponseController(w).SetWriteDeadline(taken)
 	w.WriteHeader(out.status)
-	_, _ = gather.Write(r.Context(), w, body) // who does not read it has gone
+	_, _ = writev.Write(r.Context(), w, body) // who does not read it has gone
 }
 
 // retryAfterOf returns how long the first error wants the client to wait.

@@ -1,4 +1,4 @@
-package gather_test
+package writev_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"oddsgraph/internal/gather"
+	"oddsgraph/internal/writev"
 )
 
 // segments returns how many segments with data a connection has sent.
@@ -41,16 +41,16 @@ func TestOneWriteForAResponse(t *testing.T) {
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
 		w.Header().Set("Content-Length", strconv.Itoa(size))
-		_, _ = gather.Write(r.Context(), w, text(size))
+		_, _ = writev.Write(r.Context(), w, text(size))
 	})}
-	gather.Server(s)
+	writev.Server(s)
 	known := s.ConnContext
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		conns <- c
 		return known(ctx, c)
 	}
 	served := make(chan struct{})
-	go func() { defer close(served); _ = s.Serve(gather.Listener(l)) }()
+	go func() { defer close(served); _ = s.Serve(writev.Listener(l)) }()
 	defer func() { _ = s.Close(); <-served }()
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	defer client.CloseIdleConnections()

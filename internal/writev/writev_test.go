@@ -1,4 +1,4 @@
-package gather_test
+package writev_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"oddsgraph/internal/gather"
+	"oddsgraph/internal/writev"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,9 +28,9 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 		t.Fatal(err)
 	}
 	s := &http.Server{Handler: h}
-	gather.Server(s)
+	writev.Server(s)
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(gather.Listener(l)) }()
+	go func() { served <- s.Serve(writev.Listener(l)) }()
 	t.Cleanup(func() {
 		_ = s.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -65,7 +65,7 @@ func TestResponsesArriveWhole(t *testing.T) {
 		if q.Has("flushed") {
 			_ = http.NewResponseController(w).Flush()
 		}
-		n, err := gather.Write(r.Context(), w, text(size))
+		n, err := writev.Write(r.Context(), w, text(size))
 		if n != size || err != nil {
 			t.Errorf("%s: wrote %d, %v", r.URL, n, err)
 		}
@@ -109,7 +109,7 @@ func TestAPanicLosesNothing(t *testing.T) {
 	for _, size := range []int{5000, 20_000} {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(size))
-			_, _ = gather.Write(r.Context(), w, text(size))
+			_, _ = writev.Write(r.Context(), w, text(size))
 			panic(http.ErrAbortHandler)
 		})
 		resp, err := http.Get("http://" + addr)
@@ -127,7 +127,7 @@ func TestAPanicLosesNothing(t *testing.T) {
 // TestOthersWriteAsEver writes to what is no connection that gathers.
 func TestOthersWriteAsEver(t *testing.T) {
 	var b bytes.Buffer
-	if n, err := gather.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {
+	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {
 		t.Errorf("%d, %v, %d bytes", n, err, b.Len())
 	}
 }

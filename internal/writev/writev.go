@@ -1,6 +1,6 @@
-// Package gather sends what net/http writes of a response in two parts with one call of the system: its buffer, which is full
+// Package writev sends what net/http writes of a response in two parts with one call of the system: its buffer, which is full
 // when the body has begun, and the rest of the body.
-package gather
+package writev
 
 import (
 	"context"
