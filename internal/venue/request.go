@@ -234,15 +234,31 @@ func (c *Client) build(ctx context.Context, rq *request, credentials *market.Cre
 	if credentials != nil && c.mode == CredentialsQuery {
 		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // an account's query is never empty
 	}
-	// With a body, though it is empty, that cannot be had again the transport does not repeat a call by itself on another
-	// connection: whether and when it is repeated, the budget is asked.
 	r := &http.Request{
-		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: io.NopCloser(strings.NewReader("")),
-		GetBody: func() (io.ReadCloser, error) { return nil, errUnprocessed },
-		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: once{},
+		GetBody:          func() (io.ReadCloser, error) { return nil, errUnprocessed },
+		TransferEncoding: asItIs,
+		Proto:            "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	return r.WithContext(ctx)
 }
+
+// once is the body of a call, which has none. With a body, though it is empty, that cannot be had again the transport does not
+// repeat a call by itself on another connection: whether and when it is repeated, the budget is asked.
+type once struct{}
+
+// Read implements io.Reader.
+func (once) Read([]byte) (int, error) { return 0, io.EOF }
+
+// WriteTo implements io.WriterTo: without it net/http would make a buffer of 32 KB to copy nothing.
+func (once) WriteTo(io.Writer) (int64, error) { return 0, nil }
+
+// Close implements io.Closer.
+func (once) Close() error { return nil }
+
+// asItIs says that a body is sent as it is read. It adds nothing to the call, and spares the transport from finding out, by a
+// goroutine and a timer, whether a body of unknown length is empty.
+var asItIs = []string{"identity"}
 
 // errUnprocessed is the error of a call that the transport would repeat by itself: the venue has not processed it.
 var errUnprocessed = errors.New("the call was not processed")

@@ -1,8 +1,10 @@
 package venue
 
 import (
+	"bufio"
 	"context"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -249,6 +251,46 @@ func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
 	if p.admitted != 2 || came.Load() != 2 || reused.Load() != 1 {
 		t.Errorf("%d calls were admitted and %d came, %d on a connection that was idle", p.admitted, came.Load(), reused.Load())
 	}
+}
+
+// TestAnEmptyBodyCostsNothing: what keeps a call from being repeated adds nothing to it, nor a goroutine and a timer by
+// which net/http would find out that it is empty.
+func TestAnEmptyBodyCostsNothing(t *testing.T) {
+	c := (&scripted{}).client(t, 0)
+	build := func() *http.Request { return c.build(t.Context(), &request{}, nil, market.TraceContext{}) }
+	var sent connection
+	w := bufio.NewWriter(&sent)
+	if err := errors.Join(build().Write(w), w.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if sent.copied {
+		t.Error("net/http makes a buffer to copy the body by")
+	}
+	if _, body, _ := strings.Cut(sent.String(), "\r\n\r\n"); body != "" || strings.Contains(sent.String(), "Transfer-Encoding") || strings.Contains(sent.String(), "Content-Length") {
+		t.Errorf("sent is %q", sent.String())
+	}
+	allocations := func(encoding []string) float64 {
+		return testing.AllocsPerRun(20, func() {
+			r := build()
+			r.TransferEncoding = encoding
+			_ = r.Write(io.Discard)
+		})
+	}
+	if as, probed := allocations(build().TransferEncoding), allocations(nil); as >= probed {
+		t.Errorf("a call takes %v allocations, and %v where net/http finds out that its body is empty", as, probed)
+	}
+}
+
+// connection is what a call is written to. A TCP connection has a ReadFrom of that kind, too.
+type connection struct {
+	strings.Builder
+	copied bool
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (c *connection) ReadFrom(r io.Reader) (int64, error) {
+	c.copied = true
+	return io.Copy(&c.Builder, r)
 }
 
 func TestNegativeRetriesAreNone(t *testing.T) {
