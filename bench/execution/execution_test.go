@@ -364,6 +364,47 @@ func BenchmarkMiss(b *testing.B) {
 	}
 }
 
+// BenchmarkAttempts executes a portfolio nothing of which is in memory but comes at once when it is sent for: what making a response
+// by attempts takes beyond the calls.
+func BenchmarkAttempts(b *testing.B) {
+	s := newGraphService(b)
+	x := s.executions(b)["portfolio"]
+	s.sources.Positions = sentFor[market.Address, []market.Position]{s.sources.Positions}
+	s.sources.Markets = sentFor[market.MarketRef, market.Market]{s.sources.Markets}
+	s.sources.Prices = sentFor[string, market.Price]{s.sources.Prices}
+	b.ReportAllocs()
+	var buf []byte
+	for b.Loop() {
+		ctx, set, _ := loaders.With(x.ctx, s.sources)
+		set.Gather()
+		for {
+			var ok, again bool
+			if buf, ok, again = x.operation.Attempt(ctx, x.variables, buf[:0]); ok && !set.Lacks() {
+				break
+			}
+			if !again || !set.Advance(time.Second) {
+				b.Fatal("another attempt finds nothing more")
+			}
+		}
+	}
+}
+
+// sentFor is a source that has nothing in memory, and gives what the other one has when it is sent for.
+type sentFor[K comparable, T any] struct{ loaders.Source[K, T] }
+
+func (s sentFor[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[market.Read[*T]], missing []int) []int {
+	for i := range keys {
+		missing = append(missing, i)
+	}
+	return missing
+}
+
+func (s sentFor[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	out := make([]market.Result[market.Read[*T]], len(keys))
+	s.Source.Lookup(ctx, keys, out, nil)
+	return out
+}
+
 // without is a source that has a key nowhere in memory.
 type without struct {
 	loaders.Source[string, market.Price]
