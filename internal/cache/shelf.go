@@ -50,15 +50,15 @@ func (s *shelf[K, T]) find(keys []K, found []*entry[T]) {
 func (s *shelf[K, T]) put(key K, e *entry[T]) (evicted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, replaces := s.lru.Peek(key)
-	if evicted = !replaces && s.lru.Len() == s.size; evicted {
+	if old, replaces := s.lru.Peek(key); replaces {
+		s.lru.Add(key, e)
+		old.read.Handle.Bump()
+		return false
+	}
+	if evicted = s.lru.Len() == s.size; evicted {
 		s.evict()
 	}
-	s.lru.Remove(key) // with the key itself, which belongs to the old value
 	s.lru.Add(key, e)
-	if replaces {
-		old.read.Handle.Bump()
-	}
 	return evicted
 }
 
