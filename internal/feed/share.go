@@ -99,7 +99,7 @@ func (t *topic) borrower() (caller string, sole bool) {
 	if t.holder == nil {
 		return "", false
 	}
-	for w := range t.watches {
+	for _, w := range t.watches {
 		if w.owner == nil || !w.owner.shared || w.owner.caller != t.holder.caller {
 			return "", false
 		}
@@ -118,7 +118,7 @@ func (t *topic) held() bool {
 func (t *topic) settle() {
 	var next *Reader
 	if !t.ended {
-		for w := range t.watches {
+		for _, w := range t.watches {
 			if w.owner != nil && w.owner.shared {
 				next = w.owner
 				break

@@ -37,8 +37,8 @@ type topic struct {
 
 	// mu protects all below. The sink is called under it, so that it sees the states in order.
 	mu      sync.Mutex
-	watches map[*Watch]struct{}
-	holder  *Reader // for whose caller the topic counts; nil for nobody
+	watches []*Watch // each knows its place
+	holder  *Reader  // for whose caller the topic counts; nil for nobody
 	state   State
 	phase   phase
 	session *session // that of the last time the topic was up; nil before the first
@@ -77,7 +77,7 @@ type topic struct {
 }
 
 func newTopic(f *Feed, key market.Topic) *topic {
-	return &topic{feed: f, key: key, watches: make(map[*Watch]struct{})}
+	return &topic{feed: f, key: key}
 }
 
 // join adds a watch for a reader, nil for nobody, on the account of owner.
@@ -88,8 +88,8 @@ func (t *topic) join(r, owner *Reader) *Watch {
 		t.linger.Stop()
 		t.linger = nil
 	}
-	w := &Watch{topic: t, reader: r, owner: owner}
-	t.watches[w] = struct{}{}
+	w := &Watch{topic: t, reader: r, owner: owner, place: len(t.watches)}
+	t.watches = append(t.watches, w)
 	if t.holder == nil {
 		t.settle()
 	}
@@ -102,7 +102,13 @@ func (t *topic) join(r, owner *Reader) *Watch {
 func (t *topic) leave(w *Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.watches, w)
+	if w.place != gone {
+		last := len(t.watches) - 1
+		t.watches[w.place] = t.watches[last]
+		t.watches[w.place].place = w.place
+		t.watches[last] = nil
+		t.watches, w.place = t.watches[:last], gone
+	}
 	if w.owner != nil && w.owner == t.holder {
 		t.settle()
 	}
@@ -129,7 +135,7 @@ func (t *topic) shorten() {
 func (t *topic) watchers() (readers, keepers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for w := range t.watches {
+	for _, w := range t.watches {
 		if w.reader != nil {
 			readers++
 		} else {
@@ -155,7 +161,7 @@ func (t *topic) end(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stop()
-	for w := range t.watches {
+	for _, w := range t.watches {
 		w.fail(err)
 	}
 }
@@ -612,7 +618,7 @@ func (t *topic) commit(next State, items Items) {
 		t.tellSoon()
 	}
 	if !items.empty() {
-		for w := range t.watches {
+		for _, w := range t.watches {
 			w.queue(t.feed.cfg.Queue, items)
 		}
 	}
@@ -621,7 +627,7 @@ func (t *topic) commit(next State, items Items) {
 
 // publish signals the watches. The lock is held.
 func (t *topic) publish() {
-	for w := range t.watches {
+	for _, w := range t.watches {
 		w.notify()
 	}
 }

@@ -115,10 +115,7 @@ func (r *Reader) Take() []*Watch {
 	for _, w := range r.taken {
 		w.marked = false
 	}
-	r.taken = slices.DeleteFunc(r.taken, func(w *Watch) bool {
-		_, open := r.watches[w]
-		return !open
-	})
+	r.taken = slices.DeleteFunc(r.taken, func(w *Watch) bool { return w.closed })
 	return r.taken
 }
 
@@ -151,12 +148,17 @@ type Watch struct {
 	topic  *topic
 	reader *Reader // nil where nobody reads
 	owner  *Reader // on whose account the topic is open; nil for the feed's own
+	closed bool    // the reader's goroutine knows it
 	marked bool    // the reader's lock protects it
 
 	// The topic's lock protects the rest.
+	place int // among the topic's watches, or gone
 	items Items
 	err   error
 }
+
+// gone is the place of a watch that has left its topic.
+const gone = -1
 
 // Topic returns the topic that is watched.
 func (w *Watch) Topic() market.Topic { return w.topic.key }
@@ -179,6 +181,7 @@ func (w *Watch) Take() (s State, items Items, err error) {
 // Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing. It is for
 // the reader's goroutine.
 func (w *Watch) Close() {
+	w.closed = true
 	if w.reader != nil {
 		delete(w.reader.watches, w)
 	}
