@@ -221,11 +221,11 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 
 // readBody reads a body of the size that one may have. The server ends what takes too long.
 func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Text, error) {
-	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
+	if err := checkContentType(r.said("Content-Type")); err != nil {
 		return nil, err
 	}
-	switch {
-	case r.Header.Get("Content-Encoding") != "" && !strings.EqualFold(r.Header.Get("Content-Encoding"), "identity"):
+	switch coding := r.said("Content-Encoding"); {
+	case coding != "" && !strings.EqualFold(coding, "identity"):
 		w.Header().Set("Accept-Encoding", "identity")
 		return nil, refuseAs(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
 	case r.ContentLength > g.cfg.MaxBody:

@@ -24,6 +24,14 @@ func (r *request) lasting() context.Context {
 	return &who
 }
 
+// said returns the first value of a header. Its name must be in canonical form, of which Header.Get makes sure each time.
+func (r *request) said(name string) string {
+	if values := r.Header[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
 // plain returns the request as others know requests, under a context.
 func (r *request) plain(ctx context.Context) *http.Request {
 	out := r.Request.WithContext(ctx)

@@ -123,7 +123,7 @@ func (e *engine) served(ctx context.Context, r *respcache.Response) {
 }
 
 // asksForCost reports whether a request wants to know what its operation costs. Such a one is executed whatever is kept.
-func asksForCost(r *request) bool { return r.Header.Get(CostHeader) != "" }
+func asksForCost(r *request) bool { return r.said(CostHeader) != "" }
 
 // form is what, beside its text, decides about the meaning of a request and the form of its response.
 func form(method, media string) string {

@@ -68,7 +68,7 @@ func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).cli
 // serve answers a request by the transport that it asks for.
 func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {
-	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+	case strings.EqualFold(r.said("Upgrade"), "websocket"):
 		ctx := t.engine.identities.reading(r.lasting())
 		if said := introduce(r.Header, nil); said != nil {
 			ctx = context.WithValue(ctx, saidKey{}, said)

@@ -17,7 +17,10 @@ const RequestIDHeader = "X-Request-Id"
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(RequestIDHeader)
+		id := ""
+		if given := r.Header[RequestIDHeader]; len(given) > 0 {
+			id = given[0]
+		}
 		if !goodID(id) {
 			id = NewRequestID()
 		}

@@ -37,7 +37,10 @@ func (l listener) Accept() (net.Conn, error) {
 // Write writes the whole body of the response to the request of ctx, and nothing may have been written of it before but its
 // header. It is w.Write where the connection can't gather.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
-	if c, ok := ctx.Value(connKey{}).(*conn); ok && len(body) >= buffered {
+	if len(body) < buffered {
+		return w.Write(body)
+	}
+	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.body = len(body)
 		defer func() { c.body = 0 }() // where nothing was written, as of a response to HEAD
 	}
