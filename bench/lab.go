@@ -361,14 +361,14 @@ func closeAll(connections []*connection) {
 // profileTime is how long each workload is profiled.
 const profileTime = 5 * time.Second
 
-// profile writes a CPU profile of oddsgraph under each workload, and one of all its allocations.
+// profile writes a CPU profile of oddsgraph and of limit under each workload, and one of all their allocations.
 func (l *lab) profile(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	suffix := map[bool]string{true: ".moving"}[l.moving]
 	for _, s := range l.servers {
-		if s.name == limitServer || s.name == plainServer {
+		if s.name == plainServer {
 			continue
 		}
 		for w := range l.workloads {

@@ -78,7 +78,7 @@ func parse(args []string) (o options, err error) {
 	flags := f.String("flags", "", "more `flags` for oddsgraph, separated by spaces")
 	f.StringVar(&o.out, "out", "", "`directory` to write results.md and chart.svg to, where all workloads were measured at no latency")
 	f.StringVar(&o.benchfmt, "benchfmt", "", "`file` to write every round to, for benchstat")
-	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph to, one of each workload and the last latency")
+	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph and limit to, one of each workload and the last latency")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
