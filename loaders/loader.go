@@ -11,6 +11,7 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/stack"
 )
 
 const (
@@ -340,6 +341,7 @@ var errNoAnswer = errors.New("the source gave no answer")
 
 // fetch is the dataloader's batch function. It ends with the response, since sources wait under its context.
 func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[market.Read[*T]] {
+	stack.Reserve()
 	results := l.ask(ctx, keys)
 	l.arrive(keys, results)
 	values := make([]dataloader.Result[market.Read[*T]], len(keys))

@@ -3,6 +3,8 @@ package cache
 import (
 	"context"
 	"sync"
+
+	"oddsgraph/internal/stack"
 )
 
 // tasks owns the cache's goroutines: close cancels their context and waits for them.
@@ -29,7 +31,10 @@ func (t *tasks) start(f func()) bool {
 	if t.closed {
 		return false
 	}
-	t.wg.Go(f)
+	t.wg.Go(func() {
+		stack.Reserve()
+		f()
+	})
 	return true
 }
 
