@@ -2,7 +2,6 @@ package stream
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"strings"
 	"time"
@@ -12,7 +11,7 @@ import (
 )
 
 var (
-	fieldType   = wire.Field{"type"}
+	fieldType   = wire.Exactly("type").Shared()
 	fieldRid    = wire.Names("rid", "requestId")
 	fieldPrev   = wire.Names("prevSeq", "previousSequence")
 	fieldTime   = wire.Names("timestamp", "time", "ts")
@@ -86,7 +85,8 @@ func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
 		d.client.cfg.Observer.Frame("garbage")
 		return []event{{kind: eventGarbage, at: at}}
 	}
-	if list, ok := v.([]any); ok {
+	if v.Kind() == wire.List {
+		list := v.Elements()
 		events := make([]event, 0, len(list)+1)
 		events = append(events, event{kind: eventLife, at: at})
 		for _, v := range list {
@@ -98,16 +98,19 @@ func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
 }
 
 // one reads one frame. What it cannot place still is a sign of life.
-func (d *nativeDecoder) one(v any, at time.Time) []event {
-	m, _ := v.(map[string]any)
-	kind, _ := fieldType.Of(m).(string)
+func (d *nativeDecoder) one(v wire.Value, at time.Time) []event {
+	r := &wire.Row{Object: v, Note: d.client.cfg.Observer.Drift}
+	var kind string
+	if t := r.Of(fieldType); t.Kind() == wire.String {
+		kind = t.Text()
+	}
 	read := frames[kind]
 	if read == nil {
 		d.client.cfg.Observer.Frame("unknown")
-		return acknowledged(eventAck)(d, &wire.Row{Fields: m, Note: d.client.cfg.Observer.Drift}, at)
+		return acknowledged(eventAck)(d, r, at)
 	}
 	d.client.cfg.Observer.Frame(kind)
-	events := read(d, &wire.Row{Fields: m, Note: d.client.cfg.Observer.Drift}, at)
+	events := read(d, r, at)
 	if len(events) == 0 {
 		return []event{{kind: eventLife, at: at}}
 	}
@@ -125,15 +128,7 @@ func acknowledged(kind eventKind) func(*nativeDecoder, *wire.Row, time.Time) []e
 }
 
 // ridOf returns the number that a request was sent with, or nothing.
-func ridOf(r *wire.Row) string {
-	switch v := fieldRid.Of(r.Fields).(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	}
-	return ""
-}
+func ridOf(r *wire.Row) string { return r.Of(fieldRid).Text() }
 
 const (
 	minHeartbeat = 100 * time.Millisecond
@@ -147,7 +142,7 @@ func (d *nativeDecoder) hello(r *wire.Row, _ time.Time) []event {
 		r.Unreadable(fieldHeartbeatMs)
 		h.heartbeat = 0
 	}
-	if limits, ok := fieldLimits.Of(r.Fields).(map[string]any); ok {
+	if limits := r.Of(fieldLimits); limits.Kind() == wire.Object {
 		l := r.Inner(limits)
 		h.topics = count(l, fieldLimitTopics)
 		h.depth = count(l, fieldLimitDepth)
@@ -173,8 +168,8 @@ func askedDepth(ours, venues int) int {
 
 // count reads an optional whole number of things; 0 where there is none or it makes no sense.
 func count(r *wire.Row, f wire.Field) int {
-	n, ok := wire.Uint(f.Of(r.Fields))
-	if !ok || n > 1<<30 || n == 0 && f.Of(r.Fields) != nil {
+	n, ok := r.Of(f).Uint()
+	if !ok || n > 1<<30 || n == 0 && !r.Of(f).IsNull() {
 		r.Unreadable(f)
 		return 0
 	}
@@ -184,7 +179,7 @@ func count(r *wire.Row, f wire.Field) int {
 // sequence reads an optional sequence number. One that is there and unreadable makes the frame bad, since the frame can't
 // be put in its place.
 func sequence(r *wire.Row, f wire.Field) uint64 {
-	n, ok := wire.Uint(f.Of(r.Fields))
+	n, ok := r.Of(f).Uint()
 	if !ok {
 		r.Bad(f, "is not a sequence number")
 	}
@@ -200,19 +195,19 @@ func (d *nativeDecoder) heartbeat(r *wire.Row, _ time.Time) []event {
 		epoch = d.epoch
 	}
 	e := event{kind: eventHeartbeat, epoch: epoch}
-	channels, ok := fieldSeqs.Of(r.Fields).(map[string]any)
-	if !ok && fieldSeqs.Of(r.Fields) != nil {
+	channels := r.Of(fieldSeqs)
+	if channels.Kind() != wire.Object && !channels.IsNull() {
 		r.Unreadable(fieldSeqs)
 	}
-	for name, v := range channels {
-		ids, ok := v.(map[string]any)
-		if !ok {
+	for name, v := range channels.Members() {
+		if v.Kind() != wire.Object {
 			r.Unreadable(fieldSeqs)
 			continue
 		}
+		ids := v.Members()
 		for id, v := range ids {
-			seq, ok := wire.Uint(v)
-			if !ok || v == nil || len(e.seqs) == maxSeqs {
+			seq, ok := v.Uint()
+			if !ok || v.IsNull() || len(e.seqs) == maxSeqs {
 				r.Unreadable(fieldSeqs)
 				continue
 			}
@@ -243,18 +238,18 @@ func (d *nativeDecoder) failure(r *wire.Row, _ time.Time) []event {
 	if len(e.code) > maxCode {
 		e.code = ""
 	}
-	if ms, ok := wire.Uint(fieldRetryAfter.Of(r.Fields)); ok {
+	if ms, ok := r.Of(fieldRetryAfter).Uint(); ok {
 		e.retryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, wire.MaxWait)
 	}
 	for _, f := range []wire.Field{wire.FieldTokenID, wire.FieldMarketID, fieldAddress} {
-		if id, ok := wire.IDOf(f.Of(r.Fields)); ok && id != "" {
+		if id, ok := r.Of(f).ID(); ok && id != "" {
 			e.ids = append(e.ids, id)
 		}
 	}
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
-		list, _ := wire.ListOf(f.Of(r.Fields))
+		list, _ := r.Of(f).List()
 		for _, v := range list {
-			if id, ok := wire.IDOf(v); ok && id != "" {
+			if id, ok := v.ID(); ok && id != "" {
 				e.ids = append(e.ids, id)
 			}
 		}
@@ -272,7 +267,7 @@ func (d *nativeDecoder) message(r *wire.Row, t market.Topic, kind market.Message
 		m.Seq, m.PrevSeq = sequence(r, wire.FieldSeq), sequence(r, fieldPrev)
 	}
 	if t.Channel != market.ChannelUser {
-		if id, ok := wire.IDOf(wire.FieldMarketID.Of(r.Fields)); ok {
+		if id, ok := r.Of(wire.FieldMarketID).ID(); ok {
 			m.MarketID = id
 		}
 	}

@@ -40,15 +40,15 @@ const (
 
 // token returns the topic of the token that a frame is about. By market alone that is the YES token, and no is the other.
 func (d *nativeDecoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by placing) {
-	if v := wire.FieldTokenID.Of(r.Fields); v != nil {
-		id, ok := wire.IDOf(v)
+	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
+		id, ok := v.ID()
 		if !ok || id == "" {
 			astray(r)
 			return t, no, nowhere
 		}
 		return market.Topic{Channel: c, ID: id}, no, byToken
 	}
-	id, ok := wire.IDOf(wire.FieldMarketID.Of(r.Fields))
+	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		astray(r)
 		return t, no, nowhere
@@ -59,12 +59,11 @@ func (d *nativeDecoder) token(r *wire.Row, c market.Channel) (t, no market.Topic
 		return t, no, nowhere
 	}
 	t, no = market.Topic{Channel: c, ID: yesToken}, market.Topic{Channel: c, ID: noToken}
-	label := wire.FieldLabel.Of(r.Fields)
-	if label == nil {
+	label := r.Of(wire.FieldLabel)
+	if label.IsNull() {
 		return t, no, byMarket
 	}
-	name, _ := label.(string)
-	switch market.KindOfOutcome(name) {
+	switch market.KindOfOutcome(label.Text()) {
 	case market.OutcomeYes:
 		return t, no, byOutcome
 	case market.OutcomeNo:
@@ -109,7 +108,7 @@ func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
 
 // spread reads the best prices; nil where the frame has none of them, or has them crossed.
 func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
-	if !wire.FieldBestBid.In(r.Fields) && !wire.FieldBestAsk.In(r.Fields) {
+	if !r.In(wire.FieldBestBid) && !r.In(wire.FieldBestAsk) {
 		return nil
 	}
 	s := &market.Spread{
@@ -168,7 +167,7 @@ func (d *nativeDecoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	if by == nowhere {
 		return nil
 	}
-	if !fieldChanges.In(r.Fields) {
+	if !r.In(fieldChanges) {
 		m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
 		if m.PrevSeq != 0 {
 			r.Bad(fieldChanges, "is missing")
@@ -177,7 +176,7 @@ func (d *nativeDecoder) bookUpdate(r *wire.Row, at time.Time) []event {
 		return deliver(r, m)
 	}
 	m := d.message(r, t, market.MessageBookDelta, at, by == byToken)
-	list, ok := wire.ListOf(fieldChanges.Of(r.Fields))
+	list, ok := r.Of(fieldChanges).List()
 	if !ok {
 		r.Bad(fieldChanges, "is not a list")
 	}
@@ -189,7 +188,7 @@ func (d *nativeDecoder) bookUpdate(r *wire.Row, at time.Time) []event {
 }
 
 // change reads one element of changes; a bad one makes the frame bad, so that no half of it is applied.
-func change(r *wire.Row, v any) market.LevelChange {
+func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Inner(v)
 	var change market.LevelChange
 	raw := strings.ToUpper(in.Text(wire.FieldSide))
@@ -237,7 +236,7 @@ func (d *nativeDecoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 		return astray(r)
 	}
 	m := d.message(r, t, market.MessageTradesSnapshot, at, by == byToken)
-	list, ok := wire.ListOf(fieldTrades.Of(r.Fields))
+	list, ok := r.Of(fieldTrades).List()
 	if !ok {
 		r.Bad(fieldTrades, "is not a list")
 	}
@@ -320,7 +319,7 @@ func (d *nativeDecoder) marketResolved(r *wire.Row, at time.Time) []event {
 
 // marketMessage reads what all frames of the market channel have in common.
 func (d *nativeDecoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
-	id, ok := wire.IDOf(wire.FieldMarketID.Of(r.Fields))
+	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		return astray(r)
 	}
@@ -345,36 +344,36 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 // marketSnapshot reads the compatibility form in which one frame has a market's prices and perhaps its book, or a list of
 // markets has them.
 func (d *nativeDecoder) marketSnapshot(r *wire.Row, at time.Time) []event {
-	list, ok := wire.ListOf(fieldMarkets.Of(r.Fields))
+	list, ok := r.Of(fieldMarkets).List()
 	if !ok {
-		list = []any{r.Fields}
+		list = []wire.Value{r.Object}
 	}
-	stamp := fieldTime.Of(r.Fields)
+	stamp := r.Of(fieldTime)
 	var events []event
 	for _, v := range list {
-		fields, ok := v.(map[string]any)
-		if !ok {
+		in := r.Inner(v)
+		if in.Err != nil {
 			r.Note("bad market in snapshot")
 			continue
 		}
-		if fieldTime.Of(fields) == nil && stamp != nil {
-			fields[fieldTime[0]] = stamp
+		if in.Of(fieldTime).IsNull() && !stamp.IsNull() {
+			in.Set(fieldTime, stamp)
 		}
-		if fieldYesPrice.In(fields) || fieldNoPrice.In(fields) {
-			in := &wire.Row{Fields: fields, Note: r.Note}
+		if book := in.Of(fieldBook); book.Kind() == wire.Object {
+			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
+				if f.In(book) {
+					in.Set(f, f.Of(book))
+				}
+			}
+		}
+		if in.In(fieldYesPrice) || in.In(fieldNoPrice) {
 			if yes, no, by := d.token(in, market.ChannelPrices); by == byMarket {
 				events = append(events, d.prices(in, yes, no, at)...)
 			}
 		}
-		if book, ok := fieldBook.Of(fields).(map[string]any); ok {
-			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
-				if f.In(book) {
-					fields[f[0]] = f.Of(book)
-				}
-			}
-		}
-		if wire.FieldBids.In(fields) || wire.FieldAsks.In(fields) {
-			events = append(events, d.bookSnapshot(&wire.Row{Fields: fields, Note: r.Note}, at)...)
+		if in.In(wire.FieldBids) || in.In(wire.FieldAsks) {
+			in.Err = nil // prices that are bad do not cost the book
+			events = append(events, d.bookSnapshot(in, at)...)
 		}
 	}
 	return events

@@ -18,9 +18,9 @@ var (
 
 // account returns the message of a frame about an account; a frame that names none is about the socket's.
 func (d *nativeDecoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (*market.Message, bool) {
-	address, ok := fieldAddress.Of(r.Fields).(string)
-	t := d.topic(market.ChannelUser, address)
-	if !ok && fieldAddress.Of(r.Fields) != nil || t.ID == "" || t != d.identity {
+	address := r.Of(fieldAddress)
+	t := d.topic(market.ChannelUser, address.Text())
+	if address.Kind() != wire.String && !address.IsNull() || t.ID == "" || t != d.identity {
 		r.Note("frame of a foreign account")
 		return nil, false
 	}
@@ -35,7 +35,7 @@ func (d *nativeDecoder) userSnapshot(r *wire.Row, at time.Time) []event {
 	}
 	m.Orders = rows(r, fieldOrders, (*wire.Row).Order)
 	m.Positions = rows(r, fieldPositions, (*wire.Row).Position)
-	if v := fieldBalance.Of(r.Fields); v != nil {
+	if v := r.Of(fieldBalance); !v.IsNull() {
 		m.Balance = element(r, fieldBalance, v, (*wire.Row).Balance)
 	}
 	return deliver(r, m)
@@ -43,7 +43,7 @@ func (d *nativeDecoder) userSnapshot(r *wire.Row, at time.Time) []event {
 
 // rows reads a list that must be there, with every element good.
 func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
-	list, ok := wire.ListOf(f.Of(r.Fields))
+	list, ok := r.Of(f).List()
 	if !ok {
 		r.Bad(f, "is not a list")
 	}
@@ -55,7 +55,7 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 }
 
 // element reads an element in a frame; a bad one makes the frame bad.
-func element[T any](r *wire.Row, f wire.Field, v any, read func(*wire.Row) T) T {
+func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
 	in := r.Inner(v)
 	out := read(in)
 	if in.Err != nil {
@@ -66,7 +66,7 @@ func element[T any](r *wire.Row, f wire.Field, v any, read func(*wire.Row) T) T 
 
 // within reads the one element of a frame, which lies under f or is the frame itself.
 func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
-	if v := f.Of(r.Fields); v != nil {
+	if v := r.Of(f); !v.IsNull() {
 		return element(r, f, v, read)
 	}
 	return read(r)

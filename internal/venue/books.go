@@ -23,7 +23,7 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 		rq := &request{endpoint: market.EndpointBook, keys: 1}
 		rq.query.set("tokenId", tokenID).set("depth", strconv.Itoa(depth))
 		payload, err := c.get(ctx, rq)
-		if err != nil || payload == nil {
+		if err != nil || payload.IsNull() {
 			return nil, orAbsent(err)
 		}
 		var n notes
@@ -33,7 +33,7 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	})
 }
 
-func decodeBook(payload any, tokenID string, depth int, n *notes) (*market.Book, error) {
+func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*market.Book, error) {
 	m, ok := objectOf(payload, "orderbook", "book")
 	if !ok {
 		return nil, unknownForm(market.EndpointBook, "not an object")
@@ -78,7 +78,7 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 
 // sequence reads the book's number; one that is unreadable is taken as missing, since a book from REST stands alone.
 func sequence(r *wire.Row) uint64 {
-	n, ok := wire.Uint(wire.FieldSeq.Of(r.Fields))
+	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {
 		r.Unreadable(wire.FieldSeq)
 		return 0

@@ -1,11 +1,11 @@
 package venue
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 // notes collects what was not quite right in an answer that could be used all the same.
@@ -24,15 +24,8 @@ func (c *Client) report(e market.Endpoint, n notes) {
 }
 
 // count reads an optional number of things; an unreadable one is taken as missing.
-func count(v any) *int {
-	var s string
-	switch v := v.(type) {
-	case json.Number:
-		s = v.String()
-	case string:
-		s = v
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
+func count(v wire.Value) *int {
+	n, err := strconv.ParseInt(v.Text(), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
 		return nil
 	}
@@ -42,78 +35,65 @@ func count(v any) *int {
 
 // found is a list of rows in an answer and the object that it lies in, where the page's cursor is.
 type found struct {
-	rows []any
-	page map[string]any
+	rows []wire.Value
+	page wire.Value
 }
 
 // rowsOf finds the rows of an answer: a bare list, or one under its own key or a common one, at most two objects deep.
-func rowsOf(payload any, keys ...string) (found, bool) {
-	for depth := 0; ; depth++ {
-		m, isObject := payload.(map[string]any)
-		if !isObject {
-			rows, ok := payload.([]any)
-			return found{rows: rows}, ok
-		}
-		var inside map[string]any
-		var empty []any
+func rowsOf(payload wire.Value, keys ...string) (found, bool) {
+	for depth := 0; payload.Kind() == wire.Object; depth++ {
+		var inside, empty wire.Value
 		for _, key := range append(keys[:len(keys):len(keys)], "data", "results", "items") {
-			switch v := m[key].(type) {
-			case []any:
-				if len(v) > 0 {
-					return found{rows: v, page: m}, true
+			switch v := payload.Member(key); v.Kind() {
+			case wire.List:
+				if rows := v.Elements(); len(rows) > 0 {
+					return found{rows: rows, page: payload}, true
 				}
 				empty = v
-			case map[string]any:
-				if inside == nil {
+			case wire.Object:
+				if inside.IsNull() {
 					inside = v
 				}
 			}
 		}
-		if empty != nil {
-			return found{rows: empty, page: m}, true
+		if !empty.IsNull() {
+			return found{page: payload}, true
 		}
-		if inside == nil || depth == 2 {
+		if depth == 2 {
 			return found{}, false
 		}
-		keepPaging(inside, m)
 		payload = inside
 	}
+	return found{rows: payload.Elements()}, payload.Kind() == wire.List
 }
 
 // objectOf finds the object of a single-entity answer, which may be a list of one, or lie under a key.
-func objectOf(payload any, keys ...string) (map[string]any, bool) {
+func objectOf(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
-		switch v := payload.(type) {
-		case []any:
-			if len(v) != 1 {
-				return nil, false
+		switch payload.Kind() {
+		case wire.List:
+			list := payload.Elements()
+			if len(list) != 1 {
+				return wire.Value{}, false
 			}
-			payload = v[0]
-			continue
-		case map[string]any:
-			inside, ok := innerOf(v, keys)
+			payload = list[0]
+		case wire.Object:
+			inside, ok := innerOf(payload, keys)
 			if !ok {
-				return v, true
+				return payload, true
 			}
 			payload = inside
-			continue
 		}
-		return nil, false
 	}
-	m, ok := payload.(map[string]any)
-	return m, ok
+	return payload, payload.Kind() == wire.Object
 }
 
-func innerOf(m map[string]any, keys []string) (any, bool) {
+func innerOf(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
-		switch v := m[key].(type) {
-		case map[string]any:
+		v := object.Member(key)
+		if v.Kind() == wire.Object || len(v.Elements()) == 1 {
 			return v, true
-		case []any:
-			if len(v) == 1 {
-				return v, true
-			}
 		}
 	}
-	return nil, false
+	return wire.Value{}, false
 }

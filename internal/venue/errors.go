@@ -262,12 +262,8 @@ func (c *Client) statusFailure(e market.Endpoint, resp *http.Response, isJSON bo
 }
 
 // reportedFailure returns the error that a 2xx answer reports in its body, or nil when it reports none.
-func (c *Client) reportedFailure(e market.Endpoint, resp *http.Response, body map[string]any, redact func(string) string) *market.Error {
-	success, said := body["success"]
-	if s, ok := success.(string); ok {
-		success = !strings.EqualFold(s, "false")
-	}
-	if !(said && success == false) && !isError(body["error"]) {
+func (c *Client) reportedFailure(e market.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
+	if !holds(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
 	}
 	code, kind := codeOf(reportedCode(body))
@@ -281,27 +277,30 @@ func (c *Client) reportedFailure(e market.Endpoint, resp *http.Response, body ma
 	return err
 }
 
+// holds tells whether a value is a boolean or its name in a string.
+func holds(v wire.Value, kind wire.Kind, name string) bool {
+	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), name)
+}
+
 // isError tells whether the value of an error field says that there is one.
-func isError(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return v != ""
-	case bool:
-		return v
-	case map[string]any:
-		return len(v) > 0
+func isError(v wire.Value) bool {
+	switch v.Kind() {
+	case wire.String:
+		return !v.Is("")
+	case wire.Object:
+		return len(v.Members()) > 0
 	}
-	return false
+	return v.Kind() == wire.True
 }
 
 // reportedCode returns the code of an error body in upper case with underscores.
-func reportedCode(body map[string]any) string {
-	for _, v := range []any{body["code"], inner(body["error"], "code"), body["errorCode"]} {
-		switch v := v.(type) {
-		case string:
-			return strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(v))
-		case json.Number:
-			return v.String()
+func reportedCode(body wire.Value) string {
+	for _, v := range []wire.Value{body.Member("code"), body.Member("error").Member("code"), body.Member("errorCode")} {
+		switch v.Kind() {
+		case wire.String:
+			return strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(v.Text()))
+		case wire.Number:
+			return v.Text()
 		}
 	}
 	return ""
@@ -334,18 +333,14 @@ func codeOf(reported string) (market.Code, causeKind) {
 }
 
 // messageOf returns the text of an error body; it is for the log only and must be redacted first.
-func messageOf(body map[string]any) string {
-	for _, v := range []any{body["error"], inner(body["error"], "message"), body["message"], body["msg"], body["errorMessage"]} {
-		if s, ok := v.(string); ok && s != "" {
-			return s
+func messageOf(body wire.Value) string {
+	reported := body.Member("error")
+	for _, v := range []wire.Value{reported, reported.Member("message"), body.Member("message"), body.Member("msg"), body.Member("errorMessage")} {
+		if v.Kind() == wire.String && !v.Is("") {
+			return v.Text()
 		}
 	}
 	return "no message"
-}
-
-func inner(v any, key string) any {
-	m, _ := v.(map[string]any)
-	return m[key]
 }
 
 // maxMessage bounds a text of the venue in a log line.

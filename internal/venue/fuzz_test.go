@@ -25,13 +25,13 @@ func seed(f *testing.F, endpoints ...string) {
 }
 
 // open2 does with a body what a call does with that of a 200 answer; ok is false when it holds no payload.
-func open2(t *testing.T, e market.Endpoint, body []byte) (payload any, ok bool) {
+func open2(t *testing.T, e market.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
 	payload, err := c.open(e, resp, body, redactor(nil, &request{}))
 	checkError(t, err)
-	return payload, err == nil && payload != nil
+	return payload, err == nil && !payload.IsNull()
 }
 
 // checkError fails when an error has no code or a text that is not bounded.

@@ -24,7 +24,7 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 		rq := &request{endpoint: market.EndpointPriceHistory, keys: 1}
 		rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
 		payload, err := c.get(ctx, rq)
-		if err != nil || payload == nil {
+		if err != nil || payload.IsNull() {
 			return nil, orAbsent(err)
 		}
 		var n notes
@@ -34,12 +34,12 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 	})
 }
 
-func decodePriceHistory(payload any, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
+func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
 	list, ok := rowsOf(payload, "history", "prices", "points")
 	if !ok {
 		return nil, unknownForm(market.EndpointPriceHistory, "no list of points")
 	}
-	if id, ok := wire.IDOf(wire.FieldTokenID.Of(list.page)); ok && id != "" && id != tokenID {
+	if id, ok := wire.FieldTokenID.Of(list.page).ID(); ok && id != "" && id != tokenID {
 		return nil, unknownForm(market.EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := readRows(list.rows, n, readPoint)

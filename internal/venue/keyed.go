@@ -2,7 +2,6 @@ package venue
 
 import (
 	"errors"
-	"maps"
 	"slices"
 
 	"oddsgraph/internal/market"
@@ -23,54 +22,52 @@ type keyed[T any] struct {
 	scalar func(d market.Decimal, id string) *T
 }
 
-func (k *keyed[T]) decode(payload any, asked []string, n *notes) (answers[T], error) {
+func (k *keyed[T]) decode(payload wire.Value, asked []string, n *notes) (answers[T], error) {
 	if list, ok := rowsOf(payload, k.list); ok {
 		return k.rows(list.rows, asked, n), nil
 	}
-	m, ok := payload.(map[string]any)
-	if !ok {
+	if payload.Kind() != wire.Object {
 		return answers[T]{}, unknownForm(k.endpoint, "neither a list nor an object")
 	}
-	if k.isRow(m) {
+	if k.isRow(payload) {
 		if len(asked) > 1 {
 			return answers[T]{}, unknownForm(k.endpoint, "one element for several ids")
 		}
-		return k.rows([]any{m}, asked, n), nil
+		return k.rows([]wire.Value{payload}, asked, n), nil
 	}
-	inside, enveloped := m, false
+	inside, enveloped := payload, false
 	for _, key := range []string{k.list, "data", "results"} {
-		if v, ok := m[key].(map[string]any); ok && !enveloped {
+		if v := payload.Member(key); v.Kind() == wire.Object && !enveloped {
 			inside, enveloped = v, true
 		}
 	}
 	if enveloped && k.isRow(inside) {
 		return k.decode(inside, asked, n)
 	}
-	if !k.isMap(inside, asked, enveloped) {
+	m := inside.Members()
+	if !k.isMap(m, asked, enveloped) {
 		return answers[T]{}, unknownForm(k.endpoint, "an object of another form")
 	}
-	return k.fromMap(inside, asked, n), nil
+	return k.fromMap(m, asked, n), nil
 }
 
-func (k *keyed[T]) isRow(m map[string]any) bool {
-	return wire.FieldTokenID.In(m) || slices.ContainsFunc(k.marks, func(f wire.Field) bool {
-		_, isMap := f.Of(m).(map[string]any)
-		return f.In(m) && !isMap
+func (k *keyed[T]) isRow(object wire.Value) bool {
+	return wire.FieldTokenID.In(object) || slices.ContainsFunc(k.marks, func(f wire.Field) bool {
+		return f.In(object) && f.Of(object).Kind() != wire.Object
 	})
 }
 
 // isMap tells whether m is an object from id to value. An empty one is, if it lies under a key that says so.
-func (k *keyed[T]) isMap(m map[string]any, asked []string, enveloped bool) bool {
+func (k *keyed[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
 	}
 	if slices.ContainsFunc(asked, func(id string) bool { _, ok := m[id]; return ok }) {
 		return true
 	}
-	for v := range maps.Values(m) {
-		row, isObject := v.(map[string]any)
-		_, isNumber := wire.DecimalOf(v)
-		if !(isObject && k.isRow(row)) && !(isNumber && k.scalar != nil) {
+	for _, v := range m {
+		_, isNumber := v.Decimal()
+		if !(v.Kind() == wire.Object && k.isRow(v)) && !(isNumber && k.scalar != nil) {
 			return false
 		}
 	}
@@ -78,13 +75,14 @@ func (k *keyed[T]) isMap(m map[string]any, asked []string, enveloped bool) bool 
 }
 
 // rows reads a list of rows. Of several rows for one id the last counts.
-func (k *keyed[T]) rows(list []any, asked []string, n *notes) answers[T] {
+func (k *keyed[T]) rows(list []wire.Value, asked []string, n *notes) answers[T] {
 	out := newAnswers[T](len(asked))
 	for _, v := range list {
 		r := wire.NewRow(v, n.add)
-		id, ok := wire.IDOf(wire.FieldTokenID.Of(r.Fields))
-		if r.Err == nil && wire.FieldTokenID.Of(r.Fields) == nil && len(asked) == 1 && len(list) == 1 {
-			id, ok = asked[0], true
+		token := r.Of(wire.FieldTokenID)
+		id, ok := token.ID()
+		if r.Err == nil && token.IsNull() && len(asked) == 1 && len(list) == 1 {
+			id, ok = wire.Intern(asked[0]), true
 		}
 		switch {
 		case !ok || id == "":
@@ -93,35 +91,33 @@ func (k *keyed[T]) rows(list []any, asked []string, n *notes) answers[T] {
 		case !slices.Contains(asked, id):
 			out.foreign = true
 		default:
-			id = wire.Intern(id)
 			out.of[id] = k.read(r, id)
 		}
 	}
 	return out
 }
 
-func (k *keyed[T]) fromMap(m map[string]any, asked []string, n *notes) answers[T] {
+func (k *keyed[T]) fromMap(m map[string]wire.Value, asked []string, n *notes) answers[T] {
 	out := newAnswers[T](len(asked))
 	for _, id := range asked {
 		v := m[id]
-		if v == nil {
+		if v.IsNull() {
 			continue
 		}
 		id = wire.Intern(id)
-		switch v := v.(type) {
-		case map[string]any:
+		if v.Kind() == wire.Object {
 			out.of[id] = k.read(wire.NewRow(v, n.add), id)
-		default:
-			out.of[id] = k.number(v, id, n)
+			continue
 		}
+		out.of[id] = k.number(v, id, n)
 	}
 	out.foreign = len(out.of) < len(m)
 	return out
 }
 
 // number reads a value that is a number alone.
-func (k *keyed[T]) number(v any, id string, n *notes) market.Result[*T] {
-	d, ok := wire.DecimalOf(v)
+func (k *keyed[T]) number(v wire.Value, id string, n *notes) market.Result[*T] {
+	d, ok := v.Decimal()
 	if !ok || k.scalar == nil || !wire.InUnit(d) {
 		n.add("bad element")
 		return market.Result[*T]{Err: badElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/wire"
 )
 
 const (
@@ -66,7 +67,7 @@ type lookup[T any] struct {
 	// lone uses the single form for one id; else the list form is tried first even then.
 	lone bool
 	// decode reads an answer for the ids that were asked for.
-	decode func(payload any, asked []string, n *notes) (answers[T], error)
+	decode func(payload wire.Value, asked []string, n *notes) (answers[T], error)
 }
 
 // all reads the given ids: one result an id, in their order. Refused ids and bad elements cost their own result. The
@@ -288,7 +289,7 @@ func (l *lookup[T]) ask(ctx context.Context, c *Client, parameter string, keys [
 	rq.query.list(parameter, keys)
 	payload, err := c.get(ctx, rq)
 	if len(keys) == 1 && (parameter == l.single || l.learned.confirmed.Load()) {
-		if market.CodeOf(err) == market.CodeNotFound || err == nil && payload == nil {
+		if market.CodeOf(err) == market.CodeNotFound || err == nil && payload.IsNull() {
 			out[0] = market.Result[*T]{}
 			return asked{}
 		}

@@ -11,13 +11,13 @@ import (
 )
 
 var (
-	fieldMarketID        = wire.Names("marketId", "conditionId", "id")
+	fieldMarketID        = wire.Names("marketId", "conditionId", "id").Shared()
 	fieldSlug            = wire.Names("slug", "marketSlug")
 	fieldQuestion        = wire.Names("question", "title")
 	fieldGroupItemTitle  = wire.Names("groupItemTitle")
 	fieldDescription     = wire.Names("description")
 	fieldImage           = wire.Names("image", "imageUrl", "icon")
-	fieldCategory        = wire.Names("category")
+	fieldCategory        = wire.Names("category").Shared()
 	fieldTags            = wire.Names("tags")
 	fieldActive          = wire.Names("active")
 	fieldClosed          = wire.Names("closed")
@@ -25,11 +25,11 @@ var (
 	fieldStartDate       = wire.Names("startDate", "startsAt", "startDateIso")
 	fieldEndDate         = wire.Names("endDate", "endsAt", "endDateIso")
 	fieldVolume          = wire.Names("volume", "volumeNum")
-	fieldVolume24h       = wire.Field{"volume24h", "volume_24h", "volume24hr", "volume_24hr"}
+	fieldVolume24h       = wire.Exactly("volume24h", "volume_24h", "volume24hr", "volume_24hr")
 	fieldLiquidity       = wire.Names("liquidity", "liquidityNum")
 	fieldTickSize        = wire.Names("tickSize", "minimumTickSize", "orderPriceMinTickSize")
 	fieldMinOrderSize    = wire.Names("minOrderSize", "minimumOrderSize", "orderMinSize")
-	fieldEventID         = wire.Names("eventId")
+	fieldEventID         = wire.Names("eventId").Shared()
 	fieldEventSlug       = wire.Names("eventSlug")
 	fieldEventTitle      = wire.Names("eventTitle")
 	fieldResolution      = wire.Names("resolution")
@@ -38,8 +38,8 @@ var (
 	fieldTokens        = wire.Names("tokens")
 	fieldOutcomePrices = wire.Names("outcomePrices")
 	fieldTokenIDs      = wire.Names("clobTokenIds", "tokenIds")
-	fieldOutcome       = wire.Names("outcome", "label", "name", "title")
-	fieldOutcomeToken  = wire.Names("tokenId", "clobTokenId", "assetId", "id")
+	fieldOutcome       = wire.Names("outcome", "label", "name", "title").Shared()
+	fieldOutcomeToken  = wire.Names("tokenId", "clobTokenId", "assetId", "id").Shared()
 	fieldWinner        = wire.Names("winner", "isWinner")
 
 	fieldResolvedAt = wire.Names("resolvedAt", "timestamp")
@@ -50,7 +50,7 @@ var (
 	fieldTagLabel = wire.Names("label", "name", "slug")
 
 	// The fields by which an event names itself.
-	fieldOwnEventID    = wire.Names("eventId", "id")
+	fieldOwnEventID    = wire.Names("eventId", "id").Shared()
 	fieldOwnEventSlug  = wire.Names("eventSlug", "slug")
 	fieldOwnEventTitle = wire.Names("eventTitle", "title", "name")
 )
@@ -93,7 +93,7 @@ func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market,
 	rq := &request{endpoint: e, keys: 1}
 	rq.query.set("slug", slug)
 	payload, err := c.get(ctx, rq)
-	if err != nil || payload == nil {
+	if err != nil || payload.IsNull() {
 		return nil, orAbsent(err)
 	}
 	var n notes
@@ -104,7 +104,7 @@ func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market,
 	}
 	for _, v := range rows {
 		r := wire.NewRow(v, n.add)
-		if fieldSlug.Of(r.Fields) != slug {
+		if !r.Of(fieldSlug).Is(slug) {
 			continue
 		}
 		m := readMarket(r, nil)
@@ -121,33 +121,32 @@ func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market,
 }
 
 // marketRows finds the rows of a market-details answer: a list, or one market.
-func marketRows(payload any) ([]any, bool) {
-	m, isObject := payload.(map[string]any)
-	if isObject && isMarket(m) {
-		return []any{m}, true
+func marketRows(payload wire.Value) ([]wire.Value, bool) {
+	if isMarket(payload) {
+		return []wire.Value{payload}, true
 	}
 	if list, ok := rowsOf(payload, "markets"); ok {
 		return list.rows, true
 	}
 	for _, key := range []string{"market", "data"} {
-		if inside, ok := m[key].(map[string]any); ok && isMarket(inside) {
-			return []any{inside}, true
+		if inside := payload.Member(key); isMarket(inside) {
+			return []wire.Value{inside}, true
 		}
 	}
 	return nil, false
 }
 
-func isMarket(m map[string]any) bool {
-	_, nested := fieldMarketID.Of(m).(map[string]any)
-	return !nested && fieldMarketID.In(m) && (fieldOutcomes.In(m) || fieldTokens.In(m) || fieldQuestion.In(m) || fieldSlug.In(m))
+func isMarket(v wire.Value) bool {
+	return fieldMarketID.In(v) && fieldMarketID.Of(v).Kind() != wire.Object &&
+		(fieldOutcomes.In(v) || fieldTokens.In(v) || fieldQuestion.In(v) || fieldSlug.In(v))
 }
 
-func decodeMarketsByID(payload any, asked []string, n *notes) (answers[market.Market], error) {
+func decodeMarketsByID(payload wire.Value, asked []string, n *notes) (answers[market.Market], error) {
 	return decodeMarkets(market.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		var ids []string
-		for _, name := range fieldMarketID {
+		for _, name := range fieldMarketID.Names() {
 			// A venue may know a market by more than one id; it is known here by the one that was asked for.
-			if id, ok := wire.IDOf(r.Fields[name]); ok && slices.Contains(asked, id) {
+			if id, ok := r.Object.Member(name).ID(); ok && slices.Contains(asked, id) {
 				if ids = append(ids, id); m != nil {
 					m.MarketID = id
 				}
@@ -158,7 +157,7 @@ func decodeMarketsByID(payload any, asked []string, n *notes) (answers[market.Ma
 	})
 }
 
-func decodeMarketsByToken(payload any, asked []string, n *notes) (answers[market.Market], error) {
+func decodeMarketsByToken(payload wire.Value, asked []string, n *notes) (answers[market.Market], error) {
 	return decodeMarkets(market.EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(tokensOf(r), func(id string) bool { return !slices.Contains(asked, id) })
 	})
@@ -166,7 +165,7 @@ func decodeMarketsByToken(payload any, asked []string, n *notes) (answers[market
 
 // decodeMarkets reads a market-details answer. keysOf returns the asked ids that a row is about; its market is nil when
 // the row is bad.
-func decodeMarkets(e market.Endpoint, payload any, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
+func decodeMarkets(e market.Endpoint, payload wire.Value, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return answers[market.Market]{}, unknownForm(e, "no market and no list of markets")
@@ -203,7 +202,7 @@ func decodeMarkets(e market.Endpoint, payload any, asked []string, n *notes, key
 }
 
 func hasID(r *wire.Row) bool {
-	id, ok := wire.IDOf(fieldMarketID.Of(r.Fields))
+	id, ok := r.Of(fieldMarketID).ID()
 	return ok && id != ""
 }
 
@@ -211,7 +210,7 @@ func hasID(r *wire.Row) bool {
 type eventOf struct {
 	id, slug, title, image, category string
 	tags                             []string
-	fields                           map[string]any
+	object                           wire.Value
 }
 
 func readEvent(r *wire.Row) *eventOf {
@@ -222,7 +221,7 @@ func readEvent(r *wire.Row) *eventOf {
 		image:    r.Text(fieldImage),
 		category: r.Text(fieldCategory),
 		tags:     tags(r),
-		fields:   r.Fields,
+		object:   r.Object,
 	}
 }
 
@@ -230,7 +229,7 @@ func readEvent(r *wire.Row) *eventOf {
 // description nor resolution.
 func readMarket(r *wire.Row, event *eventOf) *market.Market {
 	m := &market.Market{
-		MarketID:        wire.Intern(r.RequireID(fieldMarketID)),
+		MarketID:        r.RequireID(fieldMarketID),
 		Slug:            r.Text(fieldSlug),
 		Question:        r.Text(fieldQuestion),
 		GroupItemTitle:  r.Text(fieldGroupItemTitle),
@@ -246,7 +245,7 @@ func readMarket(r *wire.Row, event *eventOf) *market.Market {
 		Liquidity:       r.Decimal(fieldLiquidity),
 		TickSize:        r.Decimal(fieldTickSize),
 		MinOrderSize:    r.Decimal(fieldMinOrderSize),
-		EventID:         wire.Intern(r.ID(fieldEventID)),
+		EventID:         r.ID(fieldEventID),
 		EventSlug:       r.Text(fieldEventSlug),
 		EventTitle:      r.Text(fieldEventTitle),
 		Outcomes:        outcomes(r),
@@ -266,15 +265,14 @@ func readMarket(r *wire.Row, event *eventOf) *market.Market {
 
 // ownEvent returns the event that a market names inside itself, as event:{…} or events:[{…}].
 func ownEvent(r *wire.Row) *eventOf {
-	v := fieldEvent.Of(r.Fields)
-	if list, ok := fieldEvents.Of(r.Fields).([]any); ok && v == nil && len(list) > 0 {
+	v := r.Of(fieldEvent)
+	if list := r.Of(fieldEvents).Elements(); v.IsNull() && len(list) > 0 {
 		v = list[0]
 	}
-	m, ok := v.(map[string]any)
-	if !ok {
+	if v.Kind() != wire.Object {
 		return nil
 	}
-	e := readEvent(r.Inner(m))
+	e := readEvent(r.Inner(v))
 	return &eventOf{id: e.id, slug: e.slug, title: e.title}
 }
 
@@ -292,50 +290,45 @@ func inherit(m *market.Market, e *eventOf, in *wire.Row) {
 	if len(m.Tags) == 0 {
 		m.Tags = e.tags
 	}
-	r := in.Inner(e.fields)
-	if e.fields != nil && m.StartsAt.IsZero() {
+	r := in.Inner(e.object)
+	if m.StartsAt.IsZero() {
 		m.StartsAt = r.Time(fieldStartDate)
 	}
-	if e.fields != nil && m.EndsAt.IsZero() {
+	if m.EndsAt.IsZero() {
 		m.EndsAt = r.Time(fieldEndDate)
 	}
 }
 
 // tags reads a list of texts, or of objects with a label.
 func tags(r *wire.Row) []string {
-	v := fieldTags.Of(r.Fields)
-	if v == nil || v == "" {
+	v := r.Of(fieldTags)
+	if v.IsNull() || v.Is("") {
 		return nil
 	}
-	list, ok := wire.ListOf(v)
+	list, ok := v.List()
 	if !ok {
 		r.Unreadable(fieldTags)
 		return nil
 	}
 	tags := make([]string, 0, len(list))
 	for _, v := range list {
-		s, ok := v.(string)
-		if m, isObject := v.(map[string]any); isObject {
-			s, ok = fieldTagLabel.Of(m).(string)
+		if v.Kind() == wire.Object {
+			v = fieldTagLabel.Of(v)
 		}
-		if !ok || s == "" {
+		if v.Kind() != wire.String || v.Is("") {
 			r.Unreadable(fieldTags)
 			continue
 		}
-		tags = append(tags, s)
+		tags = append(tags, v.Text())
 	}
 	return tags
 }
 
 // status reads the status, or works it out of active and closed where the venue has only those.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
-	switch raw := wire.FieldStatus.Of(r.Fields).(type) {
-	case string:
+	if !r.Of(wire.FieldStatus).IsNull() {
+		raw := r.Text(wire.FieldStatus)
 		return market.ParseStatus(raw), raw
-	case nil:
-	default:
-		r.Unreadable(wire.FieldStatus)
-		return market.StatusUnknown, ""
 	}
 	closed, active := r.Flag(fieldClosed), r.Flag(fieldActive)
 	switch {
@@ -361,17 +354,13 @@ func settle(m *market.Market) {
 
 // resolution reads {outcome,resolvedAt,source}, or the winning label alone.
 func resolution(r *wire.Row) *market.Resolution {
-	switch v := fieldResolution.Of(r.Fields).(type) {
-	case nil:
-	case map[string]any:
+	v := r.Of(fieldResolution)
+	if v.Kind() == wire.Object {
 		in := r.Inner(v)
 		return &market.Resolution{Outcome: in.Text(fieldOutcome), ResolvedAt: in.Time(fieldResolvedAt), Source: in.Text(fieldSource)}
-	case string:
-		if v != "" {
-			return &market.Resolution{Outcome: v}
-		}
-	default:
-		r.Unreadable(fieldResolution)
+	}
+	if label := r.Text(fieldResolution); label != "" {
+		return &market.Resolution{Outcome: label}
 	}
 	return nil
 }
@@ -384,7 +373,7 @@ func outcomes(r *wire.Row) []market.Outcome {
 	} else {
 		list = outcomesOfLists(r)
 	}
-	seen := make(map[string]bool, len(list))
+	seen := make(map[string]bool)
 	for _, o := range list {
 		if seen[o.TokenID] {
 			r.Bad(fieldOutcomes, "name a token twice")
@@ -395,38 +384,24 @@ func outcomes(r *wire.Row) []market.Outcome {
 }
 
 // outcomeRows returns outcomes:[{…}] or tokens:[{…}].
-func outcomeRows(r *wire.Row) ([]any, bool) {
-	for _, f := range []wire.Field{fieldOutcomes, fieldTokens} {
-		list, ok := wire.ListOf(f.Of(r.Fields))
-		if !ok {
-			continue
-		}
-		if len(list) == 0 && f[0] == fieldOutcomes[0] && (fieldTokens.In(r.Fields) || fieldTokenIDs.In(r.Fields)) {
-			continue
-		}
-		if len(list) == 0 {
-			return list, true
-		}
-		if _, ok := list[0].(map[string]any); ok {
+func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
+	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
+		list, ok := r.Of(f).List()
+		switch {
+		case !ok:
+		case len(list) == 0 && i == 0 && (r.In(fieldTokens) || r.In(fieldTokenIDs)):
+		case len(list) == 0 || list[0].Kind() == wire.Object:
 			return list, true
 		}
 	}
 	return nil, false
 }
 
-func outcomesOfRows(r *wire.Row, list []any) []market.Outcome {
+func outcomesOfRows(r *wire.Row, list []wire.Value) []market.Outcome {
 	out := make([]market.Outcome, 0, len(list))
 	for _, v := range list {
-		in := r.Inner(v)
-		o := market.Outcome{
-			TokenID: wire.Intern(in.RequireID(fieldOutcomeToken)), Label: wire.Intern(in.Text(fieldOutcome)),
-			Price: in.Unit(wire.FieldPrice), Winner: in.Flag(fieldWinner),
-		}
-		if o.Label == "" {
-			in.Bad(fieldOutcome, "is missing")
-		}
-		if in.Err != nil {
-			r.Bad(fieldOutcomes, "have a bad one: "+in.Err.Error())
+		o, ok := outcome(r, r.Inner(v))
+		if !ok {
 			return nil
 		}
 		out = append(out, o)
@@ -437,45 +412,61 @@ func outcomesOfRows(r *wire.Row, list []any) []market.Outcome {
 // outcomesOfLists reads outcomes, clobTokenIds and outcomePrices as lists side by side, each of which may be JSON inside
 // a string.
 func outcomesOfLists(r *wire.Row) []market.Outcome {
-	labels, ok := wire.ListOf(fieldOutcomes.Of(r.Fields))
-	tokens, ok2 := wire.ListOf(fieldTokenIDs.Of(r.Fields))
+	labels, ok := r.Of(fieldOutcomes).List()
+	tokens, ok2 := r.Of(fieldTokenIDs).List()
 	if !ok || !ok2 || len(labels) != len(tokens) {
 		r.Bad(fieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
-	prices, priced := wire.ListOf(fieldOutcomePrices.Of(r.Fields))
+	prices, priced := r.Of(fieldOutcomePrices).List()
 	if priced && len(prices) != len(labels) {
 		r.Bad(fieldOutcomePrices, "do not match the outcomes")
 		return nil
 	}
-	rows := make([]any, len(labels))
+	out := make([]market.Outcome, 0, len(labels))
 	for i := range labels {
-		in := map[string]any{fieldOutcome[0]: labels[i], fieldOutcomeToken[0]: tokens[i]}
+		in := &wire.Row{Note: r.Note}
+		in.Set(fieldOutcome, labels[i])
+		in.Set(fieldOutcomeToken, tokens[i])
 		if priced {
-			in[wire.FieldPrice[0]] = prices[i]
+			in.Set(wire.FieldPrice, prices[i])
 		}
-		rows[i] = in
+		o, ok := outcome(r, in)
+		if !ok {
+			return nil
+		}
+		out = append(out, o)
 	}
-	return outcomesOfRows(r, rows)
+	return out
+}
+
+// outcome reads one outcome of a market; a bad one makes the market bad.
+func outcome(r, in *wire.Row) (o market.Outcome, ok bool) {
+	o = market.Outcome{
+		TokenID: in.RequireID(fieldOutcomeToken), Label: in.RequireText(fieldOutcome),
+		Price: in.Unit(wire.FieldPrice), Winner: in.Flag(fieldWinner),
+	}
+	if in.Err != nil {
+		r.Bad(fieldOutcomes, "have a bad one: "+in.Err.Error())
+	}
+	return o, in.Err == nil
 }
 
 // tokensOf returns the readable token ids of a market's row, be the row bad.
 func tokensOf(r *wire.Row) []string {
 	var ids []string
-	add := func(v any) {
-		if id, ok := wire.IDOf(v); ok && id != "" {
+	add := func(v wire.Value) {
+		if id, ok := v.ID(); ok && id != "" {
 			ids = append(ids, id)
 		}
 	}
 	for _, f := range []wire.Field{fieldOutcomes, fieldTokens} {
-		list, _ := wire.ListOf(f.Of(r.Fields))
+		list, _ := r.Of(f).List()
 		for _, v := range list {
-			if m, ok := v.(map[string]any); ok {
-				add(fieldOutcomeToken.Of(m))
-			}
+			add(fieldOutcomeToken.Of(v))
 		}
 	}
-	list, _ := wire.ListOf(fieldTokenIDs.Of(r.Fields))
+	list, _ := r.Of(fieldTokenIDs).List()
 	for _, v := range list {
 		add(v)
 	}
@@ -483,16 +474,16 @@ func tokensOf(r *wire.Row) []string {
 }
 
 // marketsOf reads row i of a search answer: a market, or an event with markets.
-func marketsOf(v any, i int, n *notes) (good []*market.Market, bad badRows) {
-	rows, event := []any{v}, (*eventOf)(nil)
-	m, _ := v.(map[string]any)
-	inside, isEvent := m["markets"].([]any)
+func marketsOf(v wire.Value, i int, n *notes) (good []*market.Market, bad badRows) {
+	rows, event := []wire.Value{v}, (*eventOf)(nil)
+	inside := v.Member("markets")
+	isEvent := inside.Kind() == wire.List
 	if isEvent {
-		rows, event = inside, readEvent(wire.NewRow(m, n.add))
+		rows, event = inside.Elements(), readEvent(wire.NewRow(v, n.add))
 	}
 	good, bad = readRows(rows, n, func(r *wire.Row) *market.Market {
 		one := readMarket(r, event)
-		one.Summary = !fieldDescription.In(r.Fields) && !fieldResolution.In(r.Fields)
+		one.Summary = !r.In(fieldDescription) && !r.In(fieldResolution)
 		return one
 	})
 	for j := range bad {

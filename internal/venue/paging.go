@@ -3,8 +3,8 @@ package venue
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,16 +21,33 @@ var (
 	fieldPagination = wire.Names("pagination", "pageInfo", "meta")
 )
 
-// keepPaging copies what an outer object says about the page into the inner one that holds the rows.
-func keepPaging(inside, outside map[string]any) {
-	for _, f := range []wire.Field{fieldNextCursor, fieldHasMore, fieldTotal, fieldCount, fieldOffset, fieldPagination} {
-		for _, name := range f {
-			if v, ok := outside[name]; ok && !f.In(inside) {
-				inside[name] = v
-			}
+// paging are the objects that say which page an answer is, the one with the rows first.
+type paging []wire.Value
+
+// pagingOf returns the object with the rows and those around it, from the inside out, and at last the one that is about
+// nothing but pages.
+func pagingOf(page wire.Value) paging {
+	var p paging
+	for o := page; o.Kind() == wire.Object; o = o.Outer() {
+		p = append(p, o)
+	}
+	if inside := p.of(fieldPagination); inside.Kind() == wire.Object {
+		p = append(p, inside)
+	}
+	return p
+}
+
+// of returns what the first object that has a field says.
+func (p paging) of(f wire.Field) wire.Value {
+	for _, o := range p {
+		if f.In(o) {
+			return f.Of(o)
 		}
 	}
+	return wire.Value{}
 }
+
+func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.In) }
 
 // place is where a page starts: at a cursor of the venue or at an offset.
 type place struct {
@@ -109,16 +126,13 @@ type turn struct {
 
 // turnOf reads the paging of an answer that was asked for at p with a limit.
 func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
-	page := list.page
-	if inside, ok := fieldPagination.Of(page).(map[string]any); ok {
-		keepPaging(page, inside)
-	}
+	page := pagingOf(list.page)
 	n := len(list.rows)
-	t := turn{total: count(fieldTotal.Of(page))}
-	if rows := count(fieldCount.Of(page)); t.total == nil && rows != nil && *rows > n {
+	t := turn{total: count(page.of(fieldTotal))}
+	if rows := count(page.of(fieldCount)); t.total == nil && rows != nil && *rows > n {
 		t.total = rows // count is the page's rows with some venues, all rows with others
 	}
-	cursor, ok := cursorOf(fieldNextCursor.Of(page))
+	cursor, ok := cursorOf(page.of(fieldNextCursor))
 	switch {
 	case !ok:
 		return turn{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
@@ -131,49 +145,52 @@ func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
 		return t, nil
 	}
 	after := func() place { return place{offset: p.offset + n, before: fingerprint(list.rows)} }
-	more, said := fieldHasMore.Of(page).(bool)
+	more := page.of(fieldHasMore).Kind()
+	said := more == wire.True || more == wire.False
 	switch {
-	case said && more, !said && t.total != nil && *t.total > p.offset+n:
+	case more == wire.True, !said && t.total != nil && *t.total > p.offset+n:
 		t.next = after()
-	case said, t.total != nil, fieldNextCursor.In(page):
+	case said, t.total != nil, page.has(fieldNextCursor):
 	case n >= limit:
-		t.next, t.guessed = after(), !fieldOffset.In(page)
+		t.next, t.guessed = after(), !page.has(fieldOffset)
 	}
 	return t, nil
 }
 
-func cursorOf(v any) (string, bool) {
-	switch v := v.(type) {
-	case nil:
-		return "", true
-	case string:
-		return v, len(v) <= maxCursor
-	case json.Number:
-		return v.String(), true
+func cursorOf(v wire.Value) (string, bool) {
+	switch v.Kind() {
+	case wire.Missing, wire.Null, wire.Number:
+		return v.Text(), true
+	case wire.String:
+		s := v.Text()
+		return s, len(s) <= maxCursor
 	}
 	return "", false
 }
 
 // repeats tells whether rows are those of the page before p.
-func (p place) repeats(rows []any) bool {
+func (p place) repeats(rows []wire.Value) bool {
 	return p.before != "" && len(rows) > 0 && p.before == fingerprint(rows)
 }
 
 // identity is what tells rows apart while their figures move.
-var identity = append(wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash"), wire.FieldTradeAt...)
+var identity = wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash").
+	Or(wire.FieldTradeAt.Names()...)
 
 // fingerprint is a short text that differs between lists of different rows.
-func fingerprint(rows []any) string {
+func fingerprint(rows []wire.Value) string {
 	h := fnv.New64a()
-	to := json.NewEncoder(h)
-	for _, v := range rows {
-		m, ok := v.(map[string]any)
-		if !ok {
-			_ = to.Encode(v)
+	write := func(v wire.Value) {
+		_, _ = h.Write(v.JSON())
+		_, _ = h.Write([]byte{'\n'})
+	}
+	for _, row := range rows {
+		if row.Kind() != wire.Object {
+			write(row)
 			continue
 		}
-		for _, name := range identity {
-			_ = to.Encode(m[name])
+		for _, name := range identity.Names() {
+			write(row.Member(name))
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	fieldBuy       = wire.Field{"BUY", "buy", "Buy"}
-	fieldSell      = wire.Field{"SELL", "sell", "Sell"}
+	fieldBuy       = wire.Exactly("BUY", "buy", "Buy")
+	fieldSell      = wire.Exactly("SELL", "sell", "Sell")
 	fieldTimestamp = wire.Names("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
 )
 
@@ -39,7 +39,7 @@ func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 // readPrice reads {price,timestamp} or {BUY,SELL}: what one gets for a share is the best bid, what one pays the best ask.
 func readPrice(r *wire.Row, id string) *market.Price {
 	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.Time(fieldTimestamp)}
-	if wire.FieldPrice.Of(r.Fields) != nil {
+	if !r.Of(wire.FieldPrice).IsNull() {
 		p.Price = r.Price(wire.FieldPrice)
 		return p
 	}

@@ -73,12 +73,12 @@ func (q *query) name(name string) {
 }
 
 // get makes a call, and makes it again while that may help, and returns the payload of its answer: decoded JSON without the
-// envelope. An enveloped null is a nil payload; the error is NOT_FOUND when the venue says so, and the caller decides what
+// envelope. An enveloped null is no payload; the error is NOT_FOUND when the venue says so, and the caller decides what
 // that means.
-func (c *Client) get(ctx context.Context, rq *request) (any, error) {
+func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.endpoint)
 	if err != nil {
-		return nil, err
+		return wire.Value{}, err
 	}
 	for attempt := 0; ; attempt++ {
 		started := time.Now()
@@ -91,39 +91,39 @@ func (c *Client) get(ctx context.Context, rq *request) (any, error) {
 			return payload, err
 		}
 		if !sleep(ctx, wait) {
-			return nil, err
+			return wire.Value{}, err
 		}
 	}
 }
 
 // attempt makes one HTTP call, if the calls under way, breaker and budget let it; sent is false when they do not. The wait
 // for a slot ends with ctx, and nothing is spent and no time runs against the venue before it is over.
-func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.Credentials) (payload any, sent bool, err error) {
+func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
-		return nil, false, contextFailure(ctx, rq.endpoint)
+		return wire.Value{}, false, contextFailure(ctx, rq.endpoint)
 	}
 	line, came := c.lines[rq.endpoint], time.Now()
 	if wait := line.breaker.refusal(); wait > 0 {
-		return nil, false, openCircuit(rq.endpoint, wait)
+		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
 	select {
 	case line.slots <- struct{}{}:
 		defer func() { <-line.slots }()
 	case <-ctx.Done():
-		return nil, false, contextFailure(ctx, rq.endpoint)
+		return wire.Value{}, false, contextFailure(ctx, rq.endpoint)
 	}
 	if wait := line.breaker.refusal(); wait > 0 { // it may have opened meanwhile
-		return nil, false, openCircuit(rq.endpoint, wait)
+		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
 	if err := market.AdmitCall(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = contextFailure(ctx, rq.endpoint)
 		}
-		return nil, false, err
+		return wire.Value{}, false, err
 	}
 	era, wait, ok := line.breaker.enter()
 	if !ok {
-		return nil, false, openCircuit(rq.endpoint, wait)
+		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
 	call, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -181,24 +181,24 @@ func verdictOn(err error) verdict {
 // exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
 // wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0
 // when no answer came.
-func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, payload any, err error) {
+func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, payload wire.Value, err error) {
 	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials, trace))
 	if err != nil {
-		return 0, nil, connectionFailure(ctx, call, rq.endpoint, err)
+		return 0, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
 	defer resp.Body.Close()
 	defer func() { c.reportLimits(ctx, resp.Header, err) }()
 	redact := redactor(credentials, rq)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
-		return resp.StatusCode, nil, c.statusFailure(rq.endpoint, resp, isJSON, text)
+		return resp.StatusCode, wire.Value{}, c.statusFailure(rq.endpoint, resp, isJSON, text)
 	}
 	body, err := readBody(resp, c.maxBody)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
-		return resp.StatusCode, nil, unreadable(rq.endpoint, resp, err)
+		return resp.StatusCode, wire.Value{}, unreadable(rq.endpoint, resp, err)
 	case err != nil:
-		return resp.StatusCode, nil, connectionFailure(ctx, call, rq.endpoint, err)
+		return resp.StatusCode, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
 	payload, err = c.open(rq.endpoint, resp, body, redact)
 	return resp.StatusCode, payload, err
@@ -276,54 +276,39 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	if err != nil {
 		return false, "the body is not JSON"
 	}
-	m, _ := v.(map[string]any)
-	return true, redact(messageOf(m))
+	return true, redact(messageOf(v))
 }
 
 // open decodes the body of a 2xx answer, finds out whether it reports a failure and takes it out of its envelope.
-func (c *Client) open(e market.Endpoint, resp *http.Response, body []byte, redact func(string) string) (any, error) {
+func (c *Client) open(e market.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
-		return nil, unreadable(e, resp, errContentType)
+		return wire.Value{}, unreadable(e, resp, errContentType)
 	}
 	v, err := wire.Parse(body)
 	if err != nil {
-		return nil, unreadable(e, resp, err)
+		return wire.Value{}, unreadable(e, resp, err)
 	}
 	for range maxEnvelopes {
-		m, ok := v.(map[string]any)
-		if !ok {
-			break
+		if err := c.reportedFailure(e, resp, v, redact); err != nil {
+			return wire.Value{}, err
 		}
-		if err := c.reportedFailure(e, resp, m, redact); err != nil {
-			return nil, err
+		data, enveloped := v.Member("data"), holds(v.Member("success"), wire.True, "true")
+		if enveloped && data.Kind() == wire.Null {
+			return wire.Value{}, nil
 		}
-		data, enveloped := m["data"]
-		if !enveloped || !isTrue(m["success"]) {
-			return v, nil
+		if !enveloped || data.Kind() != wire.Object {
+			break // a list is found under its key beside the page's cursor
 		}
-		switch data := data.(type) {
-		case nil:
-			return nil, nil
-		case map[string]any:
-			keepPaging(data, m)
-			v = data
-		default:
-			return v, nil // a list, which is found under its key beside the page's cursor
-		}
+		v = data
 	}
-	if v == nil {
-		return nil, unknownForm(e, "the answer is null")
+	if v.IsNull() {
+		return wire.Value{}, unknownForm(e, "the answer is null")
 	}
 	return v, nil
 }
 
 // maxEnvelopes bounds {success,data:{success,data:…}}.
 const maxEnvelopes = 3
-
-func isTrue(v any) bool {
-	s, _ := v.(string)
-	return v == true || strings.EqualFold(s, "true")
-}
 
 // jsonType accepts JSON types, and those that servers send when they do not know better.
 func jsonType(contentType string) bool {

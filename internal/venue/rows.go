@@ -20,7 +20,7 @@ type badRow struct {
 const maxLeftOut = 10
 
 // readRows reads a list whose bad rows cost only themselves; they are returned beside the good ones.
-func readRows[T any](list []any, n *notes, read func(*wire.Row) T) (good []T, bad badRows) {
+func readRows[T any](list []wire.Value, n *notes, read func(*wire.Row) T) (good []T, bad badRows) {
 	good = make([]T, 0, len(list))
 	for i, v := range list {
 		r := wire.NewRow(v, n.add)

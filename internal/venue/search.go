@@ -1,7 +1,9 @@
 package venue
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,27 +79,32 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 }
 
 // tokenPair reads {yes,no} of two tokens that come without their market's question, be they ids or objects.
-func tokenPair(payload any) (yes, no string, ok bool) {
-	m, _ := payload.(map[string]any)
-	if inside, isObject := m["data"].(map[string]any); isObject {
-		m = inside
-	}
-	if fieldQuestion.In(m) {
+func tokenPair(payload wire.Value) (yes, no string, ok bool) {
+	pair := pairIn(payload)
+	if fieldQuestion.In(pair) {
 		return "", "", false
 	}
 	var ids [2]string
-	for i, v := range []any{m["yes"], m["no"]} {
-		if token, isObject := v.(map[string]any); isObject {
-			if isMarket(token) {
-				return "", "", false
-			}
-			v = wire.FieldTokenID.Of(token)
+	for i, v := range []wire.Value{pair.Member("yes"), pair.Member("no")} {
+		if isMarket(v) {
+			return "", "", false
 		}
-		if ids[i], ok = wire.IDOf(v); !ok || ids[i] == "" {
+		if v.Kind() == wire.Object {
+			v = wire.FieldTokenID.Of(v)
+		}
+		if ids[i], ok = v.ID(); !ok || ids[i] == "" {
 			return "", "", false
 		}
 	}
 	return ids[0], ids[1], true
+}
+
+// pairIn returns the object that may have yes and no.
+func pairIn(payload wire.Value) wire.Value {
+	if inside := payload.Member("data"); inside.Kind() == wire.Object {
+		return inside
+	}
+	return payload
 }
 
 func checkSearch(q market.Search) (place, error) {
@@ -134,7 +141,7 @@ func searchQuery(to *query, q market.Search) {
 }
 
 // decodeSearch reads one page and holds it against the question.
-func decodeSearch(payload any, q market.Search, at place, n *notes) (*market.SearchPage, error) {
+func decodeSearch(payload wire.Value, q market.Search, at place, n *notes) (*market.SearchPage, error) {
 	const e = market.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
@@ -168,64 +175,70 @@ func decodeSearch(payload any, q market.Search, at place, n *notes) (*market.Sea
 }
 
 // searchRows finds the rows of a search answer: markets, events with markets, or the two tokens {yes,no} of one market.
-func searchRows(payload any) (found, bool) {
+func searchRows(payload wire.Value) (found, bool) {
 	if list, ok := rowsOf(payload, "markets", "events"); ok {
 		return list, true
 	}
-	m, _ := payload.(map[string]any)
-	if inside, isObject := m["data"].(map[string]any); isObject {
-		m = inside
-	}
-	if rows := pairRows(m); rows != nil {
-		return found{rows: rows, page: m}, true
-	}
-	return found{}, false
+	pair := pairIn(payload)
+	rows := pairRows(pair)
+	return found{rows: rows, page: pair}, len(rows) > 0
 }
 
 // pairRows reads {yes,no}: two markets, or the two tokens of one.
-func pairRows(m map[string]any) []any {
-	yes, no := m["yes"], m["no"]
-	if yes == nil || no == nil {
+func pairRows(pair wire.Value) []wire.Value {
+	yes, no := pair.Member("yes"), pair.Member("no")
+	if yes.IsNull() || no.IsNull() {
 		return nil
 	}
-	y, ok1 := yes.(map[string]any)
-	o, ok2 := no.(map[string]any)
-	if ok1 && ok2 && isMarket(y) && isMarket(o) {
-		if id, _ := wire.IDOf(fieldMarketID.Of(y)); fieldMarketID.Of(o) == any(id) {
-			return []any{y}
+	if isMarket(yes) && isMarket(no) {
+		if id, _ := fieldMarketID.Of(yes).ID(); fieldMarketID.Of(no).Is(id) {
+			return []wire.Value{yes}
 		}
-		return []any{y, o}
+		return []wire.Value{yes, no}
 	}
-	pair := map[string]any{}
-	if ok1 {
-		for k, v := range y {
-			pair[k] = v
-		}
+	// What is said beside yes and no comes after what is said in yes, and so counts.
+	text := []byte{'{'}
+	if inside := inObject(yes); len(inside) > 0 {
+		text = append(append(text, inside...), ',')
 	}
-	for k, v := range m {
-		if k != "yes" && k != "no" {
-			pair[k] = v
-		}
+	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, inObject(pair), fieldOutcomes, side(yes, "YES"), side(no, "NO"))
+	m, err := wire.Parse(text)
+	if err != nil {
+		return nil // it has too many values now
 	}
-	pair[fieldOutcomes[0]] = []any{side(yes, "YES"), side(no, "NO")}
-	return []any{pair}
+	return []wire.Value{m}
 }
 
-// side makes an outcome of one side of {yes,no}, which is a token's id or an object.
-func side(v any, label string) map[string]any {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return map[string]any{fieldOutcomeToken[0]: v, fieldOutcome[0]: label}
+// inObject returns the text between the braces of an object; nothing for any other value.
+func inObject(v wire.Value) []byte {
+	if v.Kind() != wire.Object {
+		return nil
 	}
-	out := map[string]any{fieldOutcomeToken[0]: wire.FieldTokenID.Of(m), wire.FieldPrice[0]: wire.FieldPrice.Of(m), fieldWinner[0]: fieldWinner.Of(m)}
-	if out[fieldOutcome[0]] = fieldOutcome.Of(m); out[fieldOutcome[0]] == nil {
-		out[fieldOutcome[0]] = label
+	text := v.JSON()
+	return bytes.TrimSpace(text[1 : len(text)-1])
+}
+
+// side writes an outcome of one side of {yes,no}, which is a token's id or an object.
+func side(v wire.Value, label string) []byte {
+	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
+	say := func(f wire.Field, v wire.Value) {
+		if !v.IsNull() {
+			text = fmt.Appendf(text, `,%q:%s`, f, v.JSON())
+		}
 	}
-	return out
+	if v.Kind() == wire.Object {
+		say(fieldOutcomeToken, wire.FieldTokenID.Of(v))
+		say(fieldOutcome, fieldOutcome.Of(v))
+		say(wire.FieldPrice, wire.FieldPrice.Of(v))
+		say(fieldWinner, fieldWinner.Of(v))
+	} else {
+		say(fieldOutcomeToken, v)
+	}
+	return append(text, '}')
 }
 
 // searchMarkets reads the rows; of several rows for one market the first counts.
-func searchMarkets(rows []any, n *notes) (good []*market.Market, bad badRows) {
+func searchMarkets(rows []wire.Value, n *notes) (good []*market.Market, bad badRows) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
 		markets, failed := marketsOf(v, i, n)

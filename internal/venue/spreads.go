@@ -36,7 +36,7 @@ func readSpread(r *wire.Row, id string) *market.Spread {
 		BestBid: r.Unit(wire.FieldBestBid), BestAsk: r.Unit(wire.FieldBestAsk), Spread: r.Unit(wire.FieldSpread),
 		Timestamp: r.Time(fieldTimestamp),
 	}
-	if !wire.FieldBestBid.In(r.Fields) && !wire.FieldBestAsk.In(r.Fields) && !wire.FieldSpread.In(r.Fields) {
+	if !r.In(wire.FieldBestBid) && !r.In(wire.FieldBestAsk) && !r.In(wire.FieldSpread) {
 		r.Bad(wire.FieldSpread, "is missing")
 	}
 	if s.BestBid != nil && s.BestAsk != nil {

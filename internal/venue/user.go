@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	fieldRecordID = append(wire.Names("id", "recordId", "tradeId"), "tradeID")
+	fieldRecordID = wire.Names("id", "recordId", "tradeId").Or("tradeID")
 	fieldType     = wire.Names("type", "kind")
 	fieldAmount   = wire.Names("amount", "usdcSize")
 )
@@ -33,7 +33,7 @@ func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance
 	const e = market.EndpointBalance
 	return guarded(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
 		payload, err := c.get(ctx, forAccount(e, a))
-		if err != nil || payload == nil {
+		if err != nil || payload.IsNull() {
 			return nil, orAbsent(err)
 		}
 		var n notes
@@ -43,7 +43,7 @@ func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance
 	})
 }
 
-func decodeBalance(payload any, n *notes) (*market.Balance, error) {
+func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
 	m, ok := objectOf(payload, "balance")
 	if !ok {
 		return nil, unknownForm(market.EndpointBalance, "not an object")
@@ -197,7 +197,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 		return nil, err
 	}
 	defer func() { c.report(e, n) }()
-	_, onlyTrades := list.page["trades"].([]any)
+	onlyTrades := list.page.Member("trades").Kind() == wire.List
 	records, bad := readRows(list.rows, &n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
@@ -221,9 +221,9 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 		KindRaw:         kind,
 		Timestamp:       r.Instant(wire.FieldTradeAt),
 		Amount:          r.Decimal(fieldAmount),
-		MarketID:        wire.Intern(r.ID(wire.FieldMarketID)),
-		TokenID:         wire.Intern(r.ID(wire.FieldUserToken)),
-		Outcome:         wire.Intern(r.Text(wire.FieldLabel)),
+		MarketID:        r.ID(wire.FieldMarketID),
+		TokenID:         r.ID(wire.FieldUserToken),
+		Outcome:         r.Text(wire.FieldLabel),
 		Price:           r.Decimal(wire.FieldPrice),
 		Size:            r.Decimal(wire.FieldHeld),
 		TransactionHash: r.Text(wire.FieldTxHash),
@@ -249,7 +249,7 @@ func (c *Client) pageOf(ctx context.Context, rq *request, limit int, token strin
 	}
 	rq.query.set("limit", strconv.Itoa(limit))
 	at.apply(&rq.query)
-	payload, err := guarded(c, rq.endpoint, c.backoffs.account(ctx, rq.account), func() (any, error) { return c.get(ctx, rq) })
+	payload, err := guarded(c, rq.endpoint, c.backoffs.account(ctx, rq.account), func() (wire.Value, error) { return c.get(ctx, rq) })
 	if err != nil {
 		return found{}, turn{}, nil, orBad(rq.endpoint, err)
 	}

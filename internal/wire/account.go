@@ -10,14 +10,14 @@ var (
 
 	fieldAvgPrice      = Names("avgPrice", "averagePrice")
 	fieldCurrentPrice  = Names("currentPrice", "curPrice")
-	fieldUnrealizedPnl = append(Names("unrealizedPnl"), "unrealizedPnL", "unrealizedPNL")
+	fieldUnrealizedPnl = Names("unrealizedPnl").Or("unrealizedPnL", "unrealizedPNL")
 
-	fieldOrderID    = append(Names("orderId", "id"), "orderID")
+	fieldOrderID    = Names("orderId", "id").Or("orderID")
 	fieldOrderSize  = Names("size", "originalSize", "quantity")
 	fieldFilledSize = Names("filledSize", "sizeMatched", "filled")
 	fieldCreatedAt  = Names("createdAt", "timestamp")
 
-	fieldTradeID = append(Names("tradeId", "id"), "tradeID")
+	fieldTradeID = Names("tradeId", "id").Or("tradeID")
 	fieldFee     = Names("fee")
 )
 
@@ -48,9 +48,9 @@ func (r *Row) Balance() *market.Balance {
 // Position reads a holding.
 func (r *Row) Position() market.Position {
 	return market.Position{
-		MarketID:      Intern(r.RequireID(FieldMarketID)),
-		TokenID:       Intern(r.ID(FieldUserToken)),
-		Outcome:       Intern(r.RequireText(FieldLabel)),
+		MarketID:      r.RequireID(FieldMarketID),
+		TokenID:       r.ID(FieldUserToken),
+		Outcome:       r.RequireText(FieldLabel),
 		Size:          r.Number(FieldHeld),
 		AvgPrice:      r.Decimal(fieldAvgPrice),
 		CurrentPrice:  r.Decimal(fieldCurrentPrice),
@@ -63,11 +63,11 @@ func (r *Row) Order() market.Order {
 	side, status := r.RequireText(FieldSide), r.Text(FieldStatus)
 	return market.Order{
 		OrderID:    r.RequireID(fieldOrderID),
-		MarketID:   Intern(r.RequireID(FieldMarketID)),
-		TokenID:    Intern(r.ID(FieldUserToken)),
+		MarketID:   r.RequireID(FieldMarketID),
+		TokenID:    r.ID(FieldUserToken),
 		Side:       market.ParseSide(side),
 		SideRaw:    side,
-		Outcome:    Intern(r.RequireText(FieldLabel)),
+		Outcome:    r.RequireText(FieldLabel),
 		Price:      r.Number(FieldPrice),
 		Size:       r.Size(fieldOrderSize),
 		FilledSize: r.Size(fieldFilledSize),
@@ -82,9 +82,9 @@ func (r *Row) Trade() market.Trade {
 	side := r.Text(FieldSide)
 	return market.Trade{
 		TradeID:         r.ID(fieldTradeID),
-		MarketID:        Intern(r.ID(FieldMarketID)),
-		TokenID:         Intern(r.ID(FieldUserToken)),
-		Outcome:         Intern(r.Text(FieldLabel)),
+		MarketID:        r.ID(FieldMarketID),
+		TokenID:         r.ID(FieldUserToken),
+		Outcome:         r.Text(FieldLabel),
 		Side:            market.ParseSide(side),
 		SideRaw:         side,
 		Price:           r.Number(FieldPrice),

@@ -18,10 +18,10 @@ func (r *Row) Levels() (bids, asks []market.Level) {
 
 // side reads the levels of a side. A missing one makes the book bad; null is an empty side if the other one is a list.
 func (r *Row) side(f, other Field) []market.Level {
-	v := f.Of(r.Fields)
-	list, ok := ListOf(v)
+	v := r.Of(f)
+	list, ok := v.List()
 	if !ok {
-		if _, vouched := other.Of(r.Fields).([]any); v != nil || !f.In(r.Fields) || !vouched {
+		if vouched := r.Of(other).Kind() == List; !v.IsNull() || !r.In(f) || !vouched {
 			r.Bad(f, "is not a list")
 		}
 		return nil
@@ -41,14 +41,17 @@ func (r *Row) side(f, other Field) []market.Level {
 }
 
 // level reads {price,size} or [price,size].
-func (r *Row) level(v any) (market.Level, error) {
-	if pair, ok := v.([]any); ok {
+func (r *Row) level(v Value) (market.Level, error) {
+	in := r.Inner(v)
+	if v.Kind() == List {
+		pair := v.Elements()
 		if len(pair) < 2 {
 			return market.Level{}, errors.New("a pair without size")
 		}
-		v = map[string]any{FieldPrice[0]: pair[0], FieldSize[0]: pair[1]}
+		in = &Row{Note: r.Note}
+		in.Set(FieldPrice, pair[0])
+		in.Set(FieldSize, pair[1])
 	}
-	in := r.Inner(v)
 	level := market.Level{Price: in.Price(FieldPrice), Size: in.Size(FieldSize)}
 	return level, in.Err
 }

@@ -6,19 +6,49 @@ import (
 )
 
 // Field is one piece of an answer and the names that venues have for it, the contract's first.
-type Field []string
+type Field struct {
+	names []string
+	// marks has a bit for the mark of each name.
+	marks uint64
+	// shared tells that the texts are interned.
+	shared bool
+}
+
+// Exactly returns a field that is spelt in these ways and no others.
+func Exactly(names ...string) Field { return Field{}.Or(names...) }
 
 // Names returns a field; every name is also known in snake case.
 func Names(camel ...string) Field {
-	f := make(Field, 0, 2*len(camel))
+	var f Field
 	for _, name := range camel {
-		f = append(f, name)
+		f = f.Or(name)
 		if s := snake(name); s != name {
-			f = append(f, s)
+			f = f.Or(s)
 		}
 	}
 	return f
 }
+
+// Or returns the field with more names.
+func (f Field) Or(names ...string) Field {
+	f.names = append(slices.Clip(f.names), names...)
+	for _, name := range names {
+		f.marks |= 1 << markOf(name)
+	}
+	return f
+}
+
+// Shared returns the field with texts that share memory where they are equal, as Intern has it.
+func (f Field) Shared() Field {
+	f.shared = true
+	return f
+}
+
+// Names returns the names of the field, the contract's first. They must not be changed.
+func (f Field) Names() []string { return f.names }
+
+// String returns the contract's name for the field.
+func (f Field) String() string { return f.names[0] }
 
 func snake(camel string) string {
 	var b strings.Builder
@@ -32,32 +62,55 @@ func snake(camel string) string {
 	return b.String()
 }
 
-// Of returns the first value that is there and not null.
-func (f Field) Of(m map[string]any) any {
-	for _, name := range f {
-		if v := m[name]; v != nil {
-			return v
+// Of returns the first member, in the order of the names, that is there and not null.
+func (f Field) Of(object Value) Value {
+	for from := 0; ; {
+		member, name := f.find(object, from)
+		if !member.IsNull() || name < 0 {
+			return member
 		}
+		from = name + 1
 	}
-	return nil
 }
 
 // In tells whether the field is there, be it null.
-func (f Field) In(m map[string]any) bool {
-	return slices.ContainsFunc(f, func(name string) bool {
-		_, ok := m[name]
-		return ok
-	})
+func (f Field) In(object Value) bool {
+	_, name := f.find(object, 0)
+	return name >= 0
+}
+
+// find returns the member with the first name, of those from a place in the names on, that is there, and which that is; -1
+// where there is none. Of several members with that name it is the last.
+func (f Field) find(object Value, from int) (member Value, name int) {
+	if object.Kind() != Object {
+		return Value{}, -1
+	}
+	name = -1
+	wanted, nodes := f.names[from:], object.in.nodes
+	for at := object.at + 1; at < nodes[object.at].after; at = nodes[at].after {
+		if f.marks>>(nodes[at].mark&63)&1 == 0 {
+			continue
+		}
+		m := Value{object.in, at}
+		text := m.name()
+		for i, w := range wanted {
+			if string(text) == w {
+				member, name, wanted = m, from+i, wanted[:i+1]
+				break
+			}
+		}
+	}
+	return member, name
 }
 
 // The fields that answers and frames share.
 var (
-	FieldTokenID   = Names("tokenId", "assetId", "clobTokenId")
-	FieldMarketID  = Names("marketId", "conditionId", "market")
-	FieldEpoch     = Names("epoch")
+	FieldTokenID   = Names("tokenId", "assetId", "clobTokenId").Shared()
+	FieldMarketID  = Names("marketId", "conditionId", "market").Shared()
+	FieldEpoch     = Names("epoch").Shared()
 	FieldSeq       = Names("seq", "sequence")
 	FieldHash      = Names("hash")
-	FieldStatus    = Names("status", "state")
+	FieldStatus    = Names("status", "state").Shared()
 	FieldUpdatedAt = Names("updatedAt", "lastUpdated")
 
 	FieldPrice   = Names("price", "p")
@@ -69,13 +122,13 @@ var (
 	// FieldSize is the size of a level.
 	FieldSize = Names("size", "quantity", "amount")
 
-	FieldSide = Names("side")
+	FieldSide = Names("side").Shared()
 	// FieldLabel is the outcome that a trade, order or position is of.
-	FieldLabel = Names("outcome")
+	FieldLabel = Names("outcome").Shared()
 	// FieldHeld is the size of a trade or position.
 	FieldHeld = Names("size", "quantity", "currentSize", "shares")
 	// FieldUserToken is the token of an order, trade or position.
-	FieldUserToken = append(slices.Clone(FieldTokenID), "asset")
+	FieldUserToken = FieldTokenID.Or("asset")
 	FieldTradeAt   = Names("timestamp", "time", "ts", "matchTime", "createdAt")
 	FieldTxHash    = Names("transactionHash", "txHash")
 )

@@ -23,11 +23,24 @@ func Intern(s string) string {
 	if s == "" || len(s) > maxInterned {
 		return s
 	}
-	slot := &interned[maphash.String(seed, s)%uint64(len(interned))]
-	if known := slot.Load(); known != nil && *known == s {
+	return lately(s, maphash.String(seed, s))
+}
+
+// textOf returns the text that is in b, as Intern does if it is to be shared.
+func textOf(b []byte, shared bool) string {
+	if !shared || len(b) == 0 || len(b) > maxInterned {
+		return string(b)
+	}
+	return lately(b, maphash.Bytes(seed, b))
+}
+
+// lately returns the text of its slot if it is equal to s, else a copy of s, which takes the slot.
+func lately[T string | []byte](s T, hash uint64) string {
+	slot := &interned[hash%uint64(len(interned))]
+	if known := slot.Load(); known != nil && *known == string(s) {
 		return *known
 	}
-	own := strings.Clone(s)
+	own := strings.Clone(string(s))
 	slot.Store(&own)
 	return own
 }

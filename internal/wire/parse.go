@@ -2,14 +2,17 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
+	"math"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxValues bounds the number of values in one document, since a decoded value takes many times the memory of its text.
+// MaxValues bounds the number of values in one document, since what is noted of a value can take many times the memory of
+// its text.
 const MaxValues = 500_000
 
 // Why a document cannot be read.
@@ -24,127 +27,109 @@ var (
 // Of two members with one name the last counts, and bytes that are no UTF-8 become U+FFFD.
 var twice, replaced = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse reads one JSON value of at most MaxValues values into nil, bool, string, json.Number, []any and map[string]any. It
-// is the only place that knows the JSON library. Its errors are those above, and quote nothing of the input.
-func Parse(b []byte) (any, error) {
+// Parse checks that b is one JSON value of at most MaxValues values and returns it. The value reads b, which must not be
+// changed meanwhile. This file is the only place that knows the JSON library. The errors are those above, and quote
+// nothing of the input.
+func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(b)) == 0 {
-		return nil, ErrEmpty
+		return Value{}, ErrEmpty
 	}
-	if bytes.Count(b, []byte{','})+bytes.Count(b, []byte{'['})+bytes.Count(b, []byte{'{'}) > MaxValues {
-		return nil, ErrTooMany
+	// Every value but the outermost follows a comma or is the first of a list or object.
+	inside := bytes.Count(b, []byte{','}) + bytes.Count(b, []byte{'['}) + bytes.Count(b, []byte{'{'})
+	if inside > MaxValues || uint64(len(b)) > math.MaxUint32 {
+		return Value{}, ErrTooMany
 	}
-	p := parser{in: jsontext.NewDecoder(bytes.NewBuffer(b), twice, replaced), names: make(map[string]string, 32)}
-	v, err := p.value()
+	p := parsers.Get().(*parser)
+	defer p.release()
+	p.text = *bytes.NewBuffer(b)
+	p.in.Reset(&p.text, twice, replaced)
+	p.nodes = make([]node, 0, 1+inside)
+	err := p.value(node{})
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, ErrTruncated
+		return Value{}, ErrTruncated
 	case err != nil:
-		return nil, ErrSyntax
-	case len(bytes.TrimSpace(b[p.in.InputOffset():])) > 0:
-		return nil, ErrTrailing
+		return Value{}, ErrSyntax
+	case len(bytes.TrimSpace(b[p.offset():])) > 0:
+		return Value{}, ErrTrailing
 	}
-	return v, nil
+	return Value{in: &document{text: b, nodes: p.nodes}}, nil
 }
 
-// parser reads one document.
+// parsers are those that are not in use: a decoder takes more memory than most frames.
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
+// parser takes one document apart.
 type parser struct {
-	in *jsontext.Decoder
-	// names are those of members so far, each once.
-	names map[string]string
-	// members are how many the object before had, since those of a list are alike.
-	members int
+	in    jsontext.Decoder
+	text  bytes.Buffer
+	nodes []node
 }
 
-// maxForeseen bounds the members that an object is given room for.
-const maxForeseen = 64
+// release lets go of the document, and lets the parser be used for another.
+func (p *parser) release() {
+	p.text, p.nodes = bytes.Buffer{}, nil
+	p.in.Reset(&p.text)
+	parsers.Put(p)
+}
 
-func (p *parser) value() (any, error) {
-	switch p.in.PeekKind() {
-	case jsontext.KindBeginObject:
-		return p.object()
-	case jsontext.KindBeginArray:
-		return p.list()
-	}
-	text, err := p.in.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	switch text.Kind() {
-	case jsontext.KindNull:
-		return nil, nil
-	case jsontext.KindTrue:
-		return true, nil
-	case jsontext.KindFalse:
-		return false, nil
-	case jsontext.KindNumber:
-		return json.Number(text), nil
+// offset is where what was read last ends.
+func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
+
+// value completes the node of the next value, which has its name if it is a member, and notes all that is in it.
+func (p *parser) value(n node) (err error) {
+	at := len(p.nodes)
+	p.nodes = append(p.nodes, n)
+	n.kind = Kind(p.in.PeekKind())
+	switch n.kind {
+	case Object:
+		n.start, err = p.delimiter()
+		for err == nil && p.in.PeekKind() != jsontext.KindEndObject {
+			err = p.member()
+		}
+	case List:
+		n.start, err = p.delimiter()
+		for err == nil && p.in.PeekKind() != jsontext.KindEndArray {
+			err = p.value(node{})
+		}
 	default:
-		return unquoted(text), nil
+		var text jsontext.Value
+		text, err = p.in.ReadValue()
+		n.start = p.offset() - uint32(len(text))
 	}
+	if err == nil && (n.kind == Object || n.kind == List) {
+		_, err = p.delimiter()
+	}
+	n.end, n.after = p.offset(), uint32(len(p.nodes))
+	p.nodes[at] = n
+	return err
 }
 
-func (p *parser) object() (any, error) {
-	if _, err := p.in.ReadToken(); err != nil {
-		return nil, err
+// member notes a member of an object.
+func (p *parser) member() error {
+	name, err := p.in.ReadValue()
+	if err != nil {
+		return err
 	}
-	m := make(map[string]any, p.members)
-	for p.in.PeekKind() != jsontext.KindEndObject {
-		text, err := p.in.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		name := p.name(text)
-		if m[name], err = p.value(); err != nil {
-			return nil, err
-		}
-	}
-	p.members = min(len(m), maxForeseen)
-	_, err := p.in.ReadToken()
-	return m, err
+	end := p.offset()
+	return p.value(node{name: end - uint32(len(name)), nameEnd: end, odd: !plain(name), mark: markOf(unquoted(name))})
 }
 
-func (p *parser) list() (any, error) {
-	if _, err := p.in.ReadToken(); err != nil {
-		return nil, err
-	}
-	list := []any{}
-	for p.in.PeekKind() != jsontext.KindEndArray {
-		v, err := p.value()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := p.in.ReadToken()
-	return list, err
-}
-
-// name returns the name of a member, in memory that equal names share.
-func (p *parser) name(quoted jsontext.Value) string {
-	if known, ok := p.names[string(quoted)]; ok {
-		return known
-	}
-	name := unquoted(quoted)
-	p.names[string(quoted)] = name
-	return name
+// delimiter reads a bracket or brace and returns where it is.
+func (p *parser) delimiter() (at uint32, err error) {
+	_, err = p.in.ReadToken()
+	return p.offset() - 1, err
 }
 
 // unquoted returns what a string of JSON says.
-func unquoted(quoted jsontext.Value) string {
+func unquoted(quoted []byte) []byte {
 	if inside := quoted[1 : len(quoted)-1]; plain(inside) {
-		return string(inside)
+		return inside
 	}
 	text, _ := jsontext.AppendUnquote(nil, quoted) // which replaces what is no UTF-8, and the decoder knows that all else is right
-	return string(text)
+	return text
 }
 
 // plain reports whether all bytes of a string of JSON say what they are.
-func plain(inside []byte) bool {
-	for _, c := range inside {
-		if c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
+func plain(b []byte) bool { return bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) }

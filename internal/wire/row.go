@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,41 +14,69 @@ import (
 // Row reads the fields of one object. The first thing that makes the object bad is kept in Err; what is read after that
 // does not matter.
 type Row struct {
-	Fields map[string]any
+	// Object is the zero Value in a row of which all fields are set.
+	Object Value
 	// Note takes what is not quite right but can be done without, in one of a bounded set of fixed texts.
 	Note func(what string)
 	Err  error
+	set  []cell
+}
+
+// cell is a field that is given a value.
+type cell struct {
+	field string
+	value Value
 }
 
 // NewRow returns the row of an element; one that is not an object is bad.
-func NewRow(v any, note func(what string)) *Row {
-	m, ok := v.(map[string]any)
-	r := &Row{Fields: m, Note: note}
-	if !ok {
-		r.Err = errors.New("the element is not an object")
+func NewRow(v Value, note func(what string)) *Row {
+	r := &Row{Object: v, Note: note}
+	if v.Kind() != Object {
+		r.Err = errNoObject
 	}
 	return r
 }
 
+var errNoObject = errors.New("the element is not an object")
+
 // Inner returns the row of an element of this one.
-func (r *Row) Inner(v any) *Row { return NewRow(v, r.Note) }
+func (r *Row) Inner(v Value) *Row { return NewRow(v, r.Note) }
+
+// Set gives a field a value, whatever the object has there.
+func (r *Row) Set(f Field, v Value) { r.set = append(r.set, cell{f.String(), v}) }
+
+// Of returns what the row has for a field: the first member, in the order of the names, that is there and not null.
+func (r *Row) Of(f Field) Value {
+	for _, c := range r.set {
+		if c.field == f.String() {
+			return c.value
+		}
+	}
+	return f.Of(r.Object)
+}
+
+// In tells whether the field is there, be it null.
+func (r *Row) In(f Field) bool {
+	return f.In(r.Object) || slices.ContainsFunc(r.set, func(c cell) bool { return c.field == f.String() })
+}
 
 // Bad makes the row bad.
 func (r *Row) Bad(f Field, why string) {
 	if r.Err == nil {
-		r.Err = fmt.Errorf("%s %s", f[0], why)
+		r.Err = fmt.Errorf("%s %s", f, why)
 	}
 }
 
 // Unreadable notes that a field is taken as missing.
-func (r *Row) Unreadable(f Field) { r.Note(f[0] + " unreadable") }
+func (r *Row) Unreadable(f Field) { r.Note(f.String() + " unreadable") }
 
 // Text reads an optional text; one of another type is taken as missing.
 func (r *Row) Text(f Field) string {
-	switch v := f.Of(r.Fields).(type) {
-	case nil:
-	case string:
-		return v
+	v := r.Of(f)
+	switch v.Kind() {
+	case Missing, Null:
+	case String:
+		return textOf(v.bytes(), f.shared)
 	default:
 		r.Unreadable(f)
 	}
@@ -66,20 +94,20 @@ func (r *Row) RequireText(f Field) string {
 
 // Label reads an optional text that may be a number.
 func (r *Row) Label(f Field) string {
-	if v, ok := f.Of(r.Fields).(json.Number); ok {
-		return v.String()
+	if v := r.Of(f); v.Kind() == Number {
+		return textOf(v.bytes(), f.shared)
 	}
 	return r.Text(f)
 }
 
 // ID reads an optional id, which may be a number; one that could not be asked about again makes the row bad.
 func (r *Row) ID(f Field) string {
-	v := f.Of(r.Fields)
-	s, ok := IDOf(v)
-	if v != nil && !ok {
+	v := r.Of(f)
+	id, ok := v.id(f.shared)
+	if !ok && !v.IsNull() {
 		r.Bad(f, "is not an id")
 	}
-	return s
+	return id
 }
 
 // RequireID reads an id that must be there.
@@ -93,11 +121,11 @@ func (r *Row) RequireID(f Field) string {
 
 // Decimal reads an optional number; a bad literal makes the row bad. An empty string is a missing number.
 func (r *Row) Decimal(f Field) *market.Decimal {
-	v := f.Of(r.Fields)
-	if v == nil || v == "" {
+	v := r.Of(f)
+	if v.IsNull() || v.Is("") {
 		return nil
 	}
-	d, ok := DecimalOf(v)
+	d, ok := v.Decimal()
 	if !ok {
 		r.Bad(f, "is not a number")
 		return nil
@@ -144,14 +172,14 @@ func (r *Row) Size(f Field) market.Decimal {
 
 // Flag reads an optional boolean; an unreadable one is taken as missing.
 func (r *Row) Flag(f Field) *bool {
-	var b bool
-	switch v := f.Of(r.Fields).(type) {
-	case nil:
+	v := r.Of(f)
+	b := v.Kind() == True
+	switch v.Kind() {
+	case Missing, Null:
 		return nil
-	case bool:
-		b = v
-	case string:
-		p, err := strconv.ParseBool(strings.ToLower(v))
+	case True, False:
+	case String:
+		p, err := strconv.ParseBool(strings.ToLower(v.Text()))
 		if err != nil {
 			r.Unreadable(f)
 			return nil
@@ -166,11 +194,11 @@ func (r *Row) Flag(f Field) *bool {
 
 // Time reads an optional time; an unreadable one is taken as missing.
 func (r *Row) Time(f Field) time.Time {
-	v := f.Of(r.Fields)
-	if v == nil || v == "" {
+	v := r.Of(f)
+	if v.IsNull() || v.Is("") {
 		return time.Time{}
 	}
-	t, ok := TimeOf(v)
+	t, ok := v.Time()
 	if !ok {
 		r.Unreadable(f)
 	}
@@ -179,7 +207,7 @@ func (r *Row) Time(f Field) time.Time {
 
 // Instant reads a time that must be there.
 func (r *Row) Instant(f Field) time.Time {
-	t, ok := TimeOf(f.Of(r.Fields))
+	t, ok := r.Of(f).Time()
 	if !ok || t.IsZero() {
 		r.Bad(f, "is not a time")
 	}

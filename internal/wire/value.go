@@ -1,44 +1,36 @@
 package wire
 
 import (
-	"encoding/json"
+	"bytes"
 	"strconv"
-	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
 )
 
-// IDOf returns an id given as a string or whole number. An empty string is no id, but not a bad one.
-func IDOf(v any) (s string, ok bool) {
-	switch v := v.(type) {
-	case string:
-		s = v
-	case json.Number:
-		if s = v.String(); strings.ContainsAny(s, ".eE-") {
-			return "", false
-		}
-	default:
+// ID reads an id given as a string or whole number, and returns it as Intern does. An empty string is no id, but not a bad
+// one.
+func (v Value) ID() (id string, ok bool) { return v.id(true) }
+
+func (v Value) id(shared bool) (id string, ok bool) {
+	b := v.bytes()
+	if v.Kind() != String && v.Kind() != Number || v.Kind() == Number && bytes.ContainsAny(b, ".eE-") {
 		return "", false
 	}
-	if s != "" && market.CheckID(s) != nil {
+	id = textOf(b, shared)
+	if id != "" && market.CheckID(id) != nil {
 		return "", false
 	}
-	return s, true
+	return id, true
 }
 
-// DecimalOf reads a number or numeric string by its literal.
-func DecimalOf(v any) (market.Decimal, bool) {
-	var s string
-	switch v := v.(type) {
-	case json.Number:
-		s = v.String()
-	case string:
-		s = strings.TrimSpace(v)
-	default:
-		return market.Decimal{}, false
+// Decimal reads a number or numeric string by its literal.
+func (v Value) Decimal() (market.Decimal, bool) {
+	b := v.bytes()
+	if v.Kind() == String {
+		b = bytes.TrimSpace(b)
 	}
-	d, err := market.ParseDecimal(s)
+	d, err := market.ParseDecimal(string(b))
 	return d, err == nil
 }
 
@@ -48,33 +40,22 @@ var one = market.NewDecimal(1, 0)
 func InUnit(d market.Decimal) bool { return d.Sign() >= 0 && d.Cmp(one) <= 0 }
 
 // Uint reads a whole number of at least 0, or a string of one; what is not there is 0.
-func Uint(v any) (uint64, bool) {
-	var s string
-	switch v := v.(type) {
-	case nil:
+func (v Value) Uint() (uint64, bool) {
+	if v.IsNull() {
 		return 0, true
-	case json.Number:
-		s = v.String()
-	case string:
-		s = v
 	}
-	n, err := strconv.ParseUint(s, 10, 64)
+	n, err := strconv.ParseUint(string(v.bytes()), 10, 64)
 	return n, err == nil
 }
 
-// ListOf returns v as a list; a string that holds a JSON list counts as one.
-func ListOf(v any) ([]any, bool) {
-	switch v := v.(type) {
-	case []any:
-		return v, true
-	case string:
-		if s := strings.TrimSpace(v); strings.HasPrefix(s, "[") {
-			inside, err := Parse([]byte(s))
-			list, ok := inside.([]any)
-			return list, err == nil && ok
+// List returns the elements of a list; a string that holds a JSON list counts as one.
+func (v Value) List() (elements []Value, ok bool) {
+	if v.Kind() == String {
+		if b := bytes.TrimSpace(v.bytes()); len(b) > 0 && b[0] == '[' {
+			v, _ = Parse(b)
 		}
 	}
-	return nil, false
+	return v.Elements(), v.Kind() == List
 }
 
 // The forms of ISO 8601 that venues write; a time without zone is UTC.
@@ -98,21 +79,18 @@ const (
 	maxMilliseconds = 253_402_300_799_999
 )
 
-// TimeOf reads ISO 8601, or seconds or milliseconds since 1970 as number or string. 0 is no time, but not a bad one.
-func TimeOf(v any) (time.Time, bool) {
-	switch v := v.(type) {
-	case json.Number:
-		return sinceEpoch(v.String())
-	case string:
-		s := strings.TrimSpace(v)
-		for _, layout := range layouts {
-			if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10000 {
-				return t.UTC(), true
-			}
-		}
-		return sinceEpoch(s)
+// Time reads ISO 8601, or seconds or milliseconds since 1970 as number or string. 0 is no time, but not a bad one.
+func (v Value) Time() (time.Time, bool) {
+	if v.Kind() != String {
+		return sinceEpoch(string(v.bytes()))
 	}
-	return time.Time{}, false
+	s := string(bytes.TrimSpace(v.bytes()))
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10000 {
+			return t.UTC(), true
+		}
+	}
+	return sinceEpoch(s)
 }
 
 func sinceEpoch(literal string) (time.Time, bool) {

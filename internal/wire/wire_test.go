@@ -13,6 +13,20 @@ func show(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
+// value returns the value that JSON has for in.
+func value(t *testing.T, in any) Value {
+	t.Helper()
+	b, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func TestTimes(t *testing.T) {
 	for _, tt := range []struct {
 		in   any
@@ -42,12 +56,12 @@ func TestTimes(t *testing.T) {
 		{json.Number("1e63"), "", false},
 		{"now", "", false}, {"", "", false}, {nil, "", false}, {true, "", false}, {"0000-01-01T00:00:00Z", "", false}, {"NaN", "", false},
 	} {
-		got, ok := TimeOf(tt.in)
+		got, ok := value(t, tt.in).Time()
 		if ok != tt.ok || ok && show(got) != tt.want {
-			t.Errorf("TimeOf(%v) = %v, %v; want %s, %v", tt.in, got, ok, tt.want, tt.ok)
+			t.Errorf("the time of %v = %v, %v; want %s, %v", tt.in, got, ok, tt.want, tt.ok)
 		}
 		if ok && !got.IsZero() && got.Location() != time.UTC {
-			t.Errorf("TimeOf(%v) is not in UTC", tt.in)
+			t.Errorf("the time of %v is not in UTC", tt.in)
 		}
 	}
 }
@@ -63,7 +77,7 @@ func TestNumbersKeepTheirLiteral(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, ok := DecimalOf(v)
+		d, ok := v.Decimal()
 		if ok != (want != "") || ok && d.String() != want {
 			t.Errorf("%s: got %s, %v; want %q", in, d, ok, want)
 		}
@@ -79,7 +93,7 @@ func TestIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := IDOf(v); got != want || ok != (want != "") {
+		if got, ok := v.ID(); got != want || ok != (want != "") {
 			t.Errorf("%s: got %q, %v; want %q", in, got, ok, want)
 		}
 	}
@@ -88,11 +102,11 @@ func TestIDs(t *testing.T) {
 func TestNamesInSnakeCase(t *testing.T) {
 	f := Names("marketId", "size", "endDateIso")
 	for _, name := range []string{"marketId", "market_id", "size", "endDateIso", "end_date_iso"} {
-		if f.Of(map[string]any{name: "x"}) != "x" {
+		if !f.Of(value(t, map[string]any{name: "x"})).Is("x") {
 			t.Errorf("%s is not found", name)
 		}
 	}
-	if f.Of(map[string]any{"marketId": nil, "market_id": "x"}) != "x" {
+	if !f.Of(value(t, map[string]any{"marketId": nil, "market_id": "x"})).Is("x") {
 		t.Error("a null hides the other name")
 	}
 }

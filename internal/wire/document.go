@@ -1,0 +1,167 @@
+package wire
+
+// Kind is what a value is.
+type Kind byte
+
+// The kinds of values, by the characters that they begin with. Missing is that of the zero Value, which stands for what is
+// not there.
+const (
+	Missing Kind = 0
+	Null    Kind = 'n'
+	False   Kind = 'f'
+	True    Kind = 't'
+	Number  Kind = '0'
+	String  Kind = '"'
+	List    Kind = '['
+	Object  Kind = '{'
+)
+
+// document is the text of a JSON value and where in it the values are, each before those in it.
+type document struct {
+	text  []byte
+	nodes []node
+}
+
+// node says where a value is, and its name where it is a member of an object; both with their quotes.
+type node struct {
+	kind Kind
+	// odd tells that some bytes of the name don't say what they are, and mark is that of the name.
+	odd           bool
+	mark          uint8
+	name, nameEnd uint32
+	start, end    uint32
+	// after is the place of the first node that is not in the value.
+	after uint32
+}
+
+// Value is one value in a document: a place, which costs nothing until it is asked what is there. It keeps the document in
+// memory, while the texts that its methods return do not. The zero Value stands for what is not there. A Value may be used
+// concurrently.
+type Value struct {
+	in *document
+	at uint32
+}
+
+// Kind returns what the value is.
+func (v Value) Kind() Kind {
+	if v.in == nil {
+		return Missing
+	}
+	return v.in.nodes[v.at].kind
+}
+
+// IsNull reports whether the value is null or not there.
+func (v Value) IsNull() bool {
+	k := v.Kind()
+	return k == Null || k == Missing
+}
+
+// JSON returns the text of the value as it stands in the document, which must not be changed.
+func (v Value) JSON() []byte {
+	if v.in == nil {
+		return nil
+	}
+	n := &v.in.nodes[v.at]
+	return v.in.text[n.start:n.end]
+}
+
+// bytes returns what a string says or the literal of a number, perhaps in the memory of the document.
+func (v Value) bytes() []byte {
+	switch v.Kind() {
+	case String:
+		return unquoted(v.JSON())
+	case Number:
+		return v.JSON()
+	}
+	return nil
+}
+
+// Text returns what a string says, or the literal of a number; nothing for any other value.
+func (v Value) Text() string { return string(v.bytes()) }
+
+// Is reports whether the value is a string that says text.
+func (v Value) Is(text string) bool { return v.Kind() == String && string(v.bytes()) == text }
+
+// Elements returns what is in a list, in its order.
+func (v Value) Elements() []Value {
+	if v.Kind() != List {
+		return nil
+	}
+	n := 0
+	for range v.inside {
+		n++
+	}
+	elements := make([]Value, 0, n)
+	for e := range v.inside {
+		elements = append(elements, e)
+	}
+	return elements
+}
+
+// Member returns the member of an object that has a name.
+func (v Value) Member(name string) (member Value) {
+	if v.Kind() != Object {
+		return Value{}
+	}
+	for m := range v.inside {
+		if string(m.name()) == name {
+			member = m
+		}
+	}
+	return member
+}
+
+// Members returns the members of an object by their names.
+func (v Value) Members() map[string]Value {
+	if v.Kind() != Object {
+		return nil
+	}
+	members := make(map[string]Value)
+	for m := range v.inside {
+		members[string(m.name())] = m
+	}
+	return members
+}
+
+// Outer returns the object or list that the value is in.
+func (v Value) Outer() (outer Value) {
+	if v.in == nil || v.at == 0 {
+		return Value{}
+	}
+	for around := (Value{in: v.in}); around != v; {
+		outer = around
+		for inner := range outer.inside {
+			if around = inner; v.at < v.in.nodes[inner.at].after {
+				break
+			}
+		}
+	}
+	return outer
+}
+
+// markOf returns a number below 64 by which most names can be told apart at a glance.
+func markOf[T string | []byte](name T) uint8 {
+	if len(name) == 0 {
+		return 0
+	}
+	return (uint8(len(name)) + name[0]<<1 + name[len(name)-1]<<2) & 63
+}
+
+// inside yields what is in a list or object, in its order.
+func (v Value) inside(yield func(Value) bool) {
+	for i, end := v.at+1, v.in.nodes[v.at].after; i < end; i = v.in.nodes[i].after {
+		if !yield(Value{v.in, i}) {
+			return
+		}
+	}
+}
+
+// name returns the name of a member, perhaps in the memory of the document.
+func (v Value) name() []byte {
+	n := &v.in.nodes[v.at]
+	quoted := v.in.text[n.name:n.nameEnd]
+	if n.odd {
+		return unquoted(quoted)
+	}
+	return quoted[1 : len(quoted)-1]
+}
