@@ -133,7 +133,6 @@ func New(cfg Config) *API {
 	endpoint := origins.handler(who.handler(g.refuse, all.serve))
 
 	mux := http.NewServeMux()
-	mux.Handle(PathGraphQL, endpoint)
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
 	if cfg.Introspection {
 		mux.Handle("GET "+PathSchema, origins.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -141,11 +140,24 @@ func New(cfg Config) *API {
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
 	}
-	a := &API{Handler: secured(mux), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
+	a := &API{Handler: secured(straight(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
 	pages(cfg.Pages).handle(mux)
 	return a
+}
+
+// straight leads the requests for one path to its handler, and all others to rest. It is there for the path that nearly all
+// requests are for, which a mux would look for in each.
+func straight(path string, handler, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			rest.ServeHTTP(w, r)
+			return
+		}
+		r.Pattern = path
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // healthz says that the process lives.

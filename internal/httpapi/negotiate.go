@@ -37,6 +37,7 @@ type accepted struct {
 // headers remembers what comes of the headers of one name that clients sent last: few are ever sent, with every request.
 type headers[V any] struct {
 	read func(lines []string) V
+	none V // what comes of no header
 	last *lru.Cache[string, V]
 }
 
@@ -48,12 +49,15 @@ func newHeaders[V any](read func(lines []string) V) *headers[V] {
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
-	return &headers[V]{read, last}
+	return &headers[V]{read, read(nil), last}
 }
 
 // of returns what comes of the lines of a header.
 func (h *headers[V]) of(lines []string) V {
-	if len(lines) != 1 || len(lines[0]) > maxHeader {
+	switch {
+	case len(lines) == 0:
+		return h.none
+	case len(lines) > 1 || len(lines[0]) > maxHeader:
 		return h.read(lines)
 	}
 	v, ok := h.last.Get(lines[0])

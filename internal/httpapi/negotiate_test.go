@@ -100,7 +100,7 @@ func TestHeadersAreReadOnce(t *testing.T) {
 	for _, test := range []struct {
 		lines []string
 		reads int
-	}{{[]string{"a"}, 1}, {[]string{"b"}, 1}, {[]string{"a"}, 0}, {[]string{"a", "b"}, 1}, {[]string{"a", "b"}, 1}, {[]string{long}, 1}, {[]string{long}, 1}, {nil, 1}} {
+	}{{[]string{"a"}, 1}, {[]string{"b"}, 1}, {[]string{"a"}, 0}, {[]string{"a", "b"}, 1}, {[]string{"a", "b"}, 1}, {[]string{long}, 1}, {[]string{long}, 1}, {nil, 0}} {
 		read = 0
 		if got := h.of(test.lines); got != strings.Join(test.lines, "|") || read != test.reads {
 			t.Errorf("%.20q: %.20q, read %d times", test.lines, got, read)
