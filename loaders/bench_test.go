@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -69,5 +70,30 @@ func TestHitsDoNotAllocatePerKey(t *testing.T) {
 	}
 	if few, many := allocations(10), allocations(200); many > few+20 {
 		t.Errorf("%v allocations for 10 hits, %v for 200", few, many)
+	}
+}
+
+// TestReadingAgainDoesNotAllocate holds it for an attempt, too: for what it lacks, and for what has come.
+func TestReadingAgainDoesNotAllocate(t *testing.T) {
+	keys := make([]string, 50)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i)
+	}
+	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	_, set, _ := With(t.Context(), Sources{Prices: &ready{}})
+	set.recorder = nil // which keeps what is read
+	set.Gather()
+	read := func() {
+		set.Prices.GetMany(keys, out)
+		for _, key := range keys {
+			_, _ = set.Prices.Get(key)
+		}
+	}
+	for _, there := range []bool{false, true} {
+		read()
+		if n := testing.AllocsPerRun(20, read); n > 0 || set.Lacks() == there || (out[0].Err == nil) != there {
+			t.Errorf("%v allocations, it lacks something: %v, %v", n, set.Lacks(), out[0].Err)
+		}
+		set.Advance(time.Minute)
 	}
 }

@@ -173,15 +173,16 @@ func (l *Loader[K, T]) gleanEach(keys []K, each func(i int, read *market.Read[*T
 }
 
 // have returns what is there of a slot, and records what it was read from. The caller holds the lock.
-func (l *Loader[K, T]) have(s *slot[T]) *market.Result[market.Read[*T]] {
-	result := &s.result
-	if s.underway() {
-		if result = s.fetched; result == nil {
-			return &market.Result[market.Read[*T]]{Err: l.gathering.lack()}
+func (l *Loader[K, T]) have(s *slot[T]) result[T] {
+	if s.result == nil {
+		if l.underway == nil {
+			l.underway = &market.Result[market.Read[*T]]{Err: errUnderway}
 		}
+		l.gathering.lacks = true
+		return l.underway
 	}
-	l.recorder.Record(result.Value.Handle)
-	return result
+	l.recorder.Record(s.result.Value.Handle)
+	return s.result
 }
 
 // note looks up those of the keys that are new to the response, and notes what is missing. The caller holds the lock.
@@ -197,6 +198,7 @@ func (l *Loader[K, T]) note(keys []K) {
 	if len(l.wanted) == 0 {
 		l.gathering.senders = append(l.gathering.senders, l.leave)
 	}
+	l.wanted = slices.Grow(l.wanted, len(missing))
 	for _, i := range missing {
 		slots[i].wanted = true
 		l.wanted = append(l.wanted, fresh[i])
@@ -214,8 +216,9 @@ func (l *Loader[K, T]) leave() {
 		l.gathering.parties = append(l.gathering.parties, together)
 	}
 	for i, key := range l.wanted {
-		l.slots[key].party = together
-		l.load(l.slots[key], key)
+		s := l.slots[key]
+		s.party = together
+		l.load(s, key)
 		if !l.gathers || i == len(l.wanted)-1 {
 			l.send()
 		}

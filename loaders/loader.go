@@ -53,22 +53,27 @@ type Loader[K comparable, T any] struct {
 
 	mu    sync.Mutex
 	slots map[K]*slot[T]
-	batch *dataloader.Loader[K, market.Read[*T]]
+	batch *dataloader.Loader[K, result[T]]
 	// waiting tells that stragglers are in the batch and that a timer will send it.
 	waiting bool
 	// wanted are the keys that the present attempt lacks.
 	wanted []K
+	// underway is the result of a read whose value is not there yet; nil before the first.
+	underway result[T]
 }
+
+// result is what a batch brings of a key, or what was in memory.
+type result[T any] = *market.Result[market.Read[*T]]
 
 // slot is what a response knows of a key: its result, or the thunk that waits for it.
 type slot[T any] struct {
-	result market.Result[market.Read[*T]]
-	thunk  dataloader.Thunk[market.Read[*T]]
+	// result is what was in memory, or what the thunk will give, as soon as it is there; nil before. The loader's lock protects the
+	// latter.
+	result result[T]
+	thunk  dataloader.Thunk[result[T]]
 	// wanted tells that an attempt lacks the key, which has its thunk when the attempt is over.
 	wanted bool
-	// fetched is what the thunk will give, as soon as it is there, and followers are those who want it before the thunk
-	// gives it. The loader's lock protects both.
-	fetched   *market.Result[market.Read[*T]]
+	// followers are those who want the result before the thunk gives it. The loader's lock protects them.
 	followers []wish[T]
 	// party is the one that the key has left in, nil where it left alone or by a call for all.
 	party *party
@@ -181,7 +186,7 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.slots[key]
-	if s == nil || s.underway() || s.result.Err != nil {
+	if s == nil || s.underway() || s.result == nil || s.result.Err != nil {
 		return read, false
 	}
 	return s.result.Value, true
@@ -199,10 +204,10 @@ func (l *Loader[K, T]) follow(keys []K, then func([]market.Result[market.Read[*T
 	l.mu.Lock()
 	for i, s := range found {
 		switch {
+		case s.result != nil:
+			f.results[i] = *s.result
 		case !s.underway():
-			f.results[i] = s.result
-		case s.fetched != nil:
-			f.results[i] = *s.fetched
+			f.results[i].Err = errNoAnswer
 		default:
 			s.followers = append(s.followers, wish[T]{f, i})
 			f.left++
@@ -221,7 +226,7 @@ func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]
 	l.mu.Lock()
 	for i, key := range keys {
 		s := l.slots[key]
-		s.fetched = &results[i]
+		s.result = &results[i]
 		for _, w := range s.followers {
 			w.of.results[w.index] = results[i]
 			if w.of.left--; w.of.left == 0 {
@@ -269,13 +274,13 @@ func (l *Loader[K, T]) enroll(keys []K, found []*slot[T]) (fresh []K, slots []sl
 	if l.slots == nil {
 		l.slots = make(map[K]*slot[T], len(keys))
 	}
-	fresh = make([]K, 0, len(keys))
-	slots = make([]slot[T], len(keys))
 	for i, key := range keys {
 		s, known := l.slots[key]
 		if !known {
+			if slots == nil {
+				fresh, slots = make([]K, 0, len(keys)-i), make([]slot[T], len(keys)-i)
+			}
 			s = &slots[len(fresh)]
-			s.result.Err = errNoAnswer
 			fresh = append(fresh, key)
 			l.slots[key] = s
 		}
@@ -300,8 +305,11 @@ func (l *Loader[K, T]) look(keys []K, slots []slot[T]) (missing []int) {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing = l.source.Lookup(l.ctx, keys, out, nil)
 	l.looked(out, len(missing))
-	for i := range keys {
-		slots[i].result = out[i]
+	for i := range out {
+		slots[i].result = &out[i]
+	}
+	for _, i := range missing {
+		slots[i].result = nil
 	}
 	return missing
 }
@@ -319,18 +327,23 @@ func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
 func (l *Loader[K, T]) load(s *slot[T], key K) {
 	if l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithWait[K, market.Read[*T]](never), // its timer would cut a list in two where entering it takes longer
-			dataloader.WithInputCapacity[K, market.Read[*T]](64),
-			dataloader.WithCache(&dataloader.NoCache[K, market.Read[*T]]{})) // the slots remember
+			dataloader.WithWait[K, result[T]](never), // its timer would cut a list in two where entering it takes longer
+			dataloader.WithInputCapacity[K, result[T]](64),
+			dataloader.WithCache(&dataloader.NoCache[K, result[T]]{})) // the slots remember
 	}
 	s.thunk = l.batch.Load(l.ctx, key)
 }
 
 // await returns a slot's result and records what it was read from.
-func (l *Loader[K, T]) await(s *slot[T]) (market.Read[*T], error) {
-	read, err := s.result.Value, s.result.Err
+func (l *Loader[K, T]) await(s *slot[T]) (read market.Read[*T], err error) {
+	var r result[T]
 	if s.thunk != nil {
-		read, err = s.thunk()
+		r, err = s.thunk()
+	} else if r = s.result; r == nil {
+		err = errNoAnswer
+	}
+	if r != nil {
+		read, err = r.Value, r.Err
 	}
 	l.recorder.Record(read.Handle)
 	return read, err
@@ -340,14 +353,14 @@ func (l *Loader[K, T]) await(s *slot[T]) (market.Read[*T], error) {
 var errNoAnswer = errors.New("the source gave no answer")
 
 // fetch is the dataloader's batch function. It ends with the response, since sources wait under its context.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[market.Read[*T]] {
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[result[T]] {
 	stack.Reserve()
 	results := l.ask(ctx, keys)
 	l.arrive(keys, results)
-	values := make([]dataloader.Result[market.Read[*T]], len(keys))
-	out := make([]*dataloader.Result[market.Read[*T]], len(keys))
-	for i, r := range results {
-		values[i].Data, values[i].Error = r.Value, r.Err
+	values := make([]dataloader.Result[result[T]], len(keys))
+	out := make([]*dataloader.Result[result[T]], len(keys))
+	for i := range results {
+		values[i].Data = &results[i]
 		out[i] = &values[i]
 	}
 	return out

@@ -84,6 +84,9 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 			l.refresh, l.stale = append(l.refresh, key), append(l.stale, e)
 		}
 	default:
+		if l.missing == nil {
+			l.missing = make([]int, 0, len(l.keys)-i)
+		}
 		l.missing = append(l.missing, i)
 		l.said.Misses++
 		l.tell(i, false)
