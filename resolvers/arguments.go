@@ -36,17 +36,12 @@ func pageSize(first *int, otherwise, limit int) (int, error) {
 	return *first, nil
 }
 
-// checkIDs checks a list of identifiers. The error of the list is for too many of them, those of single ones are nil
-// where they are good.
-func checkIDs(argument string, ids []string) ([]error, error) {
+// checkNumber refuses a list of too many identifiers.
+func checkNumber(argument string, ids []string) error {
 	if len(ids) > maxIDs {
-		return nil, badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
+		return badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
 	}
-	errs := make([]error, len(ids))
-	for i, id := range ids {
-		errs[i] = market.CheckID(id)
-	}
-	return errs, nil
+	return nil
 }
 
 // oneOf returns the argument that is set of two, of which exactly one must be.

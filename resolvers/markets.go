@@ -63,14 +63,13 @@ func (r *Resolver) queryMarkets(ctx context.Context, marketIDs []string) ([]*mod
 
 // readList reads the objects that a list of ids names, aligned with it: nil where an id is unknown or its read failed.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], show func(market.Read[*T]) *M) ([]*M, error) {
-	bad, err := checkIDs(argument, ids)
-	if err != nil {
+	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
 	}
 	keys, indexes := compiled.MakeList[K](ctx, len(ids))[:0], compiled.MakeList[int](ctx, len(ids))[:0]
 	for i, id := range ids {
-		if bad[i] != nil {
-			addErrorAt(ctx, i, bad[i])
+		if err := market.CheckID(id); err != nil {
+			addErrorAt(ctx, i, err)
 			continue
 		}
 		keys, indexes = append(keys, key(id)), append(indexes, i)

@@ -48,8 +48,8 @@ func node[T model.Node](object *T, err error) (model.Node, error) {
 }
 
 func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, error) {
-	if len(ids) > maxIDs {
-		return nil, badInput("ids holds %d ids; at most %d are accepted", len(ids), maxIDs)
+	if err := checkNumber("ids", ids); err != nil {
+		return nil, err
 	}
 	if loaders.From(ctx).InMemory() {
 		out := make([]model.Node, len(ids))

@@ -17,14 +17,13 @@ func (r *Resolver) queryToken(_ context.Context, tokenID string) (*model.Token, 
 }
 
 func (r *Resolver) queryTokens(ctx context.Context, tokenIDs []string) ([]*model.Token, error) {
-	bad, err := checkIDs("tokenIds", tokenIDs)
-	if err != nil {
+	if err := checkNumber("tokenIds", tokenIDs); err != nil {
 		return nil, err
 	}
 	out := make([]*model.Token, len(tokenIDs))
 	for i, id := range tokenIDs {
-		if bad[i] != nil {
-			addErrorAt(ctx, i, bad[i])
+		if err := market.CheckID(id); err != nil {
+			addErrorAt(ctx, i, err)
 			continue
 		}
 		out[i] = object(ctx, model.Token{TokenID: id})

@@ -92,8 +92,8 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	if marketIDs == nil {
 		return func(string) bool { return true }, nil
 	}
-	if len(marketIDs) > maxIDs {
-		return nil, badInput("marketIds holds %d ids; at most %d are accepted", len(marketIDs), maxIDs)
+	if err := checkNumber("marketIds", marketIDs); err != nil {
+		return nil, err
 	}
 	in := make(map[string]bool, len(marketIDs))
 	for _, id := range marketIDs {
