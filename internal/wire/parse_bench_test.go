@@ -5,16 +5,14 @@ import (
 	"testing"
 )
 
-// BenchmarkParse takes a list of markets and a frame of the stream apart.
+// BenchmarkParse notes the values of answers, and of a frame.
 func BenchmarkParse(b *testing.B) {
-	for name, file := range map[string]string{
-		"markets": "market-details/contract-list.json",
-	} {
-		text, err := os.ReadFile("../../testdata/venue/" + file)
-		if err != nil {
-			b.Fatal(err)
-		}
+	for _, name := range []string{"demo/market-search", "demo/positions", "stream/frames/trade"} {
 		b.Run(name, func(b *testing.B) {
+			text, err := os.ReadFile("../../testdata/venue/" + name + ".json")
+			if err != nil {
+				b.Fatal(err)
+			}
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
