@@ -37,6 +37,13 @@ var ErrDecimal = errors.New("not a decimal number")
 // ParseDecimal reads a base-10 literal such as 0.65, -3, .5 or 1.5e-7. It refuses literals of more than
 // MaxDecimalLength characters, exponents beyond ±MaxDecimalExponent, NaN and Infinity.
 func ParseDecimal(s string) (Decimal, error) {
+	if d, ok := parsePlain(s); ok {
+		return d, nil
+	}
+	return parseLiteral(strings.Clone(s)) // which lets s itself be on the caller's stack
+}
+
+func parseLiteral(s string) (Decimal, error) {
 	if len(s) > MaxDecimalLength {
 		return Decimal{}, fmt.Errorf("%w: a literal of %d characters, at most %d are accepted", ErrDecimal, len(s), MaxDecimalLength)
 	}
@@ -48,6 +55,34 @@ func ParseDecimal(s string) (Decimal, error) {
 		return Decimal{}, fmt.Errorf("%w: %q", ErrDecimal, s)
 	}
 	return r.tidy(), nil
+}
+
+// maxPlain is the number of digits that an int64 has room for, whichever they are.
+const maxPlain = 18
+
+// parsePlain reads what nearly every literal is: a few digits, perhaps with a point and a minus.
+func parsePlain(s string) (d Decimal, ok bool) {
+	unsigned := strings.TrimPrefix(s, "-")
+	var coefficient int64
+	digits, decimals := 0, -1 // decimals counts from the point on
+	for i := range len(unsigned) {
+		switch c := unsigned[i]; {
+		case isDigit(c) && digits < maxPlain:
+			coefficient = coefficient*10 + int64(c-'0')
+			digits++
+			if decimals >= 0 {
+				decimals++
+			}
+		case c == '.' && decimals < 0:
+			decimals = 0
+		default:
+			return Decimal{}, false
+		}
+	}
+	if len(unsigned) < len(s) {
+		coefficient = -coefficient
+	}
+	return NewDecimal(coefficient, -int32(max(decimals, 0))), digits > 0
 }
 
 // checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent, which is more than

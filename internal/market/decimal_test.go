@@ -104,6 +104,39 @@ func TestParseDecimal(t *testing.T) {
 	}
 }
 
+// comparePlain holds the quick way of reading a literal against the whole grammar.
+func comparePlain(t *testing.T, s string) {
+	quick, ok := parsePlain(s)
+	if !ok {
+		return
+	}
+	slow, err := parseLiteral(s)
+	if err != nil || quick.String() != slow.String() || quick.d.Exponent != slow.d.Exponent || quick.d.Form != slow.d.Form || quick.d.Negative != slow.d.Negative {
+		t.Errorf("%q is %s (%v) and %s (%v), %v", s, quick, quick.d.Exponent, slow, slow.d.Exponent, err)
+	}
+}
+
+func TestPlainLiterals(t *testing.T) {
+	for _, s := range []string{"0", "-0", "-0.00", "0.650", "007", ".5", "-.5", "5.", "-5.", "999999999999999999", "-0.99999999999999999", "123456789.123456789"} {
+		if _, ok := parsePlain(s); !ok {
+			t.Errorf("%q is not plain", s)
+		}
+		comparePlain(t, s)
+	}
+	for _, s := range []string{"", "-", ".", "-.", "1e2", "+1", "1..2", "--1", "1-", "9999999999999999999", "0.1234567890123456789"} {
+		if d, ok := parsePlain(s); ok {
+			t.Errorf("%q is plain: %s", s, d)
+		}
+	}
+}
+
+func FuzzParseDecimal(f *testing.F) {
+	for _, s := range []string{"0.650", "-0.00", "5.", ".5", "1e2", "-", "999999999999999999", "١"} {
+		f.Add(s)
+	}
+	f.Fuzz(comparePlain)
+}
+
 func TestZeroIsPrintedPlainly(t *testing.T) {
 	zero, hundred := MustDecimal("0"), MustDecimal("1e2")
 	for name, d := range map[string]Decimal{
