@@ -20,18 +20,35 @@ const (
 type document struct {
 	text  []byte
 	nodes []node
+	// places are the tables of the objects that have one.
+	places []uint16
+	// escapes tells that there are some in the text, and spoilt that it is not all UTF-8.
+	escapes, spoilt bool
 }
 
 // node says where a value is, and its name where it is a member of an object; both with their quotes.
 type node struct {
 	kind Kind
-	// odd tells that some bytes of the name don't say what they are, and mark is that of the name.
-	odd           bool
-	mark          uint8
+	// mark is that of the name, and odd tells that its bytes don't say what they are.
+	mark uint8
+	odd  bool
+	// An object has a table of 1<<bits places from a place on; none where bits is 0.
+	bits          uint8
+	table         uint32
 	name, nameEnd uint32
 	start, end    uint32
 	// after is the place of the first node that is not in the value.
 	after uint32
+}
+
+// name returns the name of a member, perhaps in the memory of the text.
+func (d *document) name(at uint32) []byte {
+	n := &d.nodes[at]
+	quoted := d.text[n.name:n.nameEnd]
+	if n.odd {
+		return unquoted(quoted)
+	}
+	return quoted[1 : len(quoted)-1]
 }
 
 // Value is one value in a document: a place, which costs nothing until it is asked what is there. It keeps the document in
@@ -62,14 +79,18 @@ func (v Value) JSON() []byte {
 		return nil
 	}
 	n := &v.in.nodes[v.at]
-	return v.in.text[n.start:n.end]
+	return v.in.text[n.start:n.end:n.end]
 }
 
 // bytes returns what a string says or the literal of a number, perhaps in the memory of the document.
 func (v Value) bytes() []byte {
 	switch v.Kind() {
 	case String:
-		return unquoted(v.JSON())
+		quoted := v.JSON()
+		if v.in.odd(quoted) {
+			return unquoted(quoted)
+		}
+		return quoted[1 : len(quoted)-1]
 	case Number:
 		return v.JSON()
 	}
@@ -78,6 +99,9 @@ func (v Value) bytes() []byte {
 
 // Text returns what a string says, or the literal of a number; nothing for any other value.
 func (v Value) Text() string { return string(v.bytes()) }
+
+// Shared returns the text as Intern does.
+func (v Value) Shared() string { return textOf(v.bytes(), true) }
 
 // Is reports whether the value is a string that says text.
 func (v Value) Is(text string) bool { return v.Kind() == String && string(v.bytes()) == text }
@@ -99,17 +123,7 @@ func (v Value) Elements() []Value {
 }
 
 // Member returns the member of an object that has a name.
-func (v Value) Member(name string) (member Value) {
-	if v.Kind() != Object {
-		return Value{}
-	}
-	for m := range v.inside {
-		if string(m.name()) == name {
-			member = m
-		}
-	}
-	return member
-}
+func (v Value) Member(name string) Value { return v.member(nameOf(name)) }
 
 // Members returns the members of an object by their names.
 func (v Value) Members() map[string]Value {
@@ -118,7 +132,7 @@ func (v Value) Members() map[string]Value {
 	}
 	members := make(map[string]Value)
 	for m := range v.inside {
-		members[string(m.name())] = m
+		members[string(m.in.name(m.at))] = m
 	}
 	return members
 }
@@ -139,29 +153,11 @@ func (v Value) Outer() (outer Value) {
 	return outer
 }
 
-// markOf returns a number below 64 by which most names can be told apart at a glance.
-func markOf[T string | []byte](name T) uint8 {
-	if len(name) == 0 {
-		return 0
-	}
-	return (uint8(len(name)) + name[0]<<1 + name[len(name)-1]<<2) & 63
-}
-
 // inside yields what is in a list or object, in its order.
 func (v Value) inside(yield func(Value) bool) {
-	for i, end := v.at+1, v.in.nodes[v.at].after; i < end; i = v.in.nodes[i].after {
-		if !yield(Value{v.in, i}) {
+	for at, end := v.at+1, v.in.nodes[v.at].after; at < end; at = v.in.nodes[at].after {
+		if !yield(Value{v.in, at}) {
 			return
 		}
 	}
-}
-
-// name returns the name of a member, perhaps in the memory of the document.
-func (v Value) name() []byte {
-	n := &v.in.nodes[v.at]
-	quoted := v.in.text[n.name:n.nameEnd]
-	if n.odd {
-		return unquoted(quoted)
-	}
-	return quoted[1 : len(quoted)-1]
 }

@@ -7,9 +7,7 @@ import (
 
 // Field is one piece of an answer and the names that venues have for it, the contract's first.
 type Field struct {
-	names []string
-	// marks has a bit for the mark of each name.
-	marks uint64
+	names []name
 	// shared tells that the texts are interned.
 	shared bool
 }
@@ -31,9 +29,9 @@ func Names(camel ...string) Field {
 
 // Or returns the field with more names.
 func (f Field) Or(names ...string) Field {
-	f.names = append(slices.Clip(f.names), names...)
-	for _, name := range names {
-		f.marks |= 1 << markOf(name)
+	f.names = slices.Clip(f.names)
+	for _, text := range names {
+		f.names = append(f.names, nameOf(text))
 	}
 	return f
 }
@@ -44,11 +42,17 @@ func (f Field) Shared() Field {
 	return f
 }
 
-// Names returns the names of the field, the contract's first. They must not be changed.
-func (f Field) Names() []string { return f.names }
+// Names returns the names of the field, the contract's first.
+func (f Field) Names() []string {
+	texts := make([]string, len(f.names))
+	for i, n := range f.names {
+		texts[i] = n.text
+	}
+	return texts
+}
 
 // String returns the contract's name for the field.
-func (f Field) String() string { return f.names[0] }
+func (f Field) String() string { return f.names[0].text }
 
 func snake(camel string) string {
 	var b strings.Builder
@@ -64,43 +68,17 @@ func snake(camel string) string {
 
 // Of returns the first member, in the order of the names, that is there and not null.
 func (f Field) Of(object Value) Value {
-	for from := 0; ; {
-		member, name := f.find(object, from)
-		if !member.IsNull() || name < 0 {
-			return member
+	for _, name := range f.names {
+		if v := object.member(name); !v.IsNull() {
+			return v
 		}
-		from = name + 1
 	}
+	return Value{}
 }
 
 // In tells whether the field is there, be it null.
 func (f Field) In(object Value) bool {
-	_, name := f.find(object, 0)
-	return name >= 0
-}
-
-// find returns the member with the first name, of those from a place in the names on, that is there, and which that is; -1
-// where there is none. Of several members with that name it is the last.
-func (f Field) find(object Value, from int) (member Value, name int) {
-	if object.Kind() != Object {
-		return Value{}, -1
-	}
-	name = -1
-	wanted, nodes := f.names[from:], object.in.nodes
-	for at := object.at + 1; at < nodes[object.at].after; at = nodes[at].after {
-		if f.marks>>(nodes[at].mark&63)&1 == 0 {
-			continue
-		}
-		m := Value{object.in, at}
-		text := m.name()
-		for i, w := range wanted {
-			if string(text) == w {
-				member, name, wanted = m, from+i, wanted[:i+1]
-				break
-			}
-		}
-	}
-	return member, name
+	return slices.ContainsFunc(f.names, func(n name) bool { return object.member(n).Kind() != Missing })
 }
 
 // The fields that answers and frames share.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -44,7 +45,10 @@ func Parse(b []byte) (Value, error) {
 	defer p.release()
 	p.text = *bytes.NewBuffer(b)
 	p.in.Reset(&p.text, twice, replaced)
-	p.nodes = make([]node, 0, 1+inside)
+	p.document = document{
+		text: b, nodes: make([]node, 0, 1+inside), places: p.places[:0],
+		escapes: bytes.IndexByte(b, '\\') >= 0, spoilt: !utf8.Valid(b),
+	}
 	err := p.value(node{})
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -54,7 +58,9 @@ func Parse(b []byte) (Value, error) {
 	case len(bytes.TrimSpace(b[p.offset():])) > 0:
 		return Value{}, ErrTrailing
 	}
-	return Value{in: &document{text: b, nodes: p.nodes}}, nil
+	d := p.document
+	d.places = slices.Clone(d.places)
+	return Value{in: &d}, nil
 }
 
 // parsers are those that are not in use: a decoder takes more memory than most frames.
@@ -62,14 +68,15 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 
 // parser takes one document apart.
 type parser struct {
-	in    jsontext.Decoder
-	text  bytes.Buffer
-	nodes []node
+	in   jsontext.Decoder
+	text bytes.Buffer
+	// document is what has been noted so far. The memory of its tables is used again.
+	document
 }
 
 // release lets go of the document, and lets the parser be used for another.
 func (p *parser) release() {
-	p.text, p.nodes = bytes.Buffer{}, nil
+	p.text, p.document = bytes.Buffer{}, document{places: p.places}
 	p.in.Reset(&p.text)
 	parsers.Put(p)
 }
@@ -84,13 +91,13 @@ func (p *parser) value(n node) (err error) {
 	n.kind = Kind(p.in.PeekKind())
 	switch n.kind {
 	case Object:
-		n.start, err = p.delimiter()
-		for err == nil && p.in.PeekKind() != jsontext.KindEndObject {
+		members := 0
+		for n.start, err = p.delimiter(); err == nil && p.in.PeekKind() != jsontext.KindEndObject; members++ {
 			err = p.member()
 		}
+		n.table, n.bits = p.index(uint32(at), members)
 	case List:
-		n.start, err = p.delimiter()
-		for err == nil && p.in.PeekKind() != jsontext.KindEndArray {
+		for n.start, err = p.delimiter(); err == nil && p.in.PeekKind() != jsontext.KindEndArray; {
 			err = p.value(node{})
 		}
 	default:
@@ -112,8 +119,11 @@ func (p *parser) member() error {
 	if err != nil {
 		return err
 	}
-	end := p.offset()
-	return p.value(node{name: end - uint32(len(name)), nameEnd: end, odd: !plain(name), mark: markOf(unquoted(name))})
+	n := node{name: p.offset() - uint32(len(name)), nameEnd: p.offset(), odd: p.odd(name)}
+	if n.mark = markOf(name[1 : len(name)-1]); n.odd {
+		n.mark = markOf(unquoted(name))
+	}
+	return p.value(n)
 }
 
 // delimiter reads a bracket or brace and returns where it is.
@@ -122,14 +132,13 @@ func (p *parser) delimiter() (at uint32, err error) {
 	return p.offset() - 1, err
 }
 
-// unquoted returns what a string of JSON says.
+// odd reports whether the bytes of a string in the document don't say what they are.
+func (d *document) odd(quoted []byte) bool {
+	return d.escapes && bytes.IndexByte(quoted, '\\') >= 0 || d.spoilt && !utf8.Valid(quoted)
+}
+
+// unquoted returns what an odd string says.
 func unquoted(quoted []byte) []byte {
-	if inside := quoted[1 : len(quoted)-1]; plain(inside) {
-		return inside
-	}
 	text, _ := jsontext.AppendUnquote(nil, quoted) // which replaces what is no UTF-8, and the decoder knows that all else is right
 	return text
 }
-
-// plain reports whether all bytes of a string of JSON say what they are.
-func plain(b []byte) bool { return bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) }

@@ -84,16 +84,24 @@ func (v Value) Time() (time.Time, bool) {
 	if v.Kind() != String {
 		return sinceEpoch(string(v.bytes()))
 	}
-	s := string(bytes.TrimSpace(v.bytes()))
+	b := bytes.TrimSpace(v.bytes())
 	for _, layout := range layouts {
-		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10000 {
+		if t, err := time.Parse(layout, string(b)); err == nil && t.Year() > 0 && t.Year() < 10000 {
 			return t.UTC(), true
 		}
 	}
-	return sinceEpoch(s)
+	return sinceEpoch(string(b))
 }
 
 func sinceEpoch(literal string) (time.Time, bool) {
+	switch n, err := strconv.ParseUint(literal, 10, 64); {
+	case err != nil: // a fraction, or nothing that is a time
+	case n >= millisecondsFrom && n <= maxMilliseconds:
+		return time.UnixMilli(int64(n)).UTC(), true
+	case n > 0 && n < millisecondsFrom:
+		t := time.Unix(int64(n), 0).UTC()
+		return t, t.Year() < 10000
+	}
 	d, err := market.ParseDecimal(literal)
 	if err != nil || d.Sign() < 0 || d.Cmp(market.NewDecimal(maxMilliseconds, 0)) > 0 {
 		return time.Time{}, false
