@@ -366,6 +366,14 @@ status: OPEN | OPEN | -
 outcome: 101 | YES | 0.55 | -
 outcome: 102 | NO | 0.45 | -
 summary`},
+		{form: "yes-no-mixed", want: `next - total -
+market: M1 | - | Up in 15 minutes? | -
+about: - | - | Crypto | -
+status: RESOLVED | - | -
+figures: - | - | 12.50 | - | -
+outcome: 101 | Up | - | true
+outcome: 102 | NO | - | -
+summary`},
 		{form: "yes-no-markets", want: `next - total -
 market: M1 | - | Up? | -
 status: UNKNOWN | - | -

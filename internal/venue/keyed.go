@@ -76,9 +76,9 @@ func (k *keyed[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool
 
 // rows reads a list of rows. Of several rows for one id the last counts.
 func (k *keyed[T]) rows(list []wire.Value, asked []string, n *notes) answers[T] {
-	out := newAnswers[T](len(asked))
+	out, note := newAnswers[T](len(asked)), n.add
 	for _, v := range list {
-		r := wire.NewRow(v, n.add)
+		r := wire.NewRow(v, note)
 		token := r.Of(wire.FieldTokenID)
 		id, ok := token.ID()
 		if r.Err == nil && token.IsNull() && len(asked) == 1 && len(list) == 1 {

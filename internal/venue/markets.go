@@ -30,8 +30,8 @@ var (
 	fieldTickSize        = wire.Names("tickSize", "minimumTickSize", "orderPriceMinTickSize")
 	fieldMinOrderSize    = wire.Names("minOrderSize", "minimumOrderSize", "orderMinSize")
 	fieldEventID         = wire.Names("eventId").Shared()
-	fieldEventSlug       = wire.Names("eventSlug")
-	fieldEventTitle      = wire.Names("eventTitle")
+	fieldEventSlug       = wire.Names("eventSlug").Shared()
+	fieldEventTitle      = wire.Names("eventTitle").Shared()
 	fieldResolution      = wire.Names("resolution")
 
 	fieldOutcomes      = wire.Names("outcomes")
@@ -142,18 +142,18 @@ func isMarket(v wire.Value) bool {
 }
 
 func decodeMarketsByID(payload wire.Value, asked []string, n *notes) (answers[market.Market], error) {
+	names := fieldMarketID.Names()
 	return decodeMarkets(market.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
-		var ids []string
-		for _, name := range fieldMarketID.Names() {
+		for _, name := range names {
 			// A venue may know a market by more than one id; it is known here by the one that was asked for.
 			if id, ok := r.Object.Member(name).ID(); ok && slices.Contains(asked, id) {
-				if ids = append(ids, id); m != nil {
+				if m != nil {
 					m.MarketID = id
 				}
-				break
+				return []string{id}
 			}
 		}
-		return ids
+		return nil
 	})
 }
 
@@ -173,9 +173,9 @@ func decodeMarkets(e market.Endpoint, payload wire.Value, asked []string, n *not
 	if _, list := rowsOf(payload, "markets"); !list && len(asked) > 1 {
 		return answers[market.Market]{}, unknownForm(e, "one market for several ids")
 	}
-	out := newAnswers[market.Market](len(asked))
+	out, note := newAnswers[market.Market](len(asked)), n.add
 	for _, v := range rows {
-		r := wire.NewRow(v, n.add)
+		r := wire.NewRow(v, note)
 		var m *market.Market
 		if r.Err == nil {
 			m = readMarket(r, nil)
@@ -319,7 +319,7 @@ func tags(r *wire.Row) []string {
 			r.Unreadable(fieldTags)
 			continue
 		}
-		tags = append(tags, v.Text())
+		tags = append(tags, v.Shared())
 	}
 	return tags
 }

@@ -21,9 +21,9 @@ const maxLeftOut = 10
 
 // readRows reads a list whose bad rows cost only themselves; they are returned beside the good ones.
 func readRows[T any](list []wire.Value, n *notes, read func(*wire.Row) T) (good []T, bad badRows) {
-	good = make([]T, 0, len(list))
+	good, note := make([]T, 0, len(list)), n.add
 	for i, v := range list {
-		r := wire.NewRow(v, n.add)
+		r := wire.NewRow(v, note)
 		var value T
 		if r.Err == nil {
 			value = read(r)

@@ -88,25 +88,24 @@ func whole[T any](ctx context.Context, c *Client, e market.Endpoint, a market.Ad
 		if err != nil {
 			return nil, err
 		}
-		before := len(all)
-		for i := range page.rows {
-			if !seen[key(&page.rows[i])] {
-				all = append(all, page.rows[i])
-			}
+		fresh := page.rows
+		if len(seen) > 0 {
+			fresh = slices.DeleteFunc(fresh, func(row T) bool { return seen[key(&row)] })
 		}
-		for i := range page.rows {
-			seen[key(&page.rows[i])] = true
-		}
+		all = append(all, fresh...)
 		last := page.next.isStart()
 		switch {
 		case len(all) > maxRows:
 			return nil, unknownForm(e, "the list has more than 10000 rows")
-		case len(all) == before && guessed:
+		case len(fresh) == 0 && guessed:
 			return all, nil
-		case len(all) == before && !(last && len(page.rows) == 0):
+		case len(fresh) == 0 && !(last && len(page.rows) == 0):
 			return nil, unknownForm(e, "the venue repeats its pages")
 		case last:
 			return all, nil
+		}
+		for i := range fresh {
+			seen[key(&fresh[i])] = true
 		}
 		at, guessed = page.next, page.guessed
 	}
@@ -141,9 +140,9 @@ func wholePageAt[T any](ctx context.Context, c *Client, e market.Endpoint, a mar
 		return page[T]{}, err
 	}
 	var n notes
-	rows := make([]T, 0, len(list.rows))
+	rows, note := make([]T, 0, len(list.rows)), n.add
 	for i, v := range list.rows {
-		r := wire.NewRow(v, n.add)
+		r := wire.NewRow(v, note)
 		if rows = append(rows, read(r)); r.Err != nil {
 			n.add("bad row")
 			c.report(e, n)
