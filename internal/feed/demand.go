@@ -21,7 +21,7 @@ type demand struct {
 	// mu protects all below. It may be taken under the feed's lock, and topics' locks under it.
 	mu sync.Mutex
 	// asks are the topics that were asked for lately.
-	asks *lru.Cache[market.Topic, asks]
+	asks *lru.Cache[market.Topic, *asks]
 	warm map[market.Topic]*warm
 	// tokens is warm by channel and token, which every query looks into.
 	tokens map[market.Channel]map[string]*warm
@@ -68,7 +68,7 @@ type asks struct {
 
 func newDemand(f *Feed) *demand {
 	size := max(f.cfg.Topics/2, 1)
-	recent, err := lru.New[market.Topic, asks](10 * size)
+	recent, err := lru.New[market.Topic, *asks](10 * size)
 	if err != nil {
 		panic("feed: " + err.Error()) // only for a size below 1
 	}
@@ -93,15 +93,17 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 			continue
 		}
 		key := market.Topic{Channel: c, ID: id}
-		before, known := d.asks.Get(key)
-		if by != 0 && before.by == by {
+		a, known := d.asks.Get(key)
+		if !known {
+			a = new(asks)
+		} else if by != 0 && a.by == by {
 			continue
 		}
-		times := append(slices.DeleteFunc(before.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now)
-		if !known || len(times) >= enough {
+		a.times, a.by = append(slices.DeleteFunc(a.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now), by
+		if !known || len(a.times) >= enough {
 			key.ID = strings.Clone(id) // which is kept, and may be a part of all that a client has sent
 		}
-		if len(times) >= enough && !d.closed {
+		if len(a.times) >= enough && !d.closed {
 			if d.space(caller, now) {
 				d.asks.Remove(key)
 				opening = append(opening, d.add(key, caller, now))
@@ -110,7 +112,10 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 			}
 			full = true
 		}
-		d.asks.Add(key, asks{times[max(0, len(times)-d.feed.cfg.WarmAsks):], by})
+		a.times = slices.Delete(a.times, 0, max(0, len(a.times)-d.feed.cfg.WarmAsks))
+		if !known {
+			d.asks.Add(key, a)
+		}
 	}
 	if len(opening) > 0 && d.sweep == nil {
 		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor, d.cool)
