@@ -146,11 +146,12 @@ func decodeMarketsByID(payload wire.Value, asked []string, n *notes) (answers[ma
 	return decodeMarkets(market.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may know a market by more than one id; it is known here by the one that was asked for.
-			if id, ok := r.Object.Member(name).ID(); ok && slices.Contains(asked, id) {
+			id, _ := r.Object.Member(name).ID()
+			if at := slices.Index(asked, id); at >= 0 {
 				if m != nil {
 					m.MarketID = id
 				}
-				return []string{id}
+				return asked[at : at+1]
 			}
 		}
 		return nil

@@ -20,8 +20,8 @@ const (
 type document struct {
 	text  []byte
 	nodes []node
-	// places are the tables of the objects that have one.
-	places []uint16
+	// tables are those of the objects that have one.
+	tables []uint16
 	// escapes tells that there are some in the text, and spoilt that it is not all UTF-8.
 	escapes, spoilt bool
 }
@@ -32,7 +32,7 @@ type node struct {
 	// mark is that of the name, and odd tells that its bytes don't say what they are.
 	mark uint8
 	odd  bool
-	// An object has a table of 1<<bits places from a place on; none where bits is 0.
+	// bits and table are of an object: its table has 1<<bits slots, unless bits is 0, and begins there in all tables.
 	bits          uint8
 	table         uint32
 	name, nameEnd uint32

@@ -26,26 +26,27 @@ const (
 	maxTable = 64
 )
 
-// index makes the table of an object whose members are the last nodes: by their marks, how far from the object they are. Where
-// a place is taken the next that is free is used; of two members with one name the last is in the table.
+// index makes the table of an object whose members are the last nodes. Its slots say how far from the object a member is, 0
+// if they are free; a member has the slot that its mark says, or the next one that was free. Of two members with one name
+// the last is in the table.
 func (d *document) index(object uint32, members int) (table uint32, log uint8) {
 	if members < minTable || members > maxTable || len(d.nodes)-int(object) > 1<<16 {
 		return 0, 0
 	}
-	table, log = uint32(len(d.places)), uint8(1+bits.Len(uint(members))) // at least half of the places stay free
-	d.places = append(d.places, make([]uint16, 1<<log)...)
+	table, log = uint32(len(d.tables)), uint8(1+bits.Len(uint(members))) // at least half of the slots stay free
+	d.tables = append(d.tables, make([]uint16, 1<<log)...)
 	for at := object + 1; at < uint32(len(d.nodes)); at = d.nodes[at].after {
-		*d.place(object, d.places[table:], name{string(d.name(at)), d.nodes[at].mark}) = uint16(at - object)
+		*d.slot(object, d.tables[table:], name{string(d.name(at)), d.nodes[at].mark}) = uint16(at - object)
 	}
 	return table, log
 }
 
-// place returns where in an object's table a name is, or the free place for it.
-func (d *document) place(object uint32, table []uint16, n name) *uint16 {
+// slot returns the slot of a name in an object's table, or the free one where it would be.
+func (d *document) slot(object uint32, table []uint16, n name) *uint16 {
 	for i := int(n.mark); ; i++ {
-		place := &table[i&(len(table)-1)]
-		if at := object + uint32(*place); at == object || d.nodes[at].mark == n.mark && string(d.name(at)) == n.text {
-			return place
+		slot := &table[i&(len(table)-1)]
+		if at := object + uint32(*slot); at == object || d.nodes[at].mark == n.mark && string(d.name(at)) == n.text {
+			return slot
 		}
 	}
 }
@@ -56,8 +57,7 @@ func (v Value) member(n name) (member Value) {
 		return Value{}
 	}
 	if object := &v.in.nodes[v.at]; object.bits > 0 {
-		table := v.in.places[object.table:][:1<<object.bits]
-		if offset := *v.in.place(v.at, table, n); offset > 0 {
+		if offset := *v.in.slot(v.at, v.in.tables[object.table:][:1<<object.bits], n); offset > 0 {
 			member = Value{v.in, v.at + uint32(offset)}
 		}
 		return member

@@ -46,7 +46,7 @@ func Parse(b []byte) (Value, error) {
 	p.text = *bytes.NewBuffer(b)
 	p.in.Reset(&p.text, twice, replaced)
 	p.document = document{
-		text: b, nodes: make([]node, 0, 1+inside), places: p.places[:0],
+		text: b, nodes: make([]node, 0, 1+inside), tables: p.tables[:0],
 		escapes: bytes.IndexByte(b, '\\') >= 0, spoilt: !utf8.Valid(b),
 	}
 	err := p.value(node{})
@@ -59,7 +59,7 @@ func Parse(b []byte) (Value, error) {
 		return Value{}, ErrTrailing
 	}
 	d := p.document
-	d.places = slices.Clone(d.places)
+	d.tables = slices.Clone(d.tables)
 	return Value{in: &d}, nil
 }
 
@@ -76,7 +76,7 @@ type parser struct {
 
 // release lets go of the document, and lets the parser be used for another.
 func (p *parser) release() {
-	p.text, p.document = bytes.Buffer{}, document{places: p.places}
+	p.text, p.document = bytes.Buffer{}, document{tables: p.tables}
 	p.in.Reset(&p.text)
 	parsers.Put(p)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -110,4 +111,18 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(compareParse)
+}
+
+// TestParseAllocatesForTheDocumentOnly has no value or name of a document take an allocation of its own.
+func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
+	const rows, values = 200, 200 * 12
+	text := []byte(`[` + strings.Repeat(`{"a":"x","b":"\n","c":1,"d":null,"e":[true,{}],"f":"","g":0.5,"h":"y","i":"z"},`, rows) + `{}]`)
+	n := testing.AllocsPerRun(20, func() {
+		if _, err := Parse(text); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > values/4 { // the race detector takes one for every table
+		t.Errorf("%v allocations for %d values", n, values)
+	}
 }
