@@ -629,6 +629,10 @@ func (l *look) ids(f graphql.CollectedField, argument string) []string {
 		values = []any{v}
 	case []any:
 		values = v
+	case []string: // a variable that was read in one pass
+		for _, id := range v {
+			values = append(values, id)
+		}
 	}
 	if len(values) > maxIDs {
 		return nil

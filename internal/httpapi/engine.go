@@ -84,8 +84,6 @@ type operation struct {
 	recorder *market.Recorder
 }
 
-type operationKey struct{}
-
 // kind returns query, mutation or subscription.
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
 
@@ -212,11 +210,22 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 		ctx, cancel = context.WithDeadline(ctx, op.deadline)
 		defer cancel()
 	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
+	op.recorder = recorder
+	if resp = e.gather(ctx, op, set); resp != nil {
+		return resp
+	}
 	c, err := e.context(op)
 	if err != nil {
 		return e.refuse(ctx, validationErrors(err)...)
 	}
-	responses, ctx := e.exec.DispatchOperation(context.WithValue(ctx, operationKey{}, op), c)
+	responses, ctx := e.exec.DispatchOperation(ctx, c)
+	if ctx.Err() != nil { // since it began: what has come is shown, and what has not fails in its place
+		ctx = context.WithoutCancel(ctx)
+	}
 	if resp = responses(ctx); resp != nil {
 		e.identities.note(ctx, resp)
 	}
@@ -269,7 +278,9 @@ func (e *engine) gather(ctx context.Context, op *operation, set *loaders.Set) *g
 		return nil
 	}
 	set.Gather()
-	resolvers.Ahead(ctx) // what hangs on what is named in the document need not wait for it
+	resolvers.Ahead(graphql.WithOperationContext(ctx, &graphql.OperationContext{ // what hangs on what is named need not wait for it
+		Doc: op.document.ast, Operation: op.definition, Variables: op.variables,
+	}))
 	for {
 		began := time.Now()
 		into := op.prefix()
@@ -341,23 +352,17 @@ func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 	return resp
 }
 
-// respond makes one response: with loaders of its own, sent ahead for what it will read, and with its errors in order.
+// respond has the library make one response: of what its loaders have sent ahead for, with its errors in order. Each event of a
+// subscription has loaders of its own.
 func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
 		event, done := forEvent(ctx, min(e.cfg.Timeout, eventTime))
 		defer done()
-		ctx = market.WithDemand(event)
-	}
-	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
-	if op, ok := ctx.Value(operationKey{}).(*operation); ok {
-		op.recorder = recorder
-		if resp := e.gather(ctx, op, set); resp != nil {
-			return resp
-		}
+		ctx, _, _ = loaders.With(market.WithDemand(event), e.cfg.Sources)
 	}
 	resolvers.Ahead(ctx)
 	resp := next(ctx)
-	if err := set.Failed(); err != nil {
+	if err := loaders.From(ctx).Failed(); err != nil {
 		e.cfg.Log.ErrorContext(ctx, "reading ahead failed", "error", err)
 	}
 	if resp == nil {
