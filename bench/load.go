@@ -243,9 +243,12 @@ func post(ctx context.Context, url string, body []byte, credentials string) ([]b
 	return fetch(req)
 }
 
+// uncompressed asks for responses as they are, as the load client does.
+var uncompressed = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+
 // fetch sends a request with net/http and returns the body of a 200.
 func fetch(req *http.Request) ([]byte, error) {
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := uncompressed.Do(req)
 	if err != nil {
 		return nil, err
 	}
