@@ -240,6 +240,7 @@ func TestBatchingAddsLittle(t *testing.T) {
 //	added-ms/op     of the whole query beyond the same calls by hand
 //	batching-ms/op  of that, between the venue's answer to the first call and the last call of the second level
 //	upstream-ms/op  of the calls by hand
+//	empty-ms/op     of { __typename } after as long a rest, which is what asking a server takes at all
 //
 // allocs/op and B/op are those of the server's process, ns/op is the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {
@@ -271,7 +272,7 @@ func BenchmarkColdPortfolio(b *testing.B) {
 }
 
 func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed int) {
-	var added, batching, hand []float64
+	var added, batching, hand, empty []float64
 	milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	for range 5 { // until connections are open and the document is known
 		if _, err := venue.try(b.Context(), s.url()+"/graphql", portfolioQuestion, callsAllowed); err != nil {
@@ -292,6 +293,12 @@ func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed in
 		added = append(added, milliseconds(r.added()))
 		batching = append(batching, milliseconds(r.between-r.handBetween))
 		hand = append(hand, milliseconds(r.hand))
+		time.Sleep(r.hand)
+		start := time.Now()
+		if _, err := post(b.Context(), s.url()+"/graphql", []byte(`{"query":"{ __typename }"}`), ""); err != nil {
+			b.Fatal(err)
+		}
+		empty = append(empty, milliseconds(time.Since(start)))
 	}
 	after, err := s.usage(b.Context())
 	if err != nil {
@@ -301,6 +308,7 @@ func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed in
 	b.ReportMetric(median(added), "added-ms/op")
 	b.ReportMetric(median(batching), "batching-ms/op")
 	b.ReportMetric(median(hand), "upstream-ms/op")
+	b.ReportMetric(median(empty), "empty-ms/op")
 	b.ReportMetric(float64(elapsed)/n, "ns/op")
 	b.ReportMetric(float64(after.CPU-before.CPU)/n, "cpu-ns/op")
 	b.ReportMetric(float64(after.Allocs-before.Allocs)/n, "allocs/op")
