@@ -78,6 +78,9 @@ func newDemand(f *Feed) *demand {
 // asked notes that a caller has asked for what a channel tells of tokens, and opens those topics that were asked for often
 // enough to be warm.
 func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
+	if d.feed.upstream == nil {
+		return // nothing can be watched
+	}
 	now := d.feed.cfg.Clock.Now()
 	var opening []*warm
 	d.mu.Lock()

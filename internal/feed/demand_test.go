@@ -456,3 +456,14 @@ func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingIsCountedWithoutAStream asks for tokens where none can be watched, which takes nothing.
+func TestNothingIsCountedWithoutAStream(t *testing.T) {
+	f := New(Config{})
+	defer f.Close()
+	tokens := []string{"A", "B"}
+	n := testing.AllocsPerRun(100, func() { f.Asked(0, "caller", market.ChannelPrices, tokens) })
+	if n != 0 || f.demand.asks.Len() > 0 || len(f.demand.warm) > 0 {
+		t.Errorf("%v allocations, %d tokens are counted and %d warm", n, f.demand.asks.Len(), len(f.demand.warm))
+	}
+}
