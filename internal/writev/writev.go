@@ -1,5 +1,5 @@
 // Package writev sends what net/http writes of a response in two parts with one call of the system: its buffer, which is full
-// when the body has begun, and the rest of the body. It also spares most of the deadlines that are set for that.
+// when the body has begun, and the rest of the body.
 package writev
 
 import (
@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // buffered is the size in bytes of net/http's buffer. A body of that size fills it, since the header is in it before.
@@ -59,32 +57,6 @@ type conn struct {
 
 	parts [2][]byte
 	both  net.Buffers
-
-	// until is when writing ends at the latest, in nanoseconds since 1970; 0 where that was not said.
-	until atomic.Int64
-}
-
-// slack is how much later than asked for a deadline for writing may end, where it is further away than that.
-const slack = 5 * time.Second
-
-// SetWriteDeadline implements net.Conn. It leaves a deadline as it is that ends within the slack after t. So of the responses
-// that follow each other on a connection few set one, which takes the runtime about as long as we take to find what to send.
-func (c *conn) SetWriteDeadline(t time.Time) error {
-	asked := t.UnixNano()
-	if until := c.until.Load(); until >= asked && until-asked <= int64(slack) {
-		return nil
-	}
-	if time.Until(t) > slack {
-		t = t.Add(slack)
-	}
-	c.until.Store(t.UnixNano())
-	return c.TCPConn.SetWriteDeadline(t)
-}
-
-// SetDeadline implements net.Conn.
-func (c *conn) SetDeadline(t time.Time) error {
-	c.until.Store(0)
-	return c.TCPConn.SetDeadline(t)
 }
 
 // NetConn returns the connection itself, as tls.Conn does.

@@ -9,11 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -131,66 +129,5 @@ func TestOthersWriteAsEver(t *testing.T) {
 	var b bytes.Buffer
 	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {
 		t.Errorf("%d, %v, %d bytes", n, err, b.Len())
-	}
-}
-
-// TestDeadlines sets one deadline after the other on a connection whose peer takes nothing, so that writing ends when the
-// deadline that counts does.
-func TestDeadlines(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	c, err := writev.Listener(l).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	write := func() error {
-		_, err := c.Write([]byte("x"))
-		return err
-	}
-	const hour = time.Hour
-	now := time.Now()
-	for _, step := range []struct {
-		what string
-		set  func(time.Time) error
-		at   time.Time
-		ends bool
-	}{
-		{"one that is over", c.SetWriteDeadline, now.Add(-hour), true},
-		{"one to come", c.SetWriteDeadline, now.Add(hour), false},
-		{"nearly the same", c.SetWriteDeadline, now.Add(hour + time.Second), false},
-		{"an earlier one that is over", c.SetWriteDeadline, now.Add(-hour), true},
-		{"none", c.SetWriteDeadline, time.Time{}, false},
-		{"one that is over", c.SetWriteDeadline, now.Add(-hour), true},
-		{"none for all", c.SetDeadline, time.Time{}, false},
-		{"the same as before", c.SetWriteDeadline, now.Add(-hour), true},
-		{"none", c.SetWriteDeadline, time.Time{}, false},
-		{"over for all", c.SetDeadline, now.Add(-hour), true},
-	} {
-		if err := step.set(step.at); err != nil {
-			t.Fatal(err)
-		}
-		if err := write(); errors.Is(err, os.ErrDeadlineExceeded) != step.ends {
-			t.Errorf("%s: writing gave %v", step.what, err)
-		}
-	}
-	// What is to end soon does.
-	if err := c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	for err == nil {
-		_, err = c.Write(numbers)
-	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 4500*time.Millisecond {
-		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }
