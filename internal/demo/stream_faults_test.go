@@ -235,10 +235,16 @@ func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
 	l := s.dial(t)
-	s.spoil(t, Fault{Kind: FaultSlowSnapshot, DelayMs: 100, Channel: "orderbook"})
+	s.spoil(t, Fault{Kind: FaultSlowSnapshot, DelayMs: 500, Channel: "orderbook"})
 	l.subscribe("prices", 0, tok.id)
 	l.take("price_update")
 	l.subscribe("orderbook", 0, tok.id)
+	c := s.stream.all()[0]
+	s.eventually(t, "the snapshot waits", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.delayed) > 0
+	})
 	s.nudge(t, tok)
 	s.nudge(t, tok)
 	var updates []object
