@@ -36,6 +36,8 @@ type options struct {
 	out         string
 	benchfmt    string
 	profile     string
+	// against is the revision that the program is compared with; empty measures tables.
+	against string
 }
 
 // quick is for a look at whether all works.
@@ -79,8 +81,22 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.out, "out", "", "`directory` to write results.md and chart.svg to, where all workloads were measured at no latency")
 	f.StringVar(&o.benchfmt, "benchfmt", "", "`file` to write every round to, for benchstat")
 	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph and limit to, one of each workload and the last latency")
+	f.StringVar(&o.against, "against", "", "`revision` to compare the working tree with, by alternating pairs of runs; 30 of 300ms unless -rounds and -duration say otherwise")
 	if err := f.Parse(args); err != nil {
 		return o, err
+	}
+	if o.against != "" {
+		given := map[string]bool{}
+		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		if !given["rounds"] {
+			o.rounds = 30
+		}
+		if !given["duration"] {
+			o.duration = 300 * time.Millisecond
+		}
+		if !given["latency"] {
+			*latencies = "0"
+		}
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag", f.Arg(0))
@@ -136,6 +152,9 @@ func buildAndMeasure(ctx context.Context, o options) error {
 	b, err := newBuilds(ctx, dir)
 	if err != nil {
 		return err
+	}
+	if o.against != "" {
+		return compare(ctx, b, o, os.Stdout)
 	}
 	return measure(ctx, b, o, os.Stdout)
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// beforeServer and nowServer are the two programs of a comparison.
+const (
+	beforeServer = "before"
+	nowServer    = "now"
+)
+
+// coldFlags make every query read the venue: nothing stays fresh, and nothing stale is served.
+var coldFlags = []string{
+	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-book-fresh=0s", "--cache-book-stale=0s",
+	"--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
+}
+
+// compare measures the program against the one of an earlier revision: pairs of short runs of the same workload, alternating
+// which program goes first. W workloads run with the response cache, V workloads without it, and V1 once more with cold caches.
+func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
+	now, err := b.oddsgraph(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := b.oddsgraphAt(ctx, o.against)
+	if err != nil {
+		return err
+	}
+	off, err := withoutResponseCache(ctx, now)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "The working tree against %s: %d pairs of %v each, %d connections. %s\n\n", o.against, o.rounds, o.duration, o.connections, machine())
+	for _, setting := range []struct {
+		name   string
+		flags  []string
+		varied bool
+		only   string
+	}{
+		{"cached", warm, false, ""},
+		{"executed", append(slices.Clone(warm), off...), true, ""},
+		{"cold", append(slices.Clone(coldFlags), off...), true, "V1"},
+	} {
+		p := &pairs{setting: setting.name}
+		chosen := func(w workload) bool {
+			return w.varied == setting.varied && (setting.only == "" || w.name == setting.only) &&
+				(len(o.workloads) == 0 || slices.Contains(o.workloads, w.name))
+		}
+		if err := p.measure(ctx, b, o, [2]string{before, now}, setting.flags, chosen); err != nil {
+			return fmt.Errorf("%s: %w", setting.name, err)
+		}
+		if _, err := io.WriteString(out, p.markdown()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oddsgraphAt builds the program of a revision from a work tree of its own.
+func (b *builds) oddsgraphAt(ctx context.Context, revision string) (string, error) {
+	tree := filepath.Join(b.dir, "tree")
+	git := func(args ...string) error {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", b.root}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+		return nil
+	}
+	if err := git("worktree", "add", "--quiet", "--detach", tree, revision); err != nil {
+		return "", err
+	}
+	defer func() { _ = git("worktree", "remove", "--force", tree) }()
+	dir := filepath.Join(b.dir, "before")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	return (&builds{dir: dir, root: tree}).oddsgraph(ctx)
+}
+
+// pairs holds what both programs took under each workload, pair by pair.
+type pairs struct {
+	setting string
+	rows    []pairRow
+}
+
+type pairRow struct {
+	workload    string
+	before, now []cell
+}
+
+// measure starts a still venue and both programs over it, and measures the chosen workloads.
+func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]string, flags []string, chosen func(workload) bool) (err error) {
+	l := &lab{connections: o.connections, answers: map[*server][][][]byte{}}
+	defer l.stop()
+	if l.process, err = startVenue(ctx, b, programs[1], o.latencies[0]); err != nil {
+		return err
+	}
+	l.venue = venue{l.process.url()}
+	if l.listing, err = l.venue.list(ctx, o.variety.markets); err != nil {
+		return err
+	}
+	for _, w := range newWorkloads(l.listing, o.variety) {
+		if chosen(w) {
+			l.workloads = append(l.workloads, w)
+		}
+	}
+	if len(l.workloads) == 0 {
+		return nil
+	}
+	flags = slices.Concat(unlimited, []string{"--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"}, flags, o.flags)
+	for i, name := range []string{beforeServer, nowServer} {
+		if _, err := l.start(ctx, b, name, programs[i], flags); err != nil {
+			return err
+		}
+	}
+	for w := range l.workloads {
+		row := pairRow{workload: l.workloads[w].name}
+		for n := range o.rounds {
+			var cells [2]cell
+			for k := range 2 {
+				i := (n + k) % 2
+				if cells[i], err = l.measure(ctx, l.servers[i], w, o.duration); err != nil {
+					return fmt.Errorf("%s, %s, pair %d: %w", row.workload, l.servers[i].name, n+1, err)
+				}
+			}
+			row.before, row.now = append(row.before, cells[0]), append(row.now, cells[1])
+		}
+		p.rows = append(p.rows, row)
+	}
+	return nil
+}
+
+// ratios returns now to before of a column, pair by pair.
+func (r *pairRow) ratios(column int) []float64 {
+	out := make([]float64, len(r.now))
+	for i := range out {
+		out[i] = r.now[i].values[column] / max(r.before[i].values[column], 1)
+	}
+	return out
+}
+
+// bounds returns the ends of the interval that holds the median of what the values are samples of: each end is wrong in at
+// most 5 % of all cases, whatever the distribution (binomial order statistics).
+func bounds(values []float64) (lower, upper float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	below, term := 0.0, math.Pow(.5, float64(n)) // P(fewer than k of n are below the median)
+	k := 0
+	for ; k < n/2; k++ {
+		if below+term > .05 {
+			break
+		}
+		below += term
+		term *= float64(n-k) / float64(k+1)
+	}
+	k = max(k-1, 0)
+	return sorted[k], sorted[n-1-k]
+}
+
+// markdown returns a table of medians, and every ratio.
+func (p *pairs) markdown() string {
+	if len(p.rows) == 0 {
+		return ""
+	}
+	lines := [][]string{{"workload", "before CPU µs", "now", "now / before", "95 % at least", "at most", "before allocs", "now", "before KB", "now"}}
+	var all strings.Builder
+	for _, r := range p.rows {
+		before, now := row{cells: r.before}, row{cells: r.now}
+		ratios := r.ratios(cpu)
+		lower, upper := bounds(ratios)
+		lines = append(lines, []string{
+			r.workload,
+			fmt.Sprintf("%.1f", before.median(cpu)/1e3), fmt.Sprintf("%.1f", now.median(cpu)/1e3),
+			fmt.Sprintf("%.3f", median(ratios)), fmt.Sprintf("%.3f", lower), fmt.Sprintf("%.3f", upper),
+			fmt.Sprintf("%.1f", before.median(allocs)), fmt.Sprintf("%.1f", now.median(allocs)),
+			fmt.Sprintf("%.1f", before.median(heapBytes)/1e3), fmt.Sprintf("%.1f", now.median(heapBytes)/1e3),
+		})
+		fmt.Fprintf(&all, "%s, CPU ratios in order: %.3f\n", r.workload, ratios)
+	}
+	return "## " + p.setting + "\n\n" + markdown(lines, 1) + "\n" + all.String() + "\n"
+}
