@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"hash/fnv"
@@ -173,8 +174,9 @@ func (p place) repeats(rows []wire.Value) bool {
 	return p.before != "" && len(rows) > 0 && p.before == fingerprint(rows)
 }
 
-// identity is what tells rows apart while their figures move.
-var identity = wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash").
+// identity is what tells rows apart: ids, and the figures of rows without ids that never change.
+var identity = wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash",
+	"type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice").
 	Or(wire.FieldTradeAt.Names()...)
 
 // fingerprint is a short text that differs between lists of different rows.
@@ -194,4 +196,30 @@ func fingerprint(rows []wire.Value) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// alike reports whether all rows have one identity, so that the page behind them may equal theirs.
+func alike(rows []wire.Value) bool {
+	for i := range rows {
+		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// heedsOffset reports whether the venue reads the offset of a wallet's list. rq asks for the list without a page; rows are a
+// page of it that equals the one before. It costs one call, for an offset behind the end of every list: a venue that reads
+// offsets refuses that or answers with other rows.
+func (c *Client) heedsOffset(ctx context.Context, rq *request, rows []wire.Value, keys ...string) (bool, error) {
+	rq.query.set("offset", strconv.Itoa(maxOffset))
+	payload, err := c.get(ctx, rq)
+	switch {
+	case err != nil && (refusesForm(err) || market.CodeOf(err) == market.CodeNotFound):
+		return true, nil
+	case err != nil:
+		return false, orBad(rq.endpoint, err)
+	}
+	far, ok := rowsOf(payload, keys...)
+	return !ok || fingerprint(far.rows) != fingerprint(rows), nil
 }

@@ -19,6 +19,10 @@ const (
 	maxPages = 200
 	// roundPage: a page of a multiple of so many rows, without a word on the next one, may have been cut by the venue.
 	roundPage = 100
+	// maxReads bounds how often a list that changes between its pages is read.
+	maxReads = 3
+	// maxAlike bounds the pages that are followed while each equals one before.
+	maxAlike = 20
 )
 
 var (
@@ -60,76 +64,145 @@ func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
 // Positions returns all positions of a wallet. It is whole or an error: pages are followed to their end, and one row
 // that cannot be read, a page that repeats another, or more than 10,000 rows make it UPSTREAM_BAD_RESPONSE. A row is not
 // left out here as it is elsewhere: portfolios are summed over these lists, and a wrong sum is worse than none.
+//
+// Positions have no ids. Two rows of one outcome are two lots, unless one row moved to a later page during the read, so a
+// list that has such rows on different pages is read again until two reads agree.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	return guarded(c, market.EndpointPositions, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
-		return whole(ctx, c, market.EndpointPositions, a, "positions", (*wire.Row).Position, func(p *market.Position) string {
-			return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
-		})
+	l := wholeList[market.Position]{endpoint: market.EndpointPositions, name: "positions", read: (*wire.Row).Position, key: func(p *market.Position) string {
+		return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
+	}}
+	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
+		var before []market.Position
+		for range maxReads {
+			rows, moved, err := l.follow(ctx, c, a)
+			if err != nil || !moved || slices.EqualFunc(before, rows, sameHolding) {
+				return rows, err
+			}
+			before = rows
+		}
+		return nil, unknownForm(l.endpoint, "the list changes while it is read")
 	})
 }
 
-// Orders returns all active orders of a wallet; it is whole or an error, as Positions is.
+// sameHolding reports whether two rows say the same of a holding, apart from its price.
+func sameHolding(a, b market.Position) bool {
+	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
+		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
+}
+
+// Orders returns all active orders of a wallet, each once; it is whole or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	return guarded(c, market.EndpointOrders, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
-		return whole(ctx, c, market.EndpointOrders, a, "orders", (*wire.Row).Order, func(o *market.Order) string { return o.OrderID })
+	l := wholeList[market.Order]{endpoint: market.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
+		key: func(o *market.Order) string { return o.OrderID }}
+	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
+		rows, _, err := l.follow(ctx, c, a)
+		return rows, err
 	})
 }
 
-// whole reads every page of a wallet's list. key tells rows apart: a row that moved to a later page while the pages were
-// read counts once, and a page of nothing but known rows is a venue that repeats itself.
-func whole[T any](ctx context.Context, c *Client, e market.Endpoint, a market.Address, name string, read func(*wire.Row) T, key func(*T) string) ([]T, error) {
-	all, seen := []T{}, make(map[string]bool)
+// wholeList is a wallet's list that is read to its end.
+type wholeList[T any] struct {
+	endpoint market.Endpoint
+	name     string
+	read     func(*wire.Row) T
+	key      func(*T) string
+	// unique says that no two rows have one key: the second is the first one again.
+	unique bool
+}
+
+// follow reads every page of a list. moved reports that two pages have rows of one key. A page that equals an earlier one is
+// the end where only its predecessor's length spoke for it, and an error otherwise, unless it may be another page of lots.
+func (l wholeList[T]) follow(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
+	all = []T{}
+	seen, pages := make(map[string]int), make(map[string]bool) // seen is the number of the page that a key was on
 	at, guessed := place{}, false
-	for range maxPages {
-		page, err := wholePageAt(ctx, c, e, a, name, at, read)
+	for n := range maxPages {
+		page, err := wholePageAt(ctx, c, l, a, at)
 		if guessed && err != nil && refusesForm(err) {
-			return all, nil // nothing but its length spoke for another page, and the venue knows of none
+			return all, moved, nil // nothing but its length spoke for another page, and the venue knows of none
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		fresh := page.rows
-		if len(seen) > 0 {
-			fresh = slices.DeleteFunc(fresh, func(row T) bool { return seen[key(&row)] })
+		print := fingerprint(page.raw)
+		repeated := len(page.rows) > 0 && pages[print]
+		if repeated && !l.unique {
+			if repeated, err = l.repeats(ctx, c, a, at, guessed, page.raw, n); err != nil {
+				return nil, false, err
+			}
 		}
-		all = append(all, fresh...)
+		pages[print] = true
+		if repeated && guessed {
+			return all, moved, nil
+		}
+		fresh := page.rows[:0]
+		for _, row := range page.rows {
+			on, known := seen[l.key(&row)]
+			if !known {
+				seen[l.key(&row)] = n
+			}
+			moved = moved || known && on != n
+			if !known || !l.unique {
+				fresh = append(fresh, row)
+			}
+		}
 		last := page.next.isStart()
 		switch {
-		case len(all) > maxRows:
-			return nil, unknownForm(e, "the list has more than 10000 rows")
-		case len(fresh) == 0 && guessed:
-			return all, nil
-		case len(fresh) == 0 && !(last && len(page.rows) == 0):
-			return nil, unknownForm(e, "the venue repeats its pages")
-		case last:
-			return all, nil
+		case guessed && len(fresh) == 0:
+			return all, moved, nil
+		case repeated, len(fresh) == 0 && !(last && len(page.raw) == 0):
+			return nil, false, unknownForm(l.endpoint, "the venue repeats its pages")
+		case len(all)+len(fresh) > maxRows:
+			return nil, false, unknownForm(l.endpoint, "the list has more than 10000 rows")
 		}
-		for i := range fresh {
-			seen[key(&fresh[i])] = true
+		if all = append(all, fresh...); last {
+			return all, moved, nil
 		}
 		at, guessed = page.next, page.guessed
 	}
-	return nil, unknownForm(e, "the list has too many pages")
+	return nil, false, unknownForm(l.endpoint, "the list has too many pages")
+}
+
+// repeats reports whether page n, whose rows equal those of an earlier page, is that page again. Lots that are all alike
+// may fill several pages.
+func (l wholeList[T]) repeats(ctx context.Context, c *Client, a market.Address, at place, guessed bool, rows []wire.Value, n int) (bool, error) {
+	uniform := alike(rows)
+	switch {
+	case n > maxAlike, !uniform && (guessed || at.cursor != ""):
+		return true, nil
+	case at.cursor != "":
+		return false, nil
+	}
+	heeds, err := c.heedsOffset(ctx, l.ask(a), rows, l.name)
+	return !heeds, err
+}
+
+// ask returns the request for the list without a page.
+func (l wholeList[T]) ask(a market.Address) *request {
+	rq := forAccount(l.endpoint, a)
+	rq.query.set("limit", strconv.Itoa(wholePage))
+	return rq
 }
 
 // page is one page of a wallet's list.
 type page[T any] struct {
 	turn
 	rows []T
+	// raw are the rows as the venue wrote them.
+	raw []wire.Value
 }
 
 // wholePageAt reads one page of which every row must be good.
-func wholePageAt[T any](ctx context.Context, c *Client, e market.Endpoint, a market.Address, name string, at place, read func(*wire.Row) T) (page[T], error) {
-	rq := forAccount(e, a)
-	rq.query.set("limit", strconv.Itoa(wholePage))
+func wholePageAt[T any](ctx context.Context, c *Client, l wholeList[T], a market.Address, at place) (page[T], error) {
+	e, rq := l.endpoint, l.ask(a)
 	at.apply(&rq.query)
 	payload, err := c.get(ctx, rq)
 	if err != nil {
 		return page[T]{}, orBad(e, err)
 	}
-	list, ok := rowsOf(payload, name)
+	list, ok := rowsOf(payload, l.name)
 	if !ok {
-		return page[T]{}, unknownForm(e, "no list of "+name)
+		return page[T]{}, unknownForm(e, "no list of "+l.name)
 	}
 	limit := wholePage
 	if n := len(list.rows); n > 0 && n%roundPage == 0 {
@@ -143,7 +216,7 @@ func wholePageAt[T any](ctx context.Context, c *Client, e market.Endpoint, a mar
 	rows, note := make([]T, 0, len(list.rows)), n.add
 	for i, v := range list.rows {
 		r := wire.NewRow(v, note)
-		if rows = append(rows, read(r)); r.Err != nil {
+		if rows = append(rows, l.read(r)); r.Err != nil {
 			n.add("bad row")
 			c.report(e, n)
 			return page[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", at.offset+i+1, e).
@@ -151,7 +224,7 @@ func wholePageAt[T any](ctx context.Context, c *Client, e market.Endpoint, a mar
 		}
 	}
 	c.report(e, n)
-	return page[T]{turn: t, rows: rows}, nil
+	return page[T]{turn: t, rows: rows, raw: list.rows}, nil
 }
 
 // Trades returns one page of a wallet's trades, newest first. Rows that cannot be read, or that the venue should have
@@ -164,9 +237,11 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 			return nil, err
 		}
 	}
-	rq := forAccount(e, a)
-	rq.query.set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
-	list, t, n, err := c.pageOf(ctx, rq, q.Limit, q.Page, "trades")
+	list, t, n, err := c.pageOf(ctx, func() *request {
+		rq := forAccount(e, a)
+		rq.query.set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
+		return rq
+	}, q.Limit, q.Page, "trades")
 	if err != nil {
 		return nil, err
 	}
@@ -189,9 +264,11 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	rq := forAccount(e, a)
-	rq.query.list("type", kinds).instant("from", q.From).instant("to", q.To)
-	list, t, n, err := c.pageOf(ctx, rq, q.Limit, q.Page, "history", "trades")
+	list, t, n, err := c.pageOf(ctx, func() *request {
+		rq := forAccount(e, a)
+		rq.query.list("type", kinds).instant("from", q.From).instant("to", q.To)
+		return rq
+	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {
 		return nil, err
 	}
@@ -233,9 +310,11 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 	return h
 }
 
-// pageOf asks for one page of a wallet's list. A page that repeats the one before is the end.
-func (c *Client) pageOf(ctx context.Context, rq *request, limit int, token string, keys ...string) (found, turn, notes, error) {
+// pageOf asks for one page of a wallet's list. ask returns the request for the list without a page. A page that repeats the
+// one before is the end where the venue ignores offsets; elsewhere its rows look like those before.
+func (c *Client) pageOf(ctx context.Context, ask func() *request, limit int, token string, keys ...string) (found, turn, notes, error) {
 	var n notes
+	rq := ask()
 	if limit < 0 || limit > maxLimit {
 		return found{}, turn{}, nil, badInput(rq.endpoint, "a page has 1 to 100 rows")
 	}
@@ -248,7 +327,8 @@ func (c *Client) pageOf(ctx context.Context, rq *request, limit int, token strin
 	}
 	rq.query.set("limit", strconv.Itoa(limit))
 	at.apply(&rq.query)
-	payload, err := guarded(c, rq.endpoint, c.backoffs.account(ctx, rq.account), func() (wire.Value, error) { return c.get(ctx, rq) })
+	backoff := c.backoffs.account(ctx, rq.account)
+	payload, err := guarded(c, rq.endpoint, backoff, func() (wire.Value, error) { return c.get(ctx, rq) })
 	if err != nil {
 		return found{}, turn{}, nil, orBad(rq.endpoint, err)
 	}
@@ -257,8 +337,18 @@ func (c *Client) pageOf(ctx context.Context, rq *request, limit int, token strin
 		return found{}, turn{}, nil, unknownForm(rq.endpoint, "no list of rows")
 	}
 	if at.repeats(list.rows) {
-		n.add("repeated page")
-		return found{page: list.page}, turn{}, n, nil
+		heeds, err := guarded(c, rq.endpoint, backoff, func() (bool, error) {
+			far := ask()
+			far.query.set("limit", strconv.Itoa(limit))
+			return c.heedsOffset(ctx, far, list.rows, keys...)
+		})
+		switch {
+		case err != nil:
+			return found{}, turn{}, nil, err
+		case !heeds:
+			n.add("repeated page")
+			return found{page: list.page}, turn{}, n, nil
+		}
 	}
 	t, err := turnOf(rq.endpoint, list, at, limit)
 	return list, t, n, err
