@@ -10,18 +10,22 @@ GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modu
 
 # The race detector is linked with the C compiler.
 CC_NAME  = $(firstword $(shell $(GO) env CC))
-RACE     = $(if $(shell command -v $(CC_NAME)),-race)
+RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
 # So everything is compiled in two ways: with it, which is what tests run and lint reads, and as the program is shipped.
 RACED    = $(if $(RACE),CGO_ENABLED=1)
 export CGO_ENABLED ?= 0
+# Without a home Go and npm have no place for what they download and build.
+ifeq ($(HOME),)
+export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible notes cc
+.PHONY: help run tools web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible notes cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(if $(NPM),web) ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
+run: certificates $(if $(NPM),web) ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
 	@$(if $(NPM),,echo "npm is not here to build GraphiQL and the live board: serving the small page in their place" >&2)
 	$(GO) run .
 
@@ -34,9 +38,18 @@ web/node_modules/.installed: web/package-lock.json
 	cd web && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-test: web ## run every test, with the race detector where there is a C compiler to link it
+tools: ## install what the tests run besides Go, if apt-get may, or print what to install
+	@scripts/tools
+
+certificates:
+	@scripts/tools certificates
+
+# npm may be one of the tools, so the pages are built when these are installed.
+test: tools ## run every test, with the race detector if a C compiler can link it; tests of a missing tool are skipped
+	@$(if $(NPM),$(MAKE) --no-print-directory web,:)
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
 	$(RACED) $(GO) test $(RACE) $(if $(VET),-vet=$(VET)) -parallel 4 -timeout $(TIMEOUT) ./...
+	@scripts/tools -n # what was not tested
 
 clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v .

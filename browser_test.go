@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"oddsgraph/internal/tool"
 	"oddsgraph/web"
 )
 
@@ -23,7 +23,7 @@ func TestBrowser(t *testing.T) {
 	if _, err := fs.Stat(web.Built(), "index.html"); err != nil {
 		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")
 	}
-	chromium := requireChromium(t)
+	chromium := tool.Require(t, "chromium")
 	if runOffline(t, "CHROMIUM="+chromium) {
 		return
 	}
@@ -70,6 +70,7 @@ func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
 
 // TestThePagesAreSmall bounds what a browser loads that opens every page: 1.2 MB, by the larger of the two codings.
 func TestThePagesAreSmall(t *testing.T) {
+	requireNode(t) // builds them
 	const limit = 1_200_000
 	total, files := int64(0), 0
 	err := fs.WalkDir(web.Built(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -92,39 +93,4 @@ func TestThePagesAreSmall(t *testing.T) {
 	if total >= limit {
 		t.Errorf("%d files take %d bytes, want fewer than %d", files, total, limit)
 	}
-}
-
-// requireChromium returns the path of the browser, which it installs where it is missing and may be installed.
-func requireChromium(t *testing.T) string {
-	t.Helper()
-	const install = "the checks of the pages need Chromium (Debian: apt-get install chromium), or CHROMIUM set to the path of one"
-	if path := os.Getenv("CHROMIUM"); path != "" {
-		return path
-	}
-	find := func() string {
-		for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-			if path, err := exec.LookPath(name); err == nil {
-				return path
-			}
-		}
-		return ""
-	}
-	if path := find(); path != "" {
-		return path
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
-		t.Fatal(install)
-	}
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-yq", "--no-install-recommends", "chromium"}} {
-		cmd := exec.CommandContext(t.Context(), "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("apt-get %s: %v\n%s\n%s", strings.Join(args, " "), err, out, install)
-		}
-	}
-	path := find()
-	if path == "" {
-		t.Fatal(install)
-	}
-	return path
 }

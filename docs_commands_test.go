@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/tool"
 )
 
 // tools are the commands that blocks run as they are. There are no others but those of commands.
@@ -91,7 +92,7 @@ func (d *docs) stageCommands(t *testing.T) {
 	for _, name := range tools {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			t.Fatalf("the documentation uses %s: install it (Debian: apt-get install curl jq openssl)", name)
+			continue // runShell skips or fails without it
 		}
 		link(path, filepath.Join("tools", name))
 	}
@@ -103,6 +104,9 @@ func (d *docs) stageCommands(t *testing.T) {
 var streams = regexp.MustCompile(`\bcurl -N\b`)
 
 func (d *docs) runShell(t *testing.T, b block) {
+	for _, name := range []string{"bash", "curl", "jq", "openssl"} {
+		tool.Require(t, name)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// kill is a part of the shell, unlike the other commands.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oddsgraph/internal/tool"
 )
 
 // nodeTimeout is how long a file of checks may take, or the installation of what all of them need.
@@ -20,21 +22,17 @@ const nodeTimeout = 5 * time.Minute
 // nodeMajor is the oldest Node.js that the packages in clients/ and web/ run on.
 const nodeMajor = 18
 
-// requireNode fails unless a Node.js that is new enough and npm are there.
+// requireNode ends the test as tool.Missing does unless npm and a Node.js that is new enough are installed.
 func requireNode(t *testing.T) {
 	t.Helper()
-	const install = "the checks with real clients need Node.js %d or newer and npm: see https://nodejs.org/en/download " +
-		"(Debian: apt-get install nodejs npm)"
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Fatalf("%v; "+install, err, nodeMajor)
-	}
-	version, err := exec.Command("node", "--version").Output()
+	tool.Require(t, "npm")
+	version, err := exec.Command(tool.Require(t, "node"), "--version").Output()
 	if err != nil {
-		t.Fatalf("%v; "+install, err, nodeMajor)
+		t.Fatalf("node --version: %v", err)
 	}
 	major, _, _ := strings.Cut(strings.TrimPrefix(string(version), "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < nodeMajor {
-		t.Fatalf("found Node.js %s; "+install, bytes.TrimSpace(version), nodeMajor)
+		tool.Missing(t, "found Node.js %s, want %d or newer: see https://nodejs.org/en/download", bytes.TrimSpace(version), nodeMajor)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oddsgraph/internal/tool"
 )
 
 func write(t testing.TB, path, text string) {
@@ -253,6 +255,9 @@ func get(t testing.TB, url string) string {
 // TestDockerfile builds what the Dockerfile builds by the same commands, out of nothing but what it copies, and runs it as
 // the image would: it is one static program of the version that it was given, which serves the pages and finds itself healthy.
 func TestDockerfile(t *testing.T) {
+	for _, name := range []string{"make", "node", "npm"} {
+		tool.Require(t, name)
+	}
 	stages := dockerfile(t)
 	if len(stages) != 3 {
 		t.Fatalf("%d stages", len(stages))

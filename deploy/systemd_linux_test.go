@@ -5,14 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oddsgraph/internal/tool"
 )
 
 // TestSystemdVerifies has systemd read the unit.
 func TestSystemdVerifies(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Fatalf("%v: install systemd (apt-get install systemd)", err)
-	}
+	analyze := tool.Require(t, "systemd-analyze")
 	path := filepath.Join(t.TempDir(), "oddsgraph.service")
 	write(t, path, strings.ReplaceAll(read(t, "systemd/oddsgraph.service"), "/usr/local/bin/oddsgraph", "/bin/true"))
 	// What it can't make sense of it tells, and goes on.

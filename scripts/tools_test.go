@@ -1,0 +1,108 @@
+//go:build unix
+
+package scripts
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// bare is a machine with nothing that the tests need: its directory of programs, and the calls of its apt-get.
+type bare struct {
+	bin, calls string
+}
+
+// newBare makes a machine whose user has this id. Its apt-get installs what installable lists, of the packages it is given.
+func newBare(t *testing.T, uid string, installable ...string) *bare {
+	t.Helper()
+	dir := t.TempDir()
+	m := &bare{bin: filepath.Join(dir, "bin"), calls: filepath.Join(dir, "calls")}
+	if err := os.Mkdir(m.bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sh", "cat", "tr", "ln"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(m.bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.program(t, "uname", "echo Linux")
+	m.program(t, "id", "echo "+uid)
+	m.program(t, "apt-get", `echo "$*" >>`+m.calls+`
+		case "$*" in install*) for name in `+strings.Join(installable, " ")+`; do ln -sf sh `+m.bin+`/$name; done ;; esac`)
+	return m
+}
+
+func (m *bare) program(t *testing.T, name, script string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(m.bin, name), []byte("#!"+filepath.Join(m.bin, "sh")+"\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tools runs scripts/tools and returns what it printed, whether it succeeded, and what apt-get was asked for.
+func (m *bare) tools(t *testing.T, ci string, args ...string) (printed string, ok bool, calls string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(m.bin, "sh"), append([]string{"tools"}, args...)...)
+	cmd.Env = []string{"PATH=" + m.bin, "CI=" + ci, "SSL_CERT_FILE=tools"}
+	out, err := cmd.CombinedOutput()
+	if b, err := os.ReadFile(m.calls); err == nil {
+		calls = string(b)
+	}
+	return string(out), err == nil, calls
+}
+
+func TestToolsInstalls(t *testing.T) {
+	sudo := func(t *testing.T, script string) *bare {
+		m := newBare(t, "1000", "promtool", "jq")
+		m.program(t, "sudo", script)
+		return m
+	}
+	for name, test := range map[string]struct {
+		machine  *bare
+		installs bool
+	}{
+		"root":                        {newBare(t, "0", "promtool", "jq"), true},
+		"a user":                      {newBare(t, "1000", "promtool", "jq"), false},
+		"sudo without a password":     {sudo(t, `shift; case "$1" in true) ;; *) "$@" ;; esac`), true},
+		"sudo that asks for password": {sudo(t, "exit 1"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			printed, ok, calls := test.machine.tools(t, "", "promtool", "jq")
+			if !ok || strings.Contains(calls, "install -yqq --no-install-recommends prometheus jq\n") != test.installs {
+				t.Errorf("ok %v, apt-get was called with %q\n%s", ok, calls, printed)
+			}
+			if says := strings.Contains(printed, "promtool is missing") && strings.Contains(printed, "apt-get install prometheus jq\n"); says == test.installs {
+				t.Errorf("it printed %q", printed)
+			}
+		})
+	}
+}
+
+func TestToolsReportsWhatIsMissing(t *testing.T) {
+	m := newBare(t, "0", "promtool") // apt-get does not have the others
+	for _, test := range []struct {
+		ci string
+		ok bool
+	}{{"", true}, {"true", false}} {
+		printed, ok, _ := m.tools(t, test.ci)
+		if ok != test.ok || !strings.Contains(printed, "chromium is missing") || strings.Contains(printed, "promtool is missing") {
+			t.Errorf("CI=%q: ok %v\n%s", test.ci, ok, printed)
+		}
+	}
+	if err := os.Remove(m.calls); err != nil {
+		t.Fatal(err)
+	}
+	if printed, _, calls := m.tools(t, "", "-n"); calls != "" || !strings.Contains(printed, "chromium is missing") {
+		t.Errorf("with -n apt-get was called with %q\n%s", calls, printed)
+	}
+	if printed, ok, _ := m.tools(t, "", "nonsense"); ok || !strings.Contains(printed, "does not list nonsense") {
+		t.Errorf("a name that is not listed: ok %v, %s", ok, printed)
+	}
+}
