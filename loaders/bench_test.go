@@ -24,6 +24,9 @@ func (r *ready) Lookup(_ context.Context, keys []string, out []market.Result[mar
 	return missing
 }
 
+// Refresh implements Source.
+func (*ready) Refresh(context.Context, []string) {}
+
 func (r *ready) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))
 	for i := range out {

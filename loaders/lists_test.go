@@ -23,6 +23,9 @@ func (c *countingSource) Lookup(_ context.Context, keys []int, _ []market.Result
 	return missing
 }
 
+// Refresh implements Source.
+func (*countingSource) Refresh(context.Context, []int) {}
+
 func (c *countingSource) Fetch(_ context.Context, keys []int) []market.Result[market.Read[*int]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

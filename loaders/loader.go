@@ -24,8 +24,10 @@ const (
 // Source is where a loader reads: a look-up in memory and a fetch from upstream.
 type Source[K comparable, T any] interface {
 	// Lookup answers keys from memory, into out, and returns the indexes of the others appended to missing. It never
-	// waits for upstream.
+	// asks upstream.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
+	// Refresh fetches the stale entries of keys in the background.
+	Refresh(ctx context.Context, keys []K)
 	// Fetch asks upstream for keys and waits under ctx. The results are aligned with the keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
@@ -36,6 +38,8 @@ type response struct {
 	ctx      context.Context
 	recorder *market.Recorder
 	journal  *market.Journal
+	// refreshes tells that stale values are refreshed as they are read, not by Set.Refresh.
+	refreshes bool
 	// gathering is that of a response that is made by attempts, or was; nil for others.
 	gathering *gathering
 }
@@ -58,6 +62,8 @@ type Loader[K comparable, T any] struct {
 	waiting bool
 	// wanted are the keys that the present attempt lacks.
 	wanted []K
+	// stale are the keys that were answered by stale values and have not been refreshed.
+	stale []K
 	// underway is the result of a read whose value is not there yet; nil before the first.
 	underway result[T]
 }
@@ -115,6 +121,33 @@ func (l *Loader[K, T]) looked(results []market.Result[market.Read[*T]], missing 
 		}
 	}
 	l.journal.Looked(l.kind, n)
+}
+
+// noteStale collects the keys that were answered by stale values. The caller holds the lock.
+func (l *Loader[K, T]) noteStale(keys []K, results []market.Result[market.Read[*T]]) {
+	for i := range results {
+		if results[i].Value.Stale {
+			l.stale = append(l.stale, keys[i])
+		}
+	}
+	if l.refreshes {
+		l.refreshNoted()
+	}
+}
+
+// refreshStale refreshes what noteStale has collected.
+func (l *Loader[K, T]) refreshStale() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refreshNoted()
+}
+
+// refreshNoted is refreshStale for callers that hold the lock.
+func (l *Loader[K, T]) refreshNoted() {
+	if len(l.stale) > 0 {
+		l.source.Refresh(l.ctx, l.stale)
+		l.stale = l.stale[:0]
+	}
 }
 
 // excused notes what the venue was asked for and what is stale answers in its place.
@@ -305,6 +338,7 @@ func (l *Loader[K, T]) look(keys []K, slots []slot[T]) (missing []int) {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing = l.source.Lookup(l.ctx, keys, out, nil)
 	l.looked(out, len(missing))
+	l.noteStale(keys, out)
 	for i := range out {
 		slots[i].result = &out[i]
 	}

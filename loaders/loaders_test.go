@@ -64,6 +64,9 @@ func (s *source) Lookup(_ context.Context, keys []string, out []market.Result[ma
 	return missing
 }
 
+// Refresh implements Source.
+func (*source) Refresh(context.Context, []string) {}
+
 func (s *source) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*string]] {
 	s.mu.Lock()
 	s.fetches = append(s.fetches, slices.Clone(keys))

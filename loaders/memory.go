@@ -13,8 +13,8 @@ import (
 var errNotInMemory = errors.New("what is asked for is not in memory")
 
 // FromMemory is With for a response that is to be made at once or not at all: reads are answered from memory, and one that
-// would have to wait fails and sets Missed. Nothing is sent for, but what is stale is refreshed behind the response as ever.
-// The set belongs to one goroutine. Release it when the response has been made: it is others' then, and the context has none.
+// would have to wait fails and sets Missed.
+// Nothing is sent for. The set belongs to one goroutine. Release it when the response has been made: it is others' then, and the context has none.
 func FromMemory(ctx context.Context, s Sources) (context.Context, *Set, *market.Recorder) {
 	f := foundPool.Get().(*found)
 	set := &f.set
@@ -200,6 +200,7 @@ func (l *Loader[K, T]) lookUpNew(keys []K) {
 	results := t.results[first:]
 	*t.missed = len(l.source.Lookup(l.ctx, keys, results, nil)) > 0
 	l.looked(results, 0)
+	l.noteStale(keys, results)
 	for i := range results {
 		if results[i].Err != nil {
 			*t.missed = true

@@ -31,6 +31,9 @@ func (s *shelfSource[K, T]) Lookup(_ context.Context, keys []K, out []market.Res
 	return missing
 }
 
+// Refresh implements Source.
+func (*shelfSource[K, T]) Refresh(context.Context, []K) {}
+
 func (s *shelfSource[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.Read[*T]] {
 	s.t.Errorf("%v are fetched", keys)
 	return make([]market.Result[market.Read[*T]], len(keys))

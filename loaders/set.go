@@ -66,11 +66,27 @@ type Set struct {
 	failed error
 }
 
-// New returns the set of a response. Reads wait under ctx, are made with its credentials and recorded by its recorder.
+// New returns a set for reads outside of a response. They wait under ctx, are made with its credentials and recorded by its
+// recorder. Stale values are refreshed as they are read.
 func New(ctx context.Context, s Sources) *Set {
 	set := &Set{}
 	set.begin(ctx, s)
+	set.refreshes = true
 	return set
+}
+
+// Refresh starts the refresh of the stale values that the response was made from: all keys of a kind together. Call it once the
+// response is made.
+func (s *Set) Refresh() {
+	s.Prices.refreshStale()
+	s.Spreads.refreshStale()
+	s.Histories.refreshStale()
+	s.Markets.refreshStale()
+	s.Events.refreshStale()
+	s.Balances.refreshStale()
+	s.Positions.refreshStale()
+	s.Orders.refreshStale()
+	s.books.refreshStale()
 }
 
 // begin makes the zero set that of a response.

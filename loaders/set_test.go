@@ -26,6 +26,9 @@ func (s *shelf) Lookup(_ context.Context, keys []market.BookQuery, _ []market.Re
 	return missing
 }
 
+// Refresh implements Source.
+func (*shelf) Refresh(context.Context, []market.BookQuery) {}
+
 func (s *shelf) Fetch(_ context.Context, keys []market.BookQuery) []market.Result[market.Read[*market.Book]] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,6 +238,9 @@ func (p plain[K, T]) Lookup(ctx context.Context, keys []K, _ []market.Result[mar
 	}
 	return missing
 }
+
+// Refresh implements Source.
+func (plain[K, T]) Refresh(context.Context, []K) {}
 
 func (p plain[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))

@@ -231,6 +231,9 @@ func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[ma
 	return missing
 }
 
+// Refresh implements loaders.Source.
+func (source[K, T]) Refresh(context.Context, []K) {}
+
 // Fetch implements loaders.Source.
 func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if ctx.Value(fromMemoryKey{}) != nil {

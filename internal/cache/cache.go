@@ -171,8 +171,10 @@ func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events
 // Source is a keyed read.
 type Source[K comparable, T any] interface {
 	// Lookup answers keys from memory, into out, and returns the indexes of the others appended to missing. It never
-	// waits for the venue.
+	// asks the venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
+	// Refresh fetches the stale entries of keys in the background.
+	Refresh(ctx context.Context, keys []K)
 	// Fetch asks the venue for keys and waits under ctx. The results are aligned with the keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale
-// entries answer too and are refreshed in the background, all of them in one go. It never waits for the venue.
+// entries answer too; the reader passes their keys to Refresh. Lookup never asks the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
 	l.watched, l.all = s.asked != nil && market.Demands(ctx), true
@@ -27,9 +27,6 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 		tally[s.kind] = tally[s.kind].Plus(l.said)
 	} else {
 		s.counters.said(l.said)
-	}
-	if len(l.refresh) > 0 {
-		s.refresh(ctx, l.refresh, l.stale)
 	}
 	if l.all {
 		l.asked = keys
@@ -51,9 +48,6 @@ type lookup[K comparable, T any] struct {
 	out     []market.Result[market.Read[*T]]
 	missing []int
 	said    market.Reads
-	// refresh are the keys of stale entries that are to be refreshed.
-	refresh []K
-	stale   []*entry[T]
 	// asked is what the watcher is told of, of which all tells that it is all keys so far.
 	watched, all bool
 	asked        []K
@@ -76,13 +70,6 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 		l.out[i].Value = e.read
 		l.out[i].Value.Stale = true
 		l.said.Stale++
-		if due := e.refreshAt.Load(); at >= due && e.refreshAt.CompareAndSwap(due, never) {
-			key := l.keys[i]
-			if l.widen != nil {
-				key = l.widen(key, e.read.Value)
-			}
-			l.refresh, l.stale = append(l.refresh, key), append(l.stale, e)
-		}
 	default:
 		if l.missing == nil {
 			l.missing = make([]int, 0, len(l.keys)-i)

@@ -282,9 +282,44 @@ func (s *store[K, T]) laneOf(key K) int {
 	return s.lane(key)
 }
 
-// refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout, or refreshPatience while
-// refreshes may have to wait for their turn: one that is told to come back later would lose it.
+// Refresh fetches the stale entries of keys in the background, with as few calls as carry them. Keys whose entry is fresh or
+// being refreshed are left out, as are those of which a refresh has just failed.
+func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
+	now := s.clock.Now()
+	var due []K
+	var stale []*entry[T]
+	for i, key := range keys {
+		e := s.get(key)
+		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
+			continue
+		}
+		if s.widen != nil {
+			key = s.widen(key, e.read.Value)
+		}
+		if due == nil {
+			due, stale = make([]K, 0, len(keys)-i), make([]*entry[T], 0, len(keys)-i)
+		}
+		due, stale = append(due, key), append(stale, e)
+	}
+	if len(due) > 0 {
+		s.refresh(ctx, due, stale)
+	}
+}
+
+// claimRefresh reports whether the caller is to refresh the entry. Nobody else is until the refresh has failed.
+func (e *entry[T]) claimRefresh(now time.Time) bool {
+	due := e.refreshAt.Load()
+	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
+}
+
+// refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout. Where refreshes wait for their
+// turn in the budget it waits for refreshPatience, because one that gave up would lose its turn.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
+	caller := market.CallerFrom(ctx)
+	var credentials *market.Credentials
+	if s.lanes[0].scope != nil { // else nobody looks who asks, and the reader's recorder is not told that somebody did
+		credentials = market.CredentialsFrom(ctx)
+	}
 	s.tasks.start(func() {
 		timeout := refreshTimeout
 		if s.left() < scarce {
@@ -292,11 +327,9 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		}
 		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
 		defer cancel()
-		wait = market.WithCaller(wait, market.CallerFrom(ctx))
-		if s.lanes[0].scope != nil { // else nobody looks who asks, and the reader's recorder is not told that somebody did
-			if c := market.CredentialsFrom(ctx); c != nil {
-				wait = market.WithCredentials(wait, c)
-			}
+		wait = market.WithCaller(wait, caller)
+		if credentials != nil {
+			wait = market.WithCredentials(wait, credentials)
 		}
 		s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()

@@ -191,7 +191,7 @@ func TestAbsenceDuringRefreshEndsTheEntry(t *testing.T) {
 	})
 }
 
-// All stale keys of one look-up are refreshed by one call, once, whoever asks while it is under way.
+// A look-up asks for nothing. All stale keys of one Refresh travel in one call, once, and keys that are fresh do not.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -210,6 +210,13 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 					t.Fatalf("%s: %+v", keys[i], r)
 				}
 			}
+		}
+		synctest.Wait()
+		if n := len(v.calls()); n != 1 {
+			t.Fatalf("%d calls without a Refresh", n)
+		}
+		for range 5 {
+			c.Prices().Refresh(t.Context(), keys)
 			synctest.Wait()
 		}
 		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 40 {
@@ -225,6 +232,8 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 				t.Fatal("stale after its refresh")
 			}
 		}
+		c.Prices().Refresh(t.Context(), append(keys, "never read"))
+		synctest.Wait()
 		if n := len(v.calls()); n != 2 {
 			t.Errorf("%d calls", n)
 		}

@@ -89,6 +89,11 @@ func (u userSource[T]) Fetch(ctx context.Context, addresses []market.Address) []
 	return u.store.Fetch(ctx, u.keys(ctx, addresses))
 }
 
+// Refresh fetches the stale entries of addresses in the background.
+func (u userSource[T]) Refresh(ctx context.Context, addresses []market.Address) {
+	u.store.Refresh(ctx, u.keys(ctx, addresses))
+}
+
 // Balances returns the source of balances, as the caller of each context sees them.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {
 	return userSource[market.Balance]{c.balances, &c.scope}
@@ -129,6 +134,7 @@ func read[K comparable, T any](ctx context.Context, s *store[K, T], key K) (mark
 	}
 	switch read := &out[0].Value; {
 	case read.Stale:
+		s.Refresh(ctx, keys)
 		journal.Looked(s.kind, market.Reads{Stale: 1})
 	case read.Value == nil:
 		journal.Looked(s.kind, market.Reads{Absent: 1})

@@ -269,6 +269,13 @@ func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
+	var stale []K
+	for i := range out {
+		if out[i].Value.Stale {
+			stale = append(stale, keys[i])
+		}
+	}
+	s.Refresh(ctx, stale)
 	if len(missing) == 0 {
 		return out
 	}

@@ -248,6 +248,7 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 		return nil
 	}
 	set.Stands()
+	set.Refresh()
 	op.recorder = recorder
 	journal.NoteCompiled()
 	return op.respond(into, data)
@@ -286,6 +287,7 @@ func (e *engine) gather(ctx context.Context, op *operation, set *loaders.Set) *g
 		into := op.prefix()
 		data, ok, again := op.plan.compiled.Attempt(ctx, op.variables, into)
 		if ok && !set.Lacks() {
+			set.Refresh()
 			return op.respond(into, data)
 		}
 		if !again || !set.Lacks() || !set.Advance(max(minPatience, time.Since(began)*patienceOf)) {
@@ -362,7 +364,9 @@ func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *gra
 	}
 	resolvers.Ahead(ctx)
 	resp := next(ctx)
-	if err := loaders.From(ctx).Failed(); err != nil {
+	set := loaders.From(ctx)
+	set.Refresh()
+	if err := set.Failed(); err != nil {
 		e.cfg.Log.ErrorContext(ctx, "reading ahead failed", "error", err)
 	}
 	if resp == nil {

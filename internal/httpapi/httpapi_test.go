@@ -27,6 +27,9 @@ func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market
 	return missing
 }
 
+// Refresh implements loaders.Source.
+func (*nothing) Refresh(context.Context, []string) {}
+
 func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	return make([]market.Result[market.Read[*market.Price]], len(keys))
 }
