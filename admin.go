@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/admin"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/quota"
 )
 
 // adminShutdown is how long operators are waited for at the end.
@@ -22,7 +23,7 @@ func (s *server) openAdmin(address string) (*listener, error) {
 	if address == config.Off {
 		return nil, nil
 	}
-	l, err := listen("--admin-listen (ODDSGRAPH_ADMIN_LISTEN)", address, admin.New(admin.Config{
+	l, err := listen("--admin-listen (ODDSGRAPH_ADMIN_LISTEN)", address, quota.ConnectionLimits{}, admin.New(admin.Config{
 		Metrics: s.metrics.Handler(), Health: s.api.Healthz, Ready: s.api.Readyz,
 		Version: buildVersion(), Started: s.started, Flush: s.flush,
 	}), s.log, adminShutdown)

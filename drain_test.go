@@ -315,3 +315,34 @@ func TestTerminationIsNotForever(t *testing.T) {
 		t.Errorf("it does not say why: %s", log)
 	}
 }
+
+// TestTerminationDoesNotWaitForReaders stops the program while a client does not read what it asked for. No operation is lost, so
+// that is no error.
+func TestTerminationDoesNotWaitForReaders(t *testing.T) {
+	t.Parallel()
+	p := runProgram(t, "--shutdown-timeout=200ms")
+	conn, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	const requests = 400 // of 44 KB, more than the buffers of the system hold
+	if _, err := io.WriteString(conn, strings.Repeat("GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", requests)); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 12)
+	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "HTTP/1.1 200" {
+		t.Fatalf("%q, %v", answer, err)
+	}
+	served, still := -1, 0
+	eventually(t, "the server waits for the client to read", func() bool {
+		now := strings.Count(p.log.String(), `"msg":"request"`)
+		if still++; now != served {
+			served, still = now, 0
+		}
+		return still == 20
+	})
+	p.terminate(t)
+	p.wantExit(t, 0)
+}

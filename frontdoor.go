@@ -107,6 +107,15 @@ func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (fron
 	return front, errors.Join(wrong, err)
 }
 
+// connectionLimits bound the TCP connections of clients.
+func connectionLimits(cfg *config.Config) quota.ConnectionLimits {
+	limits := quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets}
+	if proxies, err := accounts.ParseProxies(cfg.TrustedProxies); err == nil { // newFront reports the error
+		limits.Exempt = proxies.Trusts
+	}
+	return limits
+}
+
 // frontDoor wires what clients talk to.
 func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
 	front, err := newFront(cfg, graph.Config{Resolvers: root}, s.log)

@@ -12,18 +12,23 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"oddsgraph/internal/quota"
 	"oddsgraph/internal/writev"
 )
 
 // listener is an HTTP server on a bound port.
 type listener struct {
 	net.Listener
+	bounded  *quota.Listener
 	http     *http.Server
 	shutdown time.Duration
+	// executing returns how many operations are under way; nil if that makes no difference to serve.
+	executing func() int
+	log       *slog.Logger
 }
 
 // listen binds the address that a flag names.
-func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
+func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -31,6 +36,7 @@ func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown tim
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
+	bounded := quota.Listen(l, limits)
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -40,12 +46,13 @@ func listen(flag, address string, h http.Handler, log *slog.Logger, shutdown tim
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	writev.Server(server)
-	return &listener{writev.Listener(l), server, shutdown}, nil
+	return &listener{writev.Listener(bounded), bounded, server, shutdown, nil, log}, nil
 }
 
 func (l *listener) url() string { return "http://" + l.Addr().String() }
 
-// serve accepts until ctx ends and then waits for the requests under way.
+// serve accepts until ctx ends and then waits for the requests under way. It returns an error if operations are cut short.
+// Responses that clients have not read by then are cut off without an error.
 func (l *listener) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -59,6 +66,10 @@ func (l *listener) serve(ctx context.Context) error {
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
 		defer cancel()
 		if err := l.http.Shutdown(drain); err != nil {
+			if l.executing != nil && l.executing() == 0 {
+				l.log.Warn("closed connections whose clients did not read their responses", "connections", l.bounded.Stats().Open)
+				return l.http.Close()
+			}
 			return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.http.Close())
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/internal/stream"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
@@ -37,6 +38,19 @@ func (s *server) registerMetrics(clock market.Clock) {
 	if s.live.client != nil {
 		telemetry.Register(s.metrics, func() streamState { return streamState{s.live.status().State, s.live.client.Stats()} }, streamFamilies...)
 	}
+}
+
+// registerConnections adds the connections of the bound port.
+func (s *server) registerConnections() {
+	if s.metrics != nil {
+		telemetry.Register(s.metrics, s.bounded.Stats, connectionFamilies...)
+	}
+}
+
+// connectionFamilies describe the TCP connections of clients.
+var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
+	present("oddsgraph_connections", "TCP connections of clients that are open now.", func(s quota.ConnectionStats) int { return s.Open }),
+	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
 }
 
 // measureLog adds what the log has left out. lines are where it goes.

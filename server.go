@@ -224,7 +224,9 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		return nil, err
 	}
 	s.registerMetrics(clock)
-	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, telemetry.Requests(log, cfg.Log.SampleAbove, s.api), log, cfg.ShutdownTimeout); err == nil {
+	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg), telemetry.Requests(log, cfg.Log.SampleAbove, s.api), log, cfg.ShutdownTimeout); err == nil {
+		s.listener.executing = func() int { return s.api.Stats().Executing }
+		s.registerConnections()
 		s.http.MaxHeaderBytes, s.http.ReadTimeout = int(cfg.MaxHeaders), cfg.BodyTimeout
 		if s.admin, err = s.openAdmin(cfg.AdminListen); err != nil {
 			_ = s.Close()

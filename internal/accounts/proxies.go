@@ -69,7 +69,7 @@ func parseProxy(text string) (netip.Prefix, error) {
 // Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
-	if !p.trusts(client) {
+	if !p.Trusts(client) {
 		return client
 	}
 	for text := range fromRight(r.Header.Values("X-Forwarded-For")) {
@@ -77,7 +77,7 @@ func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 		if hops++; hops > maxHops || !hop.IsValid() {
 			return client
 		}
-		if client = hop; !p.trusts(client) {
+		if client = hop; !p.Trusts(client) {
 			return client
 		}
 	}
@@ -101,7 +101,8 @@ func fromRight(lines []string) iter.Seq[string] {
 	}
 }
 
-func (p Proxies) trusts(addr netip.Addr) bool {
+// Trusts reports whether an address is that of a trusted proxy.
+func (p Proxies) Trusts(addr netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(addr) {
 			return true

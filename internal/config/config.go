@@ -50,6 +50,7 @@ type Config struct {
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
 	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free."`
 	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way; more are refused with status 503."`
+	MaxConnections  int           `default:"12000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once; those beyond are closed. The last twentieth is for clients with fewer than eight, such as health checks."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"How long requests are still accepted after the program was told to stop, while /readyz says draining; as long as load balancers take to notice."`
@@ -74,8 +75,9 @@ type Config struct {
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
 }
 
-// Client bounds what clients keep open for events.
+// Client bounds what one client keeps open.
 type Client struct {
+	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"10000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address; equal ones are one."`

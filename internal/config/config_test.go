@@ -55,6 +55,7 @@ func TestDefaults(t *testing.T) {
 		MaxHeaders:      64 << 10,
 		MaxOperations:   256,
 		MaxQueue:        512,
+		MaxConnections:  12_000,
 		QueueTimeout:    2 * time.Second,
 		ShutdownTimeout: 15 * time.Second,
 		Compiled:        true,
@@ -66,7 +67,7 @@ func TestDefaults(t *testing.T) {
 			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1000, Depth: 20, RootFields: 100, Aliases: 200, Repeats: 30, Directives: 50,
 			ListItems: 1000, Variables: 128 << 10, Cost: 100_000,
 		},
-		Client: config.Client{Connections: 1000, Operations: 10_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
+		Client: config.Client{Sockets: 2000, Connections: 1000, Operations: 10_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
 		Log:    config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
 		Venue:  config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		Cache: config.Cache{
@@ -118,7 +119,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		t.Fatalf("only %d keys: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
-	for _, candidate := range []string{"7", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
+	for _, candidate := range []string{"7", "77", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
 		var environ []string // of all that have none yet: each tells for itself whether it fits
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {

@@ -28,10 +28,17 @@ type listener struct{ net.Listener }
 // Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return &conn{TCPConn: tcp}, err
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	inner := c
+	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok {
+		inner = wrapped.NetConn()
+	}
+	if tcp, ok := inner.(*net.TCPConn); ok {
+		return &conn{TCPConn: tcp, accepted: c}, nil
+	}
+	return c, nil
 }
 
 // Write writes the whole body of the response to the request of ctx, and nothing may have been written of it before but its
@@ -50,6 +57,8 @@ func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 // conn is a connection. Its methods are those of a TCP connection; body and held belong to the goroutine that writes.
 type conn struct {
 	*net.TCPConn
+	// accepted is the connection as the listener below accepted it, which may wrap TCPConn: closing goes through it.
+	accepted net.Conn
 	// body is the length of a body that is about to be written, behind a header: anything else than that is not the end of it.
 	body int
 	// held is what was not the end, and waits for what follows it.
@@ -61,6 +70,9 @@ type conn struct {
 
 // NetConn returns the connection itself, as tls.Conn does.
 func (c *conn) NetConn() net.Conn { return c.TCPConn }
+
+// Close implements net.Conn.
+func (c *conn) Close() error { return c.accepted.Close() }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, buffered); return &b }}
 

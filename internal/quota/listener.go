@@ -1,0 +1,124 @@
+package quota
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+const (
+	// reservedShare is the part of all connections, one in so many, that only clients with few connections may take: health
+	// checks and newcomers find room while others hold all that they may.
+	reservedShare = 20
+	// fewConnections is how many a client may hold and still use the reserve.
+	fewConnections = 8
+)
+
+// ConnectionLimits bound the connections of a Listener.
+type ConnectionLimits struct {
+	// Total bounds all connections, PerClient those of one client address. Zero is no bound.
+	Total, PerClient int
+	// Exempt reports whether an address has no bound of its own, as a proxy that many clients come through; nil exempts none.
+	Exempt func(netip.Addr) bool
+}
+
+// Listener accepts connections within limits and closes those beyond them at once. It is safe for concurrent use.
+type Listener struct {
+	net.Listener
+	limits ConnectionLimits
+
+	mu      sync.Mutex
+	open    int
+	clients map[netip.Prefix]int
+	refused uint64
+}
+
+// Listen bounds the connections that l accepts. Connections that are not TCP count towards the total only.
+func Listen(l net.Listener, limits ConnectionLimits) *Listener {
+	return &Listener{Listener: l, limits: limits, clients: make(map[netip.Prefix]int)}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		client := clientNetwork(c.RemoteAddr())
+		if l.take(client) {
+			return &connection{Conn: c, release: sync.OnceFunc(func() { l.release(client) })}, nil
+		}
+		_ = c.Close()
+	}
+}
+
+// ConnectionStats are the figures of a Listener.
+type ConnectionStats struct {
+	// Open are open now; Refused counts those beyond the limits since the start.
+	Open    int
+	Refused uint64
+}
+
+// Stats returns the present figures.
+func (l *Listener) Stats() ConnectionStats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return ConnectionStats{l.open, l.refused}
+}
+
+func (l *Listener) take(client netip.Prefix) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := l.clients[client]
+	exempt := !client.IsValid() || l.limits.Exempt != nil && l.limits.Exempt(client.Addr())
+	if total := l.limits.Total; total > 0 {
+		if held >= fewConnections && !exempt {
+			total -= total / reservedShare
+		}
+		if l.open >= total {
+			l.refused++
+			return false
+		}
+	}
+	if l.limits.PerClient > 0 && held >= l.limits.PerClient && !exempt {
+		l.refused++
+		return false
+	}
+	l.open++
+	l.clients[client]++
+	return true
+}
+
+func (l *Listener) release(client netip.Prefix) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if l.clients[client]--; l.clients[client] == 0 {
+		delete(l.clients, client)
+	}
+}
+
+// clientNetwork returns the network of a TCP peer; it is invalid for others.
+func clientNetwork(a net.Addr) netip.Prefix {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	return Network(tcp.AddrPort().Addr().Unmap())
+}
+
+// connection gives its place back when it is closed.
+type connection struct {
+	net.Conn
+	release func()
+}
+
+// NetConn returns the connection below, as tls.Conn does.
+func (c *connection) NetConn() net.Conn { return c.Conn }
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
