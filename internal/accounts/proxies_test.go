@@ -119,7 +119,7 @@ func FuzzClientAddress(f *testing.F) {
 		slices.Reverse(elements)
 		for _, e := range elements[:min(len(elements), maxHops)] {
 			hop := parseHop(strings.Trim(e, " \t"))
-			if !hop.IsValid() || !proxies.trusts(want[len(want)-1]) {
+			if !hop.IsValid() || !proxies.Trusts(want[len(want)-1]) {
 				break
 			}
 			want = append(want, hop)
