@@ -161,16 +161,14 @@ func (v *Venue) answerHistory(c *call, b []byte) ([]byte, *apiError) {
 	return append(b, "]}"...), nil
 }
 
+// answerDetails serves one market by one of its names, or the markets of a list of them.
 func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
-	form, err := c.exactlyOne("id", "slug", "ids", "tokenIds")
+	form, err := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
 	if err != nil {
 		return b, err
 	}
-	if form == "id" || form == "slug" {
-		m := v.listing.marketByID[c.get("id")]
-		if form == "slug" {
-			m = v.listing.bySlug[c.get("slug")]
-		}
+	if form != "ids" && form != "tokenIds" {
+		m := v.marketBy(form, c.get(form))
 		if m == nil {
 			return b, notFound("unknown market")
 		}
@@ -187,13 +185,7 @@ func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 	b = append(b, `{"markets":[`...)
 	seen := make(map[*market]bool, len(ids))
 	for _, id := range ids {
-		m := v.listing.marketByID[id]
-		if form == "tokenIds" {
-			m = nil
-			if t := v.listing.tokenByID[id]; t != nil {
-				m = t.market
-			}
-		}
+		m := v.marketBy(form, id)
 		if m == nil || seen[m] {
 			continue
 		}
@@ -204,6 +196,20 @@ func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 		b = m.append(b, false)
 	}
 	return append(b, "]}"...), nil
+}
+
+// marketBy returns the market that a parameter of market-details names, or nil.
+func (v *Venue) marketBy(parameter, name string) *market {
+	switch parameter {
+	case "slug":
+		return v.listing.bySlug[name]
+	case "tokenId", "tokenIds":
+		if t := v.listing.tokenByID[name]; t != nil {
+			return t.market
+		}
+		return nil
+	}
+	return v.listing.marketByID[name]
 }
 
 // append appends the market; a summary leaves out description and resolution.

@@ -60,6 +60,8 @@ func TestErrors(t *testing.T) {
 		{"/api/exchange/price-history?startDate=2025-03-13&endDate=2026-03-14&tokenId=" + id, 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details", 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details?id=nothing", 404, "NOT_FOUND"},
+		{"/api/exchange/market-details?marketId=nothing", 404, "NOT_FOUND"},
+		{"/api/exchange/market-details?tokenId=nothing", 404, "NOT_FOUND"},
 		{"/api/exchange/market-details?slug=nothing", 404, "NOT_FOUND"},
 		{"/api/exchange/market-details?id=" + market.id + "&slug=" + market.slug, 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details?ids=" + many(51), 400, "BAD_REQUEST"},
@@ -77,8 +79,6 @@ func TestErrors(t *testing.T) {
 		{"/api/exchange/market-search?cursor=eA", 400, "BAD_REQUEST"},
 		{"/api/exchange/market-search?q=" + strings.Repeat("x", 201), 400, "BAD_REQUEST"},
 		{"/api/exchange/market-search?q=" + strings.Repeat("x+", 17), 400, "BAD_REQUEST"},
-		{"/api/exchange/market-search?pair=BTC-USD", 400, "BAD_REQUEST"},
-		{"/api/exchange/market-search?pair=XXX-USD&timeframe=1h", 404, "NOT_FOUND"},
 		{"/api/user/positions" + user + "&limit=0", 400, "BAD_REQUEST"},
 		{"/api/user/positions" + user + "&cursor=x", 400, "BAD_REQUEST"},
 		{"/api/user/orders" + user + "&limit=10001", 400, "BAD_REQUEST"},
@@ -272,9 +272,10 @@ func TestMarketDetails(t *testing.T) {
 		}
 	}
 	m, n := v.listing.markets[3], v.listing.markets[0]
-	bySlug := get[marketAnswer](t, v, "/api/exchange/market-details?slug="+m.slug)
-	if bySlug.MarketID != m.id {
-		t.Errorf("by slug: %s", bySlug.MarketID)
+	for _, query := range []string{"slug=" + m.slug, "marketId=" + m.id, "tokenId=" + m.tokens[1].id} {
+		if one := get[marketAnswer](t, v, "/api/exchange/market-details?"+query); one.MarketID != m.id {
+			t.Errorf("%s: %s", query, one.MarketID)
+		}
 	}
 	for _, query := range []string{
 		"ids=" + m.id + ",unknown," + n.id + "," + m.id,
@@ -380,22 +381,6 @@ func TestSearchOrder(t *testing.T) {
 	}
 	if n := len(all(t, v, "limit=100&q="+url.QueryEscape(m.question+" zebra"))); n > 0 {
 		t.Errorf("%d markets for a word that none has", n)
-	}
-}
-
-func TestSearchPair(t *testing.T) {
-	v := New(Config{Markets: 40, Clock: newClock()})
-	var sides struct {
-		Yes, No struct{ MarketID, TokenID, Outcome string }
-	}
-	for _, query := range []string{"pair=BTC-USD&timeframe=15m", "pair=btcusd&timeframe=15M", "pair=BTC/USD&timeframe=15m"} {
-		sides = get[struct {
-			Yes, No struct{ MarketID, TokenID, Outcome string }
-		}](t, v, "/api/exchange/market-search?"+query)
-		m := v.listing.marketByID[sides.Yes.MarketID]
-		if m == nil || m.groupTitle != "15 minutes" || sides.Yes.TokenID != m.tokens[0].id || sides.No.TokenID != m.tokens[1].id {
-			t.Errorf("%s: %+v", query, sides)
-		}
 	}
 }
 

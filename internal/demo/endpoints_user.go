@@ -72,10 +72,12 @@ func (o *order) append(b []byte, w *wallet) []byte {
 	return append(b, '}')
 }
 
-// What an order came to.
+// The states of an order.
 const (
-	orderFilled    = "FILLED"
-	orderCancelled = "CANCELLED"
+	orderOpen         = "OPEN"
+	orderPartlyFilled = "PARTIALLY_FILLED"
+	orderFilled       = "FILLED"
+	orderCancelled    = "CANCELLED"
 )
 
 // status returns the state of an order.
@@ -84,13 +86,13 @@ func (o *order) status() string {
 		return o.ended
 	}
 	if o.filled > 0 {
-		return "PARTIALLY_FILLED"
+		return orderPartlyFilled
 	}
-	return "OPEN"
+	return orderOpen
 }
 
 // answerRows serves a list whose elements are numbered in its order. A cursor is the number of the last element of a page,
-// so that a page starts at the right place even when that element has gone.
+// so that a page starts at the right place even when that element has gone. totalCount counts all pages.
 func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64,
 	add func(T, []byte) []byte) ([]byte, *apiError) {
 	limit, err := c.number("limit", 1, maxRows, maxRows)
@@ -105,6 +107,7 @@ func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T
 	defer v.mu.RUnlock()
 	b = append(append(append(b, `{"`...), name...), `":[`...)
 	list := rows()
+	total := len(list)
 	from, _ := slices.BinarySearchFunc(list, after+1, func(row T, n uint64) int { return int(int64(number(row) - n)) })
 	list = list[from:]
 	page := list[:min(limit, len(list))]
@@ -118,6 +121,7 @@ func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T
 	if len(page) < len(list) {
 		b = addText(b, "nextCursor", cursorAt(number(page[len(page)-1])))
 	}
+	b = strconv.AppendInt(addName(b, "totalCount"), int64(total), 10)
 	return append(b, '}'), nil
 }
 
