@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -27,11 +28,16 @@ var accounts = []account{
 // anyAccount is the key that reads every address.
 var anyAccount = account{key: "demo"}
 
+// text returns the credentials of the account as the README writes them.
+func (a *account) text() string {
+	return `{"apiKey":"` + a.key + `","secret":"demo","passphrase":"demo"}`
+}
+
 // accountOf returns the account of the request's credentials, or nil when there are none or they are not valid. They come
-// as URL-encoded JSON in the query or as base64 JSON in a header; fields that the venue doesn't know are ignored.
-func accountOf(c *call) *account {
+// as URL-encoded JSON in the query or, unless the venue is strict, as base64 JSON in a header.
+func (v *Venue) accountOf(c *call) *account {
 	raw := []byte(c.get("credentials"))
-	if len(raw) == 0 {
+	if len(raw) == 0 && !v.config.Strict {
 		header := c.r.Header.Get("X-Api-Credentials")
 		if len(header) > maxCredentials {
 			return nil
@@ -41,13 +47,17 @@ func accountOf(c *call) *account {
 			return nil
 		}
 	}
-	return accountFor(raw)
+	return v.accountFor(raw)
 }
 
-// accountFor returns the account of credentials in JSON, or nil when they are not valid.
-func accountFor(raw []byte) *account {
+// accountFor returns the account of credentials in JSON, or nil when they are not valid. Fields that the venue does not
+// know are ignored, unless it is strict: then the text itself is compared.
+func (v *Venue) accountFor(raw []byte) *account {
 	if len(raw) == 0 || len(raw) > maxCredentials {
 		return nil
+	}
+	if v.config.Strict {
+		return findAccount(func(a *account) bool { return a.text() == string(raw) })
 	}
 	var given struct {
 		APIKey     string `json:"apiKey"`
@@ -57,13 +67,16 @@ func accountFor(raw []byte) *account {
 	if json.Unmarshal(raw, &given) != nil || given.Secret != "demo" || given.Passphrase != "demo" {
 		return nil
 	}
-	if given.APIKey == anyAccount.key {
+	return findAccount(func(a *account) bool { return a.key == given.APIKey })
+}
+
+// findAccount returns the first account that fits, or nil.
+func findAccount(fits func(*account) bool) *account {
+	if fits(&anyAccount) {
 		return &anyAccount
 	}
-	for i := range accounts {
-		if accounts[i].key == given.APIKey {
-			return &accounts[i]
-		}
+	if i := slices.IndexFunc(accounts, func(a account) bool { return fits(&a) }); i >= 0 {
+		return &accounts[i]
 	}
 	return nil
 }

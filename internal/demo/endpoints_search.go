@@ -235,9 +235,6 @@ func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
 }
 
 func (v *Venue) answerSearch(c *call, b []byte) ([]byte, *apiError) {
-	if c.has("pair") || c.has("timeframe") {
-		return v.answerPair(c, b)
-	}
 	s, err := v.newSearch(c)
 	if err != nil {
 		return b, err
@@ -261,34 +258,4 @@ func (v *Venue) answerSearch(c *call, b []byte) ([]byte, *apiError) {
 	}
 	b = strconv.AppendInt(addName(b, "totalCount"), int64(total), 10)
 	return append(b, '}'), nil
-}
-
-// answerPair serves the form {yes,no} of market-search: the two tokens of the open up-or-down market on a pair, such as
-// BTC-USD, that looks a timeframe, such as 15m, ahead.
-func (v *Venue) answerPair(c *call, b []byte) ([]byte, *apiError) {
-	if c.get("pair") == "" || c.get("timeframe") == "" {
-		return b, badRequest("pair and timeframe go together")
-	}
-	symbol := strings.ToLower(c.get("pair"))
-	if i := strings.IndexAny(symbol, "-/_"); i > 0 {
-		symbol = symbol[:i]
-	}
-	symbol = strings.TrimSuffix(symbol, "usd")
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	for _, m := range v.listing.markets {
-		if m.status == statusOpen && slices.Contains(m.tags, tagUpOrDown) && slices.Contains(m.tags, symbol) &&
-			slices.Contains(m.tags, strings.ToLower(c.get("timeframe"))) {
-			b = m.tokens[0].appendSide(append(b, `{"yes":`...))
-			return append(m.tokens[1].appendSide(addName(b, "no")), '}'), nil
-		}
-	}
-	return b, notFound("no such pair and timeframe")
-}
-
-func (t *token) appendSide(b []byte) []byte {
-	b = appendText(append(b, `{"marketId":`...), t.market.id)
-	b = addText(b, "tokenId", t.id)
-	b = addText(b, "outcome", t.label)
-	return append(addPrice(b, "price", t.price()), '}')
 }

@@ -68,7 +68,6 @@ func TestGolden(t *testing.T) {
 		"market-search":         {Request: "/api/exchange/market-search?limit=2&q=bitcoin"},
 		"market-search-last":    {Request: "/api/exchange/market-search?status=UPCOMING&sort=endsAt&order=asc&limit=3&eventId=" + upcoming.market.event.id},
 		"market-search-empty":   {Request: "/api/exchange/market-search?q=nothingatall"},
-		"market-search-pair":    {Request: "/api/exchange/market-search?pair=BTC-USD&timeframe=1h"},
 		"market-details-id":     {Request: "/api/exchange/market-details?id=" + yes.market.id},
 		"market-details-slug":   {Request: "/api/exchange/market-details?slug=" + named.market.slug},
 		"market-details-ids":    {Request: "/api/exchange/market-details?ids=" + settled.market.id + ",unknown," + upcoming.market.id},

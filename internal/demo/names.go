@@ -280,7 +280,7 @@ var coins = []coin{
 	{"Chainlink", "link", 25}, {"Monero", "xmr", 300}, {"Stellar", "xlm", 5},
 }
 
-// tagUpOrDown marks the markets that pair and timeframe of market-search find.
+// tagUpOrDown marks the markets on whether a coin's price is higher after a timeframe.
 const tagUpOrDown = "up-or-down"
 
 // timeframe is how far ahead an up-or-down market looks.

@@ -195,6 +195,7 @@ func (v *Venue) settleRestart() {
 
 func (v *Venue) restart(code int) {
 	v.epoch = newEpoch()
+	v.lag.clear()
 	for _, in := range v.listing.instruments {
 		in.bookSeq, in.priceSeq = 1, 1
 	}

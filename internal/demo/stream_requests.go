@@ -94,7 +94,7 @@ func (c *streamConn) receive(message []byte, text bool) {
 // authenticate opens the user channel for an address. The rules are those of the REST API.
 func (c *streamConn) authenticate(r *request) {
 	address, ok := parseAddress(r.Address)
-	account := accountFor(r.Credentials)
+	account := c.v.accountFor(r.Credentials)
 	switch {
 	case account == nil:
 		c.refuse(r.Rid, codeUnauthenticated, errKey.text)

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -35,6 +36,14 @@ type Config struct {
 	PublicPerMinute, KeyPerMinute int
 	// Gzip compresses answers above 1 KB for clients that accept it.
 	Gzip bool
+	// Strict serves only what the venue's description promises: unknown parameters are refused, answers have no members
+	// beyond those that it shows, and credentials are taken from the query alone and compared byte by byte.
+	Strict bool
+	// Lag is how old the answers of public endpoints may be, beside a stream that is always up to date. Their Cache-Control
+	// and Age say so.
+	Lag time.Duration
+	// Without names endpoints, as [Endpoints] does, that answer 404.
+	Without []string
 	// Control serves the endpoints under /__control/.
 	Control bool
 	// Heartbeat is how often each stream gets a heartbeat; 15 seconds when it is not positive.
@@ -57,6 +66,7 @@ type Venue struct {
 	faults  faultList
 	limits  struct{ public, key limiter }
 	derived walletCache
+	lag     lag
 	stream  streams
 
 	mu       sync.RWMutex // guards what moves: instruments, markets, wallets, topics and what follows
@@ -126,38 +136,6 @@ func (v *Venue) Epoch() string {
 // newEpoch draws the name of an instance.
 func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
-// endpoint is one path of the REST API.
-type endpoint struct {
-	path string
-	user bool // needs credentials
-	// answer appends the body of a success.
-	answer func(v *Venue, c *call, b []byte) ([]byte, *apiError)
-}
-
-var endpoints = []endpoint{
-	{"/api/exchange/prices", false, (*Venue).answerPrices},
-	{"/api/exchange/orderbook", false, (*Venue).answerOrderbook},
-	{"/api/exchange/price-history", false, (*Venue).answerHistory},
-	{"/api/exchange/spreads", false, (*Venue).answerSpreads},
-	{"/api/exchange/market-search", false, (*Venue).answerSearch},
-	{"/api/exchange/market-details", false, (*Venue).answerDetails},
-	{"/api/user/balance", true, (*Venue).answerBalance},
-	{"/api/user/positions", true, (*Venue).answerPositions},
-	{"/api/user/orders", true, (*Venue).answerOrders},
-	{"/api/user/trades", true, (*Venue).answerTrades},
-	{"/api/user/history", true, (*Venue).answerUserHistory},
-}
-
-// endpointAt returns the number of the endpoint at a path, or -1.
-func endpointAt(path string) int {
-	for i := range endpoints {
-		if endpoints[i].path == path {
-			return i
-		}
-	}
-	return -1
-}
-
 // ServeHTTP answers a request to the venue.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if v.config.Control && strings.HasPrefix(r.URL.Path, controlPrefix) {
@@ -182,15 +160,16 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		v.stats.count(i, c.keys())
 		if endpoints[i].user {
-			c.account = accountOf(c)
+			c.account = v.accountOf(c)
 		}
+		err = cmp.Or(err, v.admit(&endpoints[i], c))
 	}
 	fault := (*Fault)(nil)
 	if v.limit(c, a) {
 		if err != nil {
 			a.fail(err)
 		} else if fault = v.faults.take(endpoints[i].path, c); fault == nil || fault.needsAnswer() {
-			v.answer(&endpoints[i], c, a)
+			v.respond(&endpoints[i], c, a)
 		}
 	}
 	v.stats.answered(a.status)
@@ -203,7 +182,16 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer writes the endpoint's answer into a.
+// respond writes the endpoint's answer into a, which may be one that was given before.
+func (v *Venue) respond(e *endpoint, c *call, a *answer) {
+	if v.config.Lag > 0 && !e.user {
+		v.lagged(e, c, a)
+		return
+	}
+	v.answer(e, c, a)
+}
+
+// answer writes the endpoint's present answer into a.
 func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	err := (*apiError)(nil)
 	if e.user {
@@ -214,6 +202,8 @@ func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	}
 	if err != nil {
 		a.fail(err)
+	} else if v.config.Strict {
+		e.strict.shape(a)
 	}
 }
 

@@ -1,0 +1,154 @@
+package demo
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// endpoint is one path of the REST API.
+type endpoint struct {
+	path string
+	user bool // needs credentials
+	// answer appends the body of a success.
+	answer func(v *Venue, c *call, b []byte) ([]byte, *apiError)
+	strict form
+}
+
+// form is what a strict venue takes and serves at an endpoint.
+type form struct {
+	// parameters lists all that a request may carry.
+	parameters []string
+	// members lists all that the objects of an answer may have. Empty allows every member.
+	members []string
+	// values replaces texts of an answer.
+	values map[string]string
+}
+
+// endpoints are listed with the parameters and members that the venue's description shows. Where it shows none, they are
+// those that this venue chose itself.
+var endpoints = []endpoint{
+	{"/api/exchange/prices", false, (*Venue).answerPrices, form{
+		parameters: []string{"tokenId", "tokenIds"},
+	}},
+	{"/api/exchange/orderbook", false, (*Venue).answerOrderbook, form{
+		parameters: []string{"tokenId", "depth"},
+		members:    []string{"bids", "asks", "price", "size", "spread"},
+	}},
+	{"/api/exchange/price-history", false, (*Venue).answerHistory, form{
+		parameters: []string{"tokenId", "startDate", "endDate"},
+	}},
+	{"/api/exchange/spreads", false, (*Venue).answerSpreads, form{
+		parameters: []string{"tokenId", "tokenIds"},
+	}},
+	{"/api/exchange/market-search", false, (*Venue).answerSearch, form{
+		parameters: []string{
+			"q", "status", "category", "tag", "endsAfter", "endsBefore", "eventId", "eventSlug", "sort", "order", "limit", "cursor",
+		},
+	}},
+	{"/api/exchange/market-details", false, (*Venue).answerDetails, form{
+		parameters: []string{"marketId", "tokenId", "slug"},
+	}},
+	{"/api/user/balance", true, (*Venue).answerBalance, form{
+		parameters: []string{"address", "credentials"},
+		members:    []string{"portfolioValue", "cashBalance", "totalValue"},
+	}},
+	{"/api/user/positions", true, (*Venue).answerPositions, form{
+		parameters: []string{"address", "credentials"},
+		members:    []string{"positions", "marketId", "outcome", "size", "avgPrice", "currentPrice", "unrealizedPnl"},
+	}},
+	{"/api/user/orders", true, (*Venue).answerOrders, form{
+		parameters: []string{"address", "credentials"},
+		members:    []string{"orders", "orderId", "marketId", "side", "outcome", "price", "size", "filledSize", "status", "createdAt"},
+		values:     map[string]string{orderPartlyFilled: orderOpen},
+	}},
+	{"/api/user/trades", true, (*Venue).answerTrades, form{
+		parameters: []string{"address", "credentials", "marketId", "from", "to", "limit", "cursor", "offset"},
+	}},
+	{"/api/user/history", true, (*Venue).answerUserHistory, form{
+		parameters: []string{"address", "credentials", "marketId", "from", "to", "limit", "cursor", "offset", "type"},
+	}},
+}
+
+// endpointAt returns the number of the endpoint at a path, or -1.
+func endpointAt(path string) int {
+	for i := range endpoints {
+		if endpoints[i].path == path {
+			return i
+		}
+	}
+	return -1
+}
+
+// Endpoints returns the names of the REST API's endpoints: the last segment of each path.
+func Endpoints() []string {
+	names := make([]string, len(endpoints))
+	for i := range endpoints {
+		names[i] = endpoints[i].name()
+	}
+	return names
+}
+
+func (e *endpoint) name() string { return e.path[strings.LastIndexByte(e.path, '/')+1:] }
+
+// admit reports why the venue refuses a request to an endpoint whatever its parameters are worth: the endpoint is off, or
+// the venue is strict and does not know a parameter.
+func (v *Venue) admit(e *endpoint, c *call) *apiError {
+	if slices.Contains(v.config.Without, e.name()) {
+		return errPath
+	}
+	if v.config.Strict {
+		return e.strict.check(c)
+	}
+	return nil
+}
+
+// check refuses the first unknown parameter, in the order of their names.
+func (f *form) check(c *call) *apiError {
+	unknown, found := "", false
+	for name := range c.query {
+		if !slices.Contains(f.parameters, name) && (!found || name < unknown) {
+			unknown, found = name, true
+		}
+	}
+	switch {
+	case !found:
+		return nil
+	case len(unknown) > maxID:
+		return badRequest("unknown parameter")
+	}
+	return badRequest("unknown parameter " + cmp.Or(unknown, `""`))
+}
+
+// shape makes an answer one of a strict venue.
+func (f *form) shape(a *answer) {
+	if len(f.members) == 0 && len(f.values) == 0 {
+		return
+	}
+	if doc := a.document(); doc != nil {
+		a.replace(f.shaped(doc))
+	}
+}
+
+// shaped returns a decoded value with the members and texts of the form.
+func (f *form) shaped(value any) any {
+	switch v := value.(type) {
+	case string:
+		if other, ok := f.values[v]; ok {
+			return other
+		}
+	case []any:
+		for i := range v {
+			v[i] = f.shaped(v[i])
+		}
+	case map[string]any:
+		for name, member := range v {
+			if len(f.members) > 0 && !slices.Contains(f.members, name) {
+				delete(v, name)
+				continue
+			}
+			v[name] = f.shaped(member)
+		}
+	}
+	return value
+}

@@ -1,0 +1,72 @@
+package demo
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// maxKept bounds the bodies of the answers that are kept, in bytes.
+const maxKept = 64 << 20
+
+// lag keeps the answers to public requests for a time and gives them again, as a cache in front of a venue does.
+type lag struct {
+	mu   sync.Mutex
+	kept map[string]keptAnswer // by path and query
+	size int                   // of their bodies
+}
+
+type keptAnswer struct {
+	at   millis
+	body []byte
+}
+
+// lagged writes an answer that may be as old as the configured lag into a, and says in its header how old it is.
+func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
+	key, now, longest := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
+	at, ok := v.lag.load(key, now, longest, a)
+	if !ok {
+		if v.answer(e, c, a); a.status != http.StatusOK {
+			return
+		}
+		at = now
+		v.lag.store(key, at, a.body)
+	}
+	// Rounding makes the rest of its life shorter, never longer.
+	a.header.Set("Cache-Control", "public, max-age="+strconv.FormatInt(int64(longest/second), 10))
+	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
+}
+
+// load writes the answer that is kept into a, unless it is as old as longest, and returns when it was made.
+func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, ok := l.kept[key]
+	if !ok || now-k.at >= longest {
+		return 0, false
+	}
+	a.body = append(a.body[:0], k.body...)
+	return k.at, true
+}
+
+// store keeps an answer, unless a younger one is there. All others make room when there is too much.
+func (l *lag) store(key string, at millis, body []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.kept[key]
+	if old.at > at || len(body) > maxKept {
+		return
+	}
+	if l.kept == nil || l.size+len(body) > maxKept {
+		l.kept, l.size, old = make(map[string]keptAnswer), 0, keptAnswer{}
+	}
+	l.kept[key] = keptAnswer{at, append([]byte(nil), body...)}
+	l.size += len(body) - len(old.body)
+}
+
+// clear forgets all answers.
+func (l *lag) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept, l.size = nil, 0
+}

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestLag(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 40, Clock: c, Lag: 5 * time.Second})
+	tok := first(t, v, isOpen)
+	target := "/api/exchange/prices?tokenId=" + tok.id
+	want := func(price, age string) {
+		t.Helper()
+		w := send(v, target)
+		got := decode[priceAnswer](t, w.Body.String())
+		if got.Price.String() != price || w.Header().Get("Age") != age || w.Header().Get("Cache-Control") != "public, max-age=5" {
+			t.Errorf("price %s, %v; want price %s, age %s", got.Price, w.Header(), price, age)
+		}
+	}
+	set := func(price Price) {
+		t.Helper()
+		if err := v.SetPrice(tok.id, price); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(3000)
+	want("0.3", "0")
+	set(4000)
+	want("0.3", "0")
+	c.advance(1500 * time.Millisecond)
+	want("0.3", "2") // an age is rounded up
+	c.advance(3499 * time.Millisecond)
+	want("0.3", "5")
+	c.advance(time.Millisecond)
+	want("0.4", "0")
+
+	// Another question has an answer of its own.
+	set(2000)
+	target += "&"
+	want("0.2", "0")
+
+	// A venue that starts anew knows no old answers.
+	v.Restart(CloseShed)
+	set(6000)
+	want("0.6", "0")
+}
+
+// What belongs to an account and what is refused is never old.
+func TestLagIsThatOfPublicAnswers(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 40, Clock: c, Lag: time.Minute})
+	target := "/api/user/balance?address=" + small + credentials("demo-3")
+	before := get[balanceAnswer](t, v, target)
+	tok := v.walletOf(small).positions[0].token
+	price := Price(1000)
+	if tok.price() == price {
+		price = 2000
+	}
+	if err := v.SetPrice(tok.id, price); err != nil {
+		t.Fatal(err)
+	}
+	if after := get[balanceAnswer](t, v, target); after == before {
+		t.Errorf("the balance is still %v", after)
+	}
+	for _, target := range []string{target, "/api/exchange/prices", "/api/exchange/prices?tokenId=unknown"} {
+		if h := send(v, target).Header(); h.Get("Cache-Control") != "" || h.Get("Age") != "" {
+			t.Errorf("GET %s: %v", target, h)
+		}
+	}
+	if w := send(New(Config{Markets: 40, Clock: c}), "/api/exchange/market-search"); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "" {
+		t.Errorf("without lag: %d %v", w.Code, w.Header())
+	}
+}

@@ -1,0 +1,194 @@
+package demo
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// strictVenue returns a strict venue and an open token of it.
+func strictVenue(t *testing.T) (*Venue, *token) {
+	t.Helper()
+	v := New(Config{Markets: 400, Clock: newClock(), Strict: true})
+	return v, first(t, v, func(tok *token) bool { return isOpen(tok) && len(tok.book().Bids) > 3 })
+}
+
+func TestStrictVenueRefusesUnknownParameters(t *testing.T) {
+	v, tok := strictVenue(t)
+	user := "?address=" + small + credentials("demo-3")
+	for target, refused := range map[string][]string{
+		"/api/exchange/prices?tokenId=" + tok.id:                                                {"depth=1", "tokenid=x", "=x"},
+		"/api/exchange/prices?tokenIds=" + tok.id:                                               {"limit=1"},
+		"/api/exchange/orderbook?depth=50&tokenId=" + tok.id:                                    {"tokenIds=x", "side=BUY"},
+		"/api/exchange/price-history?startDate=2026-03-13&endDate=2026-03-13&tokenId=" + tok.id: {"interval=HOUR"},
+		"/api/exchange/spreads?tokenIds=" + tok.id:                                              {"depth=1"},
+		"/api/exchange/market-search?q=will&status=OPEN&sort=volume&order=asc&limit=1":          {"offset=0", "pair=BTC-USD"},
+		"/api/exchange/market-details?marketId=" + tok.market.id:                                {"id=x", "ids=x", "tokenIds=x"},
+		"/api/exchange/market-details?tokenId=" + tok.id:                                        {"limit=1"},
+		"/api/exchange/market-details?slug=" + tok.market.slug:                                  {"event=x"},
+		"/api/user/balance" + user:                                                              {"limit=1"},
+		"/api/user/positions" + user:                                                            {"limit=500", "cursor=", "offset=0"},
+		"/api/user/orders" + user:                                                               {"limit=500", "cursor=", "status=OPEN"},
+		"/api/user/trades" + user + "&limit=1&from=2026-03-01":                                  {"type=TRADE"},
+		"/api/user/history" + user + "&limit=1&type=TRADE":                                      {"kind=TRADE"},
+	} {
+		if w := send(v, target); w.Code != http.StatusOK {
+			t.Errorf("GET %s: %d %s", target, w.Code, w.Body)
+		}
+		for _, more := range refused {
+			name, _, _ := strings.Cut(more, "=")
+			w := send(v, target+"&"+more)
+			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "unknown parameter "+name) {
+				t.Errorf("GET %s&%s: %d %s", target, more, w.Code, w.Body)
+			}
+		}
+	}
+	for _, target := range []string{"id=" + tok.market.id, "ids=" + tok.market.id, "tokenIds=" + tok.id} {
+		if w := send(v, "/api/exchange/market-details?"+target); w.Code != http.StatusBadRequest {
+			t.Errorf("market-details?%s: %d", target, w.Code)
+		}
+	}
+}
+
+func TestStrictVenueServesTheFormsOfTheDescription(t *testing.T) {
+	v, tok := strictVenue(t)
+	partly := 0
+	for _, o := range v.walletOf(medium).orders {
+		if o.status() == "PARTIALLY_FILLED" {
+			partly++
+		}
+	}
+	if partly == 0 {
+		t.Fatal("no order is partly filled")
+	}
+	user := "?address=" + medium + credentials("demo-50")
+	for target, want := range map[string]string{ // the members of the answer and of the first element of each list
+		"/api/exchange/prices?tokenId=" + tok.id:        "price timestamp tokenId",
+		"/api/exchange/orderbook?tokenId=" + tok.id:     "asks bids spread asks:price asks:size bids:price bids:size",
+		"/api/exchange/price-history?tokenId=" + tok.id: "history history:price history:timestamp history:volume",
+		"/api/user/balance" + user:                      "cashBalance portfolioValue totalValue",
+		"/api/user/positions" + user:                    "positions positions:avgPrice positions:currentPrice positions:marketId positions:outcome positions:size positions:unrealizedPnl",
+		"/api/user/orders" + user: "orders orders:createdAt orders:filledSize orders:marketId orders:orderId orders:outcome orders:price orders:side " +
+			"orders:size orders:status",
+	} {
+		answer := get[object](t, v, target)
+		names := slices.Sorted(maps.Keys(answer))
+		for _, name := range slices.Sorted(maps.Keys(answer)) {
+			if rows, ok := answer[name].([]any); ok {
+				for _, member := range slices.Sorted(maps.Keys(rows[0].(object))) {
+					names = append(names, name+":"+member)
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("GET %s:\n got %s\nwant %s", target, got, want)
+		}
+	}
+	orders := get[ordersAnswer](t, v, "/api/user/orders"+user).Orders
+	filled := 0
+	for i, o := range v.walletOf(medium).orders {
+		if orders[i].Status != "OPEN" || orders[i].FilledSize.String() != o.filled.String() {
+			t.Errorf("order %d: %+v", i, orders[i])
+		}
+		if o.filled > 0 {
+			filled++
+		}
+	}
+	if filled != partly {
+		t.Errorf("%d of %d orders are partly filled", filled, partly)
+	}
+	// What the description leaves open is served in full.
+	if m := get[marketAnswer](t, v, "/api/exchange/market-details?marketId="+tok.market.id); m.Question != tok.market.question || m.Description == nil {
+		t.Errorf("market %+v", m)
+	}
+}
+
+func TestStrictVenueComparesTheTextOfCredentials(t *testing.T) {
+	const exact = `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`
+	v, _ := strictVenue(t)
+	ordinary := New(Config{Markets: 400, Clock: newClock()})
+	for _, c := range []struct {
+		query, header    string
+		strict, ordinary int
+	}{
+		{query: exact, strict: 200, ordinary: 200},
+		{query: `{"apiKey":"demo-3","passphrase":"demo","secret":"demo"}`, strict: 401, ordinary: 200},
+		{query: `{"apiKey": "demo-3","secret":"demo","passphrase":"demo"}`, strict: 401, ordinary: 200},
+		{query: `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","more":1}`, strict: 401, ordinary: 200},
+		{query: `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`, strict: 200, ordinary: 200},
+		{query: `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`, strict: 403, ordinary: 403},
+		{header: exact, strict: 401, ordinary: 200},
+		{strict: 401, ordinary: 401},
+	} {
+		for v, want := range map[*Venue]int{v: c.strict, ordinary: c.ordinary} {
+			target := "/api/user/balance?address=" + small
+			if c.query != "" {
+				target += "&credentials=" + url.QueryEscape(c.query)
+			}
+			r := httptest.NewRequest(http.MethodGet, target, nil)
+			if c.header != "" {
+				r.Header.Set("X-Api-Credentials", base64.StdEncoding.EncodeToString([]byte(c.header)))
+			}
+			w := httptest.NewRecorder()
+			v.ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("query %s, header %s: %d, want %d (strict %v)", c.query, c.header, w.Code, want, v.config.Strict)
+			}
+		}
+	}
+}
+
+func TestStrictStreamComparesTheTextOfCredentials(t *testing.T) {
+	s := open(t, Config{Strict: true})
+	for text, want := range map[string]string{
+		`{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`: "authenticated",
+		`{"apiKey":"demo-3","passphrase":"demo","secret":"demo"}`: "error",
+	} {
+		l := s.dial(t)
+		l.send("auth", `"address":"`+small+`","credentials":`+text)
+		l.take(want)
+	}
+}
+
+func TestEndpointsThatAreOff(t *testing.T) {
+	c := newClock()
+	for _, name := range Endpoints() {
+		v := New(Config{Markets: 40, Clock: c, Without: []string{name}})
+		for i := range endpoints {
+			e := &endpoints[i]
+			w := send(v, e.path)
+			body := decode[struct{ Error string }](t, w.Body.String())
+			if off := w.Code == http.StatusNotFound && body.Error == errPath.text; off != (e.name() == name) {
+				t.Errorf("without %s, %s answers %d %s", name, e.path, w.Code, w.Body)
+			}
+		}
+		if n := v.Stats().Requests; len(n) != len(endpoints) {
+			t.Errorf("without %s, requests %v", name, n)
+		}
+	}
+}
+
+// A list that is whole says so, whatever its length.
+func TestListsSayHowLongTheyAre(t *testing.T) {
+	v := New(Config{Markets: 400, Clock: newClock()})
+	user := "?address=" + medium + credentials("demo-50")
+	for target, want := range map[string]int{
+		"/api/user/positions" + user:              50,
+		"/api/user/positions" + user + "&limit=7": 50,
+		"/api/user/orders" + user:                 len(v.walletOf(medium).orders),
+	} {
+		answer := get[struct {
+			TotalCount *int
+			Positions  []json.RawMessage
+		}](t, v, target)
+		if answer.TotalCount == nil || *answer.TotalCount != want {
+			t.Errorf("GET %s: total count %v, want %d", target, answer.TotalCount, want)
+		}
+	}
+}
