@@ -27,7 +27,8 @@ const marketEvery = 25 * time.Second
 func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
 	v := demo.New(demo.Config{
 		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
-		PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute, MarketEvery: marketEvery, Log: log,
+		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
+		MarketEvery: marketEvery, Log: log,
 	})
 	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, v, log, 0)
 	if err != nil {

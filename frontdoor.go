@@ -131,7 +131,7 @@ func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock m
 	}
 	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), clock
 	front.Refusals, front.Ready = accounts.NewRefusals(clock), s.ready
-	front.Explain = cfg.Explain == "on" || cfg.Explain == "auto" && s.demo != nil
+	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.demo != nil
 	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)
 	front.Observer = &observer{metrics: s.metrics, log: s.events, tracer: s.tracer}
 	return httpapi.New(front), nil

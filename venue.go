@@ -33,10 +33,22 @@ func retries(n int) int {
 	return n
 }
 
+// credentialsMode says how credentials reach the venue. Without a choice they stay out of its URLs where the venue is known to
+// read them from the header, which only the ordinary demo venue is.
+func credentialsMode(cfg *config.Config) string {
+	switch {
+	case cfg.Venue.Credentials != config.Auto:
+		return cfg.Venue.Credentials
+	case cfg.Venue.URL == "" && !cfg.Demo.Strict:
+		return venue.CredentialsHeader
+	}
+	return venue.CredentialsQuery
+}
+
 // venueConfig says how the venue is asked.
 func (s *server) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
 	return venue.Config{
-		BaseURL: url, CredentialsMode: cfg.Venue.Credentials, Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
+		BaseURL: url, CredentialsMode: credentialsMode(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
 		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: s.log,
 	}
 }

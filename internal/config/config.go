@@ -120,7 +120,7 @@ type Log struct {
 // Venue says which venue is asked and how.
 type Venue struct {
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
-	Credentials string        `default:"query" oneof:"query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all."`
+	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all; auto is the header with the demo venue, unless that is strict, and the parameter with any other."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, its body included."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`
 	Batch       int           `default:"40" min:"1" max:"50" help:"Ids in one call to the venue; bound by the length of its URLs."`
@@ -140,6 +140,9 @@ type Demo struct {
 	Seed            int64         `default:"1" min:"0" max:"9223372036854775807" help:"Seed of the demo venue's data; the same seed gives the same markets."`
 	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address; 0 allows any number."`
 	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key; 0 allows any number."`
+	Strict          bool          `default:"false" help:"Whether the demo venue serves only what the venue's description promises: it refuses unknown parameters, answers without additions, and takes credentials from the parameter alone, as the text that it knows."`
+	Lag             time.Duration `default:"0s" min:"0s" max:"10m" help:"How old the demo venue's public answers may be, which their Cache-Control and Age say; its stream is never late."`
+	Without         List          `placeholder:"ENDPOINTS" oneof:"prices,orderbook,price-history,spreads,market-search,market-details,balance,positions,orders,trades,history" help:"Endpoints that the demo venue does not have, separated by commas; they answer 404."`
 	Stream          bool          `default:"true" help:"Whether the demo venue's stream is followed; without it everything is read over REST."`
 	Still           bool          `default:"false" help:"Whether the demo market stands still, so that equal questions get equal answers."`
 }
@@ -174,6 +177,9 @@ type Expiry struct {
 	// Stale is how long past Fresh a value still answers while it is refreshed behind the answer.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long past its fresh time one ${kind} still answers while it is refreshed."`
 }
+
+// Auto is the value of Venue.Credentials and Explain that leaves the choice to the program.
+const Auto = "auto"
 
 // Off is the value of AdminListen that serves nothing; empty does so too.
 const Off = "off"

@@ -69,7 +69,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Client: config.Client{Sockets: 2000, Connections: 1000, Operations: 10_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
 		Log:    config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
-		Venue:  config.Venue{Credentials: "query", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
+		Venue:  config.Venue{Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
 			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
@@ -119,7 +119,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		t.Fatalf("only %d keys: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
-	for _, candidate := range []string{"7", "77", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8"} {
+	for _, candidate := range []string{"7", "77", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders"} {
 		var environ []string // of all that have none yet: each tells for itself whether it fits
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
@@ -198,7 +198,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	want := []string{
 		`--lisen is no flag; did you mean --listen?`,
 		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 50`,
-		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "[not shown]" is not among the choices; want one of query, header, none`,
+		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "[not shown]" is not among the choices; want one of auto, query, header, none`,
 		`--cache-price-fresh (ODDSGRAPH_CACHE_PRICE_FRESH): "-1s" is too small; want a duration with its unit (250ms, 1.5s, 2m) from 0s to 24h`,
 		`ODDSGRAPH_LISTEN (--listen): "localhost" is not host:port; want a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080`,
 		`ODDSGRAPH_MAX_BODY (--max-body): "1EiB" cannot be read; want a size (65536, 64KiB, 8MiB) from 1KiB to 64MiB`,
@@ -250,6 +250,7 @@ func TestBadValues(t *testing.T) {
 		{"demo-markets", "0", "small"},
 		{"demo-seed", "-1", "small"},
 		{"log-format", "JSON", "choices"},
+		{"demo-without", "spreads,fame", "choices"},
 		{"log-level", "INFO", "choices"},
 		{"introspection", "si", "read"},
 	} {

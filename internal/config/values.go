@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,21 +161,22 @@ func readText(tag *kong.Tag, s string) (any, error) {
 			return nil, err
 		}
 	default:
-		choices := tag.Get("oneof")
-		if choices == "" {
-			return s, nil
+		if tag.Get("oneof") != "" {
+			return s, checkChoice(tag, s)
 		}
-		for choice := range strings.SplitSeq(choices, ",") {
-			if s == choice {
-				return s, nil
-			}
-		}
-		return nil, errors.New("is not among the choices")
 	}
 	return s, nil
 }
 
-// readList reads a list by its tag check. Elements that are empty are left out.
+// checkChoice reports a text that is not in the tag oneof.
+func checkChoice(tag *kong.Tag, s string) error {
+	if slices.Contains(strings.Split(tag.Get("oneof"), ","), s) {
+		return nil
+	}
+	return errors.New("is not among the choices")
+}
+
+// readList reads a list by its tag check or oneof. Elements that are empty are left out.
 func readList(tag *kong.Tag, s string) (any, error) {
 	var list List
 	for element := range strings.SplitSeq(s, ",") {
@@ -188,7 +190,7 @@ func readList(tag *kong.Tag, s string) (any, error) {
 		case "networks":
 			err = checkNetwork(element)
 		default:
-			err = fmt.Errorf("has no check: %q", kind)
+			err = checkChoice(tag, element)
 		}
 		if err != nil {
 			return nil, err
@@ -199,14 +201,20 @@ func readList(tag *kong.Tag, s string) (any, error) {
 }
 
 func wantList(tag *kong.Tag) string {
-	if tag.Get("check") == "origins" {
+	switch tag.Get("check") {
+	case "":
+		return "some of " + strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
+	case "origins":
 		return "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *"
 	}
 	return "addresses and networks, such as 10.0.0.0/8, fd00::1"
 }
 
 func takesList(tag *kong.Tag) string {
-	if tag.Get("check") == "origins" {
+	switch tag.Get("check") {
+	case "":
+		return strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
+	case "origins":
 		return "http:// or https:// URLs of hosts, or *"
 	}
 	return "addresses and networks"

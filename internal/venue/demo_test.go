@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
 )
 
 // wireFile is one answer of the demo venue, recorded by its own tests: the wire is pinned from both sides.
@@ -324,18 +323,6 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 }
 
 func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values, body object) {
-	if body["yes"] != nil {
-		var pair struct{ Yes, No struct{ TokenID string } }
-		raw, err := json.Marshal(body)
-		must(t, err)
-		must(t, json.Unmarshal(raw, &pair))
-		payload, err := wire.Parse(raw)
-		must(t, err)
-		if yes, no, ok := tokenPair(payload); !ok || yes != pair.Yes.TokenID || no != pair.No.TokenID {
-			t.Errorf("%s: got %q, %q, %v", name, yes, no, ok)
-		}
-		return
-	}
 	page, err := c.Search(t.Context(), market.Search{EventID: q.Get("eventId"), Category: q.Get("category"), Tag: q.Get("tag")})
 	must(t, err)
 	same(t, showNext(page.Next)+" "+showTotal(page.Total), demoNext(body)+" "+body.at("totalCount"))
