@@ -233,11 +233,13 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 				"header": func(r *http.Request) *[]string { return takeFrom(url.Values(r.Header), "X-Api-Credentials") },
 			}[mode]
 			for _, how := range failures {
-				for _, field := range []string{"apiKey", "secret", "passphrase", "note"} {
+				for _, field := range []string{"apiKey", "secret", "passphrase", "note", "deep"} {
 					venue.set(how)
 					secret := newCanary()
 					c := vars{"apiKey": "k", "secret": "s", "passphrase": "p"}
-					c[field] = secret
+					if c[field] = secret; field == "deep" {
+						c[field] = vars{"list": []any{7, secret}}
+					}
 					value, there := base64.StdEncoding.EncodeToString([]byte(asJSON(c))), false
 					// A busy machine may be too slow for the short timeouts to send anything.
 					until(patience, func() bool {

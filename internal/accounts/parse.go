@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -109,30 +110,24 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 	return d, nil
 }
 
-// parseCredentials reads the credentials of an entry and gives them its address, as if their holder had sent them.
+// parseCredentials reads the credentials of an entry, which are sent to the venue as they are written here, for its address.
 func parseCredentials(value json.RawMessage, a market.Address) (*market.Credentials, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
 	}
-	named, empty := false, true
-	err := jsonfile.Members(value, func(name string, _ json.RawMessage) error {
-		named, empty = named || name == "address", false
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("credentials %w", err)
-	case named:
-		return nil, errors.New("credentials must not hold an address; it stands beside them")
-	case empty:
-		return nil, errors.New("credentials are empty")
-	}
-	c, err := market.ParseCredentials([]byte(`{"address":"` + string(a) + `",` + string(value[1:])))
+	c, err := market.ParseCredentials(value)
 	var known *market.Error
 	if errors.As(err, &known) {
 		return nil, errors.New(known.Message) // which quotes nothing
 	}
-	return c, err
+	named, stated := c.Address()
+	switch {
+	case len(bytes.TrimSpace(value[1:])) == 1:
+		return nil, errors.New("credentials are empty")
+	case stated && named != a:
+		return nil, errors.New("credentials name another address than the one beside them")
+	}
+	return c.Of(a), nil
 }
 
 // fields returns the members of an object whose names are known, and refuses others and repeated ones.

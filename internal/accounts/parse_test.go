@@ -51,10 +51,8 @@ func TestParseRefuses(t *testing.T) {
 		with(`"alice"`, `"a\nb"`):                                    needName,
 		with(`"alice"`, `"a\u202eb"`):                                needName,
 		with(`"alice"`, `"`+strings.Repeat("x", 65)+`"`):             needName,
-		with(`"apiKey":"ka",`, `"apiKey":"ka","address":"`+bob+`",`): "accounts[0]: credentials must not hold an address; it stands beside them",
-		with(`"apiKey":"ka",`, ``):                                   "accounts[0]: the credentials have no apiKey",
-		with(`"ka"`, `{"canary":1}`):                                 `accounts[0]: credentials are one flat JSON object with string values, such as {"apiKey":…,"secret":…,"passphrase":…}`,
-		with(`"secret":`, `"apiKey":`):                               `accounts[0]: credentials are one flat JSON object with string values, such as {"apiKey":…,"secret":…,"passphrase":…}`,
+		with(`"apiKey":"ka",`, `"apiKey":"ka","address":"`+bob+`",`): "accounts[0]: credentials name another address than the one beside them",
+		with(`"ka"`, `{"canary":[[[1]]]}`):                           "accounts[0]: credentials are nested at most 4 deep",
 		with(`"s-ka"`, `"`+strings.Repeat("x", 2048)+`"`):            "accounts[0]: credentials are at most 2048 bytes long",
 		with(`{"apiKey":"ka","secret":"s-ka"}`, `{}`):                "accounts[0]: credentials are empty",
 		with(`{"apiKey":"ka","secret":"s-ka"}`, `"canary"`):          `accounts[0]: credentials must be an object such as {"apiKey":…,"secret":…,"passphrase":…}`,
@@ -87,7 +85,7 @@ func TestParseLimits(t *testing.T) {
 
 func TestParseAccepts(t *testing.T) {
 	content := `{"accounts": [{
-		"credentials": {"key": "k", "secret": "s", "passphrase": "p", "signatureType": "2"},
+		"credentials": {"key": "k", "secret": "s", "passphrase": "p", "signatureType": 2, "address": "0x00000000000000000000000000000000000000A1"},
 		"address": "0x00000000000000000000000000000000000000A1",
 		"tokenSha256": "` + strings.ToUpper(hash("token")) + `"
 	}], "version": 1}`
@@ -96,7 +94,7 @@ func TestParseAccepts(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := entries[0]
-	if e.address != alice || e.name != "" || e.credentials.Wire() != `{"apiKey":"k","passphrase":"p","secret":"s","signatureType":"2"}` {
+	if e.address != alice || e.name != "" || e.credentials.Wire() != `{"key": "k", "secret": "s", "passphrase": "p", "signatureType": 2, "address": "0x00000000000000000000000000000000000000A1"}` {
 		t.Errorf("%+v %s", e, e.credentials.Wire())
 	}
 }

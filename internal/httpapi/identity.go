@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// CredentialsHeader carries a caller's venue credentials: base64 of a JSON object {apiKey, secret, passphrase[, address]}.
+	// CredentialsHeader carries a caller's venue credentials: base64 of a JSON object whose members only the venue knows.
 	CredentialsHeader = "X-Venue-Credentials"
 	// authorization carries a bearer token instead, which stands for an account that the service knows.
 	authorization = "Authorization"

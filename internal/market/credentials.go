@@ -8,10 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxCredentialsLength is the greatest size in bytes of a credentials object.
 const MaxCredentialsLength = 2048
+
+// maxCredentialsDepth is how deep objects and lists may be nested in credentials, the object itself included.
+const maxCredentialsDepth = 4
 
 // Address is an EVM wallet address: 0x and 40 hex digits in lower case.
 type Address string
@@ -31,85 +35,62 @@ func ParseAddress(s string) (Address, error) {
 	return Address(strings.ToLower(s)), nil
 }
 
-// Credentials are what a caller proves to the venue who it is with. They are immutable, live in memory only, and print
-// as a fixed text whatever verb or logger is used.
+// Credentials are what a caller proves to the venue who it is with: a JSON object that means something to the venue only.
+// They are immutable, live in memory only, and print as a fixed text whatever verb or logger is used.
 type Credentials struct {
 	// wire is a pointer because fmt prints what lies in an unexported field of a struct without asking its methods.
 	wire    *string
 	address Address
 }
 
-// ParseCredentials reads one flat JSON object with string values of at most MaxCredentialsLength bytes. apiKey (or key),
-// secret and passphrase are what venues ask for; other fields are passed through, except address, which names the
-// caller's account here and is not sent on as a credential. Errors never quote the input.
+// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4, and keeps its text. Where its
+// member address is a wallet address, it names the caller's account. Errors never quote the input.
 func ParseCredentials(b []byte) (*Credentials, error) {
+	b = bytes.Trim(b, " \t\r\n")
 	if len(b) > MaxCredentialsLength {
 		return nil, Errorf(CodeBadUserInput, "credentials are at most %d bytes long", MaxCredentialsLength)
 	}
-	const form = "credentials are one flat JSON object with string values, such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}"
-	fields, err := flatObject(b)
-	if err != nil {
-		return nil, Errorf(CodeBadUserInput, form)
+	var fields map[string]json.RawMessage
+	if !utf8.Valid(b) || json.Unmarshal(b, &fields) != nil || fields == nil {
+		return nil, Errorf(CodeBadUserInput, "credentials are one JSON object, such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
 	}
-	c := &Credentials{}
-	if a, ok := fields["address"]; ok {
-		if c.address, err = ParseAddress(a); err != nil {
-			return nil, Errorf(CodeBadUserInput, "the address in the credentials is not 0x and 40 hex digits")
-		}
-		delete(fields, "address")
+	if depthOf(b) > maxCredentialsDepth {
+		return nil, Errorf(CodeBadUserInput, "credentials are nested at most %d deep", maxCredentialsDepth)
 	}
-	if key, ok := fields["key"]; ok {
-		if _, both := fields["apiKey"]; !both {
-			fields["apiKey"] = key
-			delete(fields, "key")
-		}
+	text := string(b)
+	c := &Credentials{wire: &text}
+	var address string
+	if json.Unmarshal(fields["address"], &address) == nil {
+		c.address, _ = ParseAddress(address) // another text names no account of ours
 	}
-	if fields["apiKey"] == "" {
-		return nil, Errorf(CodeBadUserInput, "the credentials have no apiKey")
-	}
-	wire, err := json.Marshal(fields) // sorted by key, so that equal credentials are equal texts
-	if err != nil {
-		return nil, Errorf(CodeBadUserInput, form)
-	}
-	text := string(wire)
-	c.wire = &text
 	return c, nil
 }
 
-// flatObject decodes an object of strings and refuses repeated keys, which parsers disagree about.
-func flatObject(b []byte) (map[string]string, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("not an object")
-	}
-	fields := make(map[string]string, 4)
-	for dec.More() {
-		k, err := dec.Token()
-		if err != nil {
-			return nil, err
+// depthOf returns how deep objects and lists are nested in a valid JSON text.
+func depthOf(b []byte) (deepest int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}', c == ']':
+			depth--
 		}
-		v, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, _ := k.(string)
-		value, ok := v.(string)
-		if _, repeated := fields[key]; !ok || repeated {
-			return nil, fmt.Errorf("not a flat object of strings")
-		}
-		fields[key] = value
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more than one value")
-	}
-	return fields, nil
+	return deepest
 }
 
-// Wire returns the JSON object that is sent to the venue. Only the venue client may call it, and the text must not reach
-// a log, an error or a key.
+// Of returns the same credentials as those of an account.
+func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
+
+// Wire returns the JSON object as the caller wrote it, which is sent to the venue. The text must not reach a log, an error or
+// a key that is not hashed.
 func (c *Credentials) Wire() string { return *c.wire }
 
 // Address returns the account that the credentials name; ok is false when they name none.

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzParseCredentials reads whatever comes as credentials: it is refused as the client's mistake, in words that quote nothing
-// of it, or it has an API key, is the same when it is read again, and prints as a fixed text.
+// FuzzParseCredentials reads any bytes as credentials: they are refused as the client's mistake, in words that quote nothing of
+// them, or they are kept as they were sent, are the same when they are read again, and print as a fixed text.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiKey":"k","secret":"s","passphrase":"p"}`, `{"key":"k","secret":"s"}`, `{"key":"a","apiKey":"b"}`, `{"apiKey":"k","apiKey":"l"}`,
@@ -28,17 +28,13 @@ func FuzzParseCredentials(f *testing.F) {
 			}
 			return
 		}
-		var fields map[string]string
-		if err := json.Unmarshal([]byte(c.Wire()), &fields); err != nil || fields["apiKey"] == "" {
-			t.Fatalf("they go out as %q: %v", c.Wire(), err)
-		}
-		if _, ok := fields["address"]; ok || !json.Valid(b) {
+		if !json.Valid(b) || c.Wire() != strings.Trim(string(b), " \t\r\n") || !strings.HasPrefix(c.Wire(), "{") {
 			t.Errorf("%q goes out as %q", b, c.Wire())
 		}
-		if again, err := market.ParseCredentials([]byte(c.Wire())); len(c.Wire()) <= market.MaxCredentialsLength && (err != nil || again.Wire() != c.Wire()) {
+		if again, err := market.ParseCredentials([]byte(c.Wire())); err != nil || again.Wire() != c.Wire() {
 			t.Errorf("%q is not read again: %v", c.Wire(), err)
 		}
-		if text := fmt.Sprintf("%v %+v %#v %s", c, c, c, *c); len(fields["apiKey"]) > 20 && strings.Contains(text, fields["apiKey"]) {
+		if text := fmt.Sprintf("%v %+v %#v %s", c, c, c, *c); len(c.Wire()) > 20 && strings.Contains(text, c.Wire()) {
 			t.Errorf("they print as %s", text)
 		}
 	})

@@ -97,49 +97,51 @@ func TestParseCredentials(t *testing.T) {
 		}
 		return c
 	}
-	for in, wire := range map[string]string{
-		`{"apiKey":"k","secret":"s","passphrase":"p"}`:                          `{"apiKey":"k","passphrase":"p","secret":"s"}`,
-		` { "passphrase" : "p", "secret":"s","apiKey":"k" } `:                   `{"apiKey":"k","passphrase":"p","secret":"s"}`,
-		`{"key":"k","secret":"s"}`:                                              `{"apiKey":"k","secret":"s"}`,
-		`{"key":"k2","apiKey":"k"}`:                                             `{"apiKey":"k","key":"k2"}`,
-		`{"apiKey":"k","nonce":"7"}`:                                            `{"apiKey":"k","nonce":"7"}`,
-		`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`: `{"apiKey":"k"}`,
+	pad := strings.Repeat("x", MaxCredentialsLength-len(`{"k":""}`))
+	for _, in := range []string{
+		`{"passphrase":"p","secret":"s","apiKey":"k"}`,
+		`{ "key" : "k", "secret":"s" }`,
+		`{"key":"k2","apiKey":"k"}`,
+		`{"token":1234567890123456789,"ratio":1.50,"on":true,"none":null}`,
+		`{"a":{"b":[{}]},"c":"}{[\"]["}`,
+		`{"apiKey":"k","apiKey":"l"}`,
+		`{"apiKey":"\u006b","address":7}`,
+		`{"secret":"s","address":"me"}`,
+		`{}`,
+		`{"k":"` + pad + `"}`,
+		`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`,
 	} {
-		if c := parse(in); c.Wire() != wire {
-			t.Errorf("%s is sent as %s; want %s", in, c.Wire(), wire)
+		if c := parse("\r\n\t " + in + " \n"); c.Wire() != in {
+			t.Errorf("%s is sent as %s", in, c.Wire())
 		}
 	}
 	if a, ok := parse(`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`).Address(); !ok || a != "0x52908400098527886e0f7030069857d2e4169ee7" {
 		t.Errorf("the address is %q, %v", a, ok)
 	}
-	if a, ok := parse(`{"apiKey":"k"}`).Address(); ok || a != "" {
-		t.Errorf("an address %q from nowhere", a)
+	for _, in := range []string{
+		`{"apiKey":"k"}`, `{"address":"me"}`, `{"address":""}`, `{"address":null}`, `{"address":7}`,
+		`{"Address":"0x52908400098527886E0F7030069857D2E4169EE7"}`, `{"a":{"address":"0x52908400098527886E0F7030069857D2E4169EE7"}}`,
+	} {
+		if a, ok := parse(in).Address(); ok || a != "" {
+			t.Errorf("%s: an address %q from nowhere", in, a)
+		}
 	}
-	pad := strings.Repeat("x", MaxCredentialsLength-len(`{"apiKey":""}`))
-	parse(`{"apiKey":"` + pad + `"}`)
 
 	for name, in := range map[string]string{
-		"too long":        `{"apiKey":"x` + pad + `"}`,
-		"empty":           ``,
-		"null":            `null`,
-		"string":          `"` + secretText + `"`,
-		"array":           `["` + secretText + `"]`,
-		"nested object":   `{"apiKey":"` + secretText + `","a":{"b":"c"}}`,
-		"nested array":    `{"apiKey":"` + secretText + `","a":["b"]}`,
-		"number":          `{"apiKey":"` + secretText + `","a":1}`,
-		"null value":      `{"apiKey":"` + secretText + `","a":null}`,
-		"repeated":        `{"apiKey":"a","apiKey":"` + secretText + `"}`,
-		"repeated secret": `{"apiKey":"a","secret":"` + secretText + `","secret":"b"}`,
-		"no key":          `{"secret":"` + secretText + `"}`,
-		"empty key":       `{"apiKey":"","key":"` + secretText + `"}`,
-		"bad address":     `{"apiKey":"a","address":"` + secretText + `"}`,
-		"empty address":   `{"apiKey":"a","address":""}`,
-		"more than one":   `{"apiKey":"` + secretText + `"}{}`,
-		"trailing":        `{"apiKey":"` + secretText + `"} x`,
-		"cut":             `{"apiKey":"` + secretText + `"`,
-		"cut value":       `{"apiKey":"` + secretText,
-		"cut key":         `{"apiKey`,
-		"no value":        `{"apiKey"}`,
+		"too long":      `{"k":"x` + pad + `"}`,
+		"too deep":      `{"a":[{"b":["` + secretText + `",[]]}]}`,
+		"empty":         ``,
+		"null":          `null`,
+		"string":        `"` + secretText + `"`,
+		"array":         `["` + secretText + `"]`,
+		"more than one": `{"apiKey":"` + secretText + `"}{}`,
+		"trailing":      `{"apiKey":"` + secretText + `"} x`,
+		"cut":           `{"apiKey":"` + secretText + `"`,
+		"cut value":     `{"apiKey":"` + secretText,
+		"cut key":       `{"apiKey`,
+		"no value":      `{"apiKey"}`,
+		"no UTF-8":      "{\"apiKey\":\"" + secretText + "\xff\"}",
+		"a raw newline": "{\"apiKey\":\"" + secretText + "\n\"}",
 	} {
 		c, err := ParseCredentials([]byte(in))
 		if c != nil || CodeOf(err) != CodeBadUserInput {

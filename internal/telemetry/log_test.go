@@ -33,6 +33,9 @@ type wallet struct {
 
 type account struct{ Wallet *wallet }
 
+// digits are a secret that is a number.
+const digits = "7300419265"
+
 func TestNoSecretIsLogged(t *testing.T) {
 	withUser := &url.URL{Scheme: "https", User: url.UserPassword("u", secret), Host: "venue.example", Path: "/a"}
 	failed := &url.Error{Op: "Get", URL: "https://venue.example/api/user/orders?address=0x1&credentials=%7B%22" + secret + "%22%7D", Err: errors.New("refused")}
@@ -69,6 +72,8 @@ func TestNoSecretIsLogged(t *testing.T) {
 		"quoted JSON":             slog.String("body", fmt.Sprintf("%q", `{"apiKey":"`+secret+`"}`)),
 		"JSON bytes":              slog.Any("body", []byte(`{"passphrase":"`+secret+`"}`)),
 		"raw JSON":                slog.Any("body", json.RawMessage(`{"passphrase":"`+secret+`"}`)),
+		"JSON with a number":      slog.String("body", `{"apiKey":`+digits+`,"a":1}`),
+		"credentials of any form": slog.String("body", `{"credentials": {"k":`+"\n"+`["`+secret+`"]}}`),
 		"bearer in a text":        slog.String("text", "sent Bearer "+secret),
 	} {
 		got := line(func(l *slog.Logger) {
@@ -76,7 +81,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 			l.With(attr).WithGroup("g").Info("message", "a", 1)
 			l.WithGroup("g").Info("message", attr)
 		})
-		if strings.Contains(got, secret) {
+		if strings.Contains(got, secret) || strings.Contains(got, digits) {
 			t.Errorf("%s: a secret is logged:\n%s", name, got)
 		}
 		if !strings.Contains(got, "message") {

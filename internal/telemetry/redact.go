@@ -54,9 +54,11 @@ var (
 	query = regexp.MustCompile(`(?i)([?&](?:[a-z_-]*(?:` + names + `))=)[^\s"'&]*`)
 	// field matches a secret member of a JSON text, escaped one that of a JSON text within quotes, member that of a
 	// struct or a map as fmt prints it.
-	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)"(?:[^"\\]|\\.)+"`)
+	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
+	// object matches credentials that are a JSON object, whatever is in it, to the end of the text.
+	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
 )
@@ -71,6 +73,7 @@ func redactText(s string) string {
 		s = query.ReplaceAllString(s, "${1}"+redacted)
 	}
 	if strings.ContainsRune(s, ':') {
+		s = object.ReplaceAllString(s, `${1}"`+redacted+`"`)
 		s = field.ReplaceAllString(s, `${1}"`+redacted+`"`)
 		s = escaped.ReplaceAllString(s, "${1}"+redacted+"${2}")
 		s = member.ReplaceAllString(s, "${1}"+redacted)

@@ -4,20 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/wire"
@@ -341,71 +336,4 @@ func messageOf(body wire.Value) string {
 		}
 	}
 	return "no message"
-}
-
-// maxMessage bounds a text of the venue in a log line.
-const maxMessage = 200
-
-// minWord is the least size of what a client has said that is cut out of the venue's texts: shorter ones are in every text.
-const minWord = 8
-
-// redactor returns a function that cuts the values of the credentials, and what a client asked for by rq, out of a text of the
-// venue, then shortens it.
-func redactor(credentials *market.Credentials, rq *request) func(string) string {
-	return func(s string) string {
-		for _, secret := range append(secretsOf(credentials), wordsOf(rq)...) {
-			s = strings.ReplaceAll(s, secret, "[redacted]")
-		}
-		if len(s) > maxMessage {
-			cut := maxMessage
-			for cut > 0 && !utf8.RuneStart(s[cut]) {
-				cut--
-			}
-			s = s[:cut] + "…"
-		}
-		return strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7f {
-				return ' '
-			}
-			return r
-		}, s)
-	}
-}
-
-// secretsOf returns every spelling of the credentials that a venue could echo, the longest first.
-func secretsOf(credentials *market.Credentials) []string {
-	if credentials == nil {
-		return nil
-	}
-	wire := credentials.Wire()
-	secrets := spellings(wire)
-	var fields map[string]string
-	if json.Unmarshal([]byte(wire), &fields) == nil {
-		for _, v := range fields {
-			secrets = append(secrets, spellings(v)...)
-		}
-	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
-}
-
-// wordsOf returns every spelling of the values in a request that a client has chosen.
-func wordsOf(rq *request) (words []string) {
-	values, _ := url.ParseQuery(rq.query.b.String()) // which is our own
-	for _, name := range []string{"q", "category", "tag", "slug", "eventSlug", "eventId", "id", "ids", "tokenId", "tokenIds", "marketId", "cursor"} {
-		for word := range strings.SplitSeq(values.Get(name), ",") {
-			if len(word) >= minWord {
-				words = append(words, spellings(word)...)
-			}
-		}
-	}
-	return words
-}
-
-func spellings(s string) []string {
-	quoted, _ := json.Marshal(s)
-	return []string{
-		s, url.QueryEscape(s), url.PathEscape(s), strings.Trim(string(quoted), `"`),
-		base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
-	}
 }

@@ -24,7 +24,7 @@ const (
 	// prefix is a path before the venue's own paths, which every test has, so that none is lost.
 	prefix = "/tenant/v2"
 	wallet = market.Address("0x2222222222222222222222222222222222222222")
-	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra"}`
+	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
 )
 
 // fakeVenue is an HTTP server that answers with what a test says and remembers what it was asked.
