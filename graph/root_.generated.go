@@ -2804,7 +2804,7 @@ type Position implements Node {
   unrealizedPnl: Decimal
   "size × avgPrice, in money; null without an ` + "`" + `avgPrice` + "`" + `."
   costBasis: Decimal
-  "True when the market is resolved and this outcome won. Null when that cannot be told. Reads the market."
+  "True when the market is resolved and this outcome won. Null when that cannot be told, as when nobody won. Reads the market."
   redeemable: Boolean
   """
   The position priced now. Without a basis: SETTLEMENT when the market is resolved, else VENUE (stream or price
@@ -3101,7 +3101,7 @@ enum MarketStatus {
   CLOSED
   "The proposed outcome is contested."
   DISPUTED
-  "The outcome is final: winning tokens pay 1 per share, the others 0."
+  "The outcome is final: winning tokens pay 1 per share, the others 0. A market that nobody won has no settlement price."
   RESOLVED
   "Ended without a winner."
   CANCELLED
@@ -3138,7 +3138,7 @@ type Event implements Node {
 type Resolution {
   "Token of the outcome that won, worth 1 per share; null where it cannot be told."
   winningToken: Token
-  "Label of the outcome that won, exactly as the venue spells it; null where it names none."
+  "Label of the outcome that won, exactly as the venue spells it; null where it names none. A label that fits no outcome, such as that of a refund, has no ` + "`" + `winningToken` + "`" + `."
   winningOutcome: String
   "When the outcome became final; null where the venue does not say."
   resolvedAt: DateTime
@@ -3159,7 +3159,7 @@ type Token implements Node {
   outcome: String
   "Kind of ` + "`" + `outcome` + "`" + `, compared without case; null when the market is not known. Reads the market."
   outcomeKind: OutcomeKind
-  "Whether the outcome won; null until the market is resolved and the winner known. Reads the market."
+  "Whether the outcome won; null until the market is resolved and a winner known. Reads the market."
   winner: Boolean
   "The market that the token is an outcome of; null when the venue does not know the token. Read in batches."
   market: Market

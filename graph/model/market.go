@@ -2,6 +2,7 @@ package model
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -115,9 +116,13 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label that won, where that is known.
+// WinningOutcome returns the label that won, where that is known: the resolution's spelling, unless the venue flags another
+// outcome as the winner.
 func (r Resolution) WinningOutcome() *string {
-	if w := r.Market.Winner(); w != nil && r.Outcome == "" {
+	switch w := r.Market.Winner(); {
+	case r.Market.Status != market.StatusResolved:
+		return nil
+	case w != nil && !strings.EqualFold(w.Label, r.Outcome):
 		return text(&w.Label)
 	}
 	return text(&r.Outcome)

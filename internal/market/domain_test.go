@@ -288,12 +288,17 @@ func TestWinner(t *testing.T) {
 		"open with a resolution":     {market(StatusOpen, "Up", nil, nil), "-", "- -"},
 		"resolved, by flags":         {market(StatusResolved, "", &no, &yes), "Down", "0 1"},
 		"resolved, one flag":         {market(StatusResolved, "", &yes, nil, nil), "Up", "1 0 0"},
-		"resolved, only losers":      {market(StatusResolved, "", &no, nil), "-", "0 -"},
+		"resolved, nobody won":       {market(StatusResolved, "", &no, &no), "-", "- -"},
+		"resolved, only losers":      {market(StatusResolved, "", &no, nil), "-", "- -"},
+		"resolved, flags lag behind": {market(StatusResolved, "up", &no, &no), "Up", "1 0"},
+		"resolved, refunded":         {market(StatusResolved, "refund", &no, &no), "-", "- -"},
+		"flags before the label":     {market(StatusResolved, "up", &no, &yes), "Down", "0 1"},
+		"resolved, two winners":      {market(StatusResolved, "", &yes, &yes, &no), "Up", "1 1 0"},
 		"resolved, by label":         {market(StatusResolved, "uP", nil, nil), "Up", "1 0"},
 		"resolved, unknown label":    {market(StatusResolved, "Sideways", nil, nil), "-", "- -"},
 		"resolved, no winner named":  {market(StatusResolved, "", nil, nil), "-", "- -"},
 		"resolved, unnamed tokens":   {unnamed, "Down", "0 1 0"},
-		"closed with a flag already": {market(StatusClosed, "", &yes, &no), "Up", "- -"},
+		"closed with a flag already": {market(StatusClosed, "", &yes, &no), "-", "- -"},
 		"cancelled":                  {market(StatusCancelled, "Up", nil, nil), "-", "- -"},
 	} {
 		winner := "-"
@@ -305,7 +310,7 @@ func TestWinner(t *testing.T) {
 			o := tt.m.Outcomes[i] // a copy, as readers may hold one
 			price := tt.m.SettlementPrice(&o)
 			prices = append(prices, show(price))
-			if won := tt.m.Won(&o); price != nil && (won == nil || *won != (price.Sign() > 0)) {
+			if won := tt.m.Won(&o); (price == nil) != (won == nil) || price != nil && *won != (price.Sign() > 0) {
 				t.Errorf("%s: %s won %v at %s", name, o.Label, won, price)
 			}
 		}
@@ -355,6 +360,12 @@ func TestMarketWithChange(t *testing.T) {
 		{"status", MarketChange{Kind: "STATUS", Status: StatusClosed, StatusRaw: "CLOSED"}, StatusClosed, ""},
 		{"resolved, by token", MarketChange{Kind: "RESOLVED", WinningTokenID: "1", Outcome: "Yes"}, StatusResolved, "Yes:true No:false Void:false"},
 		{"resolved, by label", MarketChange{Kind: "RESOLVED", Outcome: "NO"}, StatusResolved, "Yes:false No:true Void:false"},
+		{"resolved, token unknown", MarketChange{Kind: "RESOLVED", Outcome: "NO", WinningTokenID: "9"}, StatusResolved, "Yes:false No:true Void:false"},
+		{"resolved, nobody won", MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED"}, StatusResolved, ""},
+		{"resolved, no such outcome", MarketChange{Kind: "RESOLVED", Outcome: "Yes "}, StatusResolved, ""},
+		{"resolved, no such token", MarketChange{Kind: "RESOLVED", WinningTokenID: "9"}, StatusResolved, ""},
+		{"resolution disputed", MarketChange{Kind: "RESOLVED", Status: StatusDisputed, StatusRaw: "DISPUTED", WinningTokenID: "1"}, StatusDisputed, ""},
+		{"resolved as cancelled", MarketChange{Kind: "RESOLVED", Status: StatusCancelled, StatusRaw: "CANCELLED"}, StatusCancelled, ""},
 	} {
 		got := m.With(tt.change)
 		if got.Status != tt.status || winners(got) != tt.winners || got.MarketID != "m" {
@@ -362,6 +373,43 @@ func TestMarketWithChange(t *testing.T) {
 		}
 		if m.Status != StatusOpen || winners(m) != "" || got == m {
 			t.Fatalf("%s changed the market itself", tt.name)
+		}
+	}
+}
+
+// A RESOLVED change names the winner of a market that is resolved without one, decides a dispute, and leaves what is
+// cancelled or decided already.
+func TestMarketWithResolution(t *testing.T) {
+	change := MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED", Outcome: "No"}
+	for _, tt := range []struct {
+		status  Status
+		label   string
+		want    Status
+		winner  string
+		outcome string
+	}{
+		{StatusClosed, "", StatusResolved, "No", "No"},
+		{StatusDisputed, "Yes", StatusResolved, "No", "No"},
+		{StatusResolved, "", StatusResolved, "No", "No"},
+		{StatusResolved, "Yes", StatusResolved, "Yes", "Yes"},
+		{StatusCancelled, "", StatusCancelled, "-", "-"},
+	} {
+		m := &Market{Status: tt.status, Outcomes: []Outcome{{TokenID: "1", Label: "Yes"}, {TokenID: "2", Label: "No"}}}
+		if tt.label != "" {
+			m.Resolution = &Resolution{Outcome: tt.label, Source: "a court"}
+		}
+		got, winner, outcome := m.With(change), "-", "-"
+		if w := got.Winner(); w != nil {
+			winner = w.Label
+		}
+		if got.Resolution != nil {
+			outcome = got.Resolution.Outcome
+			if tt.label != "" && got.Resolution.Source != "a court" {
+				t.Errorf("%s: the source is lost", tt.status)
+			}
+		}
+		if got.Status != tt.want || winner != tt.winner || outcome != tt.outcome {
+			t.Errorf("%s: %s, won by %s, resolution %s; want %s, %s, %s", tt.status, got.Status, winner, outcome, tt.want, tt.winner, tt.outcome)
 		}
 	}
 }

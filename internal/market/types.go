@@ -1,6 +1,7 @@
 package market
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -109,7 +110,7 @@ type Outcome struct {
 	TokenID, Label string
 	// Price is the venue's figure in the market's own answer; nil where it gave none.
 	Price *Decimal
-	// Winner is nil until the market is resolved.
+	// Winner is the venue's flag; nil where it gave none, or none of the market's is true.
 	Winner *bool
 }
 
@@ -145,51 +146,53 @@ func (m *Market) OutcomeByLabel(label string) *Outcome {
 	return found
 }
 
-// Winner returns the outcome that won, or nil while that is not known.
+// Winner returns the outcome that won, or nil while the market is not resolved or nobody is known to have won. The flags of
+// the outcomes decide if one of them is true: venues write them as false before they name the winner in the resolution, and
+// for markets that nobody won. Otherwise the label of the resolution decides.
 func (m *Market) Winner() *Outcome {
-	for i := range m.Outcomes {
-		if w := m.Outcomes[i].Winner; w != nil && *w {
-			return &m.Outcomes[i]
-		}
+	if m.Status != StatusResolved {
+		return nil
 	}
-	if m.Status == StatusResolved && m.Resolution != nil && m.Resolution.Outcome != "" {
+	if i := m.flagged(); i >= 0 {
+		return &m.Outcomes[i]
+	}
+	if m.Resolution != nil && m.Resolution.Outcome != "" {
 		return m.OutcomeByLabel(m.Resolution.Outcome)
 	}
 	return nil
 }
 
-// Won tells whether the outcome of a resolved market won; nil while that is not known.
-func (m *Market) Won(o *Outcome) *bool {
-	if o == nil {
-		return nil
-	}
-	if o.Winner != nil {
-		return o.Winner
-	}
-	if m.Status != StatusResolved {
-		return nil
-	}
-	if w := m.Winner(); w != nil {
-		won := w.TokenID == o.TokenID && strings.EqualFold(w.Label, o.Label) // a token may be unnamed, a label repeated
-		return &won
-	}
-	return nil
+// flagged returns the index of the first outcome that is flagged as the winner, or -1.
+func (m *Market) flagged() int {
+	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
-// SettlementPrice returns 1 or 0 for an outcome of a resolved market, or nil while the winner is not known.
+// Won reports whether an outcome of a resolved market won; nil while that is not known.
+func (m *Market) Won(o *Outcome) *bool {
+	w := m.Winner()
+	if o == nil || w == nil {
+		return nil
+	}
+	if w.TokenID == o.TokenID && strings.EqualFold(w.Label, o.Label) || // a token may be unnamed, a label repeated
+		o.Winner != nil && *o.Winner {
+		return &won
+	}
+	return &lost
+}
+
+// SettlementPrice returns 1 or 0 for an outcome of a resolved market, or nil while no winner is known.
 func (m *Market) SettlementPrice(o *Outcome) *Decimal {
-	if m.Status != StatusResolved {
+	switch m.Won(o) {
+	case nil:
 		return nil
-	}
-	won := m.Won(o)
-	if won == nil {
-		return nil
-	}
-	if *won {
+	case &won:
 		return &one
 	}
 	return &zero
 }
+
+// won and lost are what Won returns.
+var won, lost = true, false
 
 // zero and one are what outcomes are settled at.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
@@ -391,23 +394,42 @@ func BookSideDelta(from, to []Level, side OrderSide) []Level {
 	return delta
 }
 
-// With returns the market after a change that the stream has told of it.
+// With returns the market after a change that the stream reports. A RESOLVED change sets the status that it states, and does
+// not end a cancelled market again. It sets winners and losers only if its winner is one of the outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
-	if c.Status != "" {
+	resolved := c.Kind == "RESOLVED"
+	switch {
+	case resolved && m.Status == StatusCancelled:
+	case c.Status != "":
 		next.Status, next.StatusRaw = c.Status, c.StatusRaw
-	}
-	if c.Kind == "RESOLVED" && m.Status != StatusResolved {
+	case resolved:
 		next.Status, next.StatusRaw = StatusResolved, string(StatusResolved)
-		next.Resolution = &Resolution{Outcome: c.Outcome}
-		next.Outcomes = append([]Outcome(nil), m.Outcomes...)
+	}
+	if !resolved || next.Status != StatusResolved || m.Winner() != nil {
+		return &next
+	}
+	winner := m.OutcomeByToken(c.WinningTokenID)
+	if winner == nil {
+		winner = m.OutcomeByLabel(c.Outcome)
+	}
+	label := c.Outcome
+	if winner != nil {
+		label = winner.Label
+		next.Outcomes = slices.Clone(m.Outcomes)
 		for i := range next.Outcomes {
-			won := next.Outcomes[i].TokenID == c.WinningTokenID
-			if c.WinningTokenID == "" {
-				won = strings.EqualFold(next.Outcomes[i].Label, c.Outcome)
+			if next.Outcomes[i].Winner = &lost; &m.Outcomes[i] == winner {
+				next.Outcomes[i].Winner = &won
 			}
-			next.Outcomes[i].Winner = &won
 		}
+	}
+	if label != "" {
+		var r Resolution
+		if m.Resolution != nil {
+			r = *m.Resolution
+		}
+		r.Outcome = label
+		next.Resolution = &r
 	}
 	return &next
 }

@@ -24,7 +24,8 @@ func top(bid, ask string) Read[*Spread] {
 }
 
 func resolved(won bool) (Read[*Market], *Outcome) {
-	m := &Market{Status: StatusResolved, Outcomes: []Outcome{{TokenID: "t", Label: "Yes", Winner: &won}}}
+	lost := !won
+	m := &Market{Status: StatusResolved, Outcomes: []Outcome{{TokenID: "t", Label: "Yes", Winner: &won}, {TokenID: "u", Label: "No", Winner: &lost}}}
 	return Read[*Market]{m, Meta{ReceivedAt: time.Unix(10, 0)}}, &m.Outcomes[0]
 }
 
@@ -32,6 +33,8 @@ func TestValueTakesTheFirstBasisThatIsKnown(t *testing.T) {
 	won, yes := resolved(true)
 	lost, no := resolved(false)
 	open := Read[*Market]{&Market{Status: StatusOpen, Outcomes: []Outcome{{TokenID: "t"}}}, Meta{ReceivedAt: time.Unix(10, 0)}}
+	never := false
+	void := Read[*Market]{Value: &Market{Status: StatusResolved, Outcomes: []Outcome{{TokenID: "t", Label: "Yes", Winner: &never}, {TokenID: "u", Label: "No", Winner: &never}}}}
 	stated := ptr(MustDecimal("0.11"))
 	for _, tt := range []struct {
 		name    string
@@ -43,6 +46,7 @@ func TestValueTakesTheFirstBasisThatIsKnown(t *testing.T) {
 		{"nothing", nil, Quotes{}, "", "-"},
 		{"settlement before all", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", BasisVenue), Spread: top("0.6", "0.8")}, "", "1 SETTLEMENT"},
 		{"a lost outcome", stated, Quotes{Market: lost, Outcome: no, Price: quote("0.7", BasisVenue)}, "", "0 SETTLEMENT"},
+		{"an outcome of a market that nobody won", stated, Quotes{Market: void, Outcome: &void.Value.Outcomes[0], Price: quote("0.5", BasisVenue)}, "", "0.5 VENUE"},
 		{"an outcome that was not matched", stated, Quotes{Market: won, Price: quote("0.7", BasisVenue)}, "", "0.7 VENUE"},
 		{"venue", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", BasisVenue), Spread: top("0.6", "0.8")}, "", "0.7 VENUE"},
 		{"whatever the venue states", stated, Quotes{Price: quote("0.70", BasisLast), Spread: top("0.6", "0.8")}, "", "0.70 LAST"},

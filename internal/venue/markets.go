@@ -333,7 +333,7 @@ func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	}
 	closed, active := r.Flag(fieldClosed), r.Flag(fieldActive)
 	switch {
-	case closed != nil && *closed && (m.Winner() != nil || m.Resolution != nil):
+	case closed != nil && *closed && (flagged(m) || m.Resolution != nil):
 		return market.StatusResolved, ""
 	case closed != nil && *closed:
 		return market.StatusClosed, ""
@@ -343,14 +343,20 @@ func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	return market.StatusUnknown, ""
 }
 
-// settle takes the winners away that venues write as false while nothing is decided.
+// settle drops the winner flags where none is true: venues write false for every outcome until they have named the winner, and
+// for markets that nobody won.
 func settle(m *market.Market) {
-	if m.Status == market.StatusResolved || m.Winner() != nil {
+	if flagged(m) {
 		return
 	}
 	for i := range m.Outcomes {
 		m.Outcomes[i].Winner = nil
 	}
+}
+
+// flagged reports whether an outcome is flagged as the winner.
+func flagged(m *market.Market) bool {
+	return slices.ContainsFunc(m.Outcomes, func(o market.Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
 // resolution reads {outcome,resolvedAt,source}, or the winning label alone.
