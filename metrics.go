@@ -219,6 +219,7 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 	counted("oddsgraph_feed_conflated_total", "States that a newer one took the place of before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
 	counted("oddsgraph_feed_dropped_total", "Trades and changes that were lost with subscriptions that were too slow for them.", func(s feed.Stats) uint64 { return s.Dropped }),
 	counted("oddsgraph_feed_reconnects_total", "Connections that were dropped since a topic on them could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
+	counted("oddsgraph_feed_unacknowledged_total", "Subscriptions of markets that the venue did not confirm in time and that were sent again.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
 	present("oddsgraph_feed_topics", "Topics that are followed now.", func(s feed.Stats) int { return s.Topics }),
 	present("oddsgraph_feed_tokens", "Tokens that are followed now.", func(s feed.Stats) int { return s.Tokens }),
 	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),

@@ -542,6 +542,8 @@ func TestRaces(t *testing.T) {
 					case 4:
 						time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
 					case 5:
+						r.Acknowledged(mine)
+					case 6:
 						r.Stats()
 					default:
 						epoch := string(rune('A' + n/700))

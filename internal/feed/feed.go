@@ -12,7 +12,8 @@ import (
 
 // Upstream is the venue's stream. None of its methods waits for the network.
 type Upstream interface {
-	// Watch asks for a topic until Unwatch; an error means that there is no room for it.
+	// Watch asks for a topic until Unwatch; an error means that there is no room for it. Watching a topic again subscribes to
+	// it again.
 	Watch(t market.Topic, c *market.Credentials) error
 	Unwatch(t market.Topic)
 	// Resync asks for a snapshot of a topic.
@@ -61,6 +62,10 @@ type Config struct {
 const (
 	// snapshotWithin is how long a snapshot may take before it is asked for again.
 	snapshotWithin = 2 * time.Second
+	// ackWithin is how long the confirmation of a market's subscription may take before the subscription is sent again; it
+	// doubles up to maxAckWithin while the venue confirms none.
+	ackWithin    = 2 * time.Second
+	maxAckWithin = 2 * time.Minute
 	// failedResyncs in a row make the feed drop the connection; the number doubles each time that this did not help, at most
 	// maxPatience times.
 	failedResyncs = 3
@@ -95,7 +100,9 @@ type defences struct {
 }
 
 // counts are the feed's counters.
-type counts struct{ gaps, resyncs, spliced, conflated, dropped, reconnects atomic.Uint64 }
+type counts struct {
+	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
+}
 
 // Stats are counters since the start, and what is watched now.
 type Stats struct {
@@ -107,6 +114,8 @@ type Stats struct {
 	Conflated, Dropped uint64
 	// Reconnects counts connections that were dropped because a topic could not be resynced.
 	Reconnects uint64
+	// Unacknowledged counts subscriptions of markets that the venue did not confirm in time and that were sent again.
+	Unacknowledged uint64
 	// Topics and Tokens are open now; Resyncing topics among them wait for a snapshot.
 	Topics, Tokens, Resyncing int
 }
@@ -337,6 +346,15 @@ func (f *Feed) Up(_ string, topics []market.Topic) {
 	}
 }
 
+// Acknowledged implements the upstream's handler: the venue sends what changes in the topics from now on.
+func (f *Feed) Acknowledged(topics []market.Topic) {
+	for _, key := range topics {
+		if t := f.find(key); t != nil {
+			t.acknowledged()
+		}
+	}
+}
+
 // Down implements the upstream's handler: the topics are no longer live. A session that loses all of its topics ends, so
 // that what was streamed in it is stale by one write.
 func (f *Feed) Down(topics []market.Topic, _ error) {
@@ -392,6 +410,7 @@ func (f *Feed) Stats() Stats {
 	s := Stats{
 		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),
 		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
+		Unacknowledged: f.counts.unacknowledged.Load(),
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

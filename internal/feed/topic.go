@@ -15,7 +15,7 @@ type phase uint8
 const (
 	// down: no connection carries the topic.
 	down phase = iota
-	// opening: subscribed, and waiting for the first snapshot of this connection.
+	// opening: a subscription was sent; its first snapshot, or for a market its confirmation, has not come.
 	opening
 	// resyncing: something was missed, and a snapshot was asked for.
 	resyncing
@@ -47,6 +47,10 @@ type topic struct {
 	// buffered are the changes that arrived while a snapshot was awaited; cut is the last one for which there was no room.
 	buffered []*market.Message
 	cut      *market.Message
+	// confirmed reports that the venue has confirmed a market's subscription once; unconfirmed counts the subscriptions in a
+	// row that it did not confirm.
+	confirmed   bool
+	unconfirmed int
 	// broken tells that the next snapshot replaces a state that may have missed something.
 	broken bool
 	// failures counts the resyncs in a row that brought nothing, reconnects how often that was too much since a snapshot
@@ -207,29 +211,67 @@ func (t *topic) enter(s *session) {
 	t.session = s
 }
 
-// up begins a new session: a snapshot follows, and takes the place of what was known.
+// up begins a new session. A snapshot follows and replaces what was known. A market has no snapshot: it is live when the
+// venue confirms the subscription.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
 		return
 	}
-	again := t.session != nil
 	t.stale()
 	t.enter(s)
 	t.phase, t.past, t.failures = opening, "", 0
-	t.broken = t.state.Known
 	if t.key.Channel == market.ChannelMarket {
-		// Its changes come without a snapshot: what happened before is read over REST.
-		t.state.Seq = 0
-		if again {
-			t.resynced()
-		}
-		t.follow()
-		t.feed.cfg.Sink.StreamMarket(t.key.ID)
+		t.broken, t.state.Seq = t.confirmed, 0
+		t.awaitConfirmation()
 	} else {
+		t.broken = t.state.Known
 		t.await()
 	}
+	t.publish()
+}
+
+// awaitConfirmation sends a market's subscription again if the venue does not confirm it. Until then the market is not live,
+// so its subscribers poll it. The lock is held.
+func (t *topic) awaitConfirmation() {
+	t.rest()
+	wait := t.waits
+	t.waiter = time.AfterFunc(min(ackWithin<<min(t.unconfirmed, 10), maxAckWithin), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.waits != wait {
+			return
+		}
+		t.unconfirmed++
+		t.feed.counts.unacknowledged.Add(1)
+		t.feed.cfg.Log.Info("the venue does not confirm a subscription: it is sent again", "topic", t.key.ID, "times", t.unconfirmed)
+		if err := t.feed.upstream.Watch(t.key, nil); err != nil {
+			t.feed.cfg.Log.Warn("a subscription could not be sent again", "topic", t.key.ID, "error", err)
+		}
+		t.awaitConfirmation()
+	})
+}
+
+// acknowledged takes the venue's confirmation of the subscription. Snapshots confirm all topics but markets.
+func (t *topic) acknowledged() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended && t.phase != down && t.key.Channel == market.ChannelMarket {
+		t.confirm()
+	}
+}
+
+// confirm makes a market live. What happened before has no frame, so whatever was read until now may be out of date. A
+// confirmation after the first frame makes it so again: that frame may have belonged to the subscription before. The lock is
+// held.
+func (t *topic) confirm() {
+	if t.broken || t.phase == following {
+		t.resynced()
+	}
+	t.follow()
+	t.confirmed, t.unconfirmed = true, 0
+	t.feed.cfg.Sink.StreamMarket(t.key.ID)
 	t.publish()
 }
 
@@ -353,6 +395,9 @@ func (t *topic) failed(buffered []*market.Message) {
 
 // change applies one change and publishes what came of it.
 func (t *topic) change(m *market.Message) {
+	if t.phase == opening && t.key.Channel == market.ChannelMarket {
+		t.confirm() // a venue that sends changes has taken the subscription, whether it says so or not
+	}
 	if t.phase != following {
 		if len(t.buffered) == maxBuffered {
 			t.cut = t.buffered[maxBuffered/2-1] // a snapshot that does not reach it leaves a gap

@@ -129,6 +129,8 @@ func (p *player) play(line string) {
 	switch verb {
 	case "up":
 		p.Up(rest, []market.Topic{p.key})
+	case "ack":
+		p.Acknowledged([]market.Topic{p.key})
 	case "down":
 		p.Down([]market.Topic{p.key}, nil)
 	case "wait":
@@ -916,6 +918,8 @@ var scripts = []script{
 	{"follows", "market", `
 		unknown
 		up
+		unknown
+		ack
 		read
 		live 0 r0
 		change A2 STATUS
@@ -928,8 +932,45 @@ var scripts = []script{
 		live A3 r0
 		wait 1h
 		asked`},
+	{"the first change confirms", "market", `
+		up
+		change A2 STATUS
+		read
+		took STATUS
+		live A2 r0
+		wait 1h
+		asked`},
+	{"a confirmation after the first change is read for", "market", `
+		up
+		change A2 STATUS
+		read
+		took STATUS
+		live A2 r0
+		ack
+		read
+		live A2 r1`},
+	{"nothing confirms", "market", `
+		up
+		wait 1999ms
+		asked
+		wait 1ms
+		asked watch
+		unknown
+		up
+		wait 3999ms
+		asked
+		wait 1ms
+		asked watch
+		up
+		ack
+		read
+		live 0 r0
+		down
+		wait 1h
+		asked`},
 	{"a gap is read over", "market", `
 		up
+		ack
 		change A2 STATUS
 		took STATUS
 		read
@@ -942,10 +983,13 @@ var scripts = []script{
 		live A5 r1`},
 	{"after a reconnect it is read", "market", `
 		up
+		ack
 		read
 		down
 		unknown
 		up
+		unknown
+		ack
 		read
 		live 0 r1
 		change A9 STATUS
@@ -956,6 +1000,9 @@ var scripts = []script{
 		change A9 STATUS
 		took STATUS
 		up
+		read
+		stale A0 r0
+		ack
 		live A0 r1
 		read`},
 	{"a restart counts from anew", "market", `
@@ -972,6 +1019,9 @@ var scripts = []script{
 		live B3 r2`},
 	{"a lost last change", "market", `
 		up
+		beat A3
+		unknown
+		ack
 		read
 		beat A4
 		live A4 r0

@@ -18,11 +18,14 @@ import (
 // wire; calls about topics of different connections come at the same time. No method may block, since a connection that
 // is not read is closed by the venue.
 type Handler interface {
-	// Up tells that topics have just been subscribed on an open connection, so their snapshots follow. A connection's
+	// Up tells that a subscription of topics has just been sent on an open connection, so their snapshots follow. A connection's
 	// topics come in several calls, one a frame. epoch is the venue's at this moment and empty where it has none; the
 	// one in a Message is what its numbers count in. A topic may be up again without having been down: what is known of
 	// it is to be replaced by the next snapshot.
 	Up(epoch string, topics []market.Topic)
+	// Acknowledged reports that the venue has confirmed the subscription of topics that are up. Everything that changes from
+	// now on has a frame. A venue that confirms nothing sends frames of the topic all the same.
+	Acknowledged(topics []market.Topic)
 	// Down tells that topics are no longer live until they are Up again. err is why, for the log. A topic that was unwatched
 	// and watched again just before may be among them.
 	Down(topics []market.Topic, err error)

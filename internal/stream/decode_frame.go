@@ -23,6 +23,7 @@ var (
 	fieldFramesPerSecond = wire.Names("framesPerSecond")
 	fieldFrameBytes      = wire.Names("frameBytes")
 
+	fieldChannel    = wire.Names("channel")
 	fieldSeqs       = wire.Names("seqs")
 	fieldCode       = wire.Names("code")
 	fieldRetryAfter = wire.Names("retryAfterMs")
@@ -58,7 +59,7 @@ var frames = map[string]func(d *nativeDecoder, r *wire.Row, at time.Time) []even
 	"heartbeat": (*nativeDecoder).heartbeat,
 	"error":     (*nativeDecoder).failure,
 
-	"subscribed":        acknowledged(eventAck),
+	"subscribed":        (*nativeDecoder).subscribed,
 	"unsubscribed":      acknowledged(eventAck),
 	"authenticated":     acknowledged(eventAck),
 	"subscribe_markets": acknowledged(eventAck),
@@ -125,6 +126,21 @@ func acknowledged(kind eventKind) func(*nativeDecoder, *wire.Row, time.Time) []e
 	return func(_ *nativeDecoder, r *wire.Row, at time.Time) []event {
 		return []event{{kind: kind, at: at, rid: ridOf(r)}}
 	}
+}
+
+// subscribed reads the confirmation of a subscription, with the topics that it lists.
+func (d *nativeDecoder) subscribed(r *wire.Row, _ time.Time) []event {
+	e := event{kind: eventAck, rid: ridOf(r)}
+	channel := market.Channel(r.Of(fieldChannel).Text())
+	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
+		list, _ := r.Of(f).List()
+		for _, v := range list {
+			if id, ok := v.ID(); ok && id != "" {
+				e.topics = append(e.topics, d.topic(channel, id))
+			}
+		}
+	}
+	return []event{e}
 }
 
 // ridOf returns the number that a request was sent with, or nothing.

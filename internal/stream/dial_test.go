@@ -42,6 +42,7 @@ type forward struct{ calls chan string }
 func (f *forward) Up(epoch string, topics []market.Topic) {
 	f.calls <- "up " + epoch + " " + label(topics)
 }
+func (f *forward) Acknowledged([]market.Topic)           {}
 func (f *forward) Down(topics []market.Topic, err error) { f.calls <- "down " + label(topics) }
 func (f *forward) Message(m *market.Message)             { f.calls <- "message " + label([]market.Topic{m.Topic}) }
 func (f *forward) Refused(t market.Topic, err error) {

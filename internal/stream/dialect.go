@@ -53,7 +53,7 @@ const (
 	eventGarbage
 	// eventHello opens a connection: hello.
 	eventHello
-	// eventAck answers the request rid.
+	// eventAck answers the request rid, and lists topics where the venue does.
 	eventAck
 	// eventPong answers the ping rid.
 	eventPong
@@ -77,6 +77,7 @@ type event struct {
 	seqs    map[market.Topic]uint64
 	message *market.Message
 	topic   market.Topic
+	topics  []market.Topic
 
 	code       string
 	ids        []string

@@ -260,6 +260,8 @@ type record struct {
 	times []time.Duration
 	// errs are those that were handed over.
 	errs []error
+	// acks are the topics of each confirmation.
+	acks []string
 }
 
 func (r *record) add(format string, args ...any) {
@@ -282,6 +284,13 @@ func label(topics []market.Topic) string {
 }
 
 func (r *record) Up(epoch string, topics []market.Topic) { r.add("up %s %s", epoch, label(topics)) }
+
+// Acknowledged is not among the calls, which tests of snapshots compare; acks has it.
+func (r *record) Acknowledged(topics []market.Topic) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acks = append(r.acks, label(topics))
+}
 func (r *record) Down(topics []market.Topic, err error) {
 	r.add("down %s", label(topics))
 	r.fail(err)

@@ -65,6 +65,8 @@ type sub struct {
 	asked, heard, up bool
 	// gone tells that the topic is no longer carried, for the lists that it may still be in.
 	gone bool
+	// rid is the number of the request that subscribed the topic last.
+	rid string
 	// group is not 0 for topics that are to be asked for apart from others, to find the one that the venue refuses.
 	group uint64
 	// notBefore puts a subscription off, tries counts how often.
@@ -382,22 +384,27 @@ func (o *outbox) sent(r *request, now time.Time) {
 		s := o.subs[t]
 		switch r.verb {
 		case verbSubscribe:
-			s.asked, s.heard, s.up = true, false, true
+			s.asked, s.heard, s.up, s.rid = true, false, true, r.rid
 		case verbResync:
 			s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
 		}
 	}
 }
 
-// acknowledge takes note of an answer.
-func (o *outbox) acknowledge(rid string) {
-	if r := o.awaited[rid]; r != nil && r.verb == verbSubscribe {
-		for _, t := range r.topics {
-			if s := o.subs[t]; s != nil {
-				s.heard = true
-			}
+// acknowledge returns the topics whose latest subscription an answer confirms: those of the request that it names, or those
+// that it lists where it names none.
+func (o *outbox) acknowledge(e *event) (topics []market.Topic) {
+	listed := e.topics
+	if r := o.awaited[e.rid]; r != nil && r.verb == verbSubscribe {
+		listed = r.topics
+	}
+	for _, t := range listed {
+		if s := o.subs[t]; s != nil && s.asked && (e.rid == "" || s.rid == e.rid) {
+			s.heard = true
+			topics = append(topics, t)
 		}
 	}
+	return topics
 }
 
 // class sorts the codes of error frames.

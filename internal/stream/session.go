@@ -374,7 +374,9 @@ func (s *session) handle(events []event) error {
 				s.pongBy = time.Time{}
 			}
 		case eventAck:
-			s.outbox.acknowledge(e.rid)
+			if topics := s.outbox.acknowledge(e); len(topics) > 0 {
+				s.client.handler.Acknowledged(topics)
+			}
 			if s.phase == phaseAuth && e.rid != "" && e.rid == s.authRid {
 				err = s.open(e.at)
 			}

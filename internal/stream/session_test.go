@@ -52,6 +52,41 @@ func TestOpen(t *testing.T) {
 	})
 }
 
+// TestAcknowledged: a confirmation counts for the topics of the latest subscription only, whether it names the request or the ids.
+func TestAcknowledged(t *testing.T) {
+	marketTopic := func(id string) market.Topic { return market.Topic{Channel: market.ChannelMarket, ID: id} }
+	inBubble(t, func(_ *Config, v *venue) {
+		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "subscribe" } // the test answers
+	}, func(b *bench) {
+		acks := func(want ...string) {
+			t.Helper()
+			b.settle()
+			b.calls.mu.Lock()
+			defer b.calls.mu.Unlock()
+			if !slices.Equal(b.calls.acks, want) {
+				t.Errorf("confirmed %q, want %q", b.calls.acks, want)
+			}
+			b.calls.acks = nil
+		}
+		b.watch(marketTopic("M1"), marketTopic("M2"))
+		b.settle()
+		acks() // nothing before the venue has answered
+		b.conn(0).send(`{"type":"subscribed","rid":"1","channel":"market","marketIds":["M1","M2"]}`)
+		acks("market:M1 market:M2")
+		b.watch(marketTopic("M1")) // again
+		b.settle()
+		b.conn(0).send(`{"type":"subscribed","rid":"1","channel":"market","marketIds":["M1","M2"]}`)
+		acks("market:M2")
+		b.conn(0).send(`{"type":"subscribed","channel":"market","marketIds":["M1","M9"]}`)
+		acks("market:M1")
+		b.conn(0).send(`{"type":"subscribed","rid":"3"}`)
+		acks("market:M1")
+		b.conn(0).send(`{"type":"unsubscribed","channel":"market","marketIds":["M1"]}`)
+		b.conn(0).send(`{"type":"subscribed","rid":"77"}`)
+		acks()
+	})
+}
+
 func (b *bench) conn(n int) *fakeConn { return b.venue.conn(n) }
 
 // depths is a Handler that remembers how deep the books and their changes are.

@@ -49,6 +49,17 @@ func (s *strict) Up(_ string, topics []market.Topic) {
 	}
 }
 
+func (s *strict) Acknowledged(topics []market.Topic) {
+	defer s.enter(topics...)()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range topics {
+		if !s.up[t] {
+			s.t.Errorf("%v is confirmed without being up", t)
+		}
+	}
+}
+
 func (s *strict) Down(topics []market.Topic, _ error) {
 	defer s.enter(topics...)()
 	s.mu.Lock()

@@ -1,0 +1,77 @@
+package feed
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// TestTimeOfALiveBook: a book has the venue's time of the message that made it what it is, and keeps the last known one where a
+// message has none.
+func TestTimeOfALiveBook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		_, w := r.watch(t, bookOf("T"))
+		r.upNow(bookOf("T"))
+		want := func(at time.Time) {
+			t.Helper()
+			s, err := w.State()
+			if err != nil || s.Book == nil || !s.Book.Timestamp.Equal(at) {
+				t.Fatalf("the book is of %v, want %v, %v", s.Book.Timestamp, at, err)
+			}
+			if kept := r.sink.of(bookOf("T")); !kept.book.Timestamp.Equal(at) {
+				t.Fatalf("queries read a book of %v, want %v", kept.book.Timestamp, at)
+			}
+		}
+		at := func(m *market.Message, second int64) *market.Message {
+			if second > 0 {
+				m.Time = time.Unix(second, 0)
+			}
+			return m
+		}
+		r.Message(at(bookMessage("T", "A", 1, ".50x1 | .60x1"), 10))
+		want(time.Unix(10, 0))
+		r.Message(at(deltaMessage("T", "A", 2, "b.51x2"), 11))
+		want(time.Unix(11, 0))
+		r.Message(at(deltaMessage("T", "A", 3, "b.51x3"), 0))
+		want(time.Unix(11, 0))
+		r.Message(at(bookMessage("T", "A", 4, ".50x1 | .60x1"), 13))
+		want(time.Unix(13, 0))
+	})
+}
+
+// TestLag: the lag is measured of changes of a live topic that have the venue's time, and of nothing else.
+func TestLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lags []time.Duration
+		r := newRig(t, func(c *Config) { c.Lag = func(d time.Duration) { lags = append(lags, d) } })
+		_, _ = r.watch(t, bookOf("T"))
+		_, _ = r.watch(t, priceOf("T"))
+		r.upNow(bookOf("T"), priceOf("T"))
+		late := func(m *market.Message, by time.Duration) {
+			m.Time = m.ReceivedAt.Add(-by)
+			r.Message(m)
+		}
+		late(deltaMessage("T", "A", 1, "b.51x2"), time.Second) // before the first snapshot
+		late(priceMessage("T", "A", 1, ".5"), 2*time.Second)   // the first price
+		late(bookMessage("T", "A", 1, ".50x1 | .60x1"), 3*time.Second)
+		late(bookMessage("T", "A", 2, ".50x1 | .60x1"), 4*time.Second)
+		if len(lags) > 0 {
+			t.Errorf("lags %v of snapshots and of what comes before them", lags)
+		}
+		late(deltaMessage("T", "A", 3, "b.51x2"), 5*time.Second)
+		late(priceMessage("T", "A", 2, ".6"), -time.Second)
+		r.Message(deltaMessage("T", "A", 4, "b.51x3")) // without a time
+		if want := []time.Duration{5 * time.Second, -time.Second}; !slices.Equal(lags, want) {
+			t.Errorf("lags %v, want %v", lags, want)
+		}
+		r.downNow(bookOf("T"))
+		late(deltaMessage("T", "A", 5, "b.51x2"), time.Second)
+		if len(lags) != 2 {
+			t.Errorf("a lag of a topic that is down: %v", lags)
+		}
+	})
+}
