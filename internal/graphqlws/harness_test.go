@@ -68,11 +68,11 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 	return o.init(ctx, payload)
 }
 
-func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (func(ctx context.Context), []byte) {
+func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), refused []byte, malformed error) {
 	deep(100)
 	var p struct{ Query string }
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return nil, o.Refuse(ctx, market.Errorf(market.CodeBadUserInput, "unreadable"))
+		return nil, nil, errors.New("the payload is malformed")
 	}
 	switch kind, _, _ := strings.Cut(p.Query, " "); kind {
 	case "subscription":
@@ -85,12 +85,12 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 			topic.mu.Unlock()
 			return &source{ctx: ctx, topic: topic}
 		})
-		return nil, nil
+		return nil, nil, nil
 	case "query":
 		return func(context.Context) {
 			m.Send([]byte(`{"data":{"a":1}}`))
 			m.Finish(fanout.End{})
-		}, nil
+		}, nil, nil
 	case "slow":
 		return func(ctx context.Context) {
 			select {
@@ -103,9 +103,9 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 			}
 			m.Send([]byte(`{"data":{"slow":true}}`))
 			m.Finish(fanout.End{})
-		}, nil
+		}, nil, nil
 	default:
-		return nil, []byte(`[{"message":"refused"}]`)
+		return nil, []byte(`[{"message":"refused"}]`), nil
 	}
 }
 

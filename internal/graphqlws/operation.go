@@ -73,8 +73,10 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	k.server.operations.Add(1)
 
 	k.deep = true
-	once, errors := cfg.Operator.Operate(k.ctx, payload, op.member)
+	once, errors, malformed := cfg.Operator.Operate(k.ctx, payload, op.member)
 	switch {
+	case malformed != nil:
+		return k.close(codeBadRequest, malformed.Error())
 	case errors != nil:
 		op.member.Finish(fanout.End{Errors: errors})
 	case once == nil:

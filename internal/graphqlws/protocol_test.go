@@ -64,6 +64,7 @@ func TestViolations(t *testing.T) {
 		{"subscribe with null payload", []string{initialise, `{"type":"subscribe","id":"1","payload":null}`}, 4400},
 		{"subscribe with payload of a string", []string{initialise, `{"type":"subscribe","id":"1","payload":"query"}`}, 4400},
 		{"subscribe with payload of a list", []string{initialise, `{"type":"subscribe","id":"1","payload":[]}`}, 4400},
+		{"subscribe with a payload that the operator cannot read", []string{initialise, `{"type":"subscribe","id":"1","payload":{"query":1}}`}, 4400},
 		{"malformed subscribe before init", []string{`{"type":"subscribe","id":"1"}`}, 4400},
 		{"complete without id", []string{initialise, `{"type":"complete"}`}, 4400},
 		{"complete with empty id", []string{initialise, `{"type":"complete","id":""}`}, 4400},

@@ -41,8 +41,9 @@ type Operator interface {
 	Init(ctx context.Context, payload json.RawMessage) (context.Context, error)
 	// Operate starts an operation whose responses it lays into m, or returns what the client is told if it can't: the
 	// errors as a JSON list. once is nil for a subscription, which lasts until m leaves. Else it carries the operation out:
-	// it is called on a goroutine of its own and returns promptly when its context ends.
-	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte)
+	// it is called on a goroutine of its own and returns promptly when its context ends. malformed says why the payload is not
+	// one of the protocol; it closes the socket, and the client reads its text.
+	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error)
 	// Refuse presents why an operation is not even begun, as a JSON list.
 	Refuse(ctx context.Context, err error) []byte
 	// Errors presents why one has ended, as a JSON list.

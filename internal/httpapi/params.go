@@ -27,6 +27,17 @@ type params struct {
 	quoted   string
 }
 
+// namesDocument reports whether there is a text, which may be empty, the id of a document, or the hash of a persisted query.
+func (p *params) namesDocument() bool {
+	if p.document != nil || p.quoted != "" || p.DocumentID != "" {
+		return true
+	}
+	var extensions struct {
+		PersistedQuery json.RawMessage `json:"persistedQuery"`
+	}
+	return json.Unmarshal(p.Extensions, &extensions) == nil && len(extensions.PersistedQuery) > 0 && string(extensions.PersistedQuery) != "null"
+}
+
 // quotedDocuments finds a document by its text as it is written in JSON, or returns nil.
 type quotedDocuments func(quoted []byte) *document
 

@@ -276,25 +276,38 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 }
 
 // Operate implements graphqlws.Operator.
-func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte) {
+func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
 	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
-	p, err := parseParams(payload, o.engine.documents.loadQuoted)
-	said := saidFrom(ctx)
-	if err == nil {
-		said = saidBy(said, p.Extensions)
+	p, malformed := parseSubscribe(payload, o.engine.documents.loadQuoted)
+	if malformed != nil {
+		return nil, nil, malformed
 	}
-	j := o.engine.begin(ctx, transportWebSocket, said)
-	if id := identityFrom(ctx); err == nil && id.credentials != nil { // a socket stays open, however often the venue refuses them
-		err = o.identities.refusals.Check(id.client)
-	}
-	if err != nil {
-		return nil, appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors)
+	j := o.engine.begin(ctx, transportWebSocket, saidBy(saidFrom(ctx), p.Extensions))
+	if id := identityFrom(ctx); id.credentials != nil { // a socket stays open, however often the venue refuses them
+		if err := o.identities.refusals.Check(id.client); err != nil {
+			return nil, appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors), nil
+		}
 	}
 	once, refusal := o.start(ctx, j, p, m)
 	if refusal != nil {
-		return nil, appendJSON(nil, refusal.Errors)
+		return nil, appendJSON(nil, refusal.Errors), nil
 	}
-	return once, nil
+	return once, nil, nil
+}
+
+// parseSubscribe reads the payload of a subscribe. The text of an error is for the client.
+func parseSubscribe(payload json.RawMessage, known quotedDocuments) (*params, error) {
+	p, err := parseParams(payload, known)
+	var wrong *market.Error
+	switch {
+	case errors.As(err, &wrong):
+		return nil, errors.New(wrong.Message)
+	case err != nil:
+		return nil, err
+	case !p.namesDocument():
+		return nil, errors.New("the payload of subscribe has no query")
+	}
+	return p, nil
 }
 
 // Errors implements graphqlws.Operator.
