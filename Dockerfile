@@ -32,6 +32,8 @@ COPY --from=build /src/bin/oddsgraph /oddsgraph
 ENV ODDSGRAPH_LISTEN=:8080
 ENV ODDSGRAPH_ADMIN_LISTEN=:9091
 ENV ODDSGRAPH_LOG_FORMAT=json
+# The one directory of the base image that this user may write to; mount a volume there to keep the record of calls.
+ENV ODDSGRAPH_STATE_DIR=/home/nonroot
 USER 65532:65532
 # The second port is for operators: publish it to nobody else.
 EXPOSE 8080 9091

@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	"internal/demo":      {},
 	"internal/cache":     {"internal/stack"},
 	"internal/budget":    {},
+	"internal/spent":     {"internal/budget"},
 	"internal/feed":      {},
 	"internal/fanout":    {},
 	"internal/writev":    {},

@@ -133,7 +133,7 @@ func startRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string)
 	if rig == nil {
 		rig = asWired
 	}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock, rig); err != nil {
+	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock, afterNobody, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.demo != nil {
@@ -154,6 +154,9 @@ func startRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string)
 
 // asWired changes nothing of the wiring.
 func asWired(*wiring) {}
+
+// afterNobody has the service know that nobody has called the venue before.
+func afterNobody(w *wiring) { w.cold = 0 }
 
 // graphError is one entry in errors.
 type graphError struct {

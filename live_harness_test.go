@@ -49,7 +49,7 @@ func startLiveRigged(t testing.TB, rig func(*wiring), args ...string) (s *servic
 		t.Fatal(err)
 	}
 	s = &service{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, log: &logBuffer{}}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), market.SystemClock{}, rig); err != nil {
+	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), market.SystemClock{}, afterNobody, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.demo != nil {

@@ -256,9 +256,12 @@ func (w *witness) take() []*http.Request {
 	return asked
 }
 
-// args are those of a program on the venue.
+// args are those of a program on the venue, which takes any number of calls.
 func (w *witness) args() []string {
-	return []string{"--venue-url=" + w.URL, "--stream-url=" + strings.Replace(w.URL, "http", "ws", 1) + demo.StreamPath}
+	return []string{
+		"--venue-url=" + w.URL, "--stream-url=" + strings.Replace(w.URL, "http", "ws", 1) + demo.StreamPath,
+		"--venue-public-per-minute=0", "--venue-key-per-minute=0",
+	}
 }
 
 // meant are the parameters that the service has for each path of the venue.

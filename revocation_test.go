@@ -91,9 +91,12 @@ func (d *slowVenue) hold(path string) (release func()) {
 	})
 }
 
-// args are those of a service on the venue.
+// args are those of a service on the venue, which takes any number of calls.
 func (d *slowVenue) args() []string {
-	return []string{"--venue-url=" + d.URL, "--stream-url=" + strings.Replace(d.URL, "http", "ws", 1) + demo.StreamPath}
+	return []string{
+		"--venue-url=" + d.URL, "--stream-url=" + strings.Replace(d.URL, "http", "ws", 1) + demo.StreamPath,
+		"--venue-public-per-minute=0", "--venue-key-per-minute=0",
+	}
 }
 
 // TestRevocation takes an account out of the file while everything that a client can have open is open: queries that wait for

@@ -26,6 +26,7 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/spent"
 	"oddsgraph/internal/stream"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
@@ -140,22 +141,21 @@ func healthcheck(ctx context.Context, url string) error {
 // server is the whole service. It is bound to its ports before it serves.
 type server struct {
 	*listener
-	log       *slog.Logger
-	demo      *demoVenue // nil with a venue of its own
-	client    *venue.Client
-	budget    *budget.Budget // nil where the venue takes any number of requests
-	cache     *cache.Cache
-	live      *live
-	api       *httpapi.API
-	files     files
-	metrics   *telemetry.Metrics // nil where nothing is measured
-	events    *telemetry.Operations
-	tracer    *telemetry.Tracer // nil where nothing is traced
-	admin     *listener         // nil where there is none
-	reach     reach
-	readiness readiness
-	clock     market.Clock
-	started   time.Time
+	log     *slog.Logger
+	demo    *demoVenue // nil with a venue of its own
+	client  *venue.Client
+	budget  *budget.Budget // nil where the venue takes any number of requests
+	record  *spent.Record  // nil where calls are not recorded
+	cache   *cache.Cache
+	live    *live
+	api     *httpapi.API
+	files   files
+	metrics *telemetry.Metrics // nil where nothing is measured
+	events  *telemetry.Operations
+	tracer  *telemetry.Tracer // nil where nothing is traced
+	admin   *listener         // nil where there is none
+	reach   reach
+	started time.Time
 	// draining tells that the service was told to stop; delay is how long requests are accepted from then on.
 	draining atomic.Bool
 	delay    time.Duration
@@ -167,11 +167,13 @@ type wiring struct {
 	client venue.Config
 	reads  cache.Config
 	stream stream.Config
+	// cold is for how long calls of a process before may count.
+	cold time.Duration
 }
 
 // open wires the service and binds its ports. rig is for tests, which change the wiring.
 func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*wiring)) (_ *server, err error) {
-	s := &server{log: log, clock: clock, started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
+	s := &server{log: log, started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
 	s.openMetrics(cfg)
 	if err := coherent(cfg); err != nil {
 		return nil, err
@@ -200,14 +202,15 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	if s.demo != nil {
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
-	s.budget = newBudget(limits, clock)
+	s.record = s.newRecord(cfg, clock)
+	s.budget = newBudget(limits, clock, s.record)
 	streamURL := cfg.StreamURL
 	if s.demo != nil && cfg.Demo.Stream {
 		streamURL = "ws://" + s.demo.Addr().String() + demo.StreamPath
 	}
 	w := wiring{s.venueConfig(cfg, venueURL, clock), s.cacheConfig(cfg, clock), stream.Config{
 		URL: streamURL, Log: log, TopicsPerConnection: stream.DefaultTopicsPerConnection, Connections: stream.DefaultConnections,
-	}}
+	}, s.coldStart(cfg)}
 	for _, change := range rig {
 		change(&w)
 	}
@@ -239,6 +242,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		s.cache.Close()
 		return nil, err
 	}
+	s.startBudget(w.cold, clock)
 	return s, nil
 }
 
@@ -292,6 +296,9 @@ func (s *server) serve(ctx context.Context) error {
 		if s.budget != nil {
 			s.budget.Close()
 		}
+		if s.record != nil {
+			s.record.Close()
+		}
 		s.client.Close()
 		stopVenue()
 		s.sendTraces(max(s.shutdown-time.Since(began), time.Second))
@@ -335,6 +342,15 @@ func sources(c *cache.Cache) loaders.Sources {
 		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
 		Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Pages: c, Counted: c.Counted,
 	}
+}
+
+// ready reports whether the service goes on and a search, the cheapest thing that every client needs, can be answered from venue or cache.
+func (s *server) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return httpapi.ErrDraining
+	}
+	_, err := s.cache.Search(ctx, market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
+	return err
 }
 
 // status is what serviceStatus shows.

@@ -8,11 +8,47 @@ import (
 	"oddsgraph/internal/budget"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/spent"
 	"oddsgraph/internal/venue"
 )
 
-// newBudget returns the budget of a venue, nil where it takes any number of requests.
-func newBudget(v config.Venue, clock market.Clock) *budget.Budget {
+// coldStart returns for how long the service starts cautiously, since calls of a process before may count: as long as the
+// venue counts a call, and as long as that process may go on after it was told to stop. Nobody has used the demo venue of
+// this process before.
+func (s *server) coldStart(cfg *config.Config) time.Duration {
+	if s.demo != nil {
+		return 0
+	}
+	return time.Minute + time.Second + cfg.DrainDelay + cfg.ShutdownTimeout
+}
+
+// newRecord returns the record of the calls to a venue, nil where there is none.
+func (s *server) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
+	if s.demo != nil || cfg.Venue.PublicPerMinute == 0 || cfg.StateDir == "" || cfg.StateDir == config.Off {
+		return nil
+	}
+	return spent.New(spent.Config{
+		Dir: cfg.StateDir, Venue: cfg.Venue.URL, Limit: cfg.Venue.PublicPerMinute, Cold: s.coldStart(cfg), Clock: clock, Log: s.log,
+	})
+}
+
+// startBudget tells the budget what may have been spent before.
+func (s *server) startBudget(cold time.Duration, clock market.Clock) {
+	if s.budget == nil || cold == 0 {
+		return
+	}
+	until := clock.Now().Add(cold)
+	s.budget.Inherit(budget.Unsure, nil, until)
+	if s.record != nil {
+		s.record.Open(s.budget.Inherit)
+		return
+	}
+	s.log.Info("nobody knows what was spent of the venue's limit before; only the reserve is spent for a while, or until the venue says how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records them",
+		"until", until.Round(time.Second))
+}
+
+// newBudget returns the budget of a venue, nil where it takes any number of requests. record may be nil.
+func newBudget(v config.Venue, clock market.Clock, record *spent.Record) *budget.Budget {
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
 		return nil
 	}
@@ -22,7 +58,11 @@ func newBudget(v config.Venue, clock market.Clock) *budget.Budget {
 		}
 		return perMinute
 	}
-	return budget.New(budget.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock})
+	cfg := budget.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock}
+	if record != nil {
+		cfg.Record = record
+	}
+	return budget.New(cfg)
 }
 
 // retries is a number of retries as the client of the venue takes it, to whom 0 is its default.
@@ -58,7 +98,6 @@ func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed
 	if s.metrics != nil {
 		s.metrics.Call(endpoint, keys, status, outcome, elapsed)
 	}
-	s.readiness.note(endpoint, status, outcome, s.clock.Now())
 	if outcome != market.ExchangeCancelled {
 		s.reach.note(status)
 	}

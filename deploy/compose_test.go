@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,9 @@ func TestCompose(t *testing.T) {
 	wantMemory(t, own.Environment["GOMEMLIMIT"], own.MemLimit)
 	if _, err := os.Stat(filepath.Join("compose", own.Build.Context, "Dockerfile")); err != nil {
 		t.Error(err)
+	}
+	if dir := imageStateDir(t); cfg.StateDir != dir || !slices.ContainsFunc(own.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
+		t.Errorf("calls are recorded in %q, mounted are %q", cfg.StateDir, own.Volumes)
 	}
 	if len(own.Ports) != 1 || !strings.HasSuffix(own.Ports[0], cfg.Listen) || len(own.Expose) != 1 || ":"+own.Expose[0] != cfg.AdminListen {
 		t.Errorf("it publishes %v and shows the others %v; it listens on %s, and in private on %s", own.Ports, own.Expose, cfg.Listen, cfg.AdminListen)

@@ -107,6 +107,17 @@ func imageUser(t testing.TB) string {
 	return user
 }
 
+// imageStateDir is the directory in which the image records calls.
+func imageStateDir(t testing.TB) string {
+	t.Helper()
+	stages := dockerfile(t)
+	dir := stages[len(stages)-1].env["ODDSGRAPH_STATE_DIR"]
+	if dir == "" {
+		t.Fatal("the image records no calls")
+	}
+	return dir
+}
+
 // ignored returns what .dockerignore keeps away from a build.
 func ignored(t testing.TB) func(file string) bool {
 	t.Helper()

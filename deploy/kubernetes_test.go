@@ -63,6 +63,14 @@ type pod struct {
 		LivenessProbe  probe `yaml:"livenessProbe"`
 		ReadinessProbe probe `yaml:"readinessProbe"`
 		Resources      struct{ Limits labels }
+		VolumeMounts   []struct {
+			Name      string
+			MountPath string `yaml:"mountPath"`
+		} `yaml:"volumeMounts"`
+	}
+	Volumes []struct {
+		Name     string
+		EmptyDir map[string]string `yaml:"emptyDir"`
 	}
 }
 
@@ -129,6 +137,9 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the environment is %+v", c.Env)
 	} else {
 		wantMemory(t, c.Env[0].Value, c.Resources.Limits["memory"])
+	}
+	if m, v := c.VolumeMounts, pod.Volumes; len(m) != 1 || m[0].MountPath != imageStateDir(t) || len(v) != 1 || v[0].Name != m[0].Name || v[0].EmptyDir == nil {
+		t.Errorf("the image records calls in %s; the pod mounts %+v from %+v", imageStateDir(t), m, v)
 	}
 	ports := map[string]string{}
 	for _, p := range c.Ports {

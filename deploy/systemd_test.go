@@ -62,6 +62,9 @@ func TestSystemd(t *testing.T) {
 	if one("ExecReload") != "/bin/kill -HUP $MAINPID" {
 		t.Errorf("it is reloaded by %s", one("ExecReload"))
 	}
+	if one("StateDirectory") != "oddsgraph" || one("StateDirectoryMode") != "0700" || served.StateDir != "" {
+		t.Errorf("calls are recorded in %s, mode %s, by the settings in %q", one("StateDirectory"), one("StateDirectoryMode"), served.StateDir)
+	}
 	group := one("SupplementaryGroups")
 	if !slices.Contains(strings.Split(read(t, "systemd/oddsgraph.sysusers"), "\n"), "g "+group+" -") {
 		t.Errorf("nobody makes the group %s", group)

@@ -33,6 +33,8 @@ type Config struct {
 	Queue int
 	// Scopes is the greatest number of credentials with a window of their own. Further ones share that of the public calls.
 	Scopes int
+	// Record notes public calls for the next process; nil is none.
+	Record Record
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
 }
@@ -44,6 +46,8 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
+	// cold is until when a new window has its reserve only; see Inherit.
+	cold   time.Time
 	wakes  sync.WaitGroup
 	public *window
 	// keys holds the windows of accepted credentials, recent the same with those used last in front.
@@ -58,7 +62,7 @@ type Budget struct {
 // maxHeld bounds Budget.held; calls are let through too rarely for that many refusals within patience.
 const maxHeld = 1024
 
-// New returns a budget of which nothing is spent.
+// New returns a budget of which nothing is spent, by nobody; see Inherit.
 func New(cfg Config) *Budget {
 	cfg.Public, cfg.Key = cmp.Or(cfg.Public, DefaultPublic), cmp.Or(cfg.Key, DefaultKey)
 	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, DefaultQueue), cmp.Or(cfg.Scopes, DefaultScopes)

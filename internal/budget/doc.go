@@ -17,4 +17,8 @@
 //
 // Refreshes of stale data have the lowest claim. They wait behind everybody and leave a quarter of the window to the others;
 // while less than half of it is left they are spaced out, so that what is between lasts until there is more.
+//
+// Inherit says what other processes may have spent. Until that is known to have left the minute, a window has a reserve: the
+// margin of its limit that is never used otherwise. So a process that spent everything else may be followed by a new one at
+// once. A record of calls, or the venue's word on how many calls remain, takes the place of the reserve.
 package budget

@@ -128,6 +128,9 @@ func (l *ledger) used(c *caller) int {
 
 // spend plans n calls of a caller.
 func (l *ledger) spend(c *caller, n int) {
+	if c == nil {
+		return // of another process
+	}
 	if c.plannedRound != l.round {
 		c.plannedRound, c.planned = l.round, 0
 	}
@@ -308,6 +311,7 @@ func (w *window) arm(now time.Time) {
 		if w.foreign > 0 {
 			soonest(w.foreignUntil)
 		}
+		soonest(w.probe)
 		if w.cut > 0 {
 			soonest(w.mend)
 		}

@@ -172,6 +172,14 @@ func (w *window) raise(t *ticket, p market.Priority, c *caller) (better bool) {
 // AdmitCall waits until one more call may be made. The one that the read was admitted for passes at once. Whoever asks for
 // another has had an answer to the ones before, which so have reached the venue.
 func (t *ticket) AdmitCall(ctx context.Context) error {
+	err := t.admitCall(ctx)
+	if err == nil && t.window.recorded() {
+		t.budget.cfg.Record.Take()
+	}
+	return err
+}
+
+func (t *ticket) admitCall(ctx context.Context) error {
 	t.budget.mu.Lock()
 	switch w := t.window; {
 	case t.err != nil:

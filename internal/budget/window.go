@@ -2,6 +2,7 @@ package budget
 
 import (
 	"container/list"
+	"math"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -54,6 +55,16 @@ type window struct {
 	foreign      int
 	foreignUntil time.Time
 
+	// cold is until when calls of other processes may count that are not known. While withheld is true, foreign stands for
+	// them: all calls but the reserve. guest is true while another process makes the calls, so the venue's word changes nothing.
+	cold            time.Time
+	withheld, guest bool
+	reserve         int
+	// margin is the part of the limit that is never used. lowest is the least number of calls that the venue said remain while
+	// calls have been under way without a pause. probe is when it will have forgotten one call at least.
+	margin, lowest int
+	probe          time.Time
+
 	flying int
 	ended  []place // oldest first
 	// byPriority counts all calls in the window, flyingBy those that have not ended.
@@ -79,7 +90,10 @@ type window struct {
 
 func newWindow(b *Budget, limit int) *window {
 	w := &window{budget: b, ceiling: usable(limit), callers: make(map[string]*caller)}
-	w.limit = w.ceiling
+	w.limit, w.margin = w.ceiling, limit-w.ceiling
+	if b.clock.Now().Before(b.cold) {
+		w.withhold(w.margin, b.cold)
+	}
 	return w
 }
 
@@ -115,8 +129,12 @@ func (w *window) expire(now time.Time) {
 		w.ended = w.ended[gone:]
 		w.stale = true
 	}
-	if w.foreign > 0 && !now.Before(w.foreignUntil) {
-		w.foreign, w.stale = 0, true
+	if (w.foreign > 0 || w.withheld) && !now.Before(w.foreignUntil) {
+		w.foreign, w.withheld, w.stale = 0, false, true
+	}
+	if !w.probe.IsZero() && !now.Before(w.probe) && w.flying == 0 {
+		// One call finds out how many remain.
+		w.foreign, w.probe, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
 	}
 	for w.cut > 0 && !now.Before(w.mend) {
 		w.cut -= max(w.cut/2, 1)
@@ -163,6 +181,9 @@ func (w *window) callerOf(name string, now time.Time) *caller {
 
 // spend counts n calls of a caller, which may be negative.
 func (w *window) spend(c *caller, n int) {
+	if c == nil {
+		return // of another process
+	}
 	share := w.share()
 	w.reserved -= max(share-c.used, 0)
 	c.used += n
@@ -176,6 +197,9 @@ func (w *window) relimit() {
 		limit = min(limit, w.told)
 	}
 	w.limit = max(limit-w.cut, 1)
+	if w.withheld {
+		w.foreign = max(w.limit-min(w.reserve, w.margin), 0)
+	}
 	w.reserved = 0
 	for _, c := range w.callers {
 		w.reserved += max(w.share()-c.used, 0)
@@ -192,6 +216,9 @@ func (w *window) take(t *ticket) {
 
 // fly counts the call of a ticket, or uncounts it by -1, among those that have not ended.
 func (w *window) fly(t *ticket, n int) {
+	if w.flying == 0 {
+		w.lowest = math.MaxInt
+	}
 	w.flying += n
 	w.flyingBy[t.counted] += n
 	t.caller.flying += n
@@ -203,6 +230,9 @@ func (w *window) end(t *ticket, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
 		w.ended = append(w.ended, place{now.Add(span), t.caller, t.counted})
+		if w.recorded() {
+			w.budget.cfg.Record.End()
+		}
 	}
 	waiting := t.further[:0]
 	for _, further := range t.further {
@@ -212,6 +242,9 @@ func (w *window) end(t *ticket, now time.Time) {
 	}
 	t.further = waiting
 }
+
+// recorded reports whether the window's calls are noted for the next process.
+func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
 // adopt counts calls of the window's credentials that were made before it was known that the venue accepts them. Among the
 // public calls they count as well.
@@ -237,11 +270,16 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.expire(now)
 	if limit > 0 {
 		if told := usable(limit); told != w.told {
-			w.told = told
+			w.told, w.margin = told, min(w.margin, limit-told)
 			w.relimit()
 		}
 	}
-	if limit > 0 && remaining >= 0 {
+	switch {
+	case limit <= 0 || remaining < 0 || w.guest:
+	case now.Before(w.cold):
+		w.settleCold(limit, remaining, reset, now)
+	default:
+		w.probe = time.Time{}
 		// What the venue has counted and we have not was sent by others. Ours that it has not seen yet only hide some.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(span)

@@ -58,6 +58,7 @@ type Config struct {
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
 	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 are told the way of their operation; auto allows it with the demo venue."`
+	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory in which the venue's calls of the last minute are recorded, so that a restart keeps to the venue's limit; made where there is none. off records nothing. Empty is the first directory of systemd's STATE_DIRECTORY, or off without one."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com; * stands for all. Empty allows only pages of the service's own host."`
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file of bearer tokens' SHA-256 and the accounts that they stand for, which only its owner may read; changes are in force within a second. Empty knows no bearer tokens."`
 	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies before the service, separated by commas, whose X-Forwarded-For is believed. Empty believes nobody."`
@@ -181,7 +182,7 @@ type Expiry struct {
 // Auto is the value of Venue.Credentials and Explain that leaves the choice to the program.
 const Auto = "auto"
 
-// Off is the value of AdminListen that serves nothing; empty does so too.
+// Off is the value of AdminListen that serves nothing, which empty does too, and of StateDir that records nothing.
 const Off = "off"
 
 // Parse reads args (without the program's name), environ (in the form of os.Environ) and the file that either names. Help

@@ -158,6 +158,32 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 }
 
+// systemd's variable names the state directory where nothing else does, and only its first directory counts.
+func TestStateDirectory(t *testing.T) {
+	for _, test := range []struct {
+		args    string
+		environ []string
+		want    string
+	}{
+		{"", nil, ""},
+		{"", []string{"STATE_DIRECTORY="}, ""},
+		{"", []string{"STATE_DIRECTORY=/var/lib/oddsgraph"}, "/var/lib/oddsgraph"},
+		{"", []string{"STATE_DIRECTORY=/var/lib/a:/var/lib/b"}, "/var/lib/a"},
+		{"", []string{"STATE_DIRECTORY=/var/lib/a", "ODDSGRAPH_STATE_DIR=/b"}, "/b"},
+		{"--state-dir=/c", []string{"STATE_DIRECTORY=/var/lib/a", "ODDSGRAPH_STATE_DIR=/b"}, "/c"},
+		{"--state-dir=off", []string{"STATE_DIRECTORY=/var/lib/a"}, config.Off},
+		{"--config=" + configFile(t, "ODDSGRAPH_STATE_DIR=/d\n"), []string{"STATE_DIRECTORY=/var/lib/a"}, "/d"},
+	} {
+		if got := parse(t, test.args, test.environ...).StateDir; got != test.want {
+			t.Errorf("%q, %q: %q, want %q", test.args, test.environ, got, test.want)
+		}
+	}
+	var out bytes.Buffer
+	if err := parse(t, "", "STATE_DIRECTORY=/var/lib/a").Show(&out); err != nil || !strings.Contains(out.String(), "STATE_DIRECTORY") {
+		t.Errorf("where it comes from is not shown: %v, %s", err, &out)
+	}
+}
+
 func TestPrecedence(t *testing.T) {
 	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=20").Venue.Batch; got != 20 {
 		t.Errorf("the variable gave %d, want 20", got)

@@ -20,6 +20,9 @@ const prefix = "ODDSGRAPH_"
 // environment is where a variable of the environment comes from.
 const environment = "environment"
 
+// stateDirectory is the variable by which systemd names the directories that StateDirectory= makes, with colons between.
+const stateDirectory = "STATE_DIRECTORY"
+
 // grammar is Config with the subcommands around it.
 type grammar struct {
 	Config `kong:"embed"`
@@ -56,6 +59,7 @@ type parser struct {
 	values   map[string]string // of the same variables
 	file     *file             // nil until it was read
 	origins  map[*kong.Value]string
+	stateDir string // systemd's, "" without one
 	helped   bool
 	problems []error
 }
@@ -64,6 +68,9 @@ func newParser(environ []string, out io.Writer) *parser {
 	p := &parser{out: out, values: map[string]string{}, origins: map[*kong.Value]string{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
+		if name == stateDirectory {
+			p.stateDir, _, _ = strings.Cut(value, ":")
+		}
 		if _, repeated := p.values[name]; repeated || value == "" || !strings.HasPrefix(name, prefix) {
 			continue
 		}
@@ -99,6 +106,13 @@ func (p *parser) parse(args []string) (*Config, error) {
 	}
 	if len(p.problems) > 0 {
 		return nil, errors.Join(p.problems...)
+	}
+	if g.StateDir == "" && p.stateDir != "" && g.Command != CommandSchema && g.Command != CommandVersion {
+		g.StateDir = p.stateDir
+		if g.origins == nil {
+			g.origins = map[string]string{}
+		}
+		g.origins["state-dir"] = stateDirectory
 	}
 	return &g.Config, nil
 }

@@ -1,0 +1,133 @@
+package spent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"time"
+)
+
+const (
+	// counts is for how long the venue counts a call.
+	counts = time.Minute
+	// skew is how far a clock may differ from that of the process before.
+	skew = 2 * time.Second
+	// slots is the number of seconds that a file holds: those of a minute and some for skew.
+	slots = 64
+)
+
+// content is what a file holds, as it is written.
+type content struct {
+	Magic [8]byte
+	// Written is when the file was written, in milliseconds since 1970.
+	Written int64
+	// Whole is from when on the file shows all calls that count, in milliseconds since 1970.
+	Whole int64
+	// Open is how many calls may be under way.
+	Open int64
+	// Ended counts calls by the second in which they ended.
+	Ended [slots]second
+}
+
+// second is how many calls ended in one second since 1970.
+type second struct{ At, Calls int64 }
+
+var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
+
+// Why a file does not show what was spent.
+var (
+	errNew     = errors.New("it is new")
+	errDamaged = errors.New("it is damaged or no record of calls")
+	errFuture  = errors.New("it was written in the future")
+	errOld     = errors.New("it was written more than a minute ago")
+	errYoung   = errors.New("it was begun less than a minute ago")
+)
+
+func (c *content) encode() []byte {
+	b, err := binary.Append(make([]byte, 0, binary.Size(c)+4), binary.LittleEndian, c)
+	if err != nil {
+		panic(err) // the type has a fixed size
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
+// decode reads what encode wrote. It fails where that does not show what was spent in the minute before now.
+func decode(b []byte, now time.Time) (*content, error) {
+	c := &content{}
+	size := binary.Size(c)
+	switch {
+	case len(b) == 0:
+		return nil, errNew
+	case len(b) != size+4 || crc32.ChecksumIEEE(b[:size]) != binary.LittleEndian.Uint32(b[size:]):
+		return nil, errDamaged
+	}
+	if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, c); err != nil || c.Magic != magic || c.Open < 0 {
+		return nil, errDamaged
+	}
+	written := time.UnixMilli(c.Written)
+	switch {
+	case written.After(now.Add(skew)):
+		return nil, errFuture
+	case now.Sub(written) > counts:
+		return nil, errOld
+	}
+	for _, s := range c.Ended {
+		if s.Calls < 0 || s.At < 0 {
+			return nil, errDamaged
+		}
+		if s.Calls > 0 && time.Unix(s.At, 0).After(now.Add(skew)) {
+			return nil, errFuture
+		}
+	}
+	return c, nil
+}
+
+// add counts calls that have ended in the second of t, in place of one that counts no more.
+func (c *content) add(t time.Time, calls int64) {
+	s := &c.Ended[t.Unix()%slots]
+	if s.At != t.Unix() {
+		*s = second{At: t.Unix()}
+	}
+	s.Calls += calls
+}
+
+// errTaken tells that another process holds the lock of a file.
+var errTaken = errors.New("another process has it")
+
+// openLocked opens a file that no other process writes to, and makes it where there is none.
+func openLocked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	// The file may have been removed between both calls.
+	held, err := f.Stat()
+	if err == nil {
+		var there os.FileInfo
+		if there, err = os.Stat(path); err == nil && os.SameFile(held, there) {
+			return f, nil
+		}
+	}
+	_ = f.Close()
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = errTaken
+	}
+	return nil, err
+}
+
+// read reads a file; see decode.
+func read(f *os.File, now time.Time) (*content, error) {
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, int64(binary.Size(content{}))+5))
+	if err != nil {
+		return nil, fmt.Errorf("reading it: %w", err)
+	}
+	return decode(b, now)
+}
