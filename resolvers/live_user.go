@@ -212,7 +212,7 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 		var sent, fills []market.Trade
 		gap := false
 		send := func(reason model.UpdateReason, trades []market.Trade, gap bool) bool {
-			fresh := slices.DeleteFunc(trades, func(t market.Trade) bool { return !seen.add(model.TradeKey(&t)) })
+			fresh := slices.DeleteFunc(trades, func(t market.Trade) bool { return !seen.add(t.Key()) })
 			sent = append(sent, fresh...)
 			sent = slices.Clone(sent[max(0, len(sent)-maxInitialTrades):])
 			if reason == model.UpdateReasonChange && len(fresh) == 0 && !gap {
@@ -242,9 +242,9 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 			return func(reason model.UpdateReason) (bool, error) {
 				trades := slices.Clone(read.Value.Trades)
 				slices.Reverse(trades) // oldest first
-				missing := seen.len() > 0 && len(trades) > 0 && !slices.ContainsFunc(trades, func(t market.Trade) bool { return seen.has(model.TradeKey(&t)) })
+				missing := seen.len() > 0 && len(trades) > 0 && !slices.ContainsFunc(trades, func(t market.Trade) bool { return seen.has(t.Key()) })
 				for _, t := range fills { // those that the venue's answer does not know yet
-					if !slices.ContainsFunc(trades, func(known market.Trade) bool { return model.TradeKey(&known) == model.TradeKey(&t) }) {
+					if !slices.ContainsFunc(trades, func(known market.Trade) bool { return known.Key() == t.Key() }) {
 						trades = append(trades, t)
 					}
 				}
@@ -527,7 +527,7 @@ func (p *livePortfolio) follow(positions []*market.Position, quotes []market.Quo
 		if token == "" && quotes[i].Outcome != nil {
 			token = quotes[i].Outcome.TokenID
 		}
-		if m := quotes[i].Market.Value; token == "" || m != nil && m.Status == market.StatusResolved {
+		if m := quotes[i].Market.Value; token == "" || m != nil && m.SettlementPrice(quotes[i].Outcome) != nil {
 			continue
 		}
 		held[token] = true
@@ -552,7 +552,7 @@ func (p *livePortfolio) follow(positions []*market.Position, quotes []market.Quo
 	}
 }
 
-func positionKey(p *market.Position) string { return p.MarketID + "\n" + p.Outcome }
+func positionKey(p *market.Position) string { return p.Key().String() }
 
 func samePosition(a, b *market.Position) bool {
 	return a.Size.Cmp(b.Size) == 0 && sameDecimal(a.AvgPrice, b.AvgPrice)

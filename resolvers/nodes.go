@@ -21,7 +21,7 @@ func (r *Resolver) queryNode(ctx context.Context, id string) (model.Node, error)
 	case model.KindUser:
 		a, err := market.ParseAddress(parts[0])
 		return model.User{Address: a}, err
-	case model.KindPosition:
+	case model.KindPosition, model.KindLot:
 		return findPosition(ctx, set, id, parts[0])
 	case model.KindOrder:
 		return findOrder(ctx, set, parts[0], parts[1])

@@ -42,7 +42,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	if err := sortPositions(set, positions, read.Meta, or(sort, model.PositionSortVenue)); err != nil {
 		return nil, err
 	}
-	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).MarketID + "\n" + (*p).Outcome }, part)
+	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).Key().String() }, part)
 	nodes := compiled.MakeList[model.Position](ctx, len(p.items))
 	for i, item := range p.items {
 		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}

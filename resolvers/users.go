@@ -128,7 +128,7 @@ func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, af
 		}
 		addLeftOut(ctx, read.Value.LeftOut)
 		return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total}, nil
-	}, model.TradeKey, listHash("trades", string(u.Address)), n, after)
+	}, (*market.Trade).Key, listHash("trades", string(u.Address)), n, after)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 		}
 		addLeftOut(ctx, read.Value.LeftOut)
 		return venuePage[market.HistoryRecord]{read.Value.Records, read.Value.Next, read.Value.Total}, nil
-	}, model.HistoryKey, listHash("history", string(u.Address)), n, after)
+	}, (*market.HistoryRecord).Key, listHash("history", string(u.Address)), n, after)
 	if err != nil {
 		return nil, err
 	}

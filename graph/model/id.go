@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"oddsgraph/internal/market"
@@ -11,10 +12,12 @@ import (
 const (
 	KindUser     = "User"
 	KindPosition = "Position"
-	KindOrder    = "Order"
-	KindMarket   = "Market"
-	KindEvent    = "Event"
-	KindToken    = "Token"
+	// KindLot names a position that is not the first of its market and outcome.
+	KindLot    = "Lot"
+	KindOrder  = "Order"
+	KindMarket = "Market"
+	KindEvent  = "Event"
+	KindToken  = "Token"
 )
 
 // separator stands between the parts of an id; identifiers with control characters are refused, so only the last part, an
@@ -51,12 +54,20 @@ func DecodeID(id string) (kind string, parts []string, ok bool) {
 	if !ok {
 		return "", nil, false
 	}
-	n := map[string]int{KindUser: 1, KindPosition: 3, KindOrder: 2, KindMarket: 1, KindEvent: 1, KindToken: 1}[kind]
+	n := map[string]int{KindUser: 1, KindPosition: 3, KindLot: 4, KindOrder: 2, KindMarket: 1, KindEvent: 1, KindToken: 1}[kind]
 	parts = strings.SplitN(rest, separator, n)
 	return kind, parts, n > 0 && len(parts) == n && parts[0] != ""
 }
 
-// PositionID returns the global id of a wallet's holding of an outcome.
+// PositionID returns the global id of a wallet's position.
 func PositionID(a market.Address, p *market.Position) string {
-	return EncodeID(KindPosition, string(a), p.MarketID, p.Outcome)
+	var buf [256]byte
+	return string(appendPositionID(buf[:0], a, p))
+}
+
+func appendPositionID(dst []byte, a market.Address, p *market.Position) []byte {
+	if p.Ordinal == 0 {
+		return AppendID(dst, KindPosition, string(a), p.MarketID, p.Outcome)
+	}
+	return AppendID(dst, KindLot, string(a), p.MarketID, strconv.Itoa(p.Ordinal), p.Outcome)
 }

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -74,7 +72,7 @@ func (p Position) ID() string { return PositionID(p.Address, p.Position) }
 
 // AppendID appends the global id.
 func (p Position) AppendID(dst []byte) []byte {
-	return AppendID(dst, KindPosition, string(p.Address), p.MarketID, p.Outcome)
+	return appendPositionID(dst, p.Address, p.Position)
 }
 
 // TokenID returns the token's id where the venue states it with the position.
@@ -132,16 +130,8 @@ func (o Order) CreatedAt() *time.Time { return instant(&o.Order.CreatedAt) }
 // Trade is one execution.
 type Trade struct{ *market.Trade }
 
-// ID returns a cache key of the trade: the venue's id, or a digest of what the trade says where there is none.
-func (t Trade) ID() string { return EncodeID("Trade", TradeKey(t.Trade)) }
-
-// TradeKey returns what tells a trade from others: the venue's id, or a digest where there is none.
-func TradeKey(t *market.Trade) string {
-	if t.TradeID != "" {
-		return t.TradeID
-	}
-	return digest(t.MarketID, t.TokenID, t.Outcome, t.SideRaw, t.Price.String(), t.Size.String(), t.Timestamp.Format(time.RFC3339Nano), t.TransactionHash)
-}
+// ID returns a cache key of the trade.
+func (t Trade) ID() string { return EncodeID("Trade", t.Key()) }
 
 // TradeID returns the venue's id where it gives one.
 func (t Trade) TradeID() *string { return text(&t.Trade.TradeID) }
@@ -162,19 +152,7 @@ func (t Trade) TransactionHash() *string { return text(&t.Trade.TransactionHash)
 type HistoryRecord struct{ *market.HistoryRecord }
 
 // ID returns a cache key of the record.
-func (h HistoryRecord) ID() string { return EncodeID("HistoryRecord", HistoryKey(h.HistoryRecord)) }
-
-// HistoryKey returns what tells a record from others: the venue's id, or a digest where there is none.
-func HistoryKey(h *market.HistoryRecord) string {
-	if h.ID != "" {
-		return h.ID
-	}
-	amount := ""
-	if h.Amount != nil {
-		amount = h.Amount.String()
-	}
-	return digest(h.KindRaw, h.Timestamp.Format(time.RFC3339Nano), amount, h.MarketID, h.TokenID, h.Outcome, h.TransactionHash)
-}
+func (h HistoryRecord) ID() string { return EncodeID("HistoryRecord", h.Key()) }
 
 // MarketID returns the market's id where the record is about one.
 func (h HistoryRecord) MarketID() *string { return text(&h.HistoryRecord.MarketID) }
@@ -195,13 +173,3 @@ func (h HistoryRecord) Side() *market.OrderSide {
 
 // TransactionHash returns the settlement's hash where the venue gives it.
 func (h HistoryRecord) TransactionHash() *string { return text(&h.HistoryRecord.TransactionHash) }
-
-// digest names something that has no id by what it says.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}

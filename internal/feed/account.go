@@ -15,16 +15,16 @@ const accountEvery = 50 * time.Millisecond
 // written to.
 type ledger struct {
 	orders    list[string, market.Order]
-	positions list[holding, market.Position]
+	positions list[market.PositionKey, market.Position]
 	balance   *market.Balance
-	shown     *Account // nil after a change
+	// fills are the last ones, oldest first, by which equal ones are told apart.
+	fills []market.Trade
+	// lost reports that positions were known and no longer are, until the sink is told.
+	lost  bool
+	shown *Account // nil after a change
 }
 
-// holding is what a position is known by.
-type holding struct{ marketID, outcome string }
-
-func orderKey(o *market.Order) string        { return o.OrderID }
-func positionKey(p *market.Position) holding { return holding{p.MarketID, p.Outcome} }
+func orderKey(o *market.Order) string { return o.OrderID }
 
 // list is a list in the venue's order whose elements are found by a key.
 type list[K comparable, T any] struct {
@@ -34,13 +34,26 @@ type list[K comparable, T any] struct {
 	shown bool
 }
 
-// newLedger returns the account of a snapshot. Orders and positions that are nil there are not known.
-func newLedger(m *market.Message) *ledger {
-	return &ledger{
+// newLedger returns the account of a snapshot. Orders and positions that are nil there are not known. before is the ledger
+// that it replaces, or nil.
+func newLedger(m *market.Message, before *ledger) *ledger {
+	positions := slices.Clone(m.Positions)
+	market.NumberPositions(positions)
+	l := &ledger{
 		orders:    newList(m.Orders, orderKey, open),
-		positions: newList(m.Positions, positionKey, held),
+		positions: newList(positions, (*market.Position).Key, held),
 		balance:   m.Balance,
 	}
+	if before != nil {
+		l.fills = before.fills
+	}
+	return l
+}
+
+// filled adds fills and returns those that are new.
+func (l *ledger) filled(m *market.Message) (fresh []market.Trade) {
+	l.fills, fresh = added(l.fills, m.Trades, m.Seq != 0)
+	return fresh
 }
 
 // open reports whether an order still stands.
@@ -60,7 +73,7 @@ func (l *ledger) apply(m *market.Message) {
 		}
 	case market.MessagePosition:
 		for i := range m.Positions {
-			l.positions.put(positionKey(&m.Positions[i]), m.Positions[i], held(&m.Positions[i]))
+			l.hold(m.Positions[i])
 		}
 	case market.MessageBalance:
 		l.balance = m.Balance
@@ -68,6 +81,35 @@ func (l *ledger) apply(m *market.Message) {
 		return
 	}
 	l.shown = nil
+}
+
+// hold takes over what a message says of a position. A message does not name the lot that it is about: where an outcome has
+// several, the one with the same size and average price has only another price. If none has, it is not known what is held,
+// until the next snapshot says so.
+func (l *ledger) hold(p market.Position) {
+	lots := 0
+	for {
+		i, known := l.positions.at[market.PositionKey{MarketID: p.MarketID, Outcome: p.Outcome, Ordinal: lots}]
+		if !known {
+			break
+		}
+		if lot := &l.positions.rows[i]; sameLot(lot, &p) {
+			p.Ordinal = lots
+			l.positions.put(p.Key(), p, held(&p))
+			return
+		}
+		lots++
+	}
+	if lots > 1 {
+		l.positions, l.lost = list[market.PositionKey, market.Position]{}, true
+		return
+	}
+	p.Ordinal = 0
+	l.positions.put(p.Key(), p, held(&p))
+}
+
+func sameLot(a, b *market.Position) bool {
+	return a.Size.Cmp(b.Size) == 0 && (a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
 // account returns the present account, which stays as it is.
@@ -78,8 +120,8 @@ func (l *ledger) account() *Account {
 	return l.shown
 }
 
-// newList returns a list of those rows that stay, all of them, of which the first with a key is found by it. It is not
-// known where rows is nil.
+// newList returns a list of those rows that stay. The last row with a key replaces those before. The list is not known where
+// rows is nil.
 func newList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l list[K, T]) {
 	if rows == nil {
 		return l
@@ -89,9 +131,12 @@ func newList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool)
 		if !stays(&rows[i]) {
 			continue
 		}
-		if _, known := l.at[key(&rows[i])]; !known {
-			l.at[key(&rows[i])] = len(l.rows)
+		k := key(&rows[i])
+		if j, known := l.at[k]; known {
+			l.rows[j] = rows[i]
+			continue
 		}
+		l.at[k] = len(l.rows)
 		l.rows = append(l.rows, rows[i])
 	}
 	return l
@@ -163,6 +208,10 @@ func (t *topic) tell() {
 	}
 	t.untold, t.told = false, t.feed.cfg.Clock.Now()
 	a := t.state.ledger.account()
+	if t.state.ledger.lost {
+		t.feed.cfg.Sink.StreamStale(t.key)
+		t.state.ledger.lost = false
+	}
 	t.feed.cfg.Sink.StreamAccount(&t.session.Session, t.key, a.Orders, a.Positions, a.Balance, t.state.Meta)
 }
 

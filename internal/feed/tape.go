@@ -13,11 +13,15 @@ const maxTape = 50
 // goes to the readers, unless this is the first that is known; a snapshot that does not reach back to the last trade
 // seen leaves a gap.
 func tape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
+	latest = slices.Clone(latest)
+	var n market.Numbering
+	n.NumberTrades(latest)
 	if !known {
 		return lastOf(latest), items
 	}
+	seen := keysOf(before)
 	// What lies before the first trade that was seen is older than what is kept.
-	i := slices.IndexFunc(latest, func(x market.Trade) bool { return holds(before, &x) })
+	i := slices.IndexFunc(latest, func(x market.Trade) bool { return seen[x.Key()] })
 	switch {
 	case i >= 0:
 		latest = latest[i:]
@@ -26,16 +30,28 @@ func tape(before, latest []market.Trade, known bool) (after []market.Trade, item
 	default:
 		items.Gap = len(latest) >= maxTape
 	}
-	after, items.Trades = added(before, latest)
-	return after, items
+	items.Trades = slices.DeleteFunc(latest, func(x market.Trade) bool {
+		known := seen[x.Key()]
+		seen[x.Key()] = true
+		return known
+	})
+	return lastOf(slices.Concat(before, items.Trades)), items
 }
 
-// added adds those trades that were not seen before, and returns them.
-func added(before, more []market.Trade) (after, fresh []market.Trade) {
+// added adds the trades of a message that brings what is new, and returns them. A trade without an id may equal one before: in a
+// numbered message it is another one, and gets the next ordinal; otherwise it may be the same again, and is dropped.
+func added(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
+	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))
-	for i := range more {
-		if !holds(before, &more[i]) && !holds(fresh, &more[i]) {
-			fresh = append(fresh, more[i])
+	for _, x := range more {
+		if numbered && x.TradeID == "" {
+			for seen[x.Key()] {
+				x.Ordinal++
+			}
+		}
+		if key := x.Key(); !seen[key] {
+			seen[key] = true
+			fresh = append(fresh, x)
 		}
 	}
 	return lastOf(slices.Concat(before, fresh)), fresh
@@ -45,13 +61,10 @@ func lastOf(trades []market.Trade) []market.Trade {
 	return slices.Clip(trades[max(0, len(trades)-maxTape):])
 }
 
-// holds reports whether a trade is among others, also where the venue gives no ids.
-func holds(trades []market.Trade, x *market.Trade) bool {
-	return slices.ContainsFunc(trades, func(t market.Trade) bool {
-		if x.TradeID != "" || t.TradeID != "" {
-			return x.TradeID == t.TradeID
-		}
-		return x.Timestamp.Equal(t.Timestamp) && x.SideRaw == t.SideRaw && x.TransactionHash == t.TransactionHash &&
-			x.Price.Cmp(t.Price) == 0 && x.Size.Cmp(t.Size) == 0
-	})
+func keysOf(trades []market.Trade) map[string]bool {
+	keys := make(map[string]bool, len(trades)+1)
+	for i := range trades {
+		keys[trades[i].Key()] = true
+	}
+	return keys
 }

@@ -601,7 +601,7 @@ func (t *topic) whole(s *State, m *market.Message) (items Items) {
 	case market.MessageTradesSnapshot:
 		s.Trades, items = tape(s.Trades, m.Trades, known)
 	case market.MessageUserSnapshot:
-		s.ledger = newLedger(m)
+		s.ledger = newLedger(m, s.ledger)
 	}
 	return items
 }
@@ -614,11 +614,13 @@ func apply(s *State, m *market.Message) (items Items) {
 	case market.MessageBookDelta:
 		s.Book = numbered(applyChanges(reaching(s.Book, m.Depth), m.Changes), m)
 	case market.MessageTrade:
-		s.Trades, items.Trades = added(s.Trades, m.Trades)
+		s.Trades, items.Trades = added(s.Trades, m.Trades, m.Seq != 0)
 	case market.MessageMarket:
 		items.Changes = []market.MarketChange{*m.Market}
 	case market.MessageFill:
-		items.Trades = m.Trades
+		if items.Trades = m.Trades; s.ledger != nil {
+			items.Trades = s.ledger.filled(m)
+		}
 	case market.MessageOrder, market.MessagePosition, market.MessageBalance:
 		s.ledger.apply(m)
 	}

@@ -1126,7 +1126,7 @@ func TestSides(t *testing.T) {
 }
 
 func TestStatesAreNotWrittenTo(t *testing.T) {
-	l := newLedger(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"))
+	l := newLedger(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"), nil)
 	a := l.account()
 	before := showAccount(a)
 	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"pos", "p3x1"}, {"pos", "p4x1"}, {"pos", "p4x0"}, {"bal", "90"}} {
@@ -1185,8 +1185,11 @@ func TestTradesWithoutIDs(t *testing.T) {
 	a := market.Trade{Timestamp: at, Price: dec("0.5"), Size: dec("1")}
 	b := market.Trade{Timestamp: at.UTC(), Price: dec("0.50"), Size: dec("1.0")}
 	c := market.Trade{Timestamp: at, Price: dec("0.5"), Size: dec("2")}
-	if _, fresh := added([]market.Trade{a}, []market.Trade{b, c, c}); len(fresh) != 1 || fresh[0].Size.String() != "2" {
+	if _, fresh := added([]market.Trade{a}, []market.Trade{b, c, c}, false); len(fresh) != 1 || fresh[0].Size.String() != "2" {
 		t.Errorf("%d trades were added", len(fresh))
+	}
+	if _, fresh := added([]market.Trade{a}, []market.Trade{b, c, c}, true); len(fresh) != 3 || fresh[0].Ordinal != 1 || fresh[1].Ordinal != 0 || fresh[2].Ordinal != 1 {
+		t.Errorf("%+v were added by a numbered message", fresh)
 	}
 }
 

@@ -27,6 +27,8 @@ type Position struct {
 	Size    Decimal
 	// AvgPrice, CurrentPrice and UnrealizedPnl are the venue's own figures; nil where it gave none.
 	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
+	// Ordinal numbers the lots of one market and outcome from 0; see NumberPositions.
+	Ordinal int
 }
 
 // CostBasis returns size × avgPrice, or nil when the average price is not known.
@@ -66,6 +68,8 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
+	// Ordinal numbers trades without ids that say the same from 0; see Numbering.
+	Ordinal int
 }
 
 // HistoryRecord is one event of a wallet's history.
@@ -81,6 +85,8 @@ type HistoryRecord struct {
 	Side            OrderSide
 	Price, Size     *Decimal
 	TransactionHash string
+	// Ordinal numbers records without ids that say the same from 0; see Numbering.
+	Ordinal int
 }
 
 // Market is one question that is traded, with its outcomes.

@@ -56,6 +56,8 @@ type place struct {
 	offset int
 	// before is the fingerprint of the page before, by which a venue is caught that ignores offsets.
 	before string
+	// counted are the rows of the instant at which the page before ended; see market.Numbering.
+	counted string
 }
 
 const (
@@ -67,6 +69,13 @@ const (
 
 // parsePlace reads a page token; the empty one is the start.
 func parsePlace(e market.Endpoint, token string) (place, error) {
+	var p place
+	if rest, ok := strings.CutPrefix(token, "t:"); ok {
+		p.counted, token, _ = strings.Cut(rest, ":")
+		if _, err := market.ParseNumbering(p.counted); err != nil || token == "" {
+			return place{}, badPage(e)
+		}
+	}
 	kind, rest, _ := strings.Cut(token, ":")
 	switch kind {
 	case "":
@@ -75,32 +84,43 @@ func parsePlace(e market.Endpoint, token string) (place, error) {
 		}
 	case "c":
 		if market.CheckID(rest) == nil {
-			return place{cursor: rest}, nil
+			p.cursor = rest
+			return p, nil
 		}
 	case "b":
 		b, err := base64.RawURLEncoding.DecodeString(rest)
 		if err == nil && len(b) > 0 && len(b) <= maxCursor {
-			return place{cursor: string(b)}, nil
+			p.cursor = string(b)
+			return p, nil
 		}
 	case "o":
 		digits, before, _ := strings.Cut(rest, ":")
 		n, err := strconv.Atoi(digits)
 		if err == nil && n > 0 && n <= maxOffset && len(before) <= 16 {
-			return place{offset: n, before: before}, nil
+			p.offset, p.before = n, before
+			return p, nil
 		}
 	}
-	return place{}, badInput(e, "the page is not one that was given out here")
+	return place{}, badPage(e)
+}
+
+func badPage(e market.Endpoint) error {
+	return badInput(e, "the page is not one that was given out here")
 }
 
 // token is the opposite of parsePlace. A cursor that is no id, because it has a slash or is long, is written in base64.
 func (p place) token() string {
+	counted := ""
+	if p.counted != "" {
+		counted = "t:" + p.counted + ":"
+	}
 	switch {
 	case p.cursor != "" && market.CheckID(p.cursor) == nil:
-		return "c:" + p.cursor
+		return counted + "c:" + p.cursor
 	case p.cursor != "":
-		return "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
+		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
 	case p.offset > 0:
-		return "o:" + strconv.Itoa(p.offset) + ":" + p.before
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.before
 	}
 	return ""
 }
@@ -123,6 +143,14 @@ type turn struct {
 	total *int
 	// guessed tells that nothing in the answer says that there is a next page: only its length suggests one.
 	guessed bool
+	// carry numbers the page's rows that look like others; a user's list has one.
+	carry market.Numbering
+}
+
+// following returns the token of the next page, on which the rows are numbered further; empty where there is none.
+func (t *turn) following() string {
+	t.next.counted = t.carry.String()
+	return t.next.token()
 }
 
 // turnOf reads the paging of an answer that was asked for at p with a limit.

@@ -303,7 +303,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 func TestPlaceTokens(t *testing.T) {
 	for _, p := range []place{
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
-		{offset: 20}, {offset: 20, before: "0123456789abcdef"},
+		{offset: 20}, {offset: 20, before: "0123456789abcdef"}, {offset: 20, counted: "AgAAAAEB"}, {cursor: "a/b", counted: "AgAAAAEB"}, {cursor: "x", counted: "AgAAAAEB"},
 	} {
 		got, err := parsePlace(market.EndpointTrades, p.token())
 		if err != nil || got != p {

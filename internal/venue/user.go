@@ -76,6 +76,7 @@ func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Posi
 		for range maxReads {
 			rows, moved, err := l.follow(ctx, c, a)
 			if err != nil || !moved || slices.EqualFunc(before, rows, sameHolding) {
+				market.NumberPositions(rows)
 				return rows, err
 			}
 			before = rows
@@ -250,11 +251,12 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
 	}
+	t.carry.NumberTrades(trades)
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
 		return q.MarketID != "" && trade.MarketID != q.MarketID || outside(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.TradePage{Trades: kept, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
+	return &market.TradePage{Trades: kept, Next: t.following(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // History returns one page of a wallet's history, newest first; as with Trades.
@@ -278,11 +280,12 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
 	}
+	t.carry.NumberRecords(records)
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outside(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.HistoryPage{Records: kept, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
+	return &market.HistoryPage{Records: kept, Next: t.following(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // readRecord reads a row of history. In a list of trades a row without a type is a trade.
@@ -351,6 +354,9 @@ func (c *Client) pageOf(ctx context.Context, ask func() *request, limit int, tok
 		}
 	}
 	t, err := turnOf(rq.endpoint, list, at, limit)
+	if err == nil {
+		t.carry, err = market.ParseNumbering(at.counted)
+	}
 	return list, t, n, err
 }
 

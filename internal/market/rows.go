@@ -1,0 +1,224 @@
+package market
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PositionKey tells the positions of one wallet apart. It is the same on every page, and over REST and the stream.
+type PositionKey struct {
+	MarketID, Outcome string
+	// Ordinal numbers the lots of one outcome from 0.
+	Ordinal int
+}
+
+// String returns the key as a text that no other key has.
+func (k PositionKey) String() string {
+	if k.Ordinal == 0 {
+		return k.MarketID + "\n" + k.Outcome
+	}
+	return k.MarketID + "\n\n" + strconv.Itoa(k.Ordinal) + "\n" + k.Outcome
+}
+
+// Key returns what tells the position from the others of its wallet.
+func (p *Position) Key() PositionKey { return PositionKey{p.MarketID, p.Outcome, p.Ordinal} }
+
+// NumberPositions sets the ordinals of all positions of a wallet, which are in the venue's order. Positions of size 0 come
+// after the others, since some lists leave them out.
+func NumberPositions(rows []Position) {
+	next := make(map[PositionKey]int, len(rows))
+	for _, empty := range []bool{false, true} {
+		for i := range rows {
+			if p := &rows[i]; p.Size.IsZero() == empty {
+				key := PositionKey{MarketID: p.MarketID, Outcome: p.Outcome}
+				p.Ordinal = next[key]
+				next[key]++
+			}
+		}
+	}
+}
+
+// Key returns what tells the trade from others: the venue's id, or else a digest of what it says, with its ordinal. It is the
+// same on every page, and over REST and the stream.
+func (t *Trade) Key() string {
+	if t.TradeID != "" {
+		return t.TradeID
+	}
+	content := t.content()
+	return keyOf(content, t.Ordinal)
+}
+
+// content is a digest of what a trade without an id says. Numbers are compared by value, so 0.65 equals 0.650.
+func (t *Trade) content() [16]byte {
+	return digest(t.MarketID, t.TokenID, t.Outcome, cmp.Or(string(t.Side), t.SideRaw), t.Price.Reduce().String(), t.Size.Reduce().String(),
+		instantText(t.Timestamp), strings.ToLower(t.TransactionHash))
+}
+
+// Key returns what tells the record from others, as the key of a trade does.
+func (h *HistoryRecord) Key() string {
+	if h.ID != "" {
+		return h.ID
+	}
+	return keyOf(h.content(), h.Ordinal)
+}
+
+func (h *HistoryRecord) content() [16]byte {
+	number := func(d *Decimal) string {
+		if d == nil {
+			return ""
+		}
+		return d.Reduce().String()
+	}
+	return digest(h.KindRaw, instantText(h.Timestamp), number(h.Amount), h.MarketID, h.TokenID, h.Outcome, string(h.Side), number(h.Price),
+		number(h.Size), strings.ToLower(h.TransactionHash))
+}
+
+func instantText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func keyOf(content [16]byte, ordinal int) string {
+	key := hex.EncodeToString(content[:])
+	if ordinal == 0 {
+		return key
+	}
+	return key + "-" + strconv.Itoa(ordinal)
+}
+
+// digest names something that has no id by what it says.
+func digest(parts ...string) (d [16]byte) {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	copy(d[:], h.Sum(nil))
+	return d
+}
+
+// Numbering numbers the rows of a list that look alike, so that each has a key of its own. Between the pages of a list it carries
+// the rows of the instant at which the page ended; rows of one instant stand together, since lists are in order of time. The
+// zero value is the numbering before the first page. It is not safe for concurrent use.
+type Numbering struct {
+	at    time.Time
+	alike []alike
+}
+
+// alike counts the rows of one content.
+type alike struct {
+	hash  uint32
+	count uint32
+}
+
+// maxAlike bounds the contents that a numbering carries.
+const maxAlike = 100
+
+// NumberTrades sets the ordinals of the next rows of a list, in the venue's order.
+func (t *Numbering) NumberTrades(rows []Trade) {
+	p := t.page()
+	for i := range rows {
+		if r := &rows[i]; r.TradeID == "" {
+			r.Ordinal = p.next(r.Timestamp, r.content())
+		}
+	}
+	t.close(p)
+}
+
+// NumberRecords sets the ordinals of the next rows of a list, in the venue's order.
+func (t *Numbering) NumberRecords(rows []HistoryRecord) {
+	p := t.page()
+	for i := range rows {
+		if r := &rows[i]; r.ID == "" {
+			r.Ordinal = p.next(r.Timestamp, r.content())
+		}
+	}
+	t.close(p)
+}
+
+// tallied are the rows of a page so far.
+type tallied struct {
+	counts map[uint32]uint32
+	rows   []talliedRow
+}
+
+type talliedRow struct {
+	at   time.Time
+	hash uint32
+}
+
+func (t *Numbering) page() *tallied {
+	p := &tallied{counts: make(map[uint32]uint32)}
+	for _, a := range t.alike {
+		p.counts[a.hash] = a.count
+		p.rows = append(p.rows, talliedRow{t.at, a.hash})
+	}
+	return p
+}
+
+func (p *tallied) next(at time.Time, content [16]byte) int {
+	hash := binary.BigEndian.Uint32(content[:])
+	n := p.counts[hash]
+	p.counts[hash]++
+	p.rows = append(p.rows, talliedRow{at, hash})
+	return int(n)
+}
+
+// close carries the contents of the last instant, those that were seen last first.
+func (t *Numbering) close(p *tallied) {
+	*t = Numbering{}
+	seen := make(map[uint32]bool)
+	for i := len(p.rows) - 1; i >= 0 && len(t.alike) < maxAlike; i-- {
+		row := p.rows[i]
+		if len(t.alike) == 0 {
+			t.at = row.at
+		}
+		if row.at.Equal(t.at) && !seen[row.hash] {
+			seen[row.hash] = true
+			t.alike = append(t.alike, alike{row.hash, p.counts[row.hash]})
+		}
+	}
+}
+
+// String returns the numbering as a text of letters, digits, - and _ that ParseNumbering reads; it is empty for the zero value.
+func (t *Numbering) String() string {
+	if len(t.alike) == 0 {
+		return ""
+	}
+	b := binary.AppendVarint(nil, t.at.UnixNano())
+	for _, a := range t.alike {
+		b = binary.BigEndian.AppendUint32(b, a.hash)
+		b = binary.AppendUvarint(b, uint64(a.count))
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// ParseNumbering reads the text of a numbering.
+func ParseNumbering(text string) (t Numbering, err error) {
+	if text == "" {
+		return t, nil
+	}
+	bad := errors.New("market: not a numbering of rows")
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	at, n := binary.Varint(b)
+	if err != nil || n <= 0 {
+		return Numbering{}, bad
+	}
+	t.at = time.Unix(0, at).UTC()
+	for b = b[n:]; len(b) > 0; {
+		if len(b) < 5 || len(t.alike) == maxAlike {
+			return Numbering{}, bad
+		}
+		count, n := binary.Uvarint(b[4:])
+		if n <= 0 || count == 0 || count > 1<<20 {
+			return Numbering{}, bad
+		}
+		t.alike = append(t.alike, alike{binary.BigEndian.Uint32(b), uint32(count)})
+		b = b[4+n:]
+	}
+	return t, nil
+}

@@ -1,0 +1,131 @@
+package market
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every fill of one transaction has a key of its own, the same whatever pages the list comes in.
+func TestKeysDoNotDependOnPages(t *testing.T) {
+	at := time.Unix(1_764_000_000, 0)
+	var trades []Trade
+	var records []HistoryRecord
+	for i := range 60 {
+		price, when := NewDecimal(int64(50+i%3), -2), at.Add(-time.Duration(i/20)*time.Second)
+		trades = append(trades, Trade{MarketID: "M", Side: SideBuy, Price: price, Size: NewDecimal(10, 0), Timestamp: when, TransactionHash: "0xabc"})
+		records = append(records, HistoryRecord{MarketID: "M", Kind: HistoryTrade, KindRaw: "TRADE", Side: SideBuy, Price: &price, Timestamp: when, TransactionHash: "0xabc"})
+	}
+	var whole []string
+	for size := len(trades); size > 0; size-- {
+		var carry, carryRecords string
+		var keys []string
+		for from := 0; from < len(trades); from += size {
+			n, err := ParseNumbering(carry)
+			m, err2 := ParseNumbering(carryRecords)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			page := append([]Trade(nil), trades[from:min(from+size, len(trades))]...)
+			n.NumberTrades(page)
+			other := append([]HistoryRecord(nil), records[from:min(from+size, len(records))]...)
+			m.NumberRecords(other)
+			for i := range page {
+				keys = append(keys, page[i].Key()+" "+other[i].Key())
+			}
+			carry, carryRecords = n.String(), m.String()
+		}
+		if whole == nil {
+			whole = keys
+			seen := map[string]bool{}
+			for _, key := range keys {
+				for part := range strings.SplitSeq(key, " ") {
+					if seen[part] {
+						t.Fatalf("%s is there twice", part)
+					}
+					seen[part] = true
+				}
+			}
+		}
+		for i := range keys {
+			if keys[i] != whole[i] {
+				t.Fatalf("by %d the key of row %d is %s, want %s", size, i, keys[i], whole[i])
+			}
+		}
+	}
+}
+
+// A key compares numbers by value, and everything else that tells rows apart.
+func TestKeysOfRows(t *testing.T) {
+	number := func(s string) *Decimal {
+		d := MustDecimal(s)
+		return &d
+	}
+	base := HistoryRecord{Kind: HistoryTrade, KindRaw: "TRADE", MarketID: "M", TokenID: "T", Outcome: "YES", Side: SideBuy, Amount: number("6.50"), Price: number("0.650"),
+		Size: number("10.0"), Timestamp: time.Unix(5, 0), TransactionHash: "0xABC"}
+	same := base
+	same.Amount, same.Price, same.Size, same.Timestamp, same.TransactionHash = number("6.5"), number("0.65"), number("10"), time.Unix(5, 0).UTC(), "0xabc"
+	if base.Key() != same.Key() {
+		t.Error("one record, spelt in two ways, has two keys")
+	}
+	trade := func(h *HistoryRecord) *Trade {
+		return &Trade{MarketID: h.MarketID, TokenID: h.TokenID, Outcome: h.Outcome, Side: h.Side, SideRaw: "raw", Price: *h.Price, Size: *h.Size, Timestamp: h.Timestamp,
+			TransactionHash: h.TransactionHash, Ordinal: h.Ordinal}
+	}
+	if trade(&base).Key() != trade(&same).Key() {
+		t.Error("one trade, spelt in two ways, has two keys")
+	}
+	for name, change := range map[string]func(*HistoryRecord){
+		"market": func(h *HistoryRecord) { h.MarketID = "N" }, "token": func(h *HistoryRecord) { h.TokenID = "U" }, "outcome": func(h *HistoryRecord) { h.Outcome = "NO" },
+		"side": func(h *HistoryRecord) { h.Side = SideSell }, "price": func(h *HistoryRecord) { h.Price = number("0.66") }, "size": func(h *HistoryRecord) { h.Size = number("11") },
+		"time": func(h *HistoryRecord) { h.Timestamp = time.Unix(6, 0) }, "transaction": func(h *HistoryRecord) { h.TransactionHash = "0xdef" },
+		"ordinal": func(h *HistoryRecord) { h.Ordinal = 1 }, "amount": func(h *HistoryRecord) { h.Amount = nil }, "kind": func(h *HistoryRecord) { h.KindRaw = "FEE" },
+	} {
+		other := base
+		change(&other)
+		if other.Key() == base.Key() {
+			t.Errorf("records of another %s have the same key", name)
+		}
+		if name != "amount" && name != "kind" && trade(&other).Key() == trade(&base).Key() {
+			t.Errorf("trades of another %s have the same key", name)
+		}
+	}
+	if (&Trade{TradeID: "x", Ordinal: 0}).Key() != "x" || (&HistoryRecord{ID: "y"}).Key() != "y" {
+		t.Error("the venue's own id is not the key")
+	}
+}
+
+// A page token of another's making does not make a numbering.
+func TestParseNumberingRefuses(t *testing.T) {
+	for _, text := range []string{"!", "A", "AAAA", "_____________________w", strings.Repeat("AAAAAQE", 300)} {
+		if n, err := ParseNumbering(text); err == nil {
+			t.Errorf("%q became %+v", text, n)
+		}
+	}
+	var n Numbering
+	rows := make([]Trade, 150) // more contents in one instant than a numbering carries
+	for i := range rows {
+		rows[i] = Trade{MarketID: fmt.Sprint(i), Timestamp: time.Unix(1, 0)}
+	}
+	n.NumberTrades(rows)
+	if again, err := ParseNumbering(n.String()); err != nil || len(again.alike) != maxAlike || again.String() != n.String() || len(n.String()) > 1000 {
+		t.Errorf("%d contents in %d bytes, error %v", len(again.alike), len(n.String()), err)
+	}
+}
+
+// Lots are numbered in the venue's order, and rows that hold nothing after those that do.
+func TestNumberPositions(t *testing.T) {
+	rows := []Position{{MarketID: "A", Outcome: "YES"}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(1, 0)}, {MarketID: "B", Outcome: "YES", Size: NewDecimal(2, 0)},
+		{MarketID: "A", Outcome: "NO", Size: NewDecimal(3, 0)}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(4, 0)}}
+	NumberPositions(rows)
+	var got []int
+	seen := map[string]bool{}
+	for i := range rows {
+		got = append(got, rows[i].Ordinal)
+		seen[rows[i].Key().String()] = true
+	}
+	if fmt.Sprint(got) != "[2 0 0 0 1]" || len(seen) != len(rows) {
+		t.Errorf("ordinals %v, keys %v", got, seen)
+	}
+}
