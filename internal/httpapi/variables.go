@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -25,20 +26,34 @@ func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map
 		return nil, err
 	}
 	for _, v := range op.VariableDefinitions {
-		if err := checkEnums(schema, v.Type, values[v.Variable], ast.Path{ast.PathName("variable"), ast.PathName(v.Variable)}); err != nil {
+		if err := checkValues(schema, v.Type, values[v.Variable], ast.Path{ast.PathName("variable"), ast.PathName(v.Variable)}); err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
 }
 
-// checkEnums refuses variables that spell an enum's value in another case. The library lets them pass, and the graph would
-// take them for values that it does not know.
-func checkEnums(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqlerror.Error {
-	if schema.Types[t.Name()].Kind == ast.Scalar {
+// checkValues refuses what the library lets pass: enum values in another case, which the graph would take for values that it
+// does not know, and integers of more than 32 bits.
+func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqlerror.Error {
+	if schema.Types[t.Name()].Kind == ast.Scalar && t.Name() != "Int" {
 		return nil
 	}
 	switch value := value.(type) {
+	case json.Number:
+		if _, err := strconv.ParseInt(value.String(), 10, 32); t.Name() == "Int" && err != nil {
+			return gqlerror.ErrorPathf(path, "%.32s is not an integer of 32 bits", value)
+		}
+	case int64: // made by the library of a number that is no item of a list
+		if t.Name() == "Int" && value != int64(int32(value)) {
+			return gqlerror.ErrorPathf(path, "%d is not an integer of 32 bits", value)
+		}
+	case []json.Number: // made by the library of a single value for a list
+		for i, v := range value {
+			if err := checkValues(schema, t.Elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
+				return err
+			}
+		}
 	case string:
 		d := schema.Types[t.Name()]
 		if d.Kind == ast.Enum && d.EnumValues.ForName(value) == nil {
@@ -46,7 +61,7 @@ func checkEnums(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqle
 		}
 	case []string: // made by the library of a single value for a list
 		for i, v := range value {
-			if err := checkEnums(schema, t, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
+			if err := checkValues(schema, t, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
 				return err
 			}
 		}
@@ -56,13 +71,13 @@ func checkEnums(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqle
 			return nil
 		}
 		for i, v := range value {
-			if err := checkEnums(schema, elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
+			if err := checkValues(schema, elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, f := range schema.Types[t.Name()].Fields {
-			if err := checkEnums(schema, f.Type, value[f.Name], append(path[:len(path):len(path)], ast.PathName(f.Name))); err != nil {
+			if err := checkValues(schema, f.Type, value[f.Name], append(path[:len(path):len(path)], ast.PathName(f.Name))); err != nil {
 				return err
 			}
 		}

@@ -128,7 +128,7 @@ func (v *simpleVariable) read(r *simpleReader) any {
 			return false
 		}
 	case simpleInteger:
-		if n, err := strconv.ParseInt(r.literal(), 10, 64); err == nil {
+		if n, err := strconv.ParseInt(r.literal(), 10, 32); err == nil {
 			return n
 		}
 	}

@@ -1,0 +1,16 @@
+package httpapi
+
+import "testing"
+
+// TestIntVariablesHave32Bits, as the specification says, in lists and input objects too.
+func TestIntVariablesHave32Bits(t *testing.T) {
+	for raw, good := range map[string]bool{
+		`{"a":2147483647}`: true, `{"a":-2147483648}`: true, `{"a":2147483648}`: false, `{"a":-2147483649}`: false, `{"a":1e10}`: false,
+		`{"b":[1,2147483648]}`: false, `{"b":2147483648}`: false, `{"b":[1,2147483647]}`: true,
+	} {
+		op := simpleOperation(t, "$a: Int, $b: [Int]")
+		if _, err := variables(simpleSchema, op, raw); (err == nil) != good {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
