@@ -362,17 +362,11 @@ func (s *session) handle(events []event) error {
 		}
 		s.garbage = 0
 		s.client.count.last.Store(e.at.UnixNano())
-		if e.rid != "" && e.rid == s.pingRid {
-			s.pongBy = time.Time{} // whatever the answer is
-		}
+		s.pongBy = time.Time{} // any frame shows that the venue is there, so one that never answers pings is not dropped
 		var err error
 		switch e.kind {
 		case eventHello:
 			err = s.greet(e)
-		case eventPong:
-			if e.rid == "" {
-				s.pongBy = time.Time{}
-			}
 		case eventAck:
 			if topics := s.outbox.acknowledge(e); len(topics) > 0 {
 				s.client.handler.Acknowledged(topics)
