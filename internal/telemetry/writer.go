@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -65,7 +66,7 @@ func (w *Writer) crowded() bool {
 	return len(w.waiting) > w.limit/2
 }
 
-// Dropped returns how many lines have found no room since the start.
+// Dropped returns how many lines were lost since the start: no room was left for them, or writing them failed.
 func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
 
 // hasten has what is waiting written now.
@@ -127,7 +128,9 @@ func (w *Writer) run() {
 		lines := w.waiting
 		w.waiting, w.spare = w.spare[:0], nil
 		w.mu.Unlock()
-		_, _ = w.to.Write(lines) // nobody could be told
+		if n, err := w.to.Write(lines); err != nil { // there is no log to report it in
+			w.dropped.Add(uint64(bytes.Count(lines[min(max(n, 0), len(lines)):], []byte{'\n'})))
+		}
 		w.mu.Lock()
 		w.spare, w.busy = lines, false
 		if len(w.waiting) == 0 {

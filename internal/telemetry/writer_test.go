@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -174,5 +175,24 @@ func TestTheLevelChanges(t *testing.T) {
 	log.Debug("two")
 	if got := to.String(); strings.Contains(got, "one") || !strings.Contains(got, "two") {
 		t.Errorf("%q", got)
+	}
+}
+
+// failing takes the first bytes of what it is given and fails.
+type failing struct{ takes int }
+
+func (f *failing) Write(b []byte) (int, error) {
+	n := min(f.takes, len(b))
+	f.takes -= n
+	return n, io.ErrClosedPipe
+}
+
+// TestLinesThatCannotBeWrittenAreCounted has the log's file fail in the middle of the second of three lines.
+func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
+	w := NewWriter(&failing{takes: 8}, 100)
+	fmt.Fprint(w, "one..\ntwo..\nthree\n")
+	w.Close(time.Minute)
+	if w.Dropped() != 2 {
+		t.Errorf("%d lines are counted as lost, want 2", w.Dropped())
 	}
 }
