@@ -27,6 +27,7 @@ func notFound(text string) *apiError {
 
 var (
 	errPath     = notFound("no such endpoint")
+	errOrigin   = &apiError{http.StatusForbidden, "FORBIDDEN", "control endpoints are not for pages of other origins"}
 	errMethod   = &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "only GET is served here"}
 	errKey      = &apiError{http.StatusUnauthorized, "UNAUTHORIZED", "credentials are missing or invalid"}
 	errOwner    = &apiError{http.StatusForbidden, "FORBIDDEN", "the address does not belong to these credentials"}
@@ -37,7 +38,7 @@ var (
 
 // errorFor returns the error answer for a status that has no cause but a fault.
 func errorFor(status int) *apiError {
-	for _, e := range []*apiError{errPath, errMethod, errKey, errOwner, errLimited, errInternal, errDown} {
+	for _, e := range []*apiError{errPath, errMethod, errOrigin, errKey, errOwner, errLimited, errInternal, errDown} {
 		if e.status == status {
 			return e
 		}

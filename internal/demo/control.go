@@ -88,10 +88,18 @@ func (v *Venue) Reset() {
 	v.stream.counts.reset()
 }
 
+// crossOrigin refuses requests of pages of other origins.
+var crossOrigin = http.NewCrossOriginProtection()
+
 // serveControl answers a request to a control endpoint.
 func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	a := newAnswer()
 	defer a.release()
+	if crossOrigin.Check(r) != nil { // a page could send text/plain without asking first
+		a.fail(errOrigin)
+		a.send(w, r, false)
+		return
+	}
 	name := r.URL.Path[len(controlPrefix):]
 	method := http.MethodPost
 	if name == "stats" {

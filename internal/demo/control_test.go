@@ -97,3 +97,24 @@ func TestControl(t *testing.T) {
 		t.Errorf("control is on by default: %d", w.Code)
 	}
 }
+
+// TestControlRefusesOtherOrigins sends what a page of another origin can send without asking first.
+func TestControlRefusesOtherOrigins(t *testing.T) {
+	v := New(Config{Markets: 40, Clock: newClock(), Control: true})
+	for _, c := range []struct {
+		name, value string
+		status      int
+	}{
+		{"Sec-Fetch-Site", "cross-site", 403}, {"Sec-Fetch-Site", "same-site", 403}, {"Origin", "http://evil.example", 403}, {"Origin", "null", 403},
+		{"Sec-Fetch-Site", "same-origin", 200}, {"Sec-Fetch-Site", "none", 200}, {"Origin", "http://example.com", 200}, {"User-Agent", "curl", 200},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/__control/reset", nil)
+		r.Header.Set("Content-Type", "text/plain")
+		r.Header.Set(c.name, c.value)
+		w := httptest.NewRecorder()
+		v.ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%s: %s gets %d, want %d", c.name, c.value, w.Code, c.status)
+		}
+	}
+}
