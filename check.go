@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
 	"oddsgraph/resolvers"
 )
 
@@ -25,6 +27,11 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 	}
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return err
+	}
+	for _, warning := range warnings(cfg) {
+		if _, err := fmt.Fprintln(stdout, "Warning:", warning); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintln(stdout, "The configuration is in order:", files)
 	return err
@@ -48,6 +55,23 @@ func coherent(cfg *config.Config) error {
 		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
 	}
 	return nil
+}
+
+// warnings returns what works but endangers something, without secrets.
+func warnings(cfg *config.Config) (out []string) {
+	if credentialsMode(cfg) == venue.CredentialsNone {
+		return nil
+	}
+	for _, setting := range []struct{ name, url string }{{"--venue-url", cfg.Venue.URL}, {"--stream-url", cfg.StreamURL}} {
+		u, err := url.Parse(setting.url)
+		if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
+			continue
+		}
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			out = append(out, fmt.Sprintf("%s sends callers' credentials unencrypted to %s; use %ss if the venue has it", setting.name, u.Hostname(), u.Scheme))
+		}
+	}
+	return out
 }
 
 // clash reports whether two addresses can't be listened on at once: they have the same port, and the same host or one that

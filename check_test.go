@@ -134,3 +134,22 @@ func TestConfigShow(t *testing.T) {
 		t.Errorf("a secret is shown:\n%s", out.String())
 	}
 }
+
+// TestConfigCheckWarns of credentials that would reach the venue unencrypted.
+func TestConfigCheckWarns(t *testing.T) {
+	const well = "The configuration is in order: 0 accounts, 0 trusted documents\n"
+	for _, test := range []struct{ venue, stream, mode, want string }{
+		{"http://venue.example/api", "", "query", "Warning: --venue-url sends callers' credentials unencrypted to venue.example; use https if the venue has it\n" + well},
+		{"https://venue.example", "ws://venue.example:81", "header", "Warning: --stream-url sends callers' credentials unencrypted to venue.example; use wss if the venue has it\n" + well},
+		{"http://venue.example", "ws://venue.example", "none", well},
+		{"https://venue.example", "wss://venue.example", "query", well},
+		{"http://127.0.0.7", "ws://[::1]/ws", "query", well},
+		{"http://localhost:81", "", "query", well},
+	} {
+		var out bytes.Buffer
+		args := []string{"config", "check", "--venue-url=" + test.venue, "--stream-url=" + test.stream, "--venue-credentials=" + test.mode}
+		if err := run(t.Context(), args, nil, &out, io.Discard); err != nil || out.String() != test.want {
+			t.Errorf("%v: %q, %v; want %q", args, out.String(), err, test.want)
+		}
+	}
+}

@@ -178,6 +178,9 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	if err := coherent(cfg); err != nil {
 		return nil, err
 	}
+	for _, warning := range warnings(cfg) {
+		log.Warn(warning)
+	}
 	if s.tracer, err = telemetry.OpenTracer(buildVersion(), log); err != nil {
 		return nil, err
 	}
