@@ -141,21 +141,23 @@ func healthcheck(ctx context.Context, url string) error {
 // server is the whole service. It is bound to its ports before it serves.
 type server struct {
 	*listener
-	log     *slog.Logger
-	demo    *demoVenue // nil with a venue of its own
-	client  *venue.Client
-	budget  *budget.Budget // nil where the venue takes any number of requests
-	record  *spent.Record  // nil where calls are not recorded
-	cache   *cache.Cache
-	live    *live
-	api     *httpapi.API
-	files   files
-	metrics *telemetry.Metrics // nil where nothing is measured
-	events  *telemetry.Operations
-	tracer  *telemetry.Tracer // nil where nothing is traced
-	admin   *listener         // nil where there is none
-	reach   reach
-	started time.Time
+	log       *slog.Logger
+	demo      *demoVenue // nil with a venue of its own
+	client    *venue.Client
+	budget    *budget.Budget // nil where the venue takes any number of requests
+	record    *spent.Record  // nil where calls are not recorded
+	cache     *cache.Cache
+	live      *live
+	api       *httpapi.API
+	files     files
+	metrics   *telemetry.Metrics // nil where nothing is measured
+	events    *telemetry.Operations
+	tracer    *telemetry.Tracer // nil where nothing is traced
+	admin     *listener         // nil where there is none
+	reach     reach
+	readiness readiness
+	clock     market.Clock
+	started   time.Time
 	// draining tells that the service was told to stop; delay is how long requests are accepted from then on.
 	draining atomic.Bool
 	delay    time.Duration
@@ -173,7 +175,7 @@ type wiring struct {
 
 // open wires the service and binds its ports. rig is for tests, which change the wiring.
 func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(*wiring)) (_ *server, err error) {
-	s := &server{log: log, started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
+	s := &server{log: log, clock: clock, started: clock.Now(), delay: cfg.DrainDelay, pause: time.Sleep}
 	s.openMetrics(cfg)
 	if err := coherent(cfg); err != nil {
 		return nil, err
@@ -345,15 +347,6 @@ func sources(c *cache.Cache) loaders.Sources {
 		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
 		Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Pages: c, Counted: c.Counted,
 	}
-}
-
-// ready reports whether the service goes on and a search, the cheapest thing that every client needs, can be answered from venue or cache.
-func (s *server) ready(ctx context.Context) error {
-	if s.draining.Load() {
-		return httpapi.ErrDraining
-	}
-	_, err := s.cache.Search(ctx, market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
-	return err
 }
 
 // status is what serviceStatus shows.

@@ -109,3 +109,51 @@ func TestCredentialsOfAnyForm(t *testing.T) {
 		})
 	}
 }
+
+// TestReadinessWithoutSearch asks venues that have some endpoints and not others whether the service is ready.
+func TestReadinessWithoutSearch(t *testing.T) {
+	fails := func(status int) strictEndpoint {
+		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
+			return status, `{"success":false,"message":"out of order"}`
+		}}
+	}
+	empty := strictEndpoint{"tokenId tokenIds", always(`{"prices":[]}`)}
+	for name, test := range map[string]struct {
+		endpoints map[string]strictEndpoint
+		want      int
+	}{
+		"search is missing":             {map[string]strictEndpoint{"prices": empty}, http.StatusOK},
+		"search fails":                  {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": empty}, http.StatusOK},
+		"search takes other parameters": {map[string]strictEndpoint{"market-search": {"text", always(`[]`)}}, http.StatusOK},
+		"search and prices fail":        {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": fails(http.StatusBadGateway)}, http.StatusServiceUnavailable},
+		"nothing is there":              {nil, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			venue := newStrictStub(t, test.endpoints)
+			s := start(t, "--venue-url="+venue.URL, "--venue-retries=0")
+			for range 3 {
+				if got := s.get(t, "/readyz"); got.status != test.want {
+					t.Errorf("readyz: %d %s, want %d", got.status, got.body, test.want)
+				}
+			}
+			venue.mu.Lock()
+			defer venue.mu.Unlock()
+			if len(venue.asked) > 4 {
+				t.Errorf("the venue was asked %q", venue.asked)
+			}
+		})
+	}
+}
+
+// TestReadinessByCallsOfClients has the first call for a client show that the venue answers, where what /readyz asks by itself fails.
+func TestReadinessByCallsOfClients(t *testing.T) {
+	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
+	s := start(t, "--venue-url="+venue.URL)
+	if got := s.get(t, "/readyz"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("readyz: %d before any answer", got.status)
+	}
+	s.ask(t, `{ token(tokenId: "7") { orderbook { bids { price } } } }`, nil, anonymous)
+	if got := s.get(t, "/readyz"); got.status != http.StatusOK {
+		t.Errorf("readyz: %d after an answer", got.status)
+	}
+}

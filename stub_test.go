@@ -180,7 +180,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	wantJSON(t, "a market that is not known", at(nodes[8], "market"), `null`)
 	wantJSON(t, "a label", nodes[2].(object)["outcomeKind"], `"OTHER"`)
 	wantJSON(t, "orders", at(data, "user.orders.nodes"), `[
-	  {"tokenId":null,"token":{"tokenId":"t1y"},"side":"BUY","sideRaw":"buy","status":"OPEN","statusRaw":"live","remainingSize":"7.5","outcomeKind":"YES","createdAt":null},
+	  {"tokenId":null,"token":{"tokenId":"t1y"},"side":"BUY","sideRaw":"buy","status":"PARTIALLY_FILLED","statusRaw":"live","remainingSize":"7.5","outcomeKind":"YES","createdAt":null},
 	  {"tokenId":null,"token":{"tokenId":"t2b"},"side":"UNKNOWN","sideRaw":"SHORT","status":"UNKNOWN","statusRaw":"WAITING","remainingSize":"0","outcomeKind":"OTHER","createdAt":null}]`)
 	wantJSON(t, "portfolio", at(data, "user.portfolio"), `{"positionsValue":"32.762500000000000001","costBasis":"25.75","unrealizedPnl":"6.412500000000000001",
 	  "totalValue":"58.262500000000000001","availableCash":"22.5","unpricedPositions":1,"uncostedPositions":1}`)

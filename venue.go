@@ -98,6 +98,7 @@ func (s *server) Call(endpoint string, keys, status int, outcome string, elapsed
 	if s.metrics != nil {
 		s.metrics.Call(endpoint, keys, status, outcome, elapsed)
 	}
+	s.readiness.note(endpoint, status, outcome, s.clock.Now())
 	if outcome != market.ExchangeCancelled {
 		s.reach.note(status)
 	}

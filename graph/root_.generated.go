@@ -2930,7 +2930,7 @@ enum OrderSide {
 enum OrderStatus {
   "In the book, nothing filled."
   OPEN
-  "In the book, partly filled."
+  "In the book, partly filled: also where the venue calls such an order open."
   PARTIALLY_FILLED
   "Completely filled."
   FILLED

@@ -31,15 +31,20 @@ const (
 	OrderUnknown         OrderStatus = "UNKNOWN"
 )
 
-// ParseOrderStatus maps the venue's text without regard to case; LIVE and CANCELED are read as OPEN and CANCELLED.
-func ParseOrderStatus(raw string) OrderStatus {
-	switch strings.ToUpper(raw) {
-	case "LIVE":
-		return OrderOpen
-	case "CANCELED":
+// ParseOrderStatus maps the venue's text without regard to case; LIVE and CANCELED are read as OPEN and CANCELLED. An open
+// order of which something is filled is PARTIALLY_FILLED, whether the venue distinguishes the two or not.
+func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
+	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
+	switch {
+	case strings.EqualFold(raw, "CANCELED"):
 		return OrderCancelled
+	case strings.EqualFold(raw, "LIVE"):
+		status = OrderOpen
 	}
-	return known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
+	if status == OrderOpen && filled.Sign() > 0 {
+		return OrderPartiallyFilled
+	}
+	return status
 }
 
 // OutcomeKind sorts outcome labels.

@@ -229,7 +229,7 @@ func TestGoldenFrames(t *testing.T) {
 		"forms/subscribe-markets": "ack ",
 		"forms/trades-snapshot-newest-first": "trades:T1 4 k3f9/3<0 at - in : trade t-1 /T1 YES SELL sell 0.63×10 fee - 2024-11-26T12:26:41Z " +
 			" trade t-2 /T1 YES SELL sell 0.63×15 fee - 2024-11-26T12:26:41Z  trade t-3 /T1 YES BUY buy 0.64×20 fee - 2024-11-26T12:26:42Z ",
-		"forms/user-snapshot-no-address": me + " 7 k3f9/9<0 at - in : order o-1 M1/T1 BUY buy Yes 0.6×100 filled 25 OPEN live -" +
+		"forms/user-snapshot-no-address": me + " 7 k3f9/9<0 at - in : order o-1 M1/T1 BUY buy Yes 0.6×100 filled 25 PARTIALLY_FILLED live -" +
 			" position M1/ Yes 150.5 avg 0.52 now 0.65 pnl - balance 97.825+2.175 (-) = 100 -",
 		"forms/order-update-inline": me + " 8 k3f9/10<0 at - in : order o-1 M1/ BUY BUY YES 0.6×100 filled 100 CANCELLED CANCELED -",
 		"forms/array": "life\nprices:T1 1 k3f9/7<0 at - in : price T1 0.65 VENUE -\nack \n" +

@@ -519,7 +519,7 @@ func TestRowsLeftOutAreNamed(t *testing.T) {
 func TestOrderForms(t *testing.T) {
 	run(t, "orders", []golden{
 		{form: "object", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) 2026-11-20T10:00:00Z"},
-		{form: "lower-case-snake", want: "O1 M1 101 SELL(sell) Yes 0.55 100 25.5 OPEN(live) 2025-11-20T10:00:00Z\n" +
+		{form: "lower-case-snake", want: "O1 M1 101 SELL(sell) Yes 0.55 100 25.5 PARTIALLY_FILLED(live) 2025-11-20T10:00:00Z\n" +
 			"O2 M1 - BUY(Buy) No 0.4 1 0 PARTIALLY_FILLED(partially_filled) -"},
 		{form: "unknown-values", want: "O1 M1 - UNKNOWN(BORROW) YES 0.55 100 0 UNKNOWN(HELD) -", drift: "orders: createdAt unreadable"},
 		{form: "enveloped", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) -"},

@@ -60,7 +60,7 @@ func (r *Row) Position() market.Position {
 
 // Order reads an active order.
 func (r *Row) Order() market.Order {
-	side, status := r.RequireText(FieldSide), r.Text(FieldStatus)
+	side, status, filled := r.RequireText(FieldSide), r.Text(FieldStatus), r.Size(fieldFilledSize)
 	return market.Order{
 		OrderID:    r.RequireID(fieldOrderID),
 		MarketID:   r.RequireID(FieldMarketID),
@@ -70,8 +70,8 @@ func (r *Row) Order() market.Order {
 		Outcome:    r.RequireText(FieldLabel),
 		Price:      r.Number(FieldPrice),
 		Size:       r.Size(fieldOrderSize),
-		FilledSize: r.Size(fieldFilledSize),
-		Status:     market.ParseOrderStatus(status),
+		FilledSize: filled,
+		Status:     market.ParseOrderStatus(status, filled),
 		StatusRaw:  status,
 		CreatedAt:  r.Time(fieldCreatedAt),
 	}
