@@ -413,12 +413,15 @@ func (c *coalescer[K, T]) land(key K, read market.Read[*T]) {
 	}
 }
 
-// detach keeps those who ask from now on from joining the flight of a key that left before a change.
-func (c *coalescer[K, T]) detach(key K, change uint64) {
+// detach keeps later callers from joining the flights that left before a change of a key: that of the key itself, and those
+// whose keys may mean the same. mayMean is nil where every key means itself.
+func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.flights[key]; f != nil && f.batch.left && f.batch.change < change {
-		delete(c.flights, key)
+	for k, f := range c.flights {
+		if (k == key || mayMean != nil && mayMean(k)) && f.batch.left && f.batch.change < change {
+			delete(c.flights, k)
+		}
 	}
 }
 

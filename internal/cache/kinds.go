@@ -136,6 +136,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		}
 		return key
 	}
+	c.markets.alias = func(key market.MarketRef) bool { return key.By != market.ByMarketID }
 	c.markets.changed = newChanges[market.MarketRef](cfg.Market.Size)
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 

@@ -210,7 +210,7 @@ func (s *store[K, T]) overtake(slot K) {
 		s.replace(s.entries, slot, e)
 	}
 	for _, c := range s.lanes {
-		c.detach(slot, change)
+		c.detach(slot, change, s.alias)
 	}
 }
 

@@ -668,10 +668,17 @@ func TestReadsThatLeftBeforeAChangeAreNotFresh(t *testing.T) {
 				synctest.Wait()
 				c.StreamMarket("m")
 				says(market.StatusClosed)
-				if asked == byID { // whoever asks now does not wait for the old answer, nor is its own replaced by that
-					if r := must(t, c.Markets(), byID); r.Stale || r.Value.Status != market.StatusClosed {
+				// A later caller does not wait for the old answer, nor does that replace the new one.
+				after := make(chan market.Read[*market.Market], 1)
+				go func() { after <- must(t, c.Markets(), asked) }()
+				synctest.Wait()
+				select {
+				case r := <-after:
+					if r.Stale || r.Value.Status != market.StatusClosed {
 						t.Errorf("read after the change: %+v, %v", r.Value.Status, r.Stale)
 					}
+				default:
+					t.Error("a read after the change waits for the answer to one before it")
 				}
 				says(market.StatusOpen)
 				close(hold)

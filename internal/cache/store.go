@@ -122,6 +122,8 @@ type store[K comparable, T any] struct {
 	lane  func(K) int
 	// canonical returns the key under which a key is known best, so that equal reads meet; nil means the key itself.
 	canonical func(K) K
+	// alias reports whether a key may mean what another key means; nil means that none does.
+	alias func(K) bool
 	// slot returns the key that the entry of a canonical key is stored under; nil means the key itself.
 	slot func(K) K
 	// learn is told of every fetched value before it is stored; nil means that there is nothing to learn.
