@@ -92,7 +92,7 @@ func TestCredentialsOfAnyForm(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			of := func(body string) strictEndpoint {
-				return strictEndpoint{"address credentials limit", func(r *http.Request, q url.Values) (int, string) {
+				return strictEndpoint{"address credentials", func(r *http.Request, q url.Values) (int, string) {
 					if taken(r, q) != credentials {
 						return http.StatusUnauthorized, `{"success":false,"message":"unknown credentials"}`
 					}

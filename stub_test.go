@@ -104,7 +104,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	n := func(s string) json.Number { return json.Number(s) }
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"positions": func(url.Values) (int, any) {
-			return http.StatusOK, object{"positions": []object{
+			return http.StatusOK, object{"count": 10, "positions": []object{
 				position("m1", "YES", "10", n("0.5"), n("0.1")),       // priced by the venue
 				position("m1", "no", "20.50", n("0.30"), n("0.2")),    // only top of book
 				position("m2", "TEAM ÅNGSTRÖM", "3", nil, n("0.3")),   // only a bid

@@ -96,6 +96,9 @@ type Client struct {
 	lines    [len(paths)]*line
 	breakers []*breaker
 
+	// habits are what the venue turned out to do with a wallet's lists.
+	habits [len(paths)]habit
+
 	// What the venue turned out to know of the list parameters that are not in its own description.
 	marketIDs, marketTokens, spreadTokens capability
 }

@@ -173,7 +173,7 @@ const maxProbes = 2
 // for its form or for the ids in it. out holds the list's answer. A venue that fails altogether costs two calls more.
 func (l *lookup[T]) learn(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
-	if listErr != nil && !refusesIDs(listErr) {
+	if listErr != nil && !refused(listErr) {
 		probes = 1
 	}
 	var last error
@@ -244,7 +244,7 @@ func (l *lookup[T]) known(ctx context.Context, c *Client, keys []string, out []m
 		return got.err
 	}
 	d.refused = true
-	if d.extra < 2 || !refusesIDs(got.err) {
+	if d.extra < 2 || !refused(got.err) {
 		return got.err
 	}
 	d.extra -= 2

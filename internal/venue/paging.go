@@ -143,6 +143,8 @@ type turn struct {
 	total *int
 	// guessed tells that nothing in the answer says that there is a next page: only its length suggests one.
 	guessed bool
+	// counted tells that the venue counts as many rows as there are on this page.
+	counted bool
 	// carry numbers the page's rows that look like others; a user's list has one.
 	carry market.Numbering
 }
@@ -158,8 +160,10 @@ func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
 	page := pagingOf(list.page)
 	n := len(list.rows)
 	t := turn{total: count(page.of(fieldTotal))}
-	if rows := count(page.of(fieldCount)); t.total == nil && rows != nil && *rows > n {
-		t.total = rows // count is the page's rows with some venues, all rows with others
+	if rows := count(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
+		if t.counted = *rows == n; !t.counted { // count is the page's rows with some venues, all rows with others
+			t.total = rows
+		}
 	}
 	cursor, ok := cursorOf(page.of(fieldNextCursor))
 	switch {

@@ -129,7 +129,7 @@ func TestWholeListsThatLookCut(t *testing.T) {
 		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, complete(200, 1))
 	})
 	t.Run("an odd length", func(t *testing.T) {
-		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 50), ``) }, complete(50, 1))
+		both(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, complete(53, 1))
 	})
 }
 

@@ -1,0 +1,83 @@
+package venue
+
+import (
+	"sync"
+	"time"
+)
+
+// habit is what the venue turned out to do with one of a wallet's lists. The zero value knows nothing. It is safe for
+// concurrent use.
+type habit struct {
+	mu sync.Mutex
+	// pages says that the list came in pages, noLimit that a page size is refused.
+	pages, noLimit bool
+	// perPage says that count is the number of rows on the page.
+	perPage bool
+	// wholeUntil ends the time for which lists count as whole because the venue refused or ignored an offset.
+	wholeUntil time.Time
+	// most is the greatest number of rows that a page had, of those asked for without a page size and of those with one. A
+	// shorter page was not cut. sizesUntil ends the time for which that counts.
+	most       [2]int
+	sizesUntil time.Time
+}
+
+// limits reports whether a list is asked for with a page size.
+func (h *habit) limits() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pages && !h.noLimit
+}
+
+func (h *habit) refuseLimit() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.noLimit = true
+}
+
+// doubts reports whether a page of n rows, without a word on the next one, may have been cut by the venue.
+func (h *habit) doubts(now time.Time, t turn, at place, n int, limited bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case limited && n >= wholePage:
+		return true
+	case n%roundPage != 0, now.Before(h.wholeUntil), n < h.most[sized(limited)] && now.Before(h.sizesUntil):
+		return false
+	}
+	return !t.counted || !at.isStart() || h.perPage
+}
+
+// note takes in a page of n rows.
+func (h *habit) note(now time.Time, t turn, n int, limited bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !now.Before(h.sizesUntil) {
+		h.most, h.sizesUntil = [2]int{}, now.Add(relearn)
+	}
+	size := &h.most[sized(limited)]
+	*size = max(*size, n)
+	if t.counted && !t.next.isStart() && !t.guessed {
+		h.perPage = true
+	}
+}
+
+// paged notes that the list came in pages.
+func (h *habit) paged() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pages = true
+}
+
+// ignoresOffset notes that the venue refused an offset or answered with the same rows: its lists are whole.
+func (h *habit) ignoresOffset(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wholeUntil = now.Add(relearn)
+}
+
+func sized(limited bool) int {
+	if limited {
+		return 1
+	}
+	return 0
+}
