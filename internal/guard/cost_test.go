@@ -284,12 +284,25 @@ func TestCostDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestRefusalNamesAField names the one field that matters, whatever the root itself costs.
+func TestRefusalNamesAField(t *testing.T) {
+	g := guarding(t, func(l *Limits) { l.Cost = 3 })
+	for text, says := range map[string]string{
+		`{a:__typename b:__typename c:__typename serviceStatus{version}}`:     "serviceStatus costs most of all, with 2 values",
+		`{a:__typename b:__typename c:__typename token(tokenId:"1"){winner}}`: "token.winner costs most of all, with about 1 calls",
+	} {
+		if _, err := priceOf(t, g, text, ""); err == nil || !strings.Contains(err.Error(), ". "+says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestSaturation has numbers that are too large for their sums and products.
 func TestSaturation(t *testing.T) {
 	const most = math.MaxInt64
 	for _, test := range []struct{ got, want int64 }{
-		{addSat(1, 2), 3}, {addSat(most, 0), most}, {addSat(most-1, 1), most}, {addSat(most, 1), most}, {addSat(most, most), most},
-		{mulSat(2, 3), 6}, {mulSat(0, most), 0}, {mulSat(most, 0), 0}, {mulSat(most, 1), most}, {mulSat(most/2, 3), most}, {mulSat(1<<32, 1<<32), most}, {mulSat(most, most), most},
+		{addSat(1, 2), 3}, {addSat(most, 0), most}, {addSat(most-1, 0), most - 1}, {addSat(most-1, 1), most}, {addSat(most, 1), most}, {addSat(most, most), most},
+		{mulSat(2, 3), 6}, {mulSat(0, most), 0}, {mulSat(most, 0), 0}, {mulSat(most, 1), most}, {mulSat(most/2, 2), most - 1}, {mulSat(most/2, 3), most}, {mulSat(1<<32, 1<<32), most}, {mulSat(most, most), most},
 		{ceilDiv(0, 40), 0}, {ceilDiv(1, 40), 1}, {ceilDiv(40, 40), 1}, {ceilDiv(41, 40), 2}, {ceilDiv(most, 40), most/40 + 1},
 	} {
 		if test.got != test.want {
