@@ -1,0 +1,156 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"oddsgraph/internal/market"
+)
+
+// TestFlushForgetsNames flushes markets, and expects that slugs and tokens are read anew as well: a venue may have given
+// them to another market.
+func TestFlushForgetsNames(t *testing.T) {
+	for _, key := range []string{"", "m1"} {
+		for _, ref := range names[1:] {
+			t.Run(fmt.Sprintf("%q %v", key, ref), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					id := "m1"
+					v := &venue{market: func(string) *market.Market {
+						m := election("")
+						m.MarketID = id
+						return m
+					}}
+					c := open(t, v)
+					must(t, c.Markets(), ref)
+					flushed := key
+					if key != "" {
+						flushed = ref.Value // by the name itself
+					}
+					if n, err := c.Flush("market", flushed); err != nil || n != 1 {
+						t.Fatalf("%d entries, %v", n, err)
+					}
+					id = "m2"
+					if r := must(t, c.Markets(), ref); r.Value.MarketID != "m2" {
+						t.Errorf("%v is still market %s", ref, r.Value.MarketID)
+					}
+					calls := v.calls()
+					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == market.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
+						t.Errorf("%d calls, the last %+v", len(calls), last)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFlushOfOneMarket lets go of one market by any of its names, and of no other.
+func TestFlushOfOneMarket(t *testing.T) {
+	for _, key := range []string{"m1", "election", "yes", "no"} {
+		synctest.Test(t, func(t *testing.T) {
+			v := &venue{market: func(id string) *market.Market {
+				if id == "other" {
+					return &market.Market{MarketID: id}
+				}
+				return election(id)
+			}}
+			c := open(t, v)
+			must(t, c.Markets(), byID("m1"))
+			must(t, c.Markets(), byID("other"))
+			if n, err := c.Flush("market", key); err != nil || n != 1 {
+				t.Fatalf("%s: %d entries, %v", key, n, err)
+			}
+			must(t, c.Markets(), byID("other"))
+			must(t, c.Markets(), byID("m1"))
+			if n := len(v.calls()); n != 3 {
+				t.Errorf("%s: %d calls", key, n)
+			}
+		})
+	}
+}
+
+// TestFlushOfAbsences lets go of what the venue did not have, by its key and wholly.
+func TestFlushOfAbsences(t *testing.T) {
+	for _, key := range []string{"", "t1"} {
+		synctest.Test(t, func(t *testing.T) {
+			v := &venue{}
+			v.setUnknown("t1", true)
+			c := open(t, v)
+			must(t, c.Prices(), "t1")
+			v.setUnknown("t1", false)
+			if n, err := c.Flush("price", key); err != nil || n != 1 {
+				t.Errorf("%q: %d entries, %v", key, n, err)
+			}
+			if r := must(t, c.Prices(), "t1"); r.Value == nil {
+				t.Errorf("%q: the token is still unknown", key)
+			}
+		})
+	}
+}
+
+// TestFlushOfEachKind reads one thing of each kind, flushes the kind by its key and wholly, and reads it again.
+func TestFlushOfEachKind(t *testing.T) {
+	const token, address = "t1", "0x1111111111111111111111111111111111111111"
+	for _, test := range []struct {
+		kind, key string // the key is empty where the kind has none
+		read      func(t *testing.T, c *Cache)
+	}{
+		{"price", token, func(t *testing.T, c *Cache) { must(t, c.Prices(), token) }},
+		{"spread", token, func(t *testing.T, c *Cache) { must(t, c.Spreads(), token) }},
+		{"book", token, func(t *testing.T, c *Cache) { must(t, c.Books(), market.BookQuery{TokenID: token, Depth: 5}) }},
+		{"history", token, func(t *testing.T, c *Cache) { must(t, c.Histories(), market.PriceHistoryQuery{TokenID: token}) }},
+		{"market", "m1", func(t *testing.T, c *Cache) { must(t, c.Markets(), byID("m1")) }},
+		{"event", "e1", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventID: "e1"}) }},
+		{"event", "elections", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventSlug: "elections"}) }},
+		{"search", "", func(t *testing.T, c *Cache) {
+			if _, err := c.Search(t.Context(), market.Search{Text: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(test.kind+" "+test.key, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &venue{}
+				c := open(t, v)
+				asked := func(want bool) {
+					t.Helper()
+					before := len(v.calls())
+					test.read(t, c)
+					if got := len(v.calls()) > before; got != want {
+						t.Errorf("the venue was asked: %v, want %v", got, want)
+					}
+				}
+				flush := func(key string, want int) {
+					t.Helper()
+					if n, err := c.Flush(test.kind, key); err != nil || n != want {
+						t.Errorf("flush %q: %d entries, %v; want %d", key, n, err, want)
+					}
+				}
+				asked(true)
+				asked(false)
+				flush("", 1)
+				asked(true)
+				if test.key == "" {
+					if _, err := c.Flush(test.kind, "x"); err == nil {
+						t.Error("a kind without keys is flushed by one")
+					}
+					return
+				}
+				flush("another", 0)
+				asked(false)
+				flush(test.key, 1)
+				asked(true)
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, &venue{})
+		if _, err := c.Flush("fame", ""); err == nil {
+			t.Error("a kind that there is not is flushed")
+		}
+		if n, err := c.Flush("balance", address); n != 0 || err != nil {
+			t.Errorf("an empty cache: %d, %v", n, err)
+		}
+	})
+}
