@@ -344,3 +344,50 @@ func TestRecord(t *testing.T) {
 		want(96, 96)
 	})
 }
+
+// Only a reset to come lets a call ask again, only when no other is under way, and only as long as the start is cold.
+func TestWhenAColdStartAsksAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		reset, released, observed time.Duration // since the start; observed is another answer without a reset, 0 for none
+		none, one                 time.Duration // when no call may leave, and when one may; 0 is never
+	}{
+		"a reset that is past":           {reset: -time.Second, none: 10 * time.Second},
+		"a call under way":               {reset: 3 * time.Second, released: 8 * time.Second, none: 5 * time.Second, one: 8 * time.Second},
+		"another answer after the start": {reset: 65 * time.Second, observed: 62 * time.Second, none: 66 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, start := openCold(t, Config{}), time.Now()
+			var last market.Ticket
+			for i := range 5 {
+				last = b.Enter(prices(string(rune('a'+i)), time.Second))
+				if err := last.AdmitCall(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if i < 4 {
+					last.Release(true)
+				}
+			}
+			last.Observe(100, 0, start.Add(test.reset))
+			time.Sleep(time.Until(start.Add(test.observed)))
+			if test.observed > 0 {
+				last.Observe(100, 0, time.Time{})
+			}
+			if test.released == 0 {
+				last.Release(true)
+			}
+			time.Sleep(time.Until(start.Add(test.none)))
+			if n := made(b, ""); n != 0 {
+				t.Errorf("%s: %d calls after %v", name, n, test.none)
+			}
+			if test.released > 0 {
+				time.Sleep(time.Until(start.Add(test.released)))
+				last.Release(true)
+			}
+			if test.one > 0 {
+				if n := made(b, ""); n != 1 {
+					t.Errorf("%s: %d calls after %v, want one", name, n, test.one)
+				}
+			}
+		})
+	}
+}
