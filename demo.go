@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -35,6 +36,12 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 		return nil, err
 	}
 	return &demoVenue{l, v, cfg.Still}, nil
+}
+
+// onLoopback reports whether only this machine reaches the venue.
+func (d *demoVenue) onLoopback() bool {
+	address, ok := d.Addr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
 }
 
 // serve serves and moves the market until ctx ends.

@@ -131,6 +131,7 @@ func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock m
 	}
 	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), clock
 	front.Refusals, front.Ready = accounts.NewRefusals(clock), s.ready
+	front.LoopbackOrigins = s.demo != nil && s.demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.demo != nil
 	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)
 	front.Observer = &observer{metrics: s.metrics, log: s.events, tracer: s.tracer}

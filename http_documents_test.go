@@ -76,7 +76,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 
 func TestTrustedDocuments(t *testing.T) {
 	const query, other = `query Trusted { __typename }`, `query Other { __typename }`
-	manifest := filepath.Join(t.TempDir(), "manifest.json")
+	dir, manifest := t.TempDir(), ""
 	write := func(documents map[string]string) {
 		b, err := json.Marshal(documents)
 		if err != nil {
@@ -86,12 +86,13 @@ func TestTrustedDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(map[string]string{"trusted-1": query})
 	for mode, codes := range map[string][3]string{ // of the trusted document by id and by text, and of another
 		"off":     {"BAD_USER_INPUT", "", ""},
 		"allow":   {"", "", ""},
 		"require": {"", "", "FORBIDDEN"},
 	} {
+		manifest = filepath.Join(dir, mode+".json") // of its own, since the service reads it again and the test changes it
+		write(map[string]string{"trusted-1": query})
 		args := []string{"--documents-trusted=" + mode}
 		if mode != "off" {
 			args = append(args, "--documents-manifest="+manifest)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -435,19 +436,25 @@ func TestQuotaIsGivenBack(t *testing.T) {
 
 // TestOrigin: a page of another origin connects only where that is allowed.
 func TestOrigin(t *testing.T) {
+	app := func(r *http.Request) error {
+		if r.Header.Get("Origin") != "https://app.example" {
+			return errors.New("only the app")
+		}
+		return nil
+	}
 	for _, test := range []struct {
-		name    string
-		allowed func(*http.Request) bool
-		origin  string
-		ok      bool
+		name   string
+		check  func(*http.Request) error
+		origin string
+		ok     bool
 	}{
 		{"none", nil, "", true},
 		{"foreign", nil, "https://elsewhere.example", false},
-		{"configured", func(r *http.Request) bool { return r.Header.Get("Origin") == "https://app.example" }, "https://app.example", true},
-		{"not configured", func(r *http.Request) bool { return r.Header.Get("Origin") == "https://app.example" }, "https://elsewhere.example", false},
+		{"configured", app, "https://app.example", true},
+		{"not configured", app, "https://elsewhere.example", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := serve(t, graphqlws.Config{OriginAllowed: test.allowed}, newOperator())
+			s := serve(t, graphqlws.Config{CheckOrigin: test.check}, newOperator())
 			header := http.Header{}
 			if test.origin != "" {
 				header.Set("Origin", test.origin)
@@ -459,6 +466,8 @@ func TestOrigin(t *testing.T) {
 				_ = conn.CloseNow()
 			} else if resp.StatusCode != http.StatusForbidden {
 				t.Errorf("status %d", resp.StatusCode)
+			} else if body, _ := io.ReadAll(resp.Body); test.check != nil && string(body) != "only the app\n" {
+				t.Errorf("the client is told %q", body)
 			}
 			if (err == nil) != test.ok {
 				t.Errorf("connected: %v", err)

@@ -53,8 +53,9 @@ type Operator interface {
 // Config is how the server behaves. The zero value of a field takes its default, but for Operator, which is needed.
 type Config struct {
 	Operator Operator
-	// OriginAllowed reports whether a page of the request's origin may connect; nil allows none but the server's own.
-	OriginAllowed func(r *http.Request) bool
+	// CheckOrigin returns an error if a page of the request's origin may not connect, which the client is told; nil allows none
+	// but the server's own.
+	CheckOrigin func(r *http.Request) error
 	// Client returns the address of the client, by which connections are limited; nil takes the connection's.
 	Client func(r *http.Request) netip.Addr
 	Log    *slog.Logger
@@ -137,9 +138,11 @@ func New(cfg Config) *Server {
 
 // ServeHTTP accepts a WebSocket and returns; the socket lives on.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.OriginAllowed != nil && !s.cfg.OriginAllowed(r) {
-		http.Error(w, "this origin may not connect", http.StatusForbidden)
-		return
+	if s.cfg.CheckOrigin != nil {
+		if err := s.cfg.CheckOrigin(r); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
 	}
 	client := s.cfg.Client(r)
 	if status, err := s.admit(client); err != nil {
@@ -151,7 +154,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k := newSocket(s, context.WithoutCancel(r.Context()), client)
 	line := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(line, r, &websocket.AcceptOptions{
-		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: s.cfg.OriginAllowed != nil, CompressionMode: websocket.CompressionDisabled,
+		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: s.cfg.CheckOrigin != nil, CompressionMode: websocket.CompressionDisabled,
 		OnPingReceived: func(context.Context, []byte) bool { return k.sign() },
 		OnPongReceived: func(context.Context, []byte) { k.sign() },
 	})

@@ -63,6 +63,8 @@ type Config struct {
 	Documents Documents
 	// Origins are those of the pages on other hosts that may use the service; * stands for all.
 	Origins []string
+	// LoopbackOrigins allows pages of localhost, 127.0.0.1 and [::1], at any port, too.
+	LoopbackOrigins bool
 	// Accounts finds what bearer tokens stand for; nil where there are none. Refusals counts credentials that were refused.
 	Accounts Accounts
 	Refusals Refusals
@@ -124,7 +126,7 @@ func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
 	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
-	origins := newOrigins(cfg.Origins)
+	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
 	g := &graphQL{
 		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,

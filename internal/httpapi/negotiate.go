@@ -139,8 +139,9 @@ func (a accepts) events() bool {
 	return q > 0 && specific == 2 && a.response() == ""
 }
 
-// encodings are the content codings that responses can have, best first.
-var encodings = []string{"zstd", "br", "gzip"}
+// encodings are the content codings that responses can have, best first. zstd is not the first, since clients ask for it that
+// cannot decode it, such as graphql-codegen on Node.js 20.
+var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding of a response by the lines of an Accept-Encoding header: of those offered,
 // which are some of encodings, the one that the client likes best, of those that it likes alike the one that serves it best,

@@ -74,8 +74,8 @@ func TestEventStreamsAreNeverTaken(t *testing.T) {
 func TestContentCoding(t *testing.T) {
 	for accept, want := range map[string]string{
 		"": "", "identity": "", "gzip": "gzip", "x-gzip": "gzip", "GZIP": "gzip", "br": "br", "zstd": "zstd",
-		"gzip, deflate, br, zstd": "zstd", "gzip, deflate, br": "br", "gzip, deflate": "gzip", "deflate": "",
-		"*": "zstd", "zstd;q=0, *": "br", "*;q=0": "", "gzip;q=0": "", "gzip;q=1.0, *;q=0": "gzip",
+		"gzip, deflate, br, zstd": "br", "gzip, deflate, br": "br", "gzip, deflate": "gzip", "deflate": "",
+		"*": "br", "br;q=0, *": "zstd", "br;q=0.9, zstd": "zstd", "zstd, gzip": "zstd", "*;q=0": "", "gzip;q=0": "", "gzip;q=1.0, *;q=0": "gzip",
 		"gzip;q=1, br;q=0.5, zstd;q=0.1": "gzip", "gzip;q=0.8, br;q=0.8": "br", "identity, gzip;q=0.5": "", "identity;q=0.5, gzip;q=0.5": "gzip",
 		"identity;q=0": "", "identity;q=0, gzip;q=0.1": "gzip", "gzip ; q=0.5": "gzip", "gzip;q=x": "", "gzip;level=9": "",
 		"br;q=0.001": "br",

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -34,7 +35,7 @@ func TestOriginsOfWebSockets(t *testing.T) {
 		if test.origin == nil {
 			r.Header.Del("Origin")
 		}
-		if got := newOrigins(test.configured).originAllowed(r); got != test.want {
+		if got := newOrigins(test.configured, false).check(r) == nil; got != test.want {
 			t.Errorf("%q with %q configured: %v", test.origin, test.configured, got)
 		}
 	}
@@ -95,6 +96,46 @@ func TestACookieChangesNothing(t *testing.T) {
 		}
 		if cookie.Header().Get("Set-Cookie") != "" {
 			t.Error("a cookie was set")
+		}
+	}
+}
+
+// TestLoopbackOrigins allows pages of this machine, at any port, over HTTP and WebSocket.
+func TestLoopbackOrigins(t *testing.T) {
+	for origin, want := range map[string]bool{
+		"http://localhost:5173": true, "http://LOCALHOST": true, "https://localhost:3000": true, "http://127.0.0.1:1": true, "http://[::1]:5173": true,
+		"https://app.example":       true, // configured
+		"http://localhost.evil.com": false, "http://evil.com": false, "http://127.0.0.1.evil.com": false, "http://127.0.0.2": false,
+		"http://evil.com#localhost": false, "http://localhost@evil.com": false, "http://evil@localhost": false, "file://localhost": false, "null": false,
+	} {
+		for _, loopback := range []bool{true, false} {
+			want := want && (loopback || origin == "https://app.example")
+			cfg := testConfig(t)
+			cfg.Origins, cfg.LoopbackOrigins = []string{"https://app.example"}, loopback
+			h := New(cfg)
+			if got := post(t, h, `{"query":"{ __typename }"}`, "Origin", origin).Header().Get("Access-Control-Allow-Origin"); (got == origin) != want || got != "" && !want {
+				t.Errorf("%s with %v: Access-Control-Allow-Origin is %q", origin, loopback, got)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "http://graph.example/graphql", nil)
+			r.Header.Set("Origin", origin)
+			if err := newOrigins(cfg.Origins, loopback).check(r); (err == nil) != want {
+				t.Errorf("%s with %v: %v", origin, loopback, err)
+			}
+		}
+	}
+}
+
+// TestRefusedOriginIsNamed tells who is refused a WebSocket its origin, bounded and escaped, and the flag that allows it.
+func TestRefusedOriginIsNamed(t *testing.T) {
+	h := New(testConfig(t))
+	for origin, says := range map[string]string{
+		"http://127.0.0.1:5173":                 `origin "http://127.0.0.1:5173" is not allowed; allow it with --origins (ODDSGRAPH_ORIGINS)`,
+		"http://a\x1b[31m\"\u00fc":              `origin "http://a\x1b[31m\"\u00fc" is not allowed`,
+		"http://" + strings.Repeat("a", 60_000): `origin "http://` + strings.Repeat("a", 193) + `" is not allowed`,
+	} {
+		w := send(t, h, "GET", PathGraphQL, "", "Origin", origin, "Connection", "Upgrade", "Upgrade", "websocket")
+		if w.Code != 403 || !strings.HasPrefix(w.Body.String(), says) || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%.50q is answered with %d %s", origin, w.Code, w.Body)
 		}
 	}
 }

@@ -49,12 +49,12 @@ type transports struct {
 	clients       *quota.Clients
 }
 
-func newTransports(g *graphQL, pages origins, cfg Config) *transports {
+func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	clients := quota.New(cfg.Clients)
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gate.enter), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: &operator{t.subscriptions, g.engine.identities}, OriginAllowed: pages.originAllowed, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
+		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
 		InitTimeout: cfg.Sockets.InitTimeout, Ping: cfg.Sockets.Ping, Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
 	})
 	return t
