@@ -79,13 +79,13 @@ func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f fi
 
 // newFront returns what the configuration alone says of what clients talk to.
 func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
-	schema := graph.NewExecutableSchema(executed)
+	compiler := graph.NewCompiler(executed)
 	proxies, wrong := accounts.ParseProxies(cfg.TrustedProxies)
 	if wrong != nil {
 		wrong = fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", wrong)
 	}
 	front = httpapi.Config{
-		Schema: schema, SDL: sdl, Log: log,
+		Compiler: compiler, SDL: sdl, Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: int64(cfg.Cache.Responses),
 		Operations:    cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
@@ -100,10 +100,7 @@ func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (fron
 		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
 		Pages:   []fs.FS{web.Built(), web.Plain()},
 	}
-	if cfg.Compiled {
-		front.Compiler = graph.NewCompiler(executed)
-	}
-	front.Guard, err = guard.New(limits(cfg.Limit), schema.Schema())
+	front.Guard, err = guard.New(limits(cfg.Limit), compiler.Schema())
 	return front, errors.Join(wrong, err)
 }
 

@@ -4,6 +4,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
@@ -11,13 +12,15 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/introspection"
 )
 
-// NewCompiler returns a compiler of queries, whose resolvers must not wait.
+// NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.
 func NewCompiler(cfg Config) *compiled.Compiler {
 	e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}
 	ec := newExecutionContext(&graphql.OperationContext{}, e, nil)
 	g := &compiledGraph{
+		ec:               ec,
 		event:            cfg.Resolvers.Event(),
 		historyRecord:    cfg.Resolvers.HistoryRecord(),
 		market:           cfg.Resolvers.Market(),
@@ -25,6 +28,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 		portfolioSummary: cfg.Resolvers.PortfolioSummary(),
 		position:         cfg.Resolvers.Position(),
 		query:            cfg.Resolvers.Query(),
+		subscription:     cfg.Resolvers.Subscription(),
 		token:            cfg.Resolvers.Token(),
 		trade:            cfg.Resolvers.Trade(),
 		user:             cfg.Resolvers.User(),
@@ -37,6 +41,10 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"positionsValue": {Number: 4},
 			"totalValue":     {Number: 5},
 			"freshness":      {Number: 6},
+		}},
+		"BalanceUpdate": {Fields: map[string]compiled.FieldOf{
+			"reason":  {Number: 1},
+			"balance": {Number: 2},
 		}},
 		"Candle": {Fields: map[string]compiled.FieldOf{
 			"start":  {Number: 1},
@@ -157,6 +165,11 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
 		}},
+		"MarketUpdate": {Fields: map[string]compiled.FieldOf{
+			"reason": {Number: 1},
+			"change": {Number: 2},
+			"market": {Number: 3},
+		}},
 		"Order": {Fields: map[string]compiled.FieldOf{
 			"id":            {Number: 1},
 			"orderId":       {Number: 2},
@@ -201,6 +214,22 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"price": {Number: 1},
 			"size":  {Number: 2},
 		}},
+		"OrderbookUpdate": {Fields: map[string]compiled.FieldOf{
+			"kind":             {Number: 1},
+			"reason":           {Number: 2},
+			"tokenId":          {Number: 3},
+			"token":            {Number: 4},
+			"sequence":         {Number: 5},
+			"previousSequence": {Number: 6},
+			"bids":             {Number: 7},
+			"asks":             {Number: 8},
+			"book":             {Number: 9},
+		}},
+		"OrdersUpdate": {Fields: map[string]compiled.FieldOf{
+			"reason":         {Number: 1},
+			"changed":        {Number: 2},
+			"closedOrderIds": {Number: 3},
+		}},
 		"PageInfo": {Fields: map[string]compiled.FieldOf{
 			"hasNextPage":     {Number: 1},
 			"hasPreviousPage": {Number: 2},
@@ -217,6 +246,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"unpricedPositions": {Number: 7},
 			"uncostedPositions": {Number: 8},
 			"freshness":         {Number: 9},
+		}},
+		"PortfolioUpdate": {Fields: map[string]compiled.FieldOf{
+			"reason":            {Number: 1},
+			"changed":           {Number: 2},
+			"closedPositionIds": {Number: 3},
+			"summary":           {Number: 4},
 		}},
 		"Position": {Fields: map[string]compiled.FieldOf{
 			"id":            {Number: 1},
@@ -265,6 +300,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"timestamp": {Number: 1},
 			"price":     {Number: 2},
 			"volume":    {Number: 3},
+		}},
+		"PriceUpdate": {Fields: map[string]compiled.FieldOf{
+			"reason":        {Number: 1},
+			"token":         {Number: 2},
+			"price":         {Number: 3},
+			"previousPrice": {Number: 4},
 		}},
 		"Query": {Fields: map[string]compiled.FieldOf{
 			"node": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
@@ -523,6 +564,28 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				},
 			},
 			"serviceStatus": {Number: 13},
+			"__type": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Query___type_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQuery__type{
+					name: a["name"].(string),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuery__type](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuery__type)
+					switch name {
+					case "name":
+						v, err := graphql.UnmarshalString(value)
+						a.name = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"__schema": {Number: 15},
 		}},
 		"Resolution": {Fields: map[string]compiled.FieldOf{
 			"winningToken":   {Number: 1},
@@ -555,6 +618,203 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"reconnects":    {Number: 5},
 			"resyncs":       {Number: 6},
 			"watchedTokens": {Number: 7},
+		}},
+		"Subscription": {Fields: map[string]compiled.FieldOf{
+			"priceChanged": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_priceChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionPriceChanged{
+					tokenIds:     a["tokenIds"].([]string),
+					maxPerSecond: a["maxPerSecond"].(*int),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionPriceChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionPriceChanged)
+					switch name {
+					case "tokenIds":
+						list, ok := compiled.Strings(value)
+						a.tokenIds = list
+						return ok
+					case "maxPerSecond":
+						v, err := graphql.UnmarshalInt(value)
+						a.maxPerSecond = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"orderbookChanged": {Number: 2, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_orderbookChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionOrderbookChanged{
+					tokenID:      a["tokenId"].(string),
+					depth:        a["depth"].(*int),
+					deltas:       a["deltas"].(*bool),
+					maxPerSecond: a["maxPerSecond"].(*int),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionOrderbookChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionOrderbookChanged)
+					switch name {
+					case "tokenId":
+						v, err := graphql.UnmarshalString(value)
+						a.tokenID = v
+						return err == nil
+					case "depth":
+						v, err := graphql.UnmarshalInt(value)
+						a.depth = &v
+						return err == nil
+					case "deltas":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.deltas = &v
+						return err == nil
+					case "maxPerSecond":
+						v, err := graphql.UnmarshalInt(value)
+						a.maxPerSecond = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"marketChanged": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_marketChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionMarketChanged{
+					marketIds: a["marketIds"].([]string),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionMarketChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionMarketChanged)
+					switch name {
+					case "marketIds":
+						list, ok := compiled.Strings(value)
+						a.marketIds = list
+						return ok
+					}
+					return false
+				},
+			},
+			"tradesAdded": {Number: 4, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_tradesAdded_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionTradesAdded{
+					tokenIds: a["tokenIds"].([]string),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionTradesAdded](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionTradesAdded)
+					switch name {
+					case "tokenIds":
+						list, ok := compiled.Strings(value)
+						a.tokenIds = list
+						return ok
+					}
+					return false
+				},
+			},
+			"portfolioChanged": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_portfolioChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionPortfolioChanged{
+					address:      a["address"].(market.Address),
+					basis:        a["basis"].(*market.PriceBasis),
+					maxPerSecond: a["maxPerSecond"].(*int),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionPortfolioChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionPortfolioChanged)
+					switch name {
+					case "address":
+						v, err := scalar.UnmarshalAddress(value)
+						a.address = v
+						return err == nil
+					case "maxPerSecond":
+						v, err := graphql.UnmarshalInt(value)
+						a.maxPerSecond = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"ordersChanged": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_ordersChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionOrdersChanged{
+					address: a["address"].(market.Address),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionOrdersChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionOrdersChanged)
+					switch name {
+					case "address":
+						v, err := scalar.UnmarshalAddress(value)
+						a.address = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"userTradesAdded": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_userTradesAdded_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionUserTradesAdded{
+					address: a["address"].(market.Address),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionUserTradesAdded](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionUserTradesAdded)
+					switch name {
+					case "address":
+						v, err := scalar.UnmarshalAddress(value)
+						a.address = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"balanceChanged": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_balanceChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionBalanceChanged{
+					address: a["address"].(market.Address),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionBalanceChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionBalanceChanged)
+					switch name {
+					case "address":
+						v, err := scalar.UnmarshalAddress(value)
+						a.address = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"streamStatusChanged": {Number: 9},
 		}},
 		"Token": {Fields: map[string]compiled.FieldOf{
 			"id":          {Number: 1},
@@ -703,6 +963,11 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 		"TradeEdge": {Fields: map[string]compiled.FieldOf{
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
+		}},
+		"TradesUpdate": {Fields: map[string]compiled.FieldOf{
+			"reason": {Number: 1},
+			"trades": {Number: 2},
+			"gap":    {Number: 3},
 		}},
 		"User": {Fields: map[string]compiled.FieldOf{
 			"id":      {Number: 1},
@@ -880,12 +1145,143 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"unrealizedPnlPercent": {Number: 6},
 			"freshness":            {Number: 7},
 		}},
+		"__Directive": {Fields: map[string]compiled.FieldOf{
+			"name":         {Number: 1},
+			"description":  {Number: 2},
+			"isRepeatable": {Number: 3},
+			"locations":    {Number: 4},
+			"args": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field___Directive_args_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOf__DirectiveArgs{
+					includeDeprecated: a["includeDeprecated"].(*bool),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__DirectiveArgs](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOf__DirectiveArgs)
+					switch name {
+					case "includeDeprecated":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.includeDeprecated = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+		}},
+		"__EnumValue": {Fields: map[string]compiled.FieldOf{
+			"name":              {Number: 1},
+			"description":       {Number: 2},
+			"isDeprecated":      {Number: 3},
+			"deprecationReason": {Number: 4},
+		}},
+		"__Field": {Fields: map[string]compiled.FieldOf{
+			"name":        {Number: 1},
+			"description": {Number: 2},
+			"args": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field___Field_args_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOf__FieldArgs{
+					includeDeprecated: a["includeDeprecated"].(*bool),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__FieldArgs](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOf__FieldArgs)
+					switch name {
+					case "includeDeprecated":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.includeDeprecated = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"type":              {Number: 4},
+			"isDeprecated":      {Number: 5},
+			"deprecationReason": {Number: 6},
+		}},
+		"__InputValue": {Fields: map[string]compiled.FieldOf{
+			"name":              {Number: 1},
+			"description":       {Number: 2},
+			"type":              {Number: 3},
+			"defaultValue":      {Number: 4},
+			"isDeprecated":      {Number: 5},
+			"deprecationReason": {Number: 6},
+		}},
+		"__Schema": {Fields: map[string]compiled.FieldOf{
+			"description":      {Number: 1},
+			"types":            {Number: 2},
+			"queryType":        {Number: 3},
+			"mutationType":     {Number: 4},
+			"subscriptionType": {Number: 5},
+			"directives":       {Number: 6},
+		}},
+		"__Type": {Fields: map[string]compiled.FieldOf{
+			"kind":           {Number: 1},
+			"name":           {Number: 2},
+			"description":    {Number: 3},
+			"specifiedByURL": {Number: 4},
+			"fields": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field___Type_fields_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOf__TypeFields{
+					includeDeprecated: a["includeDeprecated"].(bool),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__TypeFields](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOf__TypeFields)
+					switch name {
+					case "includeDeprecated":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.includeDeprecated = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"interfaces":    {Number: 6},
+			"possibleTypes": {Number: 7},
+			"enumValues": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field___Type_enumValues_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOf__TypeEnumValues{
+					includeDeprecated: a["includeDeprecated"].(bool),
+				}, nil
+			},
+				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__TypeEnumValues](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOf__TypeEnumValues)
+					switch name {
+					case "includeDeprecated":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.includeDeprecated = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"inputFields": {Number: 9},
+			"ofType":      {Number: 10},
+			"isOneOf":     {Number: 11},
+		}},
 		"Node": {Possible: []string{"Event", "Market", "Order", "Position", "Token", "User"}},
-	}, g.writeQuery)
+	}, g.writeQuery, g.streamSubscription)
 }
 
 // compiledGraph writes what is selected of each type.
 type compiledGraph struct {
+	ec               *executionContext
 	event            EventResolver
 	historyRecord    HistoryRecordResolver
 	market           MarketResolver
@@ -893,6 +1289,7 @@ type compiledGraph struct {
 	portfolioSummary PortfolioSummaryResolver
 	position         PositionResolver
 	query            QueryResolver
+	subscription     SubscriptionResolver
 	token            TokenResolver
 	trade            TradeResolver
 	user             UserResolver
@@ -958,6 +1355,48 @@ type argumentsOfQuerySpreads struct {
 	tokenIds []string
 }
 
+type argumentsOfQuery__type struct {
+	name string
+}
+
+type argumentsOfSubscriptionPriceChanged struct {
+	tokenIds     []string
+	maxPerSecond *int
+}
+
+type argumentsOfSubscriptionOrderbookChanged struct {
+	tokenID      string
+	depth        *int
+	deltas       *bool
+	maxPerSecond *int
+}
+
+type argumentsOfSubscriptionMarketChanged struct {
+	marketIds []string
+}
+
+type argumentsOfSubscriptionTradesAdded struct {
+	tokenIds []string
+}
+
+type argumentsOfSubscriptionPortfolioChanged struct {
+	address      market.Address
+	basis        *market.PriceBasis
+	maxPerSecond *int
+}
+
+type argumentsOfSubscriptionOrdersChanged struct {
+	address market.Address
+}
+
+type argumentsOfSubscriptionUserTradesAdded struct {
+	address market.Address
+}
+
+type argumentsOfSubscriptionBalanceChanged struct {
+	address market.Address
+}
+
 type argumentsOfTokenOrderbook struct {
 	depth *int
 }
@@ -1016,10 +1455,35 @@ type argumentsOfUserPortfolio struct {
 	basis *market.PriceBasis
 }
 
-func (g *compiledGraph) writeBalance(x *compiled.Execution, s *compiled.Selection, obj *model.Balance) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+type argumentsOf__DirectiveArgs struct {
+	includeDeprecated *bool
+}
+
+type argumentsOf__FieldArgs struct {
+	includeDeprecated *bool
+}
+
+type argumentsOf__TypeFields struct {
+	includeDeprecated bool
+}
+
+type argumentsOf__TypeEnumValues struct {
+	includeDeprecated bool
+}
+
+func (g *compiledGraph) writeBalance(x *compiled.Execution, s *compiled.Selection, obj *model.Balance) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfBalance(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfBalance(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Balance) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Balance"`...)
@@ -1052,18 +1516,41 @@ func (g *compiledGraph) writeBalance(x *compiled.Execution, s *compiled.Selectio
 			}
 		case 6: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeCandle(x *compiled.Execution, s *compiled.Selection, obj *market.Candle) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeBalanceUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.BalanceUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"BalanceUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // balance
+			if !g.writeBalance(x, f.Sub, &obj.Balance) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeCandle(x *compiled.Execution, s *compiled.Selection, obj *market.Candle) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1085,17 +1572,23 @@ func (g *compiledGraph) writeCandle(x *compiled.Execution, s *compiled.Selection
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.Volume)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection, obj *model.Event) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection, obj *model.Event) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfEvent(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfEvent(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Event) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Event"`...)
@@ -1121,7 +1614,8 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 		case 5: // startsAt
 			v, err := g.event.StartsAt(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -1132,7 +1626,8 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 		case 6: // endsAt
 			v, err := g.event.EndsAt(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -1143,7 +1638,8 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 		case 7: // volume
 			v, err := g.event.Volume(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -1154,31 +1650,39 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 		case 8: // markets
 			a, ok := x.Arguments(f).(*argumentsOfEventMarkets)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.event.Markets(x.Enter(f), obj, a.first, a.after)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarketConnection(x, f.Sub, v)
+				if !g.writeMarketConnection(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeFillEstimate(x *compiled.Execution, s *compiled.Selection, obj *model.FillEstimate) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeFillEstimate(x *compiled.Execution, s *compiled.Selection, obj *model.FillEstimate) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfFillEstimate(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfFillEstimate(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.FillEstimate) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"FillEstimate"`...)
@@ -1208,18 +1712,18 @@ func (g *compiledGraph) writeFillEstimate(x *compiled.Execution, s *compiled.Sel
 			x.Buf = compiled.AppendBoolean(x.Buf, obj.Complete)
 		case 7: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeFreshness(x *compiled.Execution, s *compiled.Selection, obj *model.Freshness) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeFreshness(x *compiled.Execution, s *compiled.Selection, obj *model.Freshness) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1237,46 +1741,65 @@ func (g *compiledGraph) writeFreshness(x *compiled.Execution, s *compiled.Select
 		case 4: // stale
 			x.Buf = compiled.AppendBoolean(x.Buf, obj.Stale)
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeHistoryConnection(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryConnection) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeHistoryConnection(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"HistoryConnection"`...)
 		case 1: // edges
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Edges {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeHistoryEdge(x, f.Sub, &obj.Edges[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeHistoryEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Nodes {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeHistoryRecord(x, f.Sub, &obj.Nodes[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeHistoryRecord(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 3: // pageInfo
-			g.writePageInfo(x, f.Sub, &obj.PageInfo)
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 4: // totalCount
 			if obj.TotalCount == nil {
 				x.Null()
@@ -1284,16 +1807,14 @@ func (g *compiledGraph) writeHistoryConnection(x *compiled.Execution, s *compile
 				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeHistoryEdge(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryEdge) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeHistoryEdge(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1301,19 +1822,28 @@ func (g *compiledGraph) writeHistoryEdge(x *compiled.Execution, s *compiled.Sele
 		case 1: // cursor
 			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
-			g.writeHistoryRecord(x, f.Sub, &obj.Node)
-		}
-		if x.Failed() {
-			return
+			if !g.writeHistoryRecord(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeHistoryRecord(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryRecord) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeHistoryRecord(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryRecord) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfHistoryRecord(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfHistoryRecord(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.HistoryRecord) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"HistoryRecord"`...)
@@ -1382,26 +1912,34 @@ func (g *compiledGraph) writeHistoryRecord(x *compiled.Execution, s *compiled.Se
 		case 13: // market
 			v, err := g.historyRecord.Market(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarket(x, f.Sub, v)
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection, obj *model.Market) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection, obj *model.Market) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfMarket(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfMarket(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Market) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Market"`...)
@@ -1433,7 +1971,8 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 		case 6: // description
 			v, err := g.market.Description(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -1462,9 +2001,6 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 					x.Buf = append(x.Buf, ',')
 				}
 				x.Buf = compiled.AppendString(x.Buf, obj.Tags[i0])
-				if x.Failed() {
-					return
-				}
 			}
 			x.Buf = append(x.Buf, ']')
 		case 10: // status
@@ -1531,31 +2067,45 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeEvent(x, f.Sub, v)
+				if !g.writeEvent(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 21: // tokens
 			v := obj.Tokens()
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range v {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeToken(x, f.Sub, &v[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeToken(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 22: // resolution
 			v, err := g.market.Resolution(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeResolution(x, f.Sub, v)
+				if !g.writeResolution(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 23: // updatedAt
 			v := obj.UpdatedAt()
@@ -1566,48 +2116,69 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 			}
 		case 24: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeMarketConnection(x *compiled.Execution, s *compiled.Selection, obj *model.MarketConnection) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeMarketConnection(x *compiled.Execution, s *compiled.Selection, obj *model.MarketConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"MarketConnection"`...)
 		case 1: // edges
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Edges {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeMarketEdge(x, f.Sub, &obj.Edges[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeMarketEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Nodes {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeMarket(x, f.Sub, &obj.Nodes[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeMarket(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 3: // pageInfo
-			g.writePageInfo(x, f.Sub, &obj.PageInfo)
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 4: // totalCount
 			if obj.TotalCount == nil {
 				x.Null()
@@ -1615,16 +2186,14 @@ func (g *compiledGraph) writeMarketConnection(x *compiled.Execution, s *compiled
 				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeMarketEdge(x *compiled.Execution, s *compiled.Selection, obj *model.MarketEdge) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeMarketEdge(x *compiled.Execution, s *compiled.Selection, obj *model.MarketEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1632,19 +2201,57 @@ func (g *compiledGraph) writeMarketEdge(x *compiled.Execution, s *compiled.Selec
 		case 1: // cursor
 			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
-			g.writeMarket(x, f.Sub, &obj.Node)
-		}
-		if x.Failed() {
-			return
+			if !g.writeMarket(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection, obj *model.Order) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeMarketUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.MarketUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"MarketUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // change
+			if obj.Change == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, string(*obj.Change))
+			}
+		case 3: // market
+			if !g.writeMarket(x, f.Sub, &obj.Market) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection, obj *model.Order) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfOrder(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfOrder(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Order) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Order"`...)
@@ -1693,66 +2300,90 @@ func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection,
 		case 16: // market
 			v, err := g.order.Market(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarket(x, f.Sub, v)
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 17: // token
 			v, err := g.order.Token(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeOrderConnection(x *compiled.Execution, s *compiled.Selection, obj *model.OrderConnection) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeOrderConnection(x *compiled.Execution, s *compiled.Selection, obj *model.OrderConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"OrderConnection"`...)
 		case 1: // edges
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Edges {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeOrderEdge(x, f.Sub, &obj.Edges[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeOrderEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Nodes {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeOrder(x, f.Sub, &obj.Nodes[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeOrder(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 3: // pageInfo
-			g.writePageInfo(x, f.Sub, &obj.PageInfo)
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 4: // totalCount
 			if obj.TotalCount == nil {
 				x.Null()
@@ -1760,16 +2391,14 @@ func (g *compiledGraph) writeOrderConnection(x *compiled.Execution, s *compiled.
 				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrderEdge(x *compiled.Execution, s *compiled.Selection, obj *model.OrderEdge) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeOrderEdge(x *compiled.Execution, s *compiled.Selection, obj *model.OrderEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1777,19 +2406,28 @@ func (g *compiledGraph) writeOrderEdge(x *compiled.Execution, s *compiled.Select
 		case 1: // cursor
 			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
-			g.writeOrder(x, f.Sub, &obj.Node)
-		}
-		if x.Failed() {
-			return
+			if !g.writeOrder(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Selection, obj *model.Orderbook) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Selection, obj *model.Orderbook) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfOrderbook(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfOrderbook(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Orderbook) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Orderbook"`...)
@@ -1801,7 +2439,9 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 3: // bids
 			v, written, from := obj.Bids(), obj.Written(), len(x.Buf)
@@ -1809,17 +2449,26 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 				x.Buf = append(x.Buf, text...)
 				continue
 			}
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range v {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeOrderbookLevel(x, f.Sub, &v[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeOrderbookLevel(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 			written.Keep(v, f.Sub.Text, x.Buf[from:])
 		case 4: // asks
 			v, written, from := obj.Asks(), obj.Written(), len(x.Buf)
@@ -1827,17 +2476,26 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 				x.Buf = append(x.Buf, text...)
 				continue
 			}
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range v {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeOrderbookLevel(x, f.Sub, &v[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeOrderbookLevel(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 			written.Keep(v, f.Sub.Text, x.Buf[from:])
 		case 5: // spread
 			v := obj.Spread()
@@ -1869,18 +2527,18 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 			}
 		case 9: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeOrderbookLevel(x *compiled.Execution, s *compiled.Selection, obj *market.Level) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeOrderbookLevel(x *compiled.Execution, s *compiled.Selection, obj *market.Level) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1890,16 +2548,161 @@ func (g *compiledGraph) writeOrderbookLevel(x *compiled.Execution, s *compiled.S
 		case 2: // size
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Size)
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePageInfo(x *compiled.Execution, s *compiled.Selection, obj *model.PageInfo) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeOrderbookUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.OrderbookUpdate) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfOrderbookUpdate(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfOrderbookUpdate(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.OrderbookUpdate) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"OrderbookUpdate"`...)
+		case 1: // kind
+			if !x.Marshal(obj.Kind) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // tokenId
+			v := obj.TokenID()
+			x.Buf = compiled.AppendString(x.Buf, v)
+		case 4: // token
+			v := obj.Token()
+			if !g.writeToken(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 5: // sequence
+			v := obj.Sequence()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 6: // previousSequence
+			if obj.PreviousSequence == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *obj.PreviousSequence)
+			}
+		case 7: // bids
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Bids {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeOrderbookLevel(x, f.Sub, &obj.Bids[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 8: // asks
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Asks {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeOrderbookLevel(x, f.Sub, &obj.Asks[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 9: // book
+			if !g.writeOrderbook(x, f.Sub, &obj.Book) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) writeOrdersUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.OrdersUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"OrdersUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // changed
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Changed {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeOrder(x, f.Sub, &obj.Changed[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // closedOrderIds
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.ClosedOrderIds {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = compiled.AppendString(x.Buf, obj.ClosedOrderIds[i0])
+			}
+			x.Buf = append(x.Buf, ']')
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writePageInfo(x *compiled.Execution, s *compiled.Selection, obj *model.PageInfo) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -1921,17 +2724,23 @@ func (g *compiledGraph) writePageInfo(x *compiled.Execution, s *compiled.Selecti
 				x.Buf = compiled.AppendString(x.Buf, *obj.EndCursor)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled.Selection, obj *model.PortfolioSummary) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled.Selection, obj *model.PortfolioSummary) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfPortfolioSummary(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfPortfolioSummary(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.PortfolioSummary) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"PortfolioSummary"`...)
@@ -1955,7 +2764,8 @@ func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled
 		case 5: // totalValue
 			v, err := g.portfolioSummary.TotalValue(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -1966,7 +2776,8 @@ func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled
 		case 6: // availableCash
 			v, err := g.portfolioSummary.AvailableCash(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -1982,19 +2793,80 @@ func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled
 			x.Buf = compiled.AppendInt(x.Buf, v)
 		case 9: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selection, obj *model.Position) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writePortfolioUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.PortfolioUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"PortfolioUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // changed
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Changed {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writePosition(x, f.Sub, &obj.Changed[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // closedPositionIds
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.ClosedPositionIds {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = compiled.AppendString(x.Buf, obj.ClosedPositionIds[i0])
+			}
+			x.Buf = append(x.Buf, ']')
+		case 4: // summary
+			if !g.writePortfolioSummary(x, f.Sub, &obj.Summary) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selection, obj *model.Position) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfPosition(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfPosition(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Position) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Position"`...)
@@ -2046,7 +2918,8 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 		case 12: // redeemable
 			v, err := g.position.Redeemable(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -2057,85 +2930,115 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 		case 13: // valuation
 			a, ok := x.Arguments(f).(*argumentsOfPositionValuation)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.position.Valuation(x.Enter(f), obj, a.basis)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeValuation(x, f.Sub, v)
+				if !g.writeValuation(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 14: // market
 			v, err := g.position.Market(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarket(x, f.Sub, v)
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 15: // token
 			v, err := g.position.Token(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 16: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writePositionConnection(x *compiled.Execution, s *compiled.Selection, obj *model.PositionConnection) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writePositionConnection(x *compiled.Execution, s *compiled.Selection, obj *model.PositionConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"PositionConnection"`...)
 		case 1: // edges
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Edges {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writePositionEdge(x, f.Sub, &obj.Edges[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writePositionEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Nodes {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writePosition(x, f.Sub, &obj.Nodes[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writePosition(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 3: // pageInfo
-			g.writePageInfo(x, f.Sub, &obj.PageInfo)
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 4: // totalCount
 			if obj.TotalCount == nil {
 				x.Null()
@@ -2143,16 +3046,14 @@ func (g *compiledGraph) writePositionConnection(x *compiled.Execution, s *compil
 				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePositionEdge(x *compiled.Execution, s *compiled.Selection, obj *model.PositionEdge) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writePositionEdge(x *compiled.Execution, s *compiled.Selection, obj *model.PositionEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -2160,52 +3061,70 @@ func (g *compiledGraph) writePositionEdge(x *compiled.Execution, s *compiled.Sel
 		case 1: // cursor
 			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
-			g.writePosition(x, f.Sub, &obj.Node)
-		}
-		if x.Failed() {
-			return
+			if !g.writePosition(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePriceHistory(x *compiled.Execution, s *compiled.Selection, obj *model.PriceHistory) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writePriceHistory(x *compiled.Execution, s *compiled.Selection, obj *model.PriceHistory) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfPriceHistory(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfPriceHistory(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.PriceHistory) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"PriceHistory"`...)
 		case 1: // points
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Points {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writePricePoint(x, f.Sub, &obj.Points[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writePricePoint(x, f.Sub, &obj.Points[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // from
 			x.Buf = scalar.AppendDate(x.Buf, obj.From)
 		case 3: // to
 			x.Buf = scalar.AppendDate(x.Buf, obj.To)
 		case 4: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writePricePoint(x *compiled.Execution, s *compiled.Selection, obj *market.PricePoint) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writePricePoint(x *compiled.Execution, s *compiled.Selection, obj *market.PricePoint) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -2221,292 +3140,418 @@ func (g *compiledGraph) writePricePoint(x *compiled.Execution, s *compiled.Selec
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.Volume)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writePriceUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.PriceUpdate) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfPriceUpdate(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfPriceUpdate(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.PriceUpdate) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"PriceUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // token
+			v := obj.Token()
+			if !g.writeToken(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // price
+			if !g.writeTokenPrice(x, f.Sub, &obj.Price) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 4: // previousPrice
+			if obj.PreviousPrice == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *obj.PreviousPrice)
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfQuery(x, s, &o)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfQuery(x *compiled.Execution, s *compiled.Selection, o *compiled.Object) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Query"`...)
 		case 1: // node
 			a, ok := x.Arguments(f).(*argumentsOfQueryNode)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Node(x.Enter(f), a.id)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeNode(x, f.Of, v)
+				if !g.writeNode(x, f, v) {
+					x.Null()
+				}
 			}
 		case 2: // nodes
 			a, ok := x.Arguments(f).(*argumentsOfQueryNodes)
 			if !ok {
-				x.Fail()
+				o.Nullify()
 				break
 			}
 			v, err := g.query.Nodes(x.Enter(f), a.ids)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				o.Nullify()
 				break
 			}
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range v {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
+				x.Element(i0)
 				if v[i0] == nil {
 					x.Null()
 				} else {
-					g.writeNode(x, f.Of, v[i0])
-				}
-				if x.Failed() {
-					return
+					if !g.writeNode(x, f, v[i0]) {
+						x.Null()
+					}
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
 		case 3: // user
 			a, ok := x.Arguments(f).(*argumentsOfQueryUser)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.User(x.Enter(f), a.address)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeUser(x, f.Sub, v)
+				if !g.writeUser(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 4: // viewer
 			v, err := g.query.Viewer(x.Enter(f))
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeUser(x, f.Sub, v)
+				if !g.writeUser(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 5: // market
 			a, ok := x.Arguments(f).(*argumentsOfQueryMarket)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Market(x.Enter(f), a.marketID, a.slug)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarket(x, f.Sub, v)
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 6: // markets
 			a, ok := x.Arguments(f).(*argumentsOfQueryMarkets)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Markets(x.Enter(f), a.marketIds)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = append(x.Buf, '[')
+				x.Enlist()
 				for i0 := range v {
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
+					x.Element(i0)
 					if v[i0] == nil {
 						x.Null()
 					} else {
-						g.writeMarket(x, f.Sub, v[i0])
-					}
-					if x.Failed() {
-						return
+						if !g.writeMarket(x, f.Sub, v[i0]) {
+							x.Null()
+						}
 					}
 				}
+				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
 		case 7: // event
 			a, ok := x.Arguments(f).(*argumentsOfQueryEvent)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Event(x.Enter(f), a.eventID, a.slug)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeEvent(x, f.Sub, v)
+				if !g.writeEvent(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 8: // searchMarkets
 			a, ok := x.Arguments(f).(*argumentsOfQuerySearchMarkets)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.SearchMarkets(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarketConnection(x, f.Sub, v)
+				if !g.writeMarketConnection(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 9: // token
 			a, ok := x.Arguments(f).(*argumentsOfQueryToken)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Token(x.Enter(f), a.tokenID)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 10: // tokens
 			a, ok := x.Arguments(f).(*argumentsOfQueryTokens)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Tokens(x.Enter(f), a.tokenIds)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = append(x.Buf, '[')
+				x.Enlist()
 				for i0 := range v {
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
+					x.Element(i0)
 					if v[i0] == nil {
 						x.Null()
 					} else {
-						g.writeToken(x, f.Sub, v[i0])
-					}
-					if x.Failed() {
-						return
+						if !g.writeToken(x, f.Sub, v[i0]) {
+							x.Null()
+						}
 					}
 				}
+				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
 		case 11: // tokenPrices
 			a, ok := x.Arguments(f).(*argumentsOfQueryTokenPrices)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.TokenPrices(x.Enter(f), a.tokenIds)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = append(x.Buf, '[')
+				x.Enlist()
 				for i0 := range v {
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
+					x.Element(i0)
 					if v[i0] == nil {
 						x.Null()
 					} else {
-						g.writeTokenPrice(x, f.Sub, v[i0])
-					}
-					if x.Failed() {
-						return
+						if !g.writeTokenPrice(x, f.Sub, v[i0]) {
+							x.Null()
+						}
 					}
 				}
+				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
 		case 12: // spreads
 			a, ok := x.Arguments(f).(*argumentsOfQuerySpreads)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.query.Spreads(x.Enter(f), a.tokenIds)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = append(x.Buf, '[')
+				x.Enlist()
 				for i0 := range v {
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
+					x.Element(i0)
 					if v[i0] == nil {
 						x.Null()
 					} else {
-						g.writeSpread(x, f.Sub, v[i0])
-					}
-					if x.Failed() {
-						return
+						if !g.writeSpread(x, f.Sub, v[i0]) {
+							x.Null()
+						}
 					}
 				}
+				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
 		case 13: // serviceStatus
 			v, err := g.query.ServiceStatus(x.Enter(f))
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				o.Nullify()
 				break
 			}
-			g.writeServiceStatus(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeServiceStatus(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 14: // __type
+			a, ok := x.Arguments(f).(*argumentsOfQuery__type)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.ec.IntrospectType(a.name)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.write__Type(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 15: // __schema
+			v, err := g.ec.IntrospectSchema()
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.write__Schema(x, f.Sub, v) {
+					x.Null()
+				}
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeResolution(x *compiled.Execution, s *compiled.Selection, obj *model.Resolution) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeResolution(x *compiled.Execution, s *compiled.Selection, obj *model.Resolution) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfResolution(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfResolution(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Resolution) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Resolution"`...)
@@ -2515,7 +3560,9 @@ func (g *compiledGraph) writeResolution(x *compiled.Execution, s *compiled.Selec
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 2: // winningOutcome
 			v := obj.WinningOutcome()
@@ -2539,16 +3586,13 @@ func (g *compiledGraph) writeResolution(x *compiled.Execution, s *compiled.Selec
 				x.Buf = compiled.AppendString(x.Buf, *v)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeServiceStatus(x *compiled.Execution, s *compiled.Selection, obj *model.ServiceStatus) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeServiceStatus(x *compiled.Execution, s *compiled.Selection, obj *model.ServiceStatus) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -2558,7 +3602,10 @@ func (g *compiledGraph) writeServiceStatus(x *compiled.Execution, s *compiled.Se
 		case 2: // demo
 			x.Buf = compiled.AppendBoolean(x.Buf, obj.Demo)
 		case 3: // stream
-			g.writeStreamStatus(x, f.Sub, &obj.Stream)
+			if !g.writeStreamStatus(x, f.Sub, &obj.Stream) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 4: // upstreamReachable
 			x.Buf = compiled.AppendBoolean(x.Buf, obj.UpstreamReachable)
 		case 5: // throttledUntil
@@ -2568,17 +3615,23 @@ func (g *compiledGraph) writeServiceStatus(x *compiled.Execution, s *compiled.Se
 				x.Buf = scalar.AppendDateTime(x.Buf, *obj.ThrottledUntil)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeSpread(x *compiled.Execution, s *compiled.Selection, obj *model.Spread) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeSpread(x *compiled.Execution, s *compiled.Selection, obj *model.Spread) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfSpread(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfSpread(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Spread) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Spread"`...)
@@ -2620,28 +3673,33 @@ func (g *compiledGraph) writeSpread(x *compiled.Execution, s *compiled.Selection
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 8: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeStreamStatus(x *compiled.Execution, s *compiled.Selection, obj *model.StreamStatus) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeStreamStatus(x *compiled.Execution, s *compiled.Selection, obj *model.StreamStatus) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"StreamStatus"`...)
 		case 1: // state
-			x.Marshal(obj.State, true)
+			if !x.Marshal(obj.State) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // since
 			x.Buf = scalar.AppendDateTime(x.Buf, obj.Since)
 		case 3: // lastMessageAt
@@ -2659,17 +3717,178 @@ func (g *compiledGraph) writeStreamStatus(x *compiled.Execution, s *compiled.Sel
 		case 7: // watchedTokens
 			x.Buf = compiled.AppendInt(x.Buf, obj.WatchedTokens)
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection, obj *model.Token) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Field) compiled.Events {
+	switch f.Number {
+	case 1: // priceChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionPriceChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.PriceChanged(x.Start(f), a.tokenIds, a.maxPerSecond)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.PriceUpdate) bool {
+			if !g.writePriceUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 2: // orderbookChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionOrderbookChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.OrderbookChanged(x.Start(f), a.tokenID, a.depth, a.deltas, a.maxPerSecond)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.OrderbookUpdate) bool {
+			if !g.writeOrderbookUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 3: // marketChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionMarketChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.MarketChanged(x.Start(f), a.marketIds)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.MarketUpdate) bool {
+			if !g.writeMarketUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 4: // tradesAdded
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionTradesAdded)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.TradesAdded(x.Start(f), a.tokenIds)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.TradesUpdate) bool {
+			if !g.writeTradesUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 5: // portfolioChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionPortfolioChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.PortfolioChanged(x.Start(f), a.address, a.basis, a.maxPerSecond)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.PortfolioUpdate) bool {
+			if !g.writePortfolioUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 6: // ordersChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionOrdersChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.OrdersChanged(x.Start(f), a.address)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.OrdersUpdate) bool {
+			if !g.writeOrdersUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 7: // userTradesAdded
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionUserTradesAdded)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.UserTradesAdded(x.Start(f), a.address)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.TradesUpdate) bool {
+			if !g.writeTradesUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 8: // balanceChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionBalanceChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.BalanceChanged(x.Start(f), a.address)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.BalanceUpdate) bool {
+			if !g.writeBalanceUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 9: // streamStatusChanged
+		events, err := g.subscription.StreamStatusChanged(x.Start(f))
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.StreamStatus) bool {
+			if !g.writeStreamStatus(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection, obj *model.Token) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfToken(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfToken(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Token) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Token"`...)
@@ -2680,7 +3899,8 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 		case 3: // outcome
 			v, err := g.token.Outcome(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -2691,7 +3911,8 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 		case 4: // outcomeKind
 			v, err := g.token.OutcomeKind(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -2702,7 +3923,8 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 		case 5: // winner
 			v, err := g.token.Winner(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
@@ -2713,143 +3935,184 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 		case 6: // market
 			v, err := g.token.Market(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarket(x, f.Sub, v)
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 7: // price
 			v, err := g.token.Price(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeTokenPrice(x, f.Sub, v)
+				if !g.writeTokenPrice(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 8: // spread
 			v, err := g.token.Spread(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeSpread(x, f.Sub, v)
+				if !g.writeSpread(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 9: // orderbook
 			a, ok := x.Arguments(f).(*argumentsOfTokenOrderbook)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.token.Orderbook(x.Enter(f), obj, a.depth)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeOrderbook(x, f.Sub, v)
+				if !g.writeOrderbook(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 10: // history
 			a, ok := x.Arguments(f).(*argumentsOfTokenHistory)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.token.History(x.Enter(f), obj, a.from, a.to, a.order)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writePriceHistory(x, f.Sub, v)
+				if !g.writePriceHistory(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 11: // recentPrices
 			v, err := g.token.RecentPrices(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
+				from0, whole0 := len(x.Buf), true
 				x.Buf = append(x.Buf, '[')
+				x.Enlist()
 				for i0 := range v {
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
-					g.writePricePoint(x, f.Sub, &v[i0])
-					if x.Failed() {
-						return
+					x.Element(i0)
+					if !g.writePricePoint(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
 					}
 				}
+				x.Unlist()
 				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
 			}
 		case 12: // candles
 			a, ok := x.Arguments(f).(*argumentsOfTokenCandles)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.token.Candles(x.Enter(f), obj, a.interval, a.from, a.to)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
+				from0, whole0 := len(x.Buf), true
 				x.Buf = append(x.Buf, '[')
+				x.Enlist()
 				for i0 := range v {
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
-					g.writeCandle(x, f.Sub, &v[i0])
-					if x.Failed() {
-						return
+					x.Element(i0)
+					if !g.writeCandle(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
 					}
 				}
+				x.Unlist()
 				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
 			}
 		case 13: // fillEstimate
 			a, ok := x.Arguments(f).(*argumentsOfTokenFillEstimate)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.token.FillEstimate(x.Enter(f), obj, a.side, a.size, a.amount)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeFillEstimate(x, f.Sub, v)
+				if !g.writeFillEstimate(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeTokenPrice(x *compiled.Execution, s *compiled.Selection, obj *model.TokenPrice) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeTokenPrice(x *compiled.Execution, s *compiled.Selection, obj *model.TokenPrice) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfTokenPrice(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfTokenPrice(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.TokenPrice) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"TokenPrice"`...)
@@ -2876,23 +4139,33 @@ func (g *compiledGraph) writeTokenPrice(x *compiled.Execution, s *compiled.Selec
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 7: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection, obj *model.Trade) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection, obj *model.Trade) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfTrade(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfTrade(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Trade) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Trade"`...)
@@ -2953,66 +4226,90 @@ func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection,
 		case 13: // market
 			v, err := g.trade.Market(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeMarket(x, f.Sub, v)
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 14: // token
 			v, err := g.trade.Token(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeToken(x, f.Sub, v)
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeTradeConnection(x *compiled.Execution, s *compiled.Selection, obj *model.TradeConnection) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeTradeConnection(x *compiled.Execution, s *compiled.Selection, obj *model.TradeConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"TradeConnection"`...)
 		case 1: // edges
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Edges {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeTradeEdge(x, f.Sub, &obj.Edges[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeTradeEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
+			x.Enlist()
 			for i0 := range obj.Nodes {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				g.writeTrade(x, f.Sub, &obj.Nodes[i0])
-				if x.Failed() {
-					return
+				x.Element(i0)
+				if !g.writeTrade(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
 				}
 			}
+			x.Unlist()
 			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 3: // pageInfo
-			g.writePageInfo(x, f.Sub, &obj.PageInfo)
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		case 4: // totalCount
 			if obj.TotalCount == nil {
 				x.Null()
@@ -3020,16 +4317,14 @@ func (g *compiledGraph) writeTradeConnection(x *compiled.Execution, s *compiled.
 				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeTradeEdge(x *compiled.Execution, s *compiled.Selection, obj *model.TradeEdge) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeTradeEdge(x *compiled.Execution, s *compiled.Selection, obj *model.TradeEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case compiled.Typename:
@@ -3037,19 +4332,69 @@ func (g *compiledGraph) writeTradeEdge(x *compiled.Execution, s *compiled.Select
 		case 1: // cursor
 			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
-			g.writeTrade(x, f.Sub, &obj.Node)
-		}
-		if x.Failed() {
-			return
+			if !g.writeTrade(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
+	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, obj *model.User) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
+func (g *compiledGraph) writeTradesUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.TradesUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"TradesUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // trades
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Trades {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeTrade(x, f.Sub, &obj.Trades[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // gap
+			x.Buf = compiled.AppendBoolean(x.Buf, obj.Gap)
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, obj *model.User) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfUser(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfUser(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.User) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"User"`...)
@@ -3061,106 +4406,129 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 		case 3: // balance
 			v, err := g.user.Balance(x.Enter(f), obj)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeBalance(x, f.Sub, v)
+				if !g.writeBalance(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 4: // positions
 			a, ok := x.Arguments(f).(*argumentsOfUserPositions)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.user.Positions(x.Enter(f), obj, a.first, a.after, a.marketIds, a.minSize, a.redeemable, a.sort)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writePositionConnection(x, f.Sub, v)
+				if !g.writePositionConnection(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 5: // orders
 			a, ok := x.Arguments(f).(*argumentsOfUserOrders)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.user.Orders(x.Enter(f), obj, a.first, a.after, a.marketIds, a.side)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeOrderConnection(x, f.Sub, v)
+				if !g.writeOrderConnection(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 6: // trades
 			a, ok := x.Arguments(f).(*argumentsOfUserTrades)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.user.Trades(x.Enter(f), obj, a.first, a.after, a.marketID, a.from, a.to)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeTradeConnection(x, f.Sub, v)
+				if !g.writeTradeConnection(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 7: // history
 			a, ok := x.Arguments(f).(*argumentsOfUserHistory)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.user.History(x.Enter(f), obj, a.first, a.after, a.kinds, a.from, a.to)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writeHistoryConnection(x, f.Sub, v)
+				if !g.writeHistoryConnection(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		case 8: // portfolio
 			a, ok := x.Arguments(f).(*argumentsOfUserPortfolio)
 			if !ok {
-				x.Fail()
+				x.Null()
 				break
 			}
 			v, err := g.user.Portfolio(x.Enter(f), obj, a.basis)
 			if err != nil {
-				x.Fail()
+				x.Error(f, err)
+				x.Null()
 				break
 			}
 			if v == nil {
 				x.Null()
 			} else {
-				g.writePortfolioSummary(x, f.Sub, v)
+				if !g.writePortfolioSummary(x, f.Sub, v) {
+					x.Null()
+				}
 			}
 		}
-		if x.Failed() {
-			return
-		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeValuation(x *compiled.Execution, s *compiled.Selection, obj *model.Valuation) {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		x.Buf = append(x.Buf, f.Key...)
+func (g *compiledGraph) writeValuation(x *compiled.Execution, s *compiled.Selection, obj *model.Valuation) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfValuation(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOfValuation(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Valuation) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
 		switch f.Number {
 		case compiled.Typename:
 			x.Buf = append(x.Buf, `"Valuation"`...)
@@ -3187,66 +4555,583 @@ func (g *compiledGraph) writeValuation(x *compiled.Execution, s *compiled.Select
 			}
 		case 7: // freshness
 			v := obj.Freshness()
-			g.writeFreshness(x, f.Sub, &v)
-		}
-		if x.Failed() {
-			return
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
-	x.Close(s)
 }
 
-func (g *compiledGraph) writeNode(x *compiled.Execution, of []*compiled.Selection, obj model.Node) {
+func (g *compiledGraph) write__Directive(x *compiled.Execution, s *compiled.Selection, obj *introspection.Directive) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOf__Directive(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOf__Directive(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Directive) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"__Directive"`...)
+		case 1: // name
+			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+		case 2: // description
+			v := obj.Description()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 3: // isRepeatable
+			x.Buf = compiled.AppendBoolean(x.Buf, obj.IsRepeatable)
+		case 4: // locations
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.Locations {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = compiled.AppendString(x.Buf, obj.Locations[i0])
+			}
+			x.Buf = append(x.Buf, ']')
+		case 5: // args
+			if x.Arguments(f) == nil {
+				o.Nullify()
+				break
+			}
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Args {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.write__InputValue(x, f.Sub, &obj.Args[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) write__EnumValue(x *compiled.Execution, s *compiled.Selection, obj *introspection.EnumValue) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOf__EnumValue(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOf__EnumValue(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.EnumValue) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"__EnumValue"`...)
+		case 1: // name
+			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+		case 2: // description
+			v := obj.Description()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 3: // isDeprecated
+			v := obj.IsDeprecated()
+			x.Buf = compiled.AppendBoolean(x.Buf, v)
+		case 4: // deprecationReason
+			v := obj.DeprecationReason()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) write__Field(x *compiled.Execution, s *compiled.Selection, obj *introspection.Field) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOf__Field(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOf__Field(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Field) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"__Field"`...)
+		case 1: // name
+			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+		case 2: // description
+			v := obj.Description()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 3: // args
+			if x.Arguments(f) == nil {
+				o.Nullify()
+				break
+			}
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Args {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.write__InputValue(x, f.Sub, &obj.Args[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 4: // type
+			if obj.Type == nil {
+				x.Missing(f)
+				o.Nullify()
+			} else {
+				if !g.write__Type(x, f.Sub, obj.Type) {
+					x.Missing(f)
+					o.Nullify()
+				}
+			}
+		case 5: // isDeprecated
+			v := obj.IsDeprecated()
+			x.Buf = compiled.AppendBoolean(x.Buf, v)
+		case 6: // deprecationReason
+			v := obj.DeprecationReason()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) write__InputValue(x *compiled.Execution, s *compiled.Selection, obj *introspection.InputValue) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOf__InputValue(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOf__InputValue(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.InputValue) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"__InputValue"`...)
+		case 1: // name
+			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+		case 2: // description
+			v := obj.Description()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 3: // type
+			if obj.Type == nil {
+				x.Missing(f)
+				o.Nullify()
+			} else {
+				if !g.write__Type(x, f.Sub, obj.Type) {
+					x.Missing(f)
+					o.Nullify()
+				}
+			}
+		case 4: // defaultValue
+			if obj.DefaultValue == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *obj.DefaultValue)
+			}
+		case 5: // isDeprecated
+			v := obj.IsDeprecated()
+			x.Buf = compiled.AppendBoolean(x.Buf, v)
+		case 6: // deprecationReason
+			v := obj.DeprecationReason()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) write__Schema(x *compiled.Execution, s *compiled.Selection, obj *introspection.Schema) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOf__Schema(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOf__Schema(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Schema) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"__Schema"`...)
+		case 1: // description
+			v := obj.Description()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 2: // types
+			v := obj.Types()
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.write__Type(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // queryType
+			v := obj.QueryType()
+			if v == nil {
+				x.Missing(f)
+				o.Nullify()
+			} else {
+				if !g.write__Type(x, f.Sub, v) {
+					x.Missing(f)
+					o.Nullify()
+				}
+			}
+		case 4: // mutationType
+			v := obj.MutationType()
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.write__Type(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 5: // subscriptionType
+			v := obj.SubscriptionType()
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.write__Type(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 6: // directives
+			v := obj.Directives()
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.write__Directive(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+}
+
+func (g *compiledGraph) write__Type(x *compiled.Execution, s *compiled.Selection, obj *introspection.Type) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOf__Type(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *compiledGraph) writeFieldsOf__Type(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Type) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		x.Field(o, f)
+		switch f.Number {
+		case compiled.Typename:
+			x.Buf = append(x.Buf, `"__Type"`...)
+		case 1: // kind
+			v := obj.Kind()
+			x.Buf = compiled.AppendString(x.Buf, v)
+		case 2: // name
+			v := obj.Name()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 3: // description
+			v := obj.Description()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 4: // specifiedByURL
+			v := obj.SpecifiedByURL()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = compiled.AppendString(x.Buf, *v)
+			}
+		case 5: // fields
+			a, ok := x.Arguments(f).(*argumentsOf__TypeFields)
+			if !ok {
+				x.Null()
+				break
+			}
+			v := obj.Fields(a.includeDeprecated)
+			if v == nil {
+				x.Null()
+			} else {
+				from0, whole0 := len(x.Buf), true
+				x.Buf = append(x.Buf, '[')
+				x.Enlist()
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Element(i0)
+					if !g.write__Field(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
+					}
+				}
+				x.Unlist()
+				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
+			}
+		case 6: // interfaces
+			v := obj.Interfaces()
+			if v == nil {
+				x.Null()
+			} else {
+				from0, whole0 := len(x.Buf), true
+				x.Buf = append(x.Buf, '[')
+				x.Enlist()
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Element(i0)
+					if !g.write__Type(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
+					}
+				}
+				x.Unlist()
+				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
+			}
+		case 7: // possibleTypes
+			v := obj.PossibleTypes()
+			if v == nil {
+				x.Null()
+			} else {
+				from0, whole0 := len(x.Buf), true
+				x.Buf = append(x.Buf, '[')
+				x.Enlist()
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Element(i0)
+					if !g.write__Type(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
+					}
+				}
+				x.Unlist()
+				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
+			}
+		case 8: // enumValues
+			a, ok := x.Arguments(f).(*argumentsOf__TypeEnumValues)
+			if !ok {
+				x.Null()
+				break
+			}
+			v := obj.EnumValues(a.includeDeprecated)
+			if v == nil {
+				x.Null()
+			} else {
+				from0, whole0 := len(x.Buf), true
+				x.Buf = append(x.Buf, '[')
+				x.Enlist()
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Element(i0)
+					if !g.write__EnumValue(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
+					}
+				}
+				x.Unlist()
+				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
+			}
+		case 9: // inputFields
+			v := obj.InputFields()
+			if v == nil {
+				x.Null()
+			} else {
+				from0, whole0 := len(x.Buf), true
+				x.Buf = append(x.Buf, '[')
+				x.Enlist()
+				for i0 := range v {
+					if i0 > 0 {
+						x.Buf = append(x.Buf, ',')
+					}
+					x.Element(i0)
+					if !g.write__InputValue(x, f.Sub, &v[i0]) {
+						x.Missing(f)
+						whole0 = false
+					}
+				}
+				x.Unlist()
+				x.Buf = append(x.Buf, ']')
+				if !whole0 {
+					x.Buf = x.Buf[:from0]
+					x.Null()
+				}
+			}
+		case 10: // ofType
+			v := obj.OfType()
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.write__Type(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 11: // isOneOf
+			v := obj.IsOneOf()
+			x.Buf = compiled.AppendBoolean(x.Buf, v)
+		}
+	}
+}
+
+func (g *compiledGraph) writeNode(x *compiled.Execution, f *compiled.Field, obj model.Node) bool {
 	switch obj := obj.(type) {
 	case model.User:
-		g.writeUser(x, of[5], &obj)
+		return g.writeUser(x, f.Of[5], &obj)
 	case *model.User:
 		if obj == nil {
-			x.Fail()
-			return
+			return false
 		}
-		g.writeUser(x, of[5], obj)
+		return g.writeUser(x, f.Of[5], obj)
 	case model.Token:
-		g.writeToken(x, of[4], &obj)
+		return g.writeToken(x, f.Of[4], &obj)
 	case *model.Token:
 		if obj == nil {
-			x.Fail()
-			return
+			return false
 		}
-		g.writeToken(x, of[4], obj)
+		return g.writeToken(x, f.Of[4], obj)
 	case model.Position:
-		g.writePosition(x, of[3], &obj)
+		return g.writePosition(x, f.Of[3], &obj)
 	case *model.Position:
 		if obj == nil {
-			x.Fail()
-			return
+			return false
 		}
-		g.writePosition(x, of[3], obj)
+		return g.writePosition(x, f.Of[3], obj)
 	case model.Order:
-		g.writeOrder(x, of[2], &obj)
+		return g.writeOrder(x, f.Of[2], &obj)
 	case *model.Order:
 		if obj == nil {
-			x.Fail()
-			return
+			return false
 		}
-		g.writeOrder(x, of[2], obj)
+		return g.writeOrder(x, f.Of[2], obj)
 	case model.Market:
-		g.writeMarket(x, of[1], &obj)
+		return g.writeMarket(x, f.Of[1], &obj)
 	case *model.Market:
 		if obj == nil {
-			x.Fail()
-			return
+			return false
 		}
-		g.writeMarket(x, of[1], obj)
+		return g.writeMarket(x, f.Of[1], obj)
 	case model.Event:
-		g.writeEvent(x, of[0], &obj)
+		return g.writeEvent(x, f.Of[0], &obj)
 	case *model.Event:
 		if obj == nil {
-			x.Fail()
-			return
+			return false
 		}
-		g.writeEvent(x, of[0], obj)
+		return g.writeEvent(x, f.Of[0], obj)
 	default:
-		x.Fail()
+		panic(fmt.Errorf("unexpected type %T for Node", obj))
 	}
 }

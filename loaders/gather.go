@@ -18,6 +18,8 @@ var errUnderway = errors.New("what is asked for is on its way")
 // gathering is what the loaders of a response that is made by attempts have in common. What is not said to be otherwise belongs to the
 // goroutine that makes the attempts.
 type gathering struct {
+	// failed is the error of what is not there and will not come; nil while it may.
+	failed error
 	// ended tells that reads wait again.
 	ended bool
 	// lacks tells that the present attempt has read what is not there yet, again that another one may find more though nothing
@@ -70,6 +72,9 @@ func (g *gathering) fetch(bring func()) {
 
 // lack notes a read whose value is not there yet.
 func (g *gathering) lack() error {
+	if g.failed != nil {
+		return g.failed
+	}
 	g.lacks = true
 	return errUnderway
 }
@@ -121,6 +126,16 @@ func (s *Set) Advance(patience time.Duration) bool {
 	g.seen = came
 	g.parties = slices.DeleteFunc(g.parties, func(p *party) bool { return p.back.Load() == p.size })
 	return again
+}
+
+// Fail waits for what was sent for, which ends with the response's context at the latest, and gives err to whoever reads what
+// is not there from now on.
+func (s *Set) Fail(err error) {
+	g := s.gathering
+	for g.underway.Load() > 0 {
+		<-g.arrival
+	}
+	g.failed, g.lacks = err, false
 }
 
 // Wait ends the attempts: what they lacked is sent for, and reads wait again.
@@ -175,10 +190,10 @@ func (l *Loader[K, T]) gleanEach(keys []K, each func(i int, read *market.Read[*T
 // have returns what is there of a slot, and records what it was read from. The caller holds the lock.
 func (l *Loader[K, T]) have(s *slot[T]) result[T] {
 	if s.result == nil {
-		if l.underway == nil {
-			l.underway = &market.Result[market.Read[*T]]{Err: errUnderway}
+		err := l.gathering.lack()
+		if l.underway == nil || l.underway.Err != err {
+			l.underway = &market.Result[market.Read[*T]]{Err: err}
 		}
-		l.gathering.lacks = true
 		return l.underway
 	}
 	l.recorder.Record(s.result.Value.Handle)

@@ -3,10 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
-
 	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/market"
 )
@@ -56,29 +52,14 @@ func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bo
 	}
 }
 
-// addErrorAt reports that one element of the list that the present field returns could not be had.
-func addErrorAt(ctx context.Context, index int, err error) {
-	if x := compiled.From(ctx); x != nil {
-		x.Fail()
-		return
-	}
-	path := append(append(ast.Path{}, graphql.GetPath(ctx)...), ast.PathIndex(index))
-	failed := &gqlerror.Error{Err: err, Message: "element failed", Path: path}
-	if position := graphql.GetFieldContext(ctx).Field.Position; position != nil {
-		failed.Locations = []gqlerror.Location{{Line: position.Line, Column: position.Column}}
-	}
-	graphql.AddError(ctx, failed)
-}
+// addErrorAt reports that one element of the list that the present field returns could not be read.
+func addErrorAt(ctx context.Context, index int, err error) { compiled.ReportAt(ctx, index, err) }
 
-// addLeftOut reports the rows that the list of the present field is without, since the venue's answer held them in no form
-// that can be read.
+// addLeftOut reports the rows that are missing from the list of the present field, since the venue's answer held them in no
+// form that can be read.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
-	if x := compiled.From(ctx); x != nil && len(rows) > 0 {
-		x.Fail()
-		return
-	}
 	for _, err := range rows {
-		graphql.AddError(ctx, err)
+		compiled.Report(ctx, err)
 	}
 }
 

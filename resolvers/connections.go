@@ -2,9 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"slices"
-
-	"github.com/99designs/gqlgen/graphql"
 
 	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
@@ -135,16 +132,8 @@ func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(c
 	return edges
 }
 
-// selects reports whether a field is selected of the object that the present field returns.
+// selects reports whether a field is selected of the object that the present field returns. Without an execution every field is.
 func selects(ctx context.Context, name string) bool {
-	if x := compiled.From(ctx); x != nil {
-		return x.Selects(name)
-	}
-	return slices.ContainsFunc(selected(ctx), func(f graphql.CollectedField) bool { return f.Name == name })
-}
-
-// selected returns the fields that are selected of the object that the present field returns.
-func selected(ctx context.Context) []graphql.CollectedField {
-	field := graphql.GetFieldContext(ctx).Field
-	return graphql.CollectFieldsCtx(ctx, []string{field.Definition.Type.Name()})
+	x := compiled.From(ctx)
+	return x == nil || x.Selects(name)
 }

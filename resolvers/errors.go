@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -14,32 +13,41 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/market"
 )
 
 // internalMessage is all that a client learns of an error that does not declare itself safe.
 const internalMessage = "internal error; the request id finds it in the log"
 
+// placed is an error of a field, which knows its place in the response and in the document.
+type placed interface {
+	error
+	Path() ast.Path
+	FieldPath() ast.Path
+	Locations() []gqlerror.Location
+	Argument() string
+}
+
 // Presenter turns errors into what clients see. Only a market.Error, and what the GraphQL library says of the document,
 // shows its text; any other error becomes one fixed sentence with the id of the request, which requestID returns, and one
-// line in the log.
+// line in the log, which names fields and not the client's aliases.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
-		out = &gqlerror.Error{Path: graphql.GetPath(ctx)}
+		out = &gqlerror.Error{}
 		var located *gqlerror.Error
 		if errors.As(err, &located) {
-			if located.Path != nil {
-				out.Path = located.Path
-			}
-			out.Locations = located.Locations
+			out.Path, out.Locations = located.Path, located.Locations
 		}
-		var input string
-		out.Path, input = responsePath(ctx, out.Path)
+		var input, field string
+		var place placed
+		if errors.As(err, &place) {
+			out.Path, out.Locations, input, field = place.Path(), place.Locations(), place.Argument(), place.FieldPath().String()
+		} else if len(out.Path) > 1 && out.Path[0] == ast.PathName("variable") {
+			out.Path, input = nil, "variable $"+out.Path[1:].String()
+		}
 		if input != "" {
 			defer func() { out.Message = input + ": " + out.Message }()
-		}
-		if field := graphql.GetFieldContext(ctx); out.Locations == nil && field != nil && field.Field.Field != nil && field.Field.Position != nil {
-			out.Locations = []gqlerror.Location{{Line: field.Field.Position.Line, Column: field.Field.Position.Column}}
 		}
 		if errors.Is(err, context.Canceled) {
 			// Why it was cancelled may concern the client, such as that its account was revoked.
@@ -57,7 +65,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 				out.Extensions["retryAfterMs"] = known.RetryAfter.Milliseconds()
 			}
 			if known.Err != nil {
-				log.DebugContext(ctx, "field failed", "field", fieldPath(ctx), "code", known.Code, "error", known)
+				log.DebugContext(ctx, "field failed", "field", field, "code", known.Code, "error", known)
 			}
 		case located != nil && located.Err == nil:
 			// The GraphQL library's own words about the document or its variables.
@@ -76,12 +84,12 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			if id := requestID(ctx); id != "" {
 				out.Extensions["requestId"] = id
 			}
-			var p *panicked
+			var p *compiled.Panic
 			if errors.As(err, &p) {
-				log.ErrorContext(ctx, "panic in a resolver", "field", fieldPath(ctx), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
+				log.ErrorContext(ctx, "panic in a resolver", "field", field, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 				break
 			}
-			log.ErrorContext(ctx, "internal error", "field", fieldPath(ctx), "error", err)
+			log.ErrorContext(ctx, "internal error", "field", field, "error", err)
 		}
 		return out
 	}
@@ -89,41 +97,6 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 
 // wrongValue is what the library says of a number that is no Int or Float; it names another value than the one sent.
 var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
-
-// responsePath cuts a path to what clients can follow in the response. The library appends the argument that it could not
-// read, and gives errors of variables a path of their own; that is returned as input.
-func responsePath(ctx context.Context, path ast.Path) (inResponse ast.Path, input string) {
-	field := graphql.GetFieldContext(ctx)
-	if field == nil {
-		if len(path) > 1 && path[0] == ast.PathName("variable") {
-			return nil, "variable $" + path[1:].String()
-		}
-		return path, ""
-	}
-	n := len(field.Path())
-	if n > 0 && len(path) > n {
-		if _, isName := path[n].(ast.PathName); isName {
-			return path[:n:n], path[n:].String()
-		}
-	}
-	return path, ""
-}
-
-// fieldPath returns where in the graph something failed, for the log: by the names of the fields, since aliases are words of
-// the client.
-func fieldPath(ctx context.Context) string {
-	var path ast.Path
-	for f := graphql.GetFieldContext(ctx); f != nil; f = f.Parent {
-		switch {
-		case f.Index != nil:
-			path = append(path, ast.PathIndex(*f.Index))
-		case f.Field.Field != nil:
-			path = append(path, ast.PathName(f.Field.Name))
-		}
-	}
-	slices.Reverse(path)
-	return path.String()
-}
 
 // documentCode classifies an error of the GraphQL library.
 func documentCode(err *gqlerror.Error) market.Code {
@@ -163,14 +136,5 @@ func comparePaths(a, b ast.Path) int {
 	return len(a) - len(b)
 }
 
-// panicked is a panic as an error.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-// Error implements error.
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-// Recover turns a panic in a resolver into an error of its field, for which Presenter logs the stack.
-func Recover(_ context.Context, p any) error { return &panicked{p, debug.Stack()} }
+// Recover turns a panic into an error, for which Presenter logs the stack.
+func Recover(_ context.Context, p any) error { return compiled.Recovered(p) }

@@ -10,24 +10,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/market"
 )
 
-// field returns the context of the field tokens.3.price.
-func field(ctx context.Context) context.Context {
-	at := func(name string) graphql.CollectedField {
-		return graphql.CollectedField{Field: &ast.Field{Name: name, Alias: name, Position: &ast.Position{Line: 2, Column: 5}}}
-	}
-	index := 3
-	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Query"})
-	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: at("tokens")})
-	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Index: &index})
-	return graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: at("price")})
+// failure is an error of the field tokens.3.price, or of an element of its list or an argument.
+type failure struct {
+	error
+	more     ast.Path
+	argument string
 }
+
+func (f failure) Unwrap() error { return f.error }
+func (f failure) Path() ast.Path {
+	return append(ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("p")}, f.more...)
+}
+func (f failure) FieldPath() ast.Path {
+	return ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("price")}
+}
+func (f failure) Locations() []gqlerror.Location { return []gqlerror.Location{{Line: 2, Column: 5}} }
+func (f failure) Argument() string               { return f.argument }
+
+func at(err error) error { return failure{error: err} }
 
 func TestPresenter(t *testing.T) {
 	const secret = "dial tcp 10.0.0.1: hush"
@@ -40,33 +46,30 @@ func TestPresenter(t *testing.T) {
 		}
 		return e
 	}
-	path := ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("price")}
-	inList := append(path[:3:3], ast.PathIndex(7))
 	for _, test := range []struct {
 		name   string
-		ctx    context.Context
 		err    error
 		want   string
 		logged string
 	}{
-		{"declared safe", field(t.Context()), market.Errorf(market.CodeForbidden, "not yours"), `tokens[3].price not yours FORBIDDEN <nil>`, ""},
-		{"with a cause", field(t.Context()), fmt.Errorf("reading: %w", limited), `tokens[3].price slow down RATE_LIMITED 1500`, "level=DEBUG"},
-		{"of an element", field(t.Context()), &gqlerror.Error{Err: market.Errorf(market.CodeBadUserInput, "bad id"), Message: "x", Path: inList}, `tokens[3].price[7] bad id BAD_USER_INPUT <nil>`, ""},
-		{"of an argument", field(t.Context()), gqlerror.WrapPath(append(path[:3:3], ast.PathName("filter"), ast.PathName("status"), ast.PathIndex(1)), market.Errorf(market.CodeBadUserInput, "no number")),
-			`tokens[3].price filter.status[1]: no number BAD_USER_INPUT <nil>`, ""},
-		{"internal", field(t.Context()), market.Errorf(market.CodeInternal, secret), `tokens[3].price ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
-		{"unknown", field(t.Context()), errors.New(secret), `tokens[3].price ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
-		{"unknown, located", field(t.Context()), gqlerror.WrapPath(path, errors.New(secret)), `tokens[3].price ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
-		{"cancelled", field(t.Context()), fmt.Errorf("%s: %w", secret, context.Canceled), `tokens[3].price the request was cancelled INTERNAL_SERVER_ERROR <nil>`, ""},
-		{"late", field(t.Context()), fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), `tokens[3].price the request took too long UPSTREAM_TIMEOUT <nil>`, ""},
-		{"parser", t.Context(), library("Expected Name", nil, "GRAPHQL_PARSE_FAILED"), ` Expected Name GRAPHQL_PARSE_FAILED <nil>`, ""},
-		{"validator", t.Context(), library("Cannot query", nil, "GRAPHQL_VALIDATION_FAILED"), ` Cannot query GRAPHQL_VALIDATION_FAILED <nil>`, ""},
-		{"variable", t.Context(), library("cannot use value 0 as Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
+		{"declared safe", at(market.Errorf(market.CodeForbidden, "not yours")), `tokens[3].p not yours FORBIDDEN <nil>`, ""},
+		{"with a cause", at(fmt.Errorf("reading: %w", limited)), `tokens[3].p slow down RATE_LIMITED 1500`, "level=DEBUG"},
+		{"of an element", failure{error: market.Errorf(market.CodeBadUserInput, "bad id"), more: ast.Path{ast.PathIndex(7)}}, `tokens[3].p[7] bad id BAD_USER_INPUT <nil>`, ""},
+		{"of an argument", failure{error: gqlerror.WrapPath(ast.Path{ast.PathName("filter")}, market.Errorf(market.CodeBadUserInput, "no number")), argument: "filter.status[1]"},
+			`tokens[3].p filter.status[1]: no number BAD_USER_INPUT <nil>`, ""},
+		{"internal", at(market.Errorf(market.CodeInternal, secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"unknown", at(errors.New(secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"unknown, located", at(gqlerror.WrapPath(ast.Path{ast.PathName("elsewhere")}, errors.New(secret))), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"cancelled", at(fmt.Errorf("%s: %w", secret, context.Canceled)), `tokens[3].p the request was cancelled INTERNAL_SERVER_ERROR <nil>`, ""},
+		{"late", at(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), `tokens[3].p the request took too long UPSTREAM_TIMEOUT <nil>`, ""},
+		{"parser", library("Expected Name", nil, "GRAPHQL_PARSE_FAILED"), ` Expected Name GRAPHQL_PARSE_FAILED <nil>`, ""},
+		{"validator", library("Cannot query", nil, "GRAPHQL_VALIDATION_FAILED"), ` Cannot query GRAPHQL_VALIDATION_FAILED <nil>`, ""},
+		{"variable", library("cannot use value 0 as Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
 			` variable $a[1]: the value is no Int GRAPHQL_VALIDATION_FAILED <nil>`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
-			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), theID)(test.ctx, test.err)
+			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), theID)(t.Context(), test.err)
 			got := fmt.Sprint(out.Path.String(), " ", out.Message, " ", out.Extensions["code"], " ", out.Extensions["retryAfterMs"])
 			if got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
@@ -74,8 +77,11 @@ func TestPresenter(t *testing.T) {
 			if !strings.Contains(log.String(), test.logged) || test.logged == "" && log.Len() > 0 || test.logged != "" && !strings.Contains(log.String(), secret) {
 				t.Errorf("logged %q", log.String())
 			}
-			if located := len(out.Locations) > 0; located != (test.ctx != t.Context() && out.Path != nil) {
+			if located := len(out.Locations) > 0; located != (out.Path != nil) {
 				t.Errorf("locations: %v", out.Locations)
+			}
+			if log.Len() > 0 && !strings.Contains(log.String(), "field=tokens[3].price") {
+				t.Errorf("logged %q, without the field", log.String())
 			}
 		})
 	}
@@ -105,7 +111,7 @@ func TestSortErrors(t *testing.T) {
 func TestRecover(t *testing.T) {
 	var log bytes.Buffer
 	err := Recover(t.Context(), "boom")
-	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)), theID)(field(t.Context()), gqlerror.Wrap(err))
+	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)), theID)(t.Context(), gqlerror.Wrap(err))
 	if out.Message != internalMessage || out.Extensions["code"] != "INTERNAL_SERVER_ERROR" || out.Extensions["requestId"] != "request-7" {
 		t.Errorf("%+v", out)
 	}
@@ -116,7 +122,7 @@ func TestRecover(t *testing.T) {
 
 // TestCauses shows why an operation was cancelled, where that is something for the client.
 func TestCauses(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(field(t.Context()))
+	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(market.Errorf(market.CodeUnauthenticated, "revoked"))
 	present := Presenter(slog.New(slog.DiscardHandler), theID)
 	if out := present(ctx, fmt.Errorf("reading: %w", ctx.Err())); out.Message != "revoked" || out.Extensions["code"] != "UNAUTHENTICATED" {

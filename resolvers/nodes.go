@@ -53,15 +53,15 @@ func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, 
 	}
 	if loaders.From(ctx).InMemory() {
 		out := make([]model.Node, len(ids))
-		var failed error
 		for i, id := range ids {
 			n, err := r.queryNode(ctx, id)
 			if err != nil {
-				failed = err // the others say what they read all the same
+				addErrorAt(ctx, i, err)
+				continue
 			}
 			out[i] = n
 		}
-		return out, failed
+		return out, nil
 	}
 	// Concurrently, since each may wait for a read; Ahead has sent for them all, so they travel together.
 	out, errs := make([]model.Node, len(ids)), make([]error, len(ids))

@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 )
@@ -169,7 +169,7 @@ func addProblem(ctx context.Context, err error) {
 	if p, ok := ctx.Value(problemsKey{}).(*problems); ok {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		err = &gqlerror.Error{Err: err, Message: "subscription failed", Path: graphql.GetPath(ctx)}
+		err = &gqlerror.Error{Err: err, Message: "subscription failed", Path: compiled.StreamPath(ctx)}
 		p.list = append(p.list, problem{err, p.sent})
 	}
 }

@@ -1,8 +1,37 @@
 package compiled
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"context"
 
-// given returns the field's arguments in the good case: each that is given has a value, of a form that is known, and none is
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// decode returns the field's arguments with the variables of an execution, or a refusal.
+func (f *Field) decode(x *Execution) any {
+	if f.refused != nil {
+		return refusal{f.refused}
+	}
+	if decoded := f.given(x); decoded != nil {
+		return decoded
+	}
+	decoded, err := f.decodeAll(x.Context, x.variables)
+	if err != nil {
+		return refusal{err}
+	}
+	return decoded
+}
+
+// decodeAll decodes the arguments by gqlgen's own functions. gqlgen panics for a literal that is out of range.
+func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decoded any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = Recovered(p)
+		}
+	}()
+	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
+}
+
+// given returns the field's arguments in the usual case: each that is given has a value of a known form, and none is
 // left to its default. It returns nil in every other.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {

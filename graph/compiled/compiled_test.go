@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2"
@@ -61,8 +62,8 @@ func TestHardDocuments(t *testing.T) {
 			b.t = t
 			o := b.mustParse(test.document, test.variables)
 			ok, resp := o.compare(test.document)
-			if !ok {
-				t.Errorf("it is answered by gqlgen alone: %s %v", resp.Data, resp.Errors)
+			if !ok || len(resp.Errors) > 0 {
+				t.Errorf("it is not answered from memory: %s %v", resp.Data, resp.Errors)
 			}
 			if !strings.HasPrefix(string(resp.Data), test.starts) {
 				t.Errorf("%s does not begin with %s", resp.Data, test.starts)
@@ -71,93 +72,140 @@ func TestHardDocuments(t *testing.T) {
 	}
 }
 
-// TestLeftToGqlgen has no result: it is for gqlgen to answer, mostly with errors.
-func TestLeftToGqlgen(t *testing.T) {
-	many := make([]string, 9)
-	for i := range many {
-		many[i] = fmt.Sprintf("$v%d: Boolean! = true", i)
-	}
-	wide := strings.Repeat("x: __typename ", 1)
-	for i := range 10_001 {
-		wide += fmt.Sprintf("a%d: __typename ", i)
-	}
+// TestErrors compares documents in which something fails.
+func TestErrors(t *testing.T) {
+	w0 := string(wallets[0])
 	for name, test := range map[string]struct {
 		u         *universe
 		document  string
 		variables map[string]any
+		// wants are the beginnings of the errors, in their order.
+		wants []string
 	}{
-		"introspection":            {nil, `{ __schema { queryType { name } } }`, nil},
-		"a type":                   {nil, `{ __type(name: "Token") { name } }`, nil},
-		"a subscription":           {nil, `subscription { streamStatusChanged { state } }`, nil},
-		"a literal that is bad":    {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil},
-		"a scalar that is bad":     {nil, `{ user(address: "0x1") { id } }`, nil},
-		"a variable that is bad":   {nil, `query ($a: Address!) { user(address: $a) { id } }`, map[string]any{"a": "0x1"}},
-		"one bad id of many":       {nil, `{ tokens(tokenIds: ["token-1", "a,b"]) { id } }`, nil},
-		"one bad node of many":     {nil, `{ nodes(ids: ["?", "VG9rZW4KMQ"]) { id } }`, nil},
-		"two bad arguments":        {nil, `{ market { id } }`, nil},
-		"a null for a condition":   {nil, `query ($a: Boolean = true) { x: __typename @skip(if: $a) }`, map[string]any{"a": nil}},
-		"rows that are left out":   {&universe{seed: 1, spoilt: 100}, `{ searchMarkets { nodes { id } } }`, nil},
-		"what has to be fetched":   {&universe{seed: 1, misses: 100}, `{ token(tokenId: "token-1") { price { price } } }`, nil},
-		"what can't be had":        {&universe{seed: 1, failures: 100}, `{ token(tokenId: "token-1") { price { price } } }`, nil},
-		"a page to be fetched":     {&universe{seed: 1, misses: 100}, `{ searchMarkets { nodes { id } } }`, nil},
-		"too many conditions":      {nil, `query (` + strings.Join(many, ", ") + `) { a: __typename @skip(if: $v0) b: __typename @skip(if: $v1) c: __typename @skip(if: $v2) d: __typename @skip(if: $v3) e: __typename @skip(if: $v4) f: __typename @skip(if: $v5) g: __typename @skip(if: $v6) h: __typename @skip(if: $v7) i: __typename @skip(if: $v8) }`, nil},
-		"too many fields":          {nil, `{ ` + wide + ` }`, nil},
-		"a panic of a resolver":    {nil, `{ serviceStatus { version } }`, map[string]any{"panic": true}},
-		"a bad argument further":   {nil, `{ viewer { positions { nodes { token { candles(interval: DAY, from: "2026-02-31") { open } } } } } }`, nil},
-		"deferred parts":           {nil, `{ serviceStatus { ... @defer { version } } }`, nil},
-		"a span that ends first":   {nil, `{ user(address: "` + string(wallets[0]) + `") { trades(from: "2026-03-10T00:00:00Z", to: "2026-03-01T00:00:00Z") { nodes { id } } } }`, nil},
-		"a cursor of another list": {nil, `{ viewer { orders(after: "AAAA") { nodes { id } } } }`, nil},
+		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},
+		"a scalar that is bad":    {nil, `{ user(address: "0x1") { id } }`, nil, []string{"user [{1 3}] address: "}},
+		"a variable that is bad":  {nil, `query ($a: Address!) { user(address: $a) { id } }`, map[string]any{"a": "0x1"}, []string{"user [{1 24}] address: "}},
+		"bad ones in a list":      {nil, `query ($a: Address!) { a: nodes(ids: ["?", "VG9rZW4KMQ"]) { id } u: user(address: $a) { b: orders(after: "?") { totalCount } } }`, map[string]any{"a": w0}, []string{"a[0]", "u.b"}},
+		"one bad id of many":      {nil, `{ tokens(tokenIds: ["token-1", "a,b"]) { id } }`, nil, []string{"tokens[1] [{1 3}]"}},
+		"two bad arguments":       {nil, `{ market { id } }`, nil, []string{"market [{1 3}] give exactly one"}},
+		"rows that are left out":  {&universe{seed: 1, spoilt: 100}, `{ searchMarkets { nodes { id } } }`, nil, []string{"searchMarkets [{1 3}] row 3"}},
+		"what can't be had":       {&universe{seed: 1, failures: 100}, `{ t: tokens(tokenIds: ["token-1", "token-2"]) { price { price } } }`, nil, []string{"t[0].price [{1 49}]", "t[1].price [{1 49}]"}},
+		"a page that can't":       {&universe{seed: 1, failures: 100}, `{ searchMarkets { nodes { id } } }`, nil, []string{"searchMarkets [{1 3}]"}},
+		"what never comes":        {&universe{seed: 1, misses: 100, hangs: 100}, `{ token(tokenId: "token-1") { price { price } } }`, nil, []string{"token.price [{1 31}] the request took too long"}},
+		"a panic of a resolver":   {nil, `{ serviceStatus { version } }`, map[string]any{"panic": true}, []string{"serviceStatus [{1 3}] internal error"}},
+		"panics in lists":         {&universe{seed: 1, panics: 100}, `{ markets(marketIds: ["market-1", "market-2"]) { tokens { p: price { price } tokenId } } }`, nil, []string{"markets[0].tokens[0].p", "markets[0].tokens[1].p", "markets[1].tokens[0].p", "markets[1].tokens[1].p"}},
+		"a bad argument further":  {nil, `{ viewer { positions { nodes { token { candles(interval: DAY, from: "2026-02-31") { open } } } } } }`, nil, nil},
+		"a span that ends first":  {nil, `{ user(address: "` + w0 + `") { trades(from: "2026-03-10T00:00:00Z", to: "2026-03-01T00:00:00Z") { nodes { id } } } }`, nil, []string{"user.trades"}},
+		"a cursor of elsewhere":   {nil, `{ viewer { orders(after: "AAAA") { nodes { id } } } }`, nil, []string{"viewer.orders"}},
+		"a field in a fragment":   {nil, "{ token(tokenId: \"token-1\") { ...F } }\nfragment F on Token {\n  o: orderbook(depth: 0) { hash } }", nil, []string{"token.o [{3 3}]"}},
+		"merged fields":           {nil, "{ token(tokenId: \"token-1\") { ...F\n orderbook(depth: 0) { bids { price } } } }\nfragment F on Token {\n  orderbook(depth: 0) { hash } }", nil, []string{"token.orderbook [{4 3}]"}},
+		"every place of one node": {nil, `{ nodes(ids: ["` + model.EncodeID("Token", "token-3") + `", "` + model.EncodeID("Token", "token-4") + `"]) { ... on Token { orderbook(depth: 0) { hash } } } }`, nil, []string{"nodes[0].orderbook", "nodes[1].orderbook"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := test.u
-			if u == nil {
-				u = &universe{seed: 3}
-			}
-			b := newBoth(t, u)
-			b.panics = test.variables["panic"] == true
-			o := b.mustParse(test.document, test.variables)
-			before := u.fetched.Load()
-			if data, ok := o.fromMemory(); ok {
-				t.Errorf("it has the result %.200s", data)
-			}
-			if buf, ok := o.compiled.Execute(b.ctx, o.variables, []byte("before")); string(buf) != "before" || ok { // there isn't even a set
-				t.Errorf("what is left is %q, %v", buf, ok)
-			}
-			if u.fetched.Load() != before {
-				t.Error("something was fetched")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				u := test.u
+				if u == nil {
+					u = &universe{seed: 3}
+				}
+				b := newBoth(t, u)
+				b.panics = test.variables["panic"] == true
+				_, resp := b.mustParse(test.document, test.variables).compare(test.document)
+				got := said(resp.Errors)
+				if test.wants == nil && len(got) > 0 {
+					return
+				}
+				if len(got) != len(test.wants) {
+					t.Fatalf("the errors are %q", got)
+				}
+				for i, want := range test.wants {
+					if !strings.HasPrefix(got[i], want) {
+						t.Errorf("%q does not begin with %q", got[i], want)
+					}
+				}
+			})
 		})
 	}
 }
 
-// TestSwitchesAreBounded asks for one combination of conditions after the other: those of the first 16 are compiled.
-func TestSwitchesAreBounded(t *testing.T) {
-	const document = `query ($a: Boolean!, $b: Boolean!, $c: Boolean!, $d: Boolean!, $e: Boolean!) {
-		a: __typename @skip(if: $a) b: __typename @skip(if: $b) c: __typename @skip(if: $c) d: __typename @skip(if: $d) e: __typename @include(if: $e) }`
+// TestWhatCannotBeExecuted has no data, whatever was in the buffer.
+func TestWhatCannotBeExecuted(t *testing.T) {
+	wide := ""
+	for i := range 10_001 {
+		wide += fmt.Sprintf("a%d: __typename ", i)
+	}
 	b := newBoth(t, &universe{})
-	doc, errs := gqlparser.LoadQueryWithRules(b.schema, document, nil)
+	for _, test := range []struct {
+		document  string
+		variables map[string]any
+		want      string
+	}{
+		{`query ($a: Boolean = true) { x: __typename @skip(if: $a) }`, map[string]any{"a": nil}, " [] variable $a is null; @skip and @include need true or false map[code:BAD_USER_INPUT]"},
+		{`{ ` + wide + ` }`, nil, " [] the operation selects more than 10000 fields map[code:BAD_USER_INPUT]"},
+	} {
+		o := b.mustParse(test.document, test.variables)
+		data, errs := o.compiled.Execute(b.ctx, o.variables, []byte("before"))
+		if got := said(o.presented(errs)); data != nil || len(got) != 1 || got[0] != test.want {
+			t.Errorf("%.100s: %.100q, %q", test.document, data, got)
+		}
+	}
+}
+
+// TestDeferredPartsComeAtOnce executes what may be deferred with the rest, which the specification allows.
+func TestDeferredPartsComeAtOnce(t *testing.T) {
+	b := newBoth(t, &universe{})
+	data, _, ok := b.mustParse(`{ serviceStatus { ... @defer { demo } upstreamReachable } }`, nil).fromMemory()
+	if want := `{"serviceStatus":{"demo":false,"upstreamReachable":false}}`; !ok || string(data) != want {
+		t.Errorf("%s instead of %s", data, want)
+	}
+}
+
+// TestIntrospection compares all that can be asked of the schema.
+func TestIntrospection(t *testing.T) {
+	b := newBoth(t, &universe{})
+	const document = `query { __schema { description queryType { name } mutationType { name } subscriptionType { name } types { ...T } directives { name description isRepeatable locations args(includeDeprecated: true) { ...I } } }
+		__type(name: "Token") { ...T } none: __type(name: "Nope") { name } }
+	fragment T on __Type { kind name description specifiedByURL isOneOf fields(includeDeprecated: true) { name description args(includeDeprecated: true) { ...I } type { ...R } isDeprecated deprecationReason }
+		inputFields(includeDeprecated: true) { ...I } interfaces { ...R } enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } possibleTypes { ...R } }
+	fragment I on __InputValue { name description type { ...R } defaultValue isDeprecated deprecationReason }
+	fragment R on __Type { __typename kind name ofType { kind name ofType { kind name ofType { kind name } } } }`
+	ok, resp := b.mustParse(document, nil).compare(document)
+	if !ok || len(resp.Errors) > 0 || len(resp.Data) < 100_000 {
+		t.Errorf("%d bytes, %v", len(resp.Data), resp.Errors)
+	}
+}
+
+// TestConditions executes every combination of conditions, those of the first 16 of which are kept compiled.
+func TestConditions(t *testing.T) {
+	const conditions = 70
+	var declared, fields string
+	for i := range conditions {
+		declared += fmt.Sprintf("$v%d: Boolean! ", i)
+		fields += fmt.Sprintf("f%d: __typename @skip(if: $v%d) ", i, i)
+	}
+	b := newBoth(t, &universe{})
+	doc, errs := gqlparser.LoadQueryWithRules(b.schema, "query ("+declared+") { "+fields+"}", nil)
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	bytes := 0
-	op := b.compiler.Operation(doc, doc.Operations[0], func(n int) { bytes += n })
-	for round := range 2 {
-		results := 0
+	bytes, kept := 0, 0
+	op := b.compiler.Operation(doc, doc.Operations[0], func(n int) { bytes, kept = bytes+n, kept+1 })
+	for range 2 {
 		for n := range 32 {
-			variables := map[string]any{}
-			for i, name := range []string{"a", "b", "c", "d", "e"} {
-				variables[name] = n&(1<<i) != 0
+			variables, want := map[string]any{}, ""
+			for i := range conditions {
+				skipped := (n*2654435761>>(i%32))&1 != 0 || i%32 == n
+				if variables[fmt.Sprint("v", i)] = skipped; !skipped {
+					want += fmt.Sprintf(`,"f%d":"Query"`, i)
+				}
 			}
-			if _, ok := op.Execute(b.ctx, variables, nil); ok {
-				results++
+			data, errs := op.Execute(b.ctx, variables, nil)
+			if want = "{" + strings.TrimPrefix(want, ",") + "}"; len(errs) > 0 || string(data) != want {
+				t.Fatalf("combination %d gives\n%s %v\ninstead of\n%s", n, data, errs, want)
 			}
 		}
-		if results != 16 {
-			t.Errorf("round %d: %d combinations have a result", round, results)
-		}
-		if bytes < 16*2*100 || bytes > 16*5*1000 { // 2 to 5 fields each
-			t.Errorf("round %d: %d bytes are told of", round, bytes)
-		}
+	}
+	if kept != 16 || bytes < 16*100 || bytes > 16*conditions*1000 {
+		t.Errorf("%d combinations are kept, in %d bytes", kept, bytes)
 	}
 }
 
@@ -173,7 +221,7 @@ func TestOneValueOfEach(t *testing.T) {
 		nodes(ids: ["`+model.EncodeID("Token", "token-1")+`"]) { ... on Token { price { price } } }
 	}`, nil)
 	for range 50 {
-		data, ok := o.fromMemory()
+		data, _, ok := o.fromMemory()
 		if !ok {
 			t.Fatal("it has no result")
 		}
@@ -248,15 +296,15 @@ func TestMake(t *testing.T) {
 func TestExecutionsAreUsedAgain(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
-	end, runs := func(*compiled.Execution) {}, 0
+	end, runs := func(*compiled.Execution, *compiled.Field) {}, 0
 	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{
 		"a": {Number: 1, Arguments: func(_ context.Context, raw map[string]any) (any, error) { return raw["n"], nil }},
-	}}}, func(x *compiled.Execution, s *compiled.Selection) {
+	}}}, func(x *compiled.Execution, s *compiled.Selection) bool {
 		runs++
 		if got := x.Arguments(&s.Fields[0]); got != runs {
 			t.Errorf("execution %d has the argument %v", runs, got)
 		}
-		if x.Selects("a") || x.Failed() || x.Value(key{}) != runs || len(x.Buf) != 0 {
+		if x.Selects("a") || x.Value(key{}) != runs || len(x.Buf) != 0 {
 			t.Errorf("execution %d begins with what another has left", runs)
 		}
 		for range 2 {
@@ -270,14 +318,26 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 			}
 		}
 		x.Enter(&compiled.Field{Sub: s})
-		end(x)
-	})
+		end(x, &s.Fields[0])
+		return true
+	}, nil)
 	doc := gqlparser.MustLoadQueryWithRules(schema, `query ($n: Int!) { a(n: $n) }`, nil)
 	o := c.Operation(doc, doc.Operations[0], func(int) {})
+	ends := []func(*compiled.Execution, *compiled.Field){
+		func(*compiled.Execution, *compiled.Field) {},
+		func(x *compiled.Execution, f *compiled.Field) { x.Error(f, fmt.Errorf("end %d", runs)) },
+		func(*compiled.Execution, *compiled.Field) { panic("end") },
+	}
+	execute := func(n int) (errs []compiled.Error, panicked any) {
+		defer func() { panicked = recover() }()
+		_, errs = o.Execute(context.WithValue(t.Context(), key{}, n), map[string]any{"n": n}, nil)
+		return errs, nil
+	}
 	for n := 1; n <= 90; n++ {
-		end = [...]func(*compiled.Execution){func(*compiled.Execution) {}, (*compiled.Execution).Fail, func(*compiled.Execution) { panic("end") }}[n%3]
-		if _, ok := o.Execute(context.WithValue(t.Context(), key{}, n), map[string]any{"n": n}, nil); ok != (n%3 == 0) {
-			t.Errorf("execution %d: %v", n, ok)
+		end = ends[n%3]
+		errs, panicked := execute(n)
+		if len(errs) != n%3%2 || (panicked != nil) != (n%3 == 2) || len(errs) > 0 && errs[0].Error() != fmt.Sprintf("a: end %d", n) {
+			t.Errorf("execution %d: %v, %v", n, errs, panicked)
 		}
 	}
 	if runs != 90 {
@@ -289,17 +349,18 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 func TestExecuteUsesTheBuffer(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
 	size := 1000
-	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{"a": {Number: 1}}}}, func(x *compiled.Execution, _ *compiled.Selection) {
+	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{"a": {Number: 1}}}}, func(x *compiled.Execution, _ *compiled.Selection) bool {
 		for range size {
 			x.Buf = append(x.Buf, 'a')
 		}
-	})
+		return true
+	}, nil)
 	doc := gqlparser.MustLoadQueryWithRules(schema, `{ a }`, nil)
 	o := c.Operation(doc, doc.Operations[0], func(int) {})
 	execute := func(buf []byte) []byte {
-		data, ok := o.Execute(t.Context(), nil, buf)
-		if !ok || string(data) != string(buf)+strings.Repeat("a", size) {
-			t.Fatalf("%v, %s", ok, data)
+		data, errs := o.Execute(t.Context(), nil, buf)
+		if len(errs) > 0 || string(data) != string(buf)+strings.Repeat("a", size) {
+			t.Fatalf("%v, %s", errs, data)
 		}
 		return data
 	}
@@ -392,10 +453,11 @@ func TestArgumentsOneByOne(t *testing.T) {
 			}
 			return true
 		},
-	}}}}, func(x *compiled.Execution, s *compiled.Selection) {
+	}}}}, func(x *compiled.Execution, s *compiled.Selection) bool {
 		got = *x.Arguments(&s.Fields[0]).(*arguments)
 		x.Buf = append(x.Buf, '1')
-	})
+		return true
+	}, nil)
 	type variables = map[string]any
 	for _, test := range []struct {
 		document  string
@@ -414,7 +476,7 @@ func TestArgumentsOneByOne(t *testing.T) {
 	} {
 		doc := gqlparser.MustLoadQueryWithRules(schema, test.document, nil)
 		got, together = nil, false
-		if _, ok := c.Operation(doc, doc.Operations[0], func(int) {}).Execute(t.Context(), test.variables, nil); !ok || got != test.want || together != test.together {
+		if _, errs := c.Operation(doc, doc.Operations[0], func(int) {}).Execute(t.Context(), test.variables, nil); len(errs) > 0 || got != test.want || together != test.together {
 			t.Errorf("%s with %v: %v, together: %v", test.document, test.variables, got, together)
 		}
 	}

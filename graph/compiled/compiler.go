@@ -1,13 +1,12 @@
-// Package compiled answers queries straight from what is in memory.
+// Package compiled executes queries and subscriptions.
 //
 // An operation's selections are compiled once, to a tree of numbered fields with their keys encoded and their arguments
-// decoded, and executed by generated code that calls the same resolvers and fields as gqlgen's and appends JSON to a
-// buffer. It runs on the caller's goroutine, one field after the other, so it is for resolvers that do not wait. What is not in
-// memory takes several attempts, see Attempt.
+// decoded, and executed by generated code that calls the resolvers and appends JSON to a buffer. It runs on the caller's
+// goroutine, one field after the other, so it is for resolvers that do not wait: a resolver whose value is not there yet
+// returns any error, and the caller executes the operation again when the value has arrived. Each execution is one pass.
 //
-// It knows the good case only. A resolver's error, a null where the schema has none, arguments that are refused, a panic, a
-// construct that it does not know: each ends the execution without a result, and the operation is to be executed by gqlgen.
-// So what an error, its path and the null that it leaves look like is for gqlgen alone to say.
+// A pass always completes. It collects the errors of fields with their paths and locations, and null spreads to the nearest
+// object or element that may be null, as the GraphQL specification says.
 package compiled
 
 import (
@@ -43,14 +42,17 @@ type FieldOf struct {
 type Compiler struct {
 	schema *ast.Schema
 	types  map[string]Type
-	query  func(*Execution, *Selection)
+	query  func(*Execution, *Selection) bool
+	// subscribe starts the stream of a root field of subscriptions; nil where the schema has none.
+	subscribe func(*Execution, *Field) Events
 	// satisfies are the type conditions that each object type meets.
 	satisfies map[string][]string
 }
 
-// NewCompiler returns a compiler for a schema, of which the generated code knows types and writes the root of a query.
-func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection)) *Compiler {
-	c := &Compiler{schema: schema, types: types, query: query, satisfies: make(map[string][]string, len(types))}
+// NewCompiler returns a compiler for a schema, of which the generated code knows types. query writes the root of a query and
+// reports whether it is not null, subscribe starts the stream of a root field of subscriptions.
+func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
+	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {
 		names := []string{name}
 		for _, abstract := range schema.GetImplements(schema.Types[name]) {
@@ -60,6 +62,9 @@ func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Executio
 	}
 	return c
 }
+
+// Schema returns the schema of the operations. The caller must not change it.
+func (c *Compiler) Schema() *ast.Schema { return c.schema }
 
 // Knows reports whether the field of an object type can be compiled.
 func (c *Compiler) Knows(object, field string) bool {

@@ -2,19 +2,17 @@ package compiled
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-const (
-	// maxSwitches is the number of variables that an operation's @skip and @include may depend on.
-	maxSwitches = 8
-	// maxVariants is how many combinations of their values are compiled. Others are not.
-	maxVariants = 16
-)
+// maxVariants is how many combinations of the values of conditions are kept compiled.
+const maxVariants = 16
 
 // Operation is an operation of a document that was found valid. Which fields it has, and in which order, depends on the
 // variables in @skip and @include, so it is compiled for each combination of their values that comes. It is safe for
@@ -25,125 +23,105 @@ type Operation struct {
 	definition *ast.OperationDefinition
 	// grown is told how many bytes were compiled.
 	grown func(bytes int)
-	// switches are the variables that fields depend on, sorted; tooMany where they are more than are looked at.
+	// switches are the variables that fields depend on, sorted.
 	switches []string
-	tooMany  bool
 	// size is that of the last result.
 	size atomic.Int64
 
-	// variants are compiled under mu and read without it. A map does not change any more.
+	// variants are compiled under mu and read without it, by the values of the switches. A map does not change any more.
 	mu       sync.Mutex
-	variants atomic.Pointer[map[uint]*variant]
+	variants atomic.Pointer[map[string]*variant]
 }
 
 // variant is an operation compiled for some values of its switches.
 type variant struct {
-	// root is nil where the operation can't be compiled.
 	root *Selection
-	// slots counts the fields whose arguments hold variables, bytes is about what the variant takes.
+	// slots counts the fields whose arguments are decoded in executions, bytes is about what the variant takes.
 	slots, bytes int
 }
 
 // Operation returns an operation of a document. It is compiled when it is executed; grown is told then how many bytes that
 // takes, so that they can be bounded together with the document. It must not execute the operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
-	o := &Operation{compiler: c, document: doc, definition: op, grown: grown}
-	if op.Operation == ast.Query {
-		o.switches = switchesOf(doc, op)
+	return &Operation{compiler: c, document: doc, definition: op, grown: grown, switches: switchesOf(doc, op)}
+}
+
+// Execute runs one pass over a query: it appends the data to buf. variables are those of the operation, coerced and with
+// defaults. Resolvers get an Execution as their context. data is nil where the operation can't be executed with its variables.
+func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte) (data []byte, errs []Error) {
+	v, err := o.variant(variables)
+	if err != nil {
+		return nil, []Error{{Err: err}}
 	}
-	o.tooMany = len(o.switches) > maxSwitches
-	return o
+	return o.run(ctx, variables, buf, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
-// Execute answers the operation with what is in memory: it appends to buf what gqlgen would write as data. variables are
-// those of the operation, coerced and with defaults. The execution has no result, and ok is false, where the operation can't
-// be compiled or anything goes wrong in it. Resolvers get an Execution as their context.
-func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte) (data []byte, ok bool) {
-	data, ok, _ = o.run(ctx, variables, buf, false)
-	return data, ok
-}
-
-// Attempt is Execute where resolvers fail only since what they read is not there yet. It goes on when something fails, with what
-// does not hang on that, so that all resolvers whose turn it is have said what they read. Where again is false another attempt has
-// no result either.
-func (o *Operation) Attempt(ctx context.Context, variables map[string]any, buf []byte) (data []byte, ok, again bool) {
-	return o.run(ctx, variables, buf, true)
-}
-
-func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, patient bool) (data []byte, ok, able bool) {
-	defer func() {
-		if recover() != nil { // gqlgen will come to it, too
-			data, ok, able = buf, false, false
-		}
-	}()
-	v := o.variant(variables)
-	if v == nil || v.root == nil {
-		return buf, false, false
-	}
+// run runs one pass, in which write writes the root and reports whether it is not null.
+func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	if size := int(o.size.Load()); cap(buf)-len(buf) < size || cap(buf) == 0 {
 		buf = slices.Grow(buf, size+size/8+64) // a buffer that was good for the last result may be good for this one
 	}
 	x := executions.Get().(*Execution)
-	x.Context, x.Buf, x.variables, x.patient = ctx, buf, variables, patient
+	x.Context, x.Buf, x.variables = ctx, buf, variables
 	x.arguments = slices.Grow(x.arguments, v.slots)[:v.slots]
-	o.compiler.query(x, v.root)
-	data, ok = x.Buf, !x.failed
-	x.release() // unless something panicked and may still hold it
-	if !ok {
-		return buf, false, true
+	if !write(x) {
+		x.Null()
 	}
+	data = x.Buf
+	if len(x.errs) > 0 {
+		errs = slices.Clone(x.errs)
+	}
+	x.release() // unless something panicked and may still hold it
 	o.size.Store(int64(len(data) - len(buf)))
-	return data, true, true
+	return data, errs
 }
 
-// variant returns the operation as compiled for variables, or nil.
-func (o *Operation) variant(variables map[string]any) *variant {
-	if o.definition.Operation != ast.Query || o.tooMany {
-		return nil
-	}
-	var key uint
-	for i, name := range o.switches {
+// variant returns the operation as compiled for variables.
+func (o *Operation) variant(variables map[string]any) (*variant, error) {
+	var bits [16]byte
+	key := bits[:0]
+	for _, name := range o.switches {
 		on, ok := variables[name].(bool)
 		if !ok {
-			return nil
+			return nil, gqlerror.Errorf("variable $%s is null; @skip and @include need true or false", name)
 		}
+		bit := byte('0')
 		if on {
-			key |= 1 << i
+			bit = '1'
 		}
+		key = append(key, bit)
 	}
 	if known := o.variants.Load(); known != nil {
-		if v := (*known)[key]; v != nil {
-			return v
+		if v := (*known)[string(key)]; v != nil {
+			return v, nil
 		}
 	}
-	return o.compile(key)
+	return o.compile(string(key))
 }
 
-// compile compiles the operation for a combination of its switches, unless it is one too many.
-func (o *Operation) compile(key uint) *variant {
+// compile compiles the operation for the values of its switches, and keeps the result unless there are too many.
+func (o *Operation) compile(key string) (*variant, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	variants := map[uint]*variant{}
+	variants := map[string]*variant{}
 	if known := o.variants.Load(); known != nil {
 		if v := (*known)[key]; v != nil {
-			return v
+			return v, nil
 		}
-		if len(*known) == maxVariants {
-			return nil
-		}
-		for k, v := range *known {
-			variants[k] = v
-		}
+		variants = maps.Clone(*known)
 	}
 	values := make(map[string]any, len(o.switches))
 	for i, name := range o.switches {
-		values[name] = key&(1<<i) != 0
+		values[name] = key[i] == '1'
 	}
-	v := compileOperation(o.compiler, o.document, o.definition, values)
+	v, err := compileOperation(o.compiler, o.document, o.definition, values)
+	if err != nil || len(variants) == maxVariants {
+		return v, err
+	}
 	variants[key] = v
 	o.variants.Store(&variants)
 	o.grown(v.bytes)
-	return v
+	return v, nil
 }
 
 // switchesOf returns the variables in the @skip and @include that an operation reaches.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 const (
@@ -36,12 +38,28 @@ type Field struct {
 	Of  []*Selection
 
 	name string
-	// arguments are decoded where they hold no variables; nil where they are refused, so that the field fails if it is reached.
-	// Others are decoded once an execution, into the slot.
+	// parent is the field that holds the object, nil for a field of the root.
+	parent *Field
+	// lists is how many lists the value is in. nonNull says that it can't be null.
+	lists   int
+	nonNull bool
+	// arguments are decoded where they hold no variables. Others have a slot, and are decoded once in an execution.
 	arguments any
 	slot      int
-	known     FieldOf
-	field     *ast.Field
+	// refused is why arguments without variables can't be decoded.
+	refused error
+	known   FieldOf
+	field   *ast.Field
+}
+
+// isBelow reports whether f is another field or below it.
+func (f *Field) isBelow(other *Field) bool {
+	for ; f != nil; f = f.parent {
+		if f == other {
+			return true
+		}
+	}
+	return false
 }
 
 // compilation is the compiling of one operation.
@@ -52,42 +70,36 @@ type compilation struct {
 	slots  int
 }
 
-// compileOperation compiles an operation for the given values of the variables in @skip and @include. The root of what it
-// returns is nil where the operation can't be compiled.
-func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, switches map[string]any) (v *variant) {
-	defer func() {
-		if recover() != nil { // the library panics over literals that are out of range
-			v = &variant{}
-		}
-	}()
+// compileOperation compiles an operation for the given values of the variables in @skip and @include.
+func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, switches map[string]any) (*variant, error) {
 	run := &compilation{Compiler: c, op: &graphql.OperationContext{Doc: doc, Operation: op, Variables: switches}}
-	root, err := run.selection(op.SelectionSet, c.schema.Query.Name)
-	if err != nil {
-		return &variant{}
+	object := c.schema.Query
+	if op.Operation == ast.Subscription {
+		object = c.schema.Subscription
 	}
-	return &variant{root: root, slots: run.slots, bytes: run.fields * bytesPerField}
+	root, err := run.selection(op.SelectionSet, object.Name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &variant{root: root, slots: run.slots, bytes: run.fields * bytesPerField}, nil
 }
 
-var errTooLarge = errors.New("too many fields")
+var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles what is selected of an object type. Fields are collected by gqlgen itself, so that which there are and
+// selection compiles what is selected of an object type in the value of a field, nil for the root. Fields are collected by gqlgen itself, so that which there are and
 // where they stand can't differ.
-func (c *compilation) selection(set ast.SelectionSet, object string) (*Selection, error) {
+func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {
 		return nil, fmt.Errorf("type %s is not known", object)
 	}
-	collected := graphql.CollectFields(c.op, set, c.satisfies[object])
+	collected := merged(graphql.CollectFields(c.op, set, c.satisfies[object]))
 	if c.fields += len(collected); c.fields > maxFields {
 		return nil, errTooLarge
 	}
 	s := &Selection{Fields: make([]Field, len(collected))}
-	keys := make(map[string]bool, len(collected))
 	for i := range collected {
-		if keys[collected[i].Alias] {
-			return nil, fmt.Errorf("%s.%s is collected twice", object, collected[i].Alias)
-		}
-		keys[collected[i].Alias] = true
+		s.Fields[i].parent = parent
 		if err := c.field(&s.Fields[i], &collected[i], typ); err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", object, collected[i].Name, err)
 		}
@@ -99,6 +111,21 @@ func (c *compilation) selection(set ast.SelectionSet, object string) (*Selection
 	}
 	s.Text = text(s.Fields)
 	return s, nil
+}
+
+// merged merges fields with the same key, which gqlgen leaves apart where one is selected on a union.
+func merged(collected []graphql.CollectedField) []graphql.CollectedField {
+	at := make(map[string]int, len(collected))
+	out := make([]graphql.CollectedField, 0, len(collected))
+	for _, f := range collected {
+		if i, known := at[f.Alias]; known {
+			out[i].Selections = append(slices.Clip(out[i].Selections), f.Selections...)
+			continue
+		}
+		at[f.Alias] = len(out)
+		out = append(out, f)
+	}
+	return out
 }
 
 // text returns the Text of a selection: numbers and keys of its fields, which are all that the response shows of it.
@@ -116,9 +143,6 @@ func text(fields []Field) string {
 
 // field compiles a field of a type.
 func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Type) error {
-	if len(collected.Deferrables) > 0 {
-		return errors.New("it is deferred")
-	}
 	f.name, f.slot, f.field = collected.Name, -1, collected.Field
 	if f.name == "__typename" {
 		f.Number = Typename
@@ -130,15 +154,19 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 	}
 	f.Number, f.known = known.Number, known
 	c.argumentsOf(f)
+	f.nonNull = collected.Definition.Type.NonNull
+	for t := collected.Definition.Type; t.Elem != nil; t = t.Elem {
+		f.lists++
+	}
 	of := collected.Definition.Type.Name()
 	var err error
 	switch c.schema.Types[of].Kind {
 	case ast.Object:
-		f.Sub, err = c.selection(collected.Selections, of)
+		f.Sub, err = c.selection(collected.Selections, of, f)
 	case ast.Interface, ast.Union:
 		f.Of = make([]*Selection, len(c.types[of].Possible))
 		for i, name := range c.types[of].Possible {
-			if f.Of[i], err = c.selection(collected.Selections, name); err != nil {
+			if f.Of[i], err = c.selection(collected.Selections, name, f); err != nil {
 				return err
 			}
 		}
@@ -158,8 +186,9 @@ func (c *compilation) argumentsOf(f *Field) {
 			return
 		}
 	}
-	if decoded, err := f.known.Arguments(context.Background(), f.field.ArgumentMap(nil)); err == nil {
-		f.arguments = decoded
+	if f.arguments, f.refused = f.decodeAll(context.Background(), nil); f.refused != nil {
+		f.slot = c.slots
+		c.slots++
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
 )
 
 // universe is a venue of random data in memory, some of which is absent, has to be fetched or can't be had. What a key gives is
@@ -26,6 +28,8 @@ type universe struct {
 	misses, failures, absences int
 	// spoilt are how many lists in a hundred had rows that could not be read.
 	spoilt int
+	// hangs are how many in a hundred keys never come, panics how many resolvers panic.
+	hangs, panics int
 	// fetched counts the reads of executions from memory that went beyond it. Those by gqlgen may go on after their response.
 	fetched atomic.Int64
 	// round changes every value that is read from now on, where it is not 0.
@@ -242,6 +246,11 @@ func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	for i, key := range keys {
 		r, _, fails := s.at(key)
+		if percent(s.u.random(fmt.Sprint("hang ", s.name, key)), s.u.hangs) {
+			<-ctx.Done()
+			out[i].Err = ctx.Err()
+			continue
+		}
 		if fails {
 			out[i].Err = pick(r, []error{
 				market.Errorf(market.CodeUpstreamTimeout, "the venue took too long"), market.RateLimited(time.Second), fmt.Errorf("secret %v", key),
@@ -379,6 +388,73 @@ func (u *universe) History(ctx context.Context, a market.Address, q market.Histo
 		}
 		return p
 	}, "history", a, q)
+}
+
+// panicky has some resolvers panic, for some of what they are called with.
+type panicky struct {
+	*resolvers.Resolver
+	u *universe
+}
+
+func (p panicky) maybe(of ...any) {
+	if key := fmt.Sprint("panic ", of); percent(p.u.random(key), p.u.panics) {
+		panic(key)
+	}
+}
+
+func (p panicky) Query() graph.QueryResolver   { return panickyQuery{p.Resolver.Query(), p} }
+func (p panicky) Token() graph.TokenResolver   { return panickyToken{p.Resolver.Token(), p} }
+func (p panicky) User() graph.UserResolver     { return panickyUser{p.Resolver.User(), p} }
+func (p panicky) Market() graph.MarketResolver { return panickyMarket{p.Resolver.Market(), p} }
+
+type panickyQuery struct {
+	graph.QueryResolver
+	p panicky
+}
+
+func (q panickyQuery) Tokens(ctx context.Context, ids []string) ([]*model.Token, error) {
+	q.p.maybe("tokens", ids)
+	return q.QueryResolver.Tokens(ctx, ids)
+}
+
+func (q panickyQuery) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
+	q.p.maybe("nodes", ids)
+	return q.QueryResolver.Nodes(ctx, ids)
+}
+
+type panickyToken struct {
+	graph.TokenResolver
+	p panicky
+}
+
+func (t panickyToken) Price(ctx context.Context, obj *model.Token) (*model.TokenPrice, error) {
+	t.p.maybe("price", obj.TokenID)
+	return t.TokenResolver.Price(ctx, obj)
+}
+
+func (t panickyToken) Market(ctx context.Context, obj *model.Token) (*model.Market, error) {
+	t.p.maybe("market", obj.TokenID)
+	return t.TokenResolver.Market(ctx, obj)
+}
+
+type panickyUser struct {
+	graph.UserResolver
+	p panicky
+}
+
+func (r panickyUser) Balance(ctx context.Context, obj *model.User) (*model.Balance, error) {
+	r.p.maybe("balance", obj.Address)
+	return r.UserResolver.Balance(ctx, obj)
+}
+
+type panickyMarket struct {
+	graph.MarketResolver
+	p panicky
+}
+
+func (m panickyMarket) Description(ctx context.Context, obj *model.Market) (*string, error) {
+	m.p.maybe("description", obj.MarketID)
+	return m.MarketResolver.Description(ctx, obj)
 }
 
 // status is what serviceStatus shows.

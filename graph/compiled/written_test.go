@@ -57,7 +57,7 @@ func TestSidesAreWrittenAlike(t *testing.T) {
 		for j := range operations {
 			u.books.Clear()
 			for n, k := range []int{i, i, j, i, j} {
-				got, ok := operations[k].fromMemory()
+				got, _, ok := operations[k].fromMemory()
 				if !ok || string(got) != want[k] {
 					t.Fatalf("execution %d, after %s\n%s\n%v\ngives\n%s\ninstead of\n%s", n, documents[i], documents[k], operations[k].variables, got, want[k])
 				}
@@ -76,7 +76,7 @@ func TestSidesAreCopied(t *testing.T) {
 	b := newBoth(t, u)
 	show := func(document string, variables map[string]any) string {
 		t.Helper()
-		data, ok := b.mustParse(document, variables).fromMemory()
+		data, _, ok := b.mustParse(document, variables).fromMemory()
 		if !ok {
 			t.Fatalf("%s has no result", document)
 		}
@@ -129,7 +129,7 @@ func TestBooksAtOnce(t *testing.T) {
 			g.Go(func() {
 				for i := range 24 {
 					k := (n/2 + i/3) % len(operations)
-					if got, ok := operations[k].fromMemory(); !ok || string(got) != want[k] {
+					if got, _, ok := operations[k].fromMemory(); !ok || string(got) != want[k] {
 						t.Errorf("%s gives\n%s\ninstead of\n%s", selections[k], got, want[k])
 						return
 					}

@@ -20,9 +20,9 @@ const (
 	graphqlPackage  = "github.com/99designs/gqlgen/graphql"
 )
 
-// compiler is a plugin of gqlgen. For every type that a query reaches it writes a function that appends the selected fields
-// of an object to a response, each from what gqlgen has bound it to: a resolver, a method or a field of Go. What it does not
-// know how to write it leaves out, so that documents with it are executed by gqlgen.
+// compiler is a plugin of gqlgen that writes the executor. For every type that a query or an event reaches it writes a function
+// that appends the selected fields of an object to a response, each from what gqlgen has bound it to: a resolver, a method or a
+// field of Go.
 type compiler struct{ filename string }
 
 // Name implements plugin.Plugin.
@@ -39,11 +39,15 @@ func (c *compiler) MutateConfig(*config.Config) error {
 // GenerateCode implements plugin.CodeGenerator.
 func (c *compiler) GenerateCode(data *codegen.Data) error {
 	if len(data.AllDirectives.LocationDirectives("FIELD")) > 0 {
-		return errors.New("compiled selections would pass over the directives on fields of a document")
+		return errors.New("the executor does not know directives on fields of a document")
+	}
+	f := &file{data: data}
+	if err := f.check(); err != nil {
+		return err
 	}
 	return templates.Render(templates.Options{
 		PackageName: data.Config.Exec.Package, Filename: c.filename, GeneratedHeader: true, Packages: data.Config.Packages,
-		PruneOptions: data.Config.GetPruneOptions(), Data: &file{data: data}, Template: "{{ .Source }}",
+		PruneOptions: data.Config.GetPruneOptions(), Data: f, Template: "{{ .Source }}",
 	})
 }
 
@@ -66,7 +70,11 @@ func (f *file) Source() string {
 	objects, interfaces := f.reached()
 	f.compiler(objects, interfaces)
 	for _, o := range objects {
-		f.object(o)
+		if o.Stream {
+			f.stream(o)
+		} else {
+			f.object(o)
+		}
 	}
 	for _, i := range interfaces {
 		f.abstract(i)
@@ -74,12 +82,12 @@ func (f *file) Source() string {
 	return f.out.String()
 }
 
-// reached returns the types that a query can reach, in the order of their names.
+// reached returns the types that an operation can reach, in the order of their names.
 func (f *file) reached() (objects []*codegen.Object, interfaces []*codegen.Interface) {
 	seen := map[string]bool{}
 	var reach func(name string)
 	reach = func(name string) {
-		if seen[name] || strings.HasPrefix(name, "__") {
+		if seen[name] {
 			return
 		}
 		seen[name] = true
@@ -97,9 +105,25 @@ func (f *file) reached() (objects []*codegen.Object, interfaces []*codegen.Inter
 		}
 	}
 	reach(f.data.QueryRoot.Name)
+	if f.data.SubscriptionRoot != nil {
+		reach(f.data.SubscriptionRoot.Name)
+	}
 	slices.SortFunc(objects, func(a, b *codegen.Object) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(interfaces, func(a, b *codegen.Interface) int { return cmp.Compare(a.Name, b.Name) })
 	return objects, interfaces
+}
+
+// check refuses a schema with a field that is bound in a way that the executor does not know.
+func (f *file) check() error {
+	objects, _ := f.reached()
+	for _, o := range objects {
+		for _, field := range o.Fields {
+			if !f.reads(field) || !f.writes(field.TypeReference) {
+				return fmt.Errorf("the executor does not know how to execute %s.%s", o.Name, field.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // possible returns the names of the types that an interface or union may be, in the order in which selections on them are.
@@ -114,42 +138,31 @@ func possible(i *codegen.Interface) []string {
 	return names
 }
 
-// fields returns the fields of an object that can be written, in the order of the schema.
-func (f *file) fields(o *codegen.Object) []*codegen.Field {
-	var out []*codegen.Field
-	for _, field := range o.Fields {
-		if f.reads(field) && f.writes(field.TypeReference) {
-			out = append(out, field)
-		}
-	}
-	return out
-}
-
-// reads reports whether the value of a field can be had.
+// reads reports whether the executor knows how to read a field.
 func (f *file) reads(field *codegen.Field) bool {
-	if field.IsReserved() || field.IsBatch() || field.HasHaser || field.VOkFunc || field.IsMap() || field.HasDirectives() {
-		return false
-	}
-	for _, a := range field.Args {
-		if i, ok := types.Unalias(a.TypeReference.GO).(*types.Interface); ok && i.Empty() {
-			return false
-		}
-	}
-	return codegen.GetInlineArgsMetadata(field.Object.Name, field.Name) == nil
+	return !field.IsBatch() && !field.IsMap() && !field.HasDirectives() && codegen.GetInlineArgsMetadata(field.Object.Name, field.Name) == nil
 }
 
-// writes reports whether a value of a type can be written.
+// writes reports whether the executor knows how to write a value of a type.
 func (f *file) writes(ref *config.TypeReference) bool {
 	switch {
 	case ref.IsPtrToSlice(), ref.IsPtrToIntf(), ref.IsSlice():
 		return f.writes(ref.Elem())
-	case ref.IsPtrToPtr(), ref.IsContext, ref.IsRoot, ref.HasEnumValues():
+	case ref.IsPtrToPtr(), ref.IsRoot:
 		return false
 	case ref.IsMarshaler, ref.Marshaler != nil, f.data.Interfaces[ref.Definition.Name] != nil:
 		return true
 	default:
 		return ref.Definition.Kind == ast.Object && !ref.IsMap()
 	}
+}
+
+// isField reports whether a field is one of a Go struct, which is read without a call.
+func isField(field *codegen.Field) bool { return field.IsVariable() && !field.IsResolver }
+
+// composite reports whether a value is one of an object, interface or union type, or a list of them.
+func composite(ref *config.TypeReference) bool {
+	return ref.Definition.Kind == ast.Object || ref.Definition.Kind == ast.Interface || ref.Definition.Kind == ast.Union
 }
 
 // listsStrings reports whether a type is a list of strings that is decoded one like the other. gqlgen does so at three
@@ -208,11 +221,12 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 			resolvers = append(resolvers, o)
 		}
 	}
-	f.line("// NewCompiler returns a compiler of queries, whose resolvers must not wait.")
+	f.line("// NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.")
 	f.line("func NewCompiler(cfg Config) *%s.Compiler {", compiled)
 	f.line("e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}")
 	f.line("ec := newExecutionContext(&%s.OperationContext{}, e, nil)", lookup(graphqlPackage))
 	f.line("g := &compiledGraph{")
+	f.line("ec: ec,")
 	for _, o := range resolvers {
 		f.line("%s: cfg.Resolvers.%s(),", resolverField(o), templates.UcFirst(o.Name))
 	}
@@ -220,7 +234,7 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	f.line("return %s.NewCompiler(e.Schema(), map[string]%s.Type{", compiled, compiled)
 	for _, o := range objects {
 		f.line("%q: {Fields: map[string]%s.FieldOf{", o.Name, compiled)
-		for i, field := range f.fields(o) {
+		for i, field := range o.Fields {
 			if len(field.Args) == 0 {
 				f.line("%q: {Number: %d},", field.Name, i+1)
 				continue
@@ -230,6 +244,10 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 			f.line("if err != nil { return nil, err }")
 			f.line("return &%s{", argumentsType(field))
 			for _, a := range field.Args {
+				if types.IsInterface(a.TypeReference.GO) {
+					f.line("%s: a[%q],", a.VarName, a.Name)
+					continue
+				}
 				f.line("%s: a[%q].(%s),", a.VarName, a.Name, typeOf(a.TypeReference.GO))
 			}
 			f.line("}, nil\n},")
@@ -248,15 +266,20 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	for _, i := range interfaces {
 		f.line("%q: {Possible: %#v},", i.Name, possible(i))
 	}
-	f.line("}, g.write%s)\n}\n", f.data.QueryRoot.Name)
+	subscribe := "nil"
+	if f.data.SubscriptionRoot != nil {
+		subscribe = "g.stream" + f.data.SubscriptionRoot.Name
+	}
+	f.line("}, g.write%s, %s)\n}\n", f.data.QueryRoot.Name, subscribe)
 
 	f.line("// compiledGraph writes what is selected of each type.\ntype compiledGraph struct {")
+	f.line("ec *executionContext")
 	for _, o := range resolvers {
 		f.line("%s %sResolver", resolverField(o), templates.UcFirst(o.Name))
 	}
 	f.line("}\n")
 	for _, o := range objects {
-		for _, field := range f.fields(o) {
+		for _, field := range o.Fields {
 			if len(field.Args) == 0 {
 				continue
 			}
@@ -269,19 +292,32 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	}
 }
 
-// object writes the function that writes an object.
+// object writes how an object is written: a function for the whole, which reports whether there is an object, and one for the
+// fields, which ends early when one of them panics. Fields of Go alone don't panic, and need no function of their own.
 func (f *file) object(o *codegen.Object) {
-	compiled, receiver := lookup(compiledPackage), ""
+	compiled, receiver, object := lookup(compiledPackage), "", ""
 	if !o.Root {
-		receiver = ", obj " + typeOf(o.Reference())
+		receiver, object = ", obj "+typeOf(o.Reference()), ", obj"
 	}
-	f.line("func (g *compiledGraph) write%s(x *%s.Execution, s *%s.Selection%s) {", o.Name, compiled, compiled, receiver)
-	f.line("for i := range s.Fields {")
-	f.line("f := &s.Fields[i]")
-	f.line("x.Buf = append(x.Buf, f.Key...)")
+	calls := slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !isField(field) })
+	f.line("func (g *compiledGraph) write%s(x *%s.Execution, s *%s.Selection%s) bool {", o.Name, compiled, compiled, receiver)
+	f.line("o := x.Open()")
+	if calls {
+		f.line("for o.Next < len(s.Fields) {\ng.writeFieldsOf%s(x, s, &o%s)\n}", o.Name, object)
+		f.line("return x.Close(s, &o)\n}\n")
+		f.line("func (g *compiledGraph) writeFieldsOf%s(x *%s.Execution, s *%s.Selection, o *%[2]s.Object%[4]s) {", o.Name, compiled, compiled, receiver)
+		f.line("defer x.Recover(s, o)")
+	}
+	f.line("for ; o.Next < len(s.Fields); o.Next++ {")
+	f.line("f := &s.Fields[o.Next]")
+	if calls {
+		f.line("x.Field(o, f)")
+	} else {
+		f.line("x.Buf = append(x.Buf, f.Key...)")
+	}
 	f.line("switch f.Number {")
 	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", compiled, o.Name)
-	for i, field := range f.fields(o) {
+	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
 		if f.keeps(field) {
 			f.kept(field)
@@ -289,8 +325,28 @@ func (f *file) object(o *codegen.Object) {
 		}
 		f.field(field)
 	}
-	f.line("}\nif x.Failed() { return }\n}")
-	f.line("x.Close(s)\n}\n")
+	f.line("}\n}")
+	if !calls {
+		f.line("return x.Close(s, &o)")
+	}
+	f.line("}\n")
+}
+
+// stream writes the function that starts the stream of a root field of subscriptions.
+func (f *file) stream(o *codegen.Object) {
+	compiled := lookup(compiledPackage)
+	f.line("func (g *compiledGraph) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, compiled, compiled, compiled)
+	f.line("switch f.Number {")
+	for i, field := range o.Fields {
+		f.line("case %d: // %s", i+1, field.Name)
+		args := f.arguments(field, "x.Start(f)", "return nil")
+		f.line("events, err := g.%s.%s(%s)", resolverField(o), field.GoFieldName, strings.Join(args, ", "))
+		f.line("if err != nil {\nx.Error(f, err)\nreturn nil\n}")
+		f.line("return %s.EventsOf(events, func(x *%s.Execution, f *%s.Field, v %s) bool {", compiled, compiled, compiled, typeOf(field.TypeReference.GO))
+		f.value(field.TypeReference, "v", 0, "x.Missing(f)\nreturn false")
+		f.line("return true\n})")
+	}
+	f.line("}\nreturn nil\n}\n")
 }
 
 // keeps reports whether what a list is written as can be kept for others: it is a method's, its objects are written from their
@@ -301,7 +357,7 @@ func (f *file) keeps(field *codegen.Field) bool {
 		return false
 	}
 	o := f.data.Objects.ByName(ref.Definition.Name)
-	if o == nil || slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !field.IsVariable() }) {
+	if o == nil || slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !isField(field) }) {
 		return false
 	}
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Written")
@@ -314,46 +370,71 @@ func (f *file) keeps(field *codegen.Field) bool {
 func (f *file) kept(field *codegen.Field) {
 	f.line("v, written, from := %[1]s.%[2]s(), %[1]s.Written(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
 	f.line("if text := written.Find(v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}")
-	f.value(field.TypeReference, "v", 0)
+	f.value(field.TypeReference, "v", 0, invalid)
 	f.line("written.Keep(v, f.Sub.Text, x.Buf[from:])")
 }
 
-// field writes how a field is read and written.
-func (f *file) field(field *codegen.Field) {
-	var args []string
-	if field.IsResolver {
-		args = append(args, "x.Enter(f)")
-		if !field.Object.Root {
-			args = append(args, "obj")
-		}
-	} else if field.MethodHasContext {
-		args = append(args, "x.Enter(f)")
+// invalid is what a field does that is null where it must not be.
+const invalid = "x.Missing(f)\no.Nullify()"
+
+// arguments writes how the arguments of a field are decoded, and returns those of the call that reads it. refused is what to do
+// where they are refused.
+func (f *file) arguments(field *codegen.Field, ctx, refused string) (args []string) {
+	if field.IsResolver || field.MethodHasContext {
+		args = append(args, ctx)
 	}
-	if len(field.Args) > 0 {
+	if field.IsResolver && !field.Object.Root {
+		args = append(args, "obj")
+	}
+	switch {
+	case len(field.Args) == 0:
+	case isField(field):
+		f.line("if x.Arguments(f) == nil {\n%s\n}", refused)
+	default:
 		f.line("a, ok := x.Arguments(f).(*%s)", argumentsType(field))
-		f.line("if !ok { x.Fail(); break }")
+		f.line("if !ok {\n%s\n}", refused)
 		for _, a := range field.Args {
 			args = append(args, "a."+a.VarName)
 		}
 	}
-	call := fmt.Sprintf("%s.%s(%s)", field.GoReceiverName, field.GoFieldName, strings.Join(args, ", "))
+	return args
+}
+
+// field writes how a field is read and written.
+func (f *file) field(field *codegen.Field) {
+	null := "x.Null()"
+	if field.TypeReference.GQL.NonNull {
+		null = "o.Nullify()"
+	}
+	receiver := field.GoReceiverName
 	switch {
 	case field.IsResolver:
-		call = fmt.Sprintf("g.%s.%s(%s)", resolverField(field.Object), field.GoFieldName, strings.Join(args, ", "))
-		fallthrough
-	case field.IsMethod() && !field.NoErr:
+		receiver = "g." + resolverField(field.Object)
+	case receiver == "ec":
+		receiver = "g.ec"
+	}
+	args := f.arguments(field, "x.Enter(f)", null+"\nbreak")
+	if field.HasHaser {
+		f.line("if !%s.%s() {\n%s\nbreak\n}", receiver, field.HaserMethodName, null)
+	}
+	call := fmt.Sprintf("%s.%s(%s)", receiver, field.GoFieldName, strings.Join(args, ", "))
+	switch {
+	case isField(field):
+		f.value(field.TypeReference, receiver+"."+field.GoFieldName, 0, invalid)
+		return
+	case field.VOkFunc:
+		f.line("v, ok := %s", call)
+		f.line("if !ok {\n%s\nbreak\n}", null)
+	case field.IsResolver, !field.NoErr:
 		f.line("v, err := %s", call)
-		f.line("if err != nil { x.Fail(); break }")
-	case field.IsMethod() && appends(field):
+		f.line("if err != nil {\nx.Error(f, err)\n%s\nbreak\n}", null)
+	case appends(field):
 		f.line("x.Buf = append(obj.Append%s(append(x.Buf, '\"')), '\"')", field.GoFieldName)
 		return
-	case field.IsMethod():
-		f.line("v := %s", call)
 	default:
-		f.value(field.TypeReference, field.GoReceiverName+"."+field.GoFieldName, 0)
-		return
+		f.line("v := %s", call)
 	}
-	f.value(field.TypeReference, "v", 0)
+	f.value(field.TypeReference, "v", 0, invalid)
 }
 
 // appends reports whether the text that a method returns can be had by one that appends it to a buffer, and is such that JSON
@@ -382,41 +463,71 @@ func appender(s *types.Signature, value types.Type) bool {
 	return true
 }
 
-// value writes how a value is written. It follows gqlgen's type.gotpl case by case.
-func (f *file) value(ref *config.TypeReference, v string, depth int) {
+// value writes how a value is written. It follows gqlgen's type.gotpl case by case. invalid is what to do for a null that the
+// schema does not allow.
+func (f *file) value(ref *config.TypeReference, v string, depth int, invalid string) {
+	null := "x.Null()"
+	if ref.GQL.NonNull {
+		null = invalid
+	}
 	end := ""
 	if ref.IsPtrToSlice() || ref.IsPtrToIntf() || ref.IsNilable() && (!ref.IsSlice() || !ref.GQL.NonNull) {
-		null := "x.Null()"
-		if ref.GQL.NonNull {
-			null = "x.Fail()\nreturn"
-		}
 		f.line("if %s == nil {\n%s\n} else {", v, null)
 		end = "}"
 	}
 	switch {
 	case ref.IsPtrToSlice(), ref.IsPtrToIntf():
-		f.value(ref.Elem(), "(*"+v+")", depth)
+		f.value(ref.Elem(), "(*"+v+")", depth, invalid)
 	case ref.IsSlice():
-		i := fmt.Sprintf("i%d", depth)
-		f.line("x.Buf = append(x.Buf, '[')")
-		f.line("for %s := range %s {", i, v)
-		f.line("if %s > 0 { x.Buf = append(x.Buf, ',') }", i)
-		f.value(ref.Elem(), v+"["+i+"]", depth+1)
-		f.line("if x.Failed() { return }")
-		f.line("}\nx.Buf = append(x.Buf, ']')")
+		f.list(ref, v, depth, null)
+	case ref.IsMarshaler && ref.IsContext:
+		f.line("if !x.Marshal(%s.WrapContextMarshaler(x, %s)) {\n%s\n}", lookup(graphqlPackage), v, null)
 	case ref.IsMarshaler:
-		f.line("x.Marshal(%s, %t)", v, ref.GQL.NonNull)
+		f.line("if !x.Marshal(%s) {\n%s\n}", v, null)
 	case ref.Marshaler != nil:
-		f.scalar(ref, v)
+		f.scalar(ref, v, null)
 	case f.data.Interfaces[ref.Definition.Name] != nil:
-		f.line("g.write%s(x, f.Of, %s)", ref.Definition.Name, v)
+		f.line("if !g.write%s(x, f, %s) {\n%s\n}", ref.Definition.Name, v, null)
 	case ref.IsNilable():
-		f.line("g.write%s(x, f.Sub, %s)", ref.Definition.Name, v)
+		f.line("if !g.write%s(x, f.Sub, %s) {\n%s\n}", ref.Definition.Name, v, null)
 	default:
-		f.line("g.write%s(x, f.Sub, &%s)", ref.Definition.Name, v)
+		f.line("if !g.write%s(x, f.Sub, &%s) {\n%s\n}", ref.Definition.Name, v, null)
 	}
 	if end != "" {
 		f.line("%s", end)
+	}
+}
+
+// list writes how a list is written. null is what to do where an element is null that must not be.
+func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
+	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
+	before := f.out.String()
+	f.out.Reset()
+	f.value(ref.Elem(), v+"["+i+"]", depth+1, "x.Missing(f)\n"+whole+" = false")
+	element := f.out.String()
+	f.out.Reset()
+	f.out.WriteString(before)
+	mayFail := strings.Contains(element, whole)
+	if mayFail {
+		f.line("%s, %s := len(x.Buf), true", from, whole)
+	}
+	f.line("x.Buf = append(x.Buf, '[')")
+	if composite(ref) {
+		f.line("x.Enlist()")
+	}
+	f.line("for %s := range %s {", i, v)
+	f.line("if %s > 0 { x.Buf = append(x.Buf, ',') }", i)
+	if composite(ref) {
+		f.line("x.Element(%s)", i)
+	}
+	f.out.WriteString(element)
+	f.line("}")
+	if composite(ref) {
+		f.line("x.Unlist()")
+	}
+	f.line("x.Buf = append(x.Buf, ']')")
+	if mayFail {
+		f.line("if !%s {\nx.Buf = x.Buf[:%s]\n%s\n}", whole, from, null)
 	}
 }
 
@@ -425,14 +536,16 @@ var known = map[string]string{"MarshalString": "AppendString", "MarshalID": "App
 
 // scalar writes how a value is written that has a marshaling function: by the append function for the same type, else by
 // itself. The append function of scalar.MarshalX is scalar.AppendX.
-func (f *file) scalar(ref *config.TypeReference, v string) {
+func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	switch {
 	case ref.IsTargetNilable() && !ref.IsNilable():
 		v = "&" + v
 	case !ref.IsTargetNilable() && ref.IsNilable():
 		v = "*" + v
 	}
-	if ref.CastType != nil {
+	if ref.HasEnumValues() {
+		v = fmt.Sprintf("%s[%s]", ref.EnumMarshalVar(f.data.Config.UseFunctionSyntaxForExecutionContext), v)
+	} else if ref.CastType != nil {
 		v = fmt.Sprintf("%s(%s)", typeOf(ref.CastType), v)
 	}
 	m := ref.Marshaler
@@ -447,13 +560,17 @@ func (f *file) scalar(ref *config.TypeReference, v string) {
 		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(pkg.Path()), name, v)
 		return
 	}
-	f.line("x.Marshal(%s(%s), %t)", templates.Call(m), v, ref.GQL.NonNull)
+	marshaler := fmt.Sprintf("%s(%s)", templates.Call(m), v)
+	if ref.IsContext {
+		marshaler = fmt.Sprintf("%s.WrapContextMarshaler(x, %s)", lookup(graphqlPackage), marshaler)
+	}
+	f.line("if !x.Marshal(%s) {\n%s\n}", marshaler, null)
 }
 
-// abstract writes the function that writes an object of an interface or union type.
+// abstract writes the function that writes an object of an interface or union type, and reports whether there is one.
 func (f *file) abstract(i *codegen.Interface) {
 	compiled, names := lookup(compiledPackage), possible(i)
-	f.line("func (g *compiledGraph) write%s(x *%s.Execution, of []*%s.Selection, obj %s) {", i.Name, compiled, compiled, typeOf(i.Type))
+	f.line("func (g *compiledGraph) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, compiled, compiled, typeOf(i.Type))
 	f.line("switch obj := obj.(type) {")
 	for _, p := range i.Implementors {
 		f.line("case %s:", typeOf(p.Type))
@@ -462,9 +579,9 @@ func (f *file) abstract(i *codegen.Interface) {
 			ref = "&obj"
 		}
 		if p.CanBeNil() {
-			f.line("if obj == nil { x.Fail(); return }")
+			f.line("if obj == nil { return false }")
 		}
-		f.line("g.write%s(x, of[%d], %s)", p.Name, slices.Index(names, p.Name), ref)
+		f.line("return g.write%s(x, f.Of[%d], %s)", p.Name, slices.Index(names, p.Name), ref)
 	}
-	f.line("default:\nx.Fail()\n}\n}\n")
+	f.line("default:\npanic(%s.Errorf(\"unexpected type %%T for %s\", obj))\n}\n}\n", lookup("fmt"), i.Name)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"oddsgraph/graph"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -61,7 +62,7 @@ func boardQuery(b testing.TB) []byte {
 // libraryHandler serves the same schema by the library's own handler and POST transport, each response with loaders of its
 // own as ours have them.
 func libraryHandler(cfg Config) http.Handler {
-	srv := handler.New(cfg.Schema)
+	srv := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}}))
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](1000))
 	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler), cfg.RequestID))

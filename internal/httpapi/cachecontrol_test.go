@@ -78,7 +78,7 @@ var parts = []string{
 
 // TestEveryTypeHasAHint or is known to be a part of others; so a new type can't be kept for as long as what shows it.
 func TestEveryTypeHasAHint(t *testing.T) {
-	schema := testConfig(t).Schema.Schema()
+	schema := testConfig(t).Compiler.Schema()
 	for name, definition := range schema.Types {
 		switch {
 		case definition.Kind != ast.Object, definition.BuiltIn, strings.HasPrefix(name, "__"), name == "Query", name == "Subscription", strings.HasSuffix(name, "Update"):

@@ -50,7 +50,7 @@ type plan struct {
 	policy policy
 	// simple reads variables that are simple; nil where some can't be.
 	simple simpleVariables
-	// compiled executes the operation from memory; nil where that is switched off.
+	// compiled executes the operation.
 	compiled *compiled.Operation
 }
 
@@ -70,7 +70,7 @@ type documentCache struct {
 
 func newDocumentCache(cfg Config) *documentCache {
 	d := &documentCache{
-		schema: cfg.Schema.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
+		schema: cfg.Compiler.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
 		quoted: make(map[string]*document),
 	}
 	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) {
@@ -98,9 +98,7 @@ func (d *documentCache) load(text string) *document {
 		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
 			p := &plan{asked: asked(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), simple: newSimpleVariables(d.schema, op)}
-			if d.compiler != nil {
-				p.compiled = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
-			}
+			p.compiled = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			doc.plans[op] = p
 		}
 	}

@@ -2,15 +2,16 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
@@ -25,7 +26,6 @@ type engine struct {
 	cfg        Config
 	identities *identities
 	guard      *guard.Guard
-	exec       *executor.Executor
 	schema     *ast.Schema
 	documents  *documentCache
 	// responses are those that are kept; nil where none are.
@@ -38,22 +38,13 @@ func newEngine(cfg Config, who *identities) *engine {
 	e := &engine{
 		cfg:        cfg,
 		identities: who,
-		exec:       executor.New(cfg.Schema),
-		schema:     cfg.Schema.Schema(),
+		schema:     cfg.Compiler.Schema(),
 		guard:      cfg.Guard,
 		documents:  newDocumentCache(cfg),
 		responses:  newResponses(cfg),
 		present:    resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:    resolvers.Recover,
 	}
-	e.exec.SetErrorPresenter(e.present)
-	e.exec.SetRecoverFunc(e.recover)
-	e.exec.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
-		return next(resolvers.WithProblems(ctx))
-	})
-	e.exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return e.addProblems(ctx, e.respond(ctx, next))
-	})
 	return e
 }
 
@@ -161,28 +152,6 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 	return op, nil
 }
 
-// context returns what the library knows an operation by. What it keeps of the variables holds on to nothing else.
-func (e *engine) context(op *operation) (*graphql.OperationContext, error) {
-	values := op.variables
-	if op.simple {
-		var err error
-		if values, err = variables(e.schema, op.definition, op.given); err != nil {
-			return nil, err
-		}
-	}
-	return &graphql.OperationContext{
-		RawQuery:               op.document.text,
-		OperationName:          op.name,
-		Doc:                    op.document.ast,
-		Operation:              op.definition,
-		Variables:              values,
-		DisableIntrospection:   !e.cfg.Introspection,
-		RecoverFunc:            e.recover,
-		ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
-		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
-	}, nil
-}
-
 // execute returns the response of a query; if its time is over before that begins, it says so.
 func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	if resp := e.executeInTime(ctx, op); resp != nil {
@@ -215,35 +184,22 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	}
 	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
 	op.recorder = recorder
-	if resp = e.gather(ctx, op, set); resp != nil {
-		return resp
-	}
-	c, err := e.context(op)
-	if err != nil {
-		return e.refuse(ctx, validationErrors(err)...)
-	}
-	responses, ctx := e.exec.DispatchOperation(ctx, c)
-	if ctx.Err() != nil { // since it began: what has come is shown, and what has not fails in its place
-		ctx = context.WithoutCancel(ctx)
-	}
-	if resp = responses(ctx); resp != nil {
-		e.identities.note(ctx, resp)
-	}
-	return resp
+	into := op.prefix()
+	data, errs := e.passes(ctx, op, set, func() ([]byte, []compiled.Error) { return op.plan.compiled.Execute(ctx, op.variables, into) })
+	return e.respond(ctx, op, into, data, errs)
 }
 
-// recall returns the response of a query that can be made at once of what is in memory, nil where that is not so or anything
-// is out of the ordinary. Nothing was sent for then.
+// recall returns the response of a query that can be made at once of what is in memory, else nil. Nothing was sent for then.
 func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
-	if op.plan.compiled == nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
 	journal := market.JournalFrom(ctx)
 	ctx, set, recorder := loaders.FromMemory(ctx, e.cfg.Sources)
 	defer set.Release()
 	into := op.prefix()
-	data, ok := op.plan.compiled.Execute(ctx, op.variables, into)
-	if !ok || set.Missed() {
+	data, errs := op.plan.compiled.Execute(ctx, op.variables, into)
+	if set.Missed() {
 		journal.Unlook()
 		return nil
 	}
@@ -251,7 +207,7 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	set.Refresh()
 	op.recorder = recorder
 	journal.NoteCompiled()
-	return op.respond(into, data)
+	return e.respond(ctx, op, into, data, errs)
 }
 
 // prefix returns what stands before the data of the response, in the caller's buffer where there is one.
@@ -262,37 +218,48 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response whose data were appended to what was prepared of it.
-func (o *operation) respond(into, data []byte) *graphql.Response {
-	if o.buffer != nil {
-		o.buffer.Write(append(data, '}'))
-		o.ready = true
+// respond returns the response with data that were appended to into, and with errors.
+func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []compiled.Error) *graphql.Response {
+	if len(errs) == 0 {
+		if op.buffer != nil {
+			op.buffer.Write(append(data, '}'))
+			op.ready = true
+		}
+		return &graphql.Response{Data: data[len(into):]}
 	}
-	return &graphql.Response{Data: data[len(into):]}
+	resp := &graphql.Response{Errors: e.presented(ctx, errs)}
+	if data != nil {
+		resp.Data = bytes.Clone(data[len(into):]) // the buffer is used again before the response is
+	}
+	e.identities.note(ctx, resp)
+	return resp
 }
 
-// gather returns the response of a query that is made by its compiled form as soon as all that it reads is there. Attempts find
-// out what that is, and send for it, all of one kind together. It returns nil where that leads to no response without errors:
-// the set waits then, and has what has come.
-func (e *engine) gather(ctx context.Context, op *operation, set *loaders.Set) *graphql.Response {
-	if op.plan.compiled == nil {
-		return nil
+// presented returns the errors of an execution as clients see them.
+func (e *engine) presented(ctx context.Context, errs []compiled.Error) gqlerror.List {
+	list := make(gqlerror.List, len(errs))
+	for i := range errs {
+		list[i] = e.present(ctx, &errs[i])
 	}
+	resolvers.SortErrors(list)
+	return list
+}
+
+// passes executes an operation until a pass finds all that it reads. When the time is over a last pass turns what is missing into
+// errors.
+func (e *engine) passes(ctx context.Context, op *operation, set *loaders.Set, execute func() ([]byte, []compiled.Error)) (data []byte, errs []compiled.Error) {
 	set.Gather()
 	resolvers.Ahead(graphql.WithOperationContext(ctx, &graphql.OperationContext{ // what hangs on what is named need not wait for it
 		Doc: op.document.ast, Operation: op.definition, Variables: op.variables,
 	}))
 	for {
 		began := time.Now()
-		into := op.prefix()
-		data, ok, again := op.plan.compiled.Attempt(ctx, op.variables, into)
-		if ok && !set.Lacks() {
+		if data, errs = execute(); !set.Lacks() {
 			set.Refresh()
-			return op.respond(into, data)
+			return data, errs
 		}
-		if !again || !set.Lacks() || !set.Advance(max(minPatience, time.Since(began)*patienceOf)) {
-			set.Wait()
-			return nil
+		if !set.Advance(max(minPatience, time.Since(began)*patienceOf)) {
+			set.Fail(cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
 		}
 	}
 }
@@ -303,12 +270,14 @@ const (
 	// processor be kept busy with attempts.
 	minPatience = time.Millisecond
 	patienceOf  = 4
+	// eventTime is how long what is read beside an event may hold it up.
+	eventTime = 3 * time.Second
 )
 
-// subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, whatever context
-// it is called with, and gives nil after the last one; it must be called by one goroutine at a time. A response's data are
-// good until the next call. A first response without data says that the subscription could not begin.
-func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.ResponseHandler) {
+// subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, and gives nil after
+// the last one; it must be called by one goroutine at a time. A first response without data says that the subscription could not
+// begin.
+func (e *engine) subscribe(ctx context.Context, op *operation) (next func() *graphql.Response) {
 	ended := false
 	failed := func(v any) *graphql.Response {
 		ended = true
@@ -316,15 +285,22 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			next = graphql.OneShot(failed(v))
+			next = once(failed(v))
 		}
 	}()
-	c, err := e.context(op)
-	if err != nil {
-		return graphql.OneShot(e.refuse(ctx, validationErrors(err)...))
+	values := op.variables
+	if op.simple { // they hold on to more than themselves
+		var err error
+		if values, err = variables(e.schema, op.definition, op.given); err != nil {
+			return once(e.refuse(ctx, validationErrors(err)...))
+		}
 	}
-	responses, dispatched := e.exec.DispatchOperation(ctx, c)
-	return func(context.Context) (resp *graphql.Response) {
+	ctx = resolvers.WithProblems(ctx)
+	stream, errs := op.plan.compiled.Subscribe(ctx, values)
+	if len(errs) > 0 {
+		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
+	}
+	return func() (resp *graphql.Response) {
 		if ended {
 			return nil
 		}
@@ -333,8 +309,29 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next graphql.Res
 				resp = failed(v)
 			}
 		}()
-		return responses(dispatched)
+		if stream.Next(ctx) {
+			resp = e.event(ctx, op, stream)
+		}
+		return e.addProblems(ctx, resp)
 	}
+}
+
+// once returns a function that returns a response the first time.
+func once(resp *graphql.Response) func() *graphql.Response {
+	return func() (r *graphql.Response) {
+		r, resp = resp, nil
+		return r
+	}
+}
+
+// event returns the response for the present event of a subscription. Each event has loaders of its own, and its time begins with
+// it.
+func (e *engine) event(ctx context.Context, op *operation, stream *compiled.Stream) *graphql.Response {
+	ctx, cancel := context.WithTimeout(market.WithDemand(ctx), min(e.cfg.Timeout, eventTime))
+	defer cancel()
+	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
+	data, errs := e.passes(ctx, op, set, func() ([]byte, []compiled.Error) { return stream.Execute(ctx, nil) })
+	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 
 // catch, deferred, makes a refusal of a panic on a goroutine that nobody else guards.
@@ -349,28 +346,6 @@ func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
 		resp.Errors[i] = e.present(ctx, err)
-	}
-	resolvers.SortErrors(resp.Errors)
-	return resp
-}
-
-// respond has the library make one response: of what its loaders have sent ahead for, with its errors in order. Each event of a
-// subscription has loaders of its own.
-func (e *engine) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
-		event, done := forEvent(ctx, min(e.cfg.Timeout, eventTime))
-		defer done()
-		ctx, _, _ = loaders.With(market.WithDemand(event), e.cfg.Sources)
-	}
-	resolvers.Ahead(ctx)
-	resp := next(ctx)
-	set := loaders.From(ctx)
-	set.Refresh()
-	if err := set.Failed(); err != nil {
-		e.cfg.Log.ErrorContext(ctx, "reading ahead failed", "error", err)
-	}
-	if resp == nil {
-		return nil
 	}
 	resolvers.SortErrors(resp.Errors)
 	return resp

@@ -11,8 +11,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"oddsgraph/graph/compiled"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
@@ -35,7 +33,6 @@ const minIncoming = 32 << 20
 
 // Config is what the front door needs of the rest.
 type Config struct {
-	Schema graphql.ExecutableSchema
 	// SDL is the text of the schema.
 	SDL     string
 	Sources loaders.Sources
@@ -55,7 +52,7 @@ type Config struct {
 	Clock         market.Clock
 	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
 	Introspection, Suggestions bool
-	// Compiler compiles queries, to be executed from memory where all is there. Where it is nil gqlgen executes everything.
+	// Compiler compiles the operations of documents, to be executed.
 	Compiler *compiled.Compiler
 	// Guard refuses what would be expensive.
 	Guard *guard.Guard

@@ -52,8 +52,8 @@ func (e ended) Ended(_ context.Context, j *market.Journal) { e(j) }
 // testConfig is a front door with nothing behind it.
 func testConfig(t testing.TB) Config {
 	t.Helper()
-	schema := graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}})
-	g, err := guard.New(guard.Default(), schema.Schema())
+	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}})
+	g, err := guard.New(guard.Default(), compiler.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func testConfig(t testing.TB) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Schema: schema, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
+		Compiler: compiler, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
 		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },

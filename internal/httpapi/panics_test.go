@@ -14,34 +14,33 @@ import (
 	"testing"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/graph"
+	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/resolvers"
 )
 
-// fragile is a schema whose executions panic where no field catches it: queries at once, subscriptions after an event, or
-// early, before there is any.
-type fragile struct {
-	graphql.ExecutableSchema
-	early bool
-}
-
-func (f fragile) Exec(ctx context.Context) graphql.ResponseHandler {
-	if f.early {
-		panic("canary")
+// streaming returns a compiler of documents of a few fields, whose subscriptions show the numbers that arrive on a channel and
+// whose queries panic where no field catches it.
+func streaming(t testing.TB, from <-chan int, show func(n int) string) *compiled.Compiler {
+	field := map[string]compiled.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
+	types := map[string]compiled.Type{
+		"Query": {Fields: field}, "ServiceStatus": {Fields: field}, "TokenPrice": {Fields: field}, "StreamStatus": {Fields: field},
+		"Subscription": {Fields: map[string]compiled.FieldOf{"streamStatusChanged": {Number: 1}}},
 	}
-	events := 0
-	return func(context.Context) *graphql.Response {
-		if events++; events > 1 || graphql.GetOperationContext(ctx).Operation.Operation == ast.Query {
-			panic("canary")
-		}
-		return &graphql.Response{Data: []byte(`{"a":1}`)}
-	}
+	return compiled.NewCompiler(testConfig(t).Compiler.Schema(), types, func(*compiled.Execution, *compiled.Selection) bool { panic("canary") },
+		func(x *compiled.Execution, f *compiled.Field) compiled.Events {
+			if from == nil {
+				panic("canary")
+			}
+			return compiled.EventsOf(from, func(x *compiled.Execution, f *compiled.Field, n int) bool {
+				x.Buf = append(x.Buf, show(n)...)
+				return true
+			})
+		})
 }
 
 // jumpy panics when it is asked about an address for the nth time.
@@ -109,15 +108,18 @@ func converse(t *testing.T, url, until string, messages ...string) string {
 	return heard.String()
 }
 
-// TestPanicsEndTheirOperation has every goroutine that runs an operation panic where no field catches it. The operation ends
-// with an error that says nothing of it, the log has it once with its stack, and the next one is answered.
-func TestPanicsEndTheirOperation(t *testing.T) {
+// TestPanics has every goroutine that runs an operation panic, in a field and where no field catches it. The client gets an error
+// that says nothing of it, the log has it once with its stack, and the next operation is answered.
+func TestPanics(t *testing.T) {
 	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
-	say := func(body string) func(t *testing.T, url string) string {
-		return func(t *testing.T, url string) string {
-			return converse(t, url, `"type":"error"`, `{"id":"1","type":"subscribe","payload":`+body+`}`)
+	until := func(end string) func(body string) func(t *testing.T, url string) string {
+		return func(body string) func(t *testing.T, url string) string {
+			return func(t *testing.T, url string) string {
+				return converse(t, url, `"type":"`+end+`"`, `{"id":"1","type":"subscribe","payload":`+body+`}`)
+			}
 		}
 	}
+	say, follow := until("error"), until("complete")
 	ask := func(body, accept string) func(t *testing.T, url string) string {
 		return func(t *testing.T, url string) string {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -136,7 +138,7 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 			return b.String()
 		}
 	}
-	compiled := func(cfg *Config) {
+	inField := func(cfg *Config) {
 		panics := func(context.Context) model.ServiceStatus { panic("canary") }
 		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
 	}
@@ -151,7 +153,7 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 			})
 		}
 	}
-	early := func(cfg *Config) { cfg.Schema = fragile{cfg.Schema.(fragile).ExecutableSchema, true} }
+	early := func(cfg *Config) { cfg.Compiler = streaming(t, nil, nil) }
 	const prices = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 	for _, test := range []struct {
 		name string
@@ -163,7 +165,7 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 		again int
 	}{
 		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
-		{"a compiled query", []func(*Config){compiled}, ask(query, typeResponse), "", 0},
+		{"a field", []func(*Config){inField}, ask(query, typeResponse), "", 0},
 		{"a query whose response is kept", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
 		{"a shared flight", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
 		{"a query on a socket", nil, func(t *testing.T, url string) string {
@@ -173,9 +175,9 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 			return converse(t, url, `"type":"complete"`, `{"id":"1","type":"subscribe","payload":`+query+`}`)
 		}, "", 1},
 		{"a query as an event stream", []func(*Config){twice("query")}, ask(query, typeEvents), "", 1},
-		{"a subscription on a socket", nil, say(status), `"payload":{"data":{"a":1}}`, 0},
-		{"a subscription on a socket, further out", []func(*Config){twice("subscription")}, say(status), `"payload":{"data":{"a":1}}`, 1},
-		{"a subscription as an event stream", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"a":1}}`, 1},
+		{"an event on a socket", nil, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 0},
+		{"an event on a socket, and further out", []func(*Config){twice("subscription")}, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 1},
+		{"an event of an event stream, and further out", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
 		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
 		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
 			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close has no room for more
@@ -185,7 +187,16 @@ func TestPanicsEndTheirOperation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var log journal
 			cfg := testConfig(t)
-			cfg.Schema = fragile{cfg.Schema, false}
+			numbers := make(chan int, 2)
+			numbers <- 1
+			numbers <- 2
+			close(numbers)
+			cfg.Compiler = streaming(t, numbers, func(n int) string {
+				if n > 1 {
+					panic("canary")
+				}
+				return "1"
+			})
 			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 			for _, rig := range test.rig {
 				rig(&cfg)

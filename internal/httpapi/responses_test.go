@@ -149,7 +149,7 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 func TestNotKept(t *testing.T) {
 	cfg, source := keeping(t)
 	states := 0
-	cfg.Schema = graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{
+	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
 		Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus {
 			states++
 			return model.ServiceStatus{Version: fmt.Sprint(states)}

@@ -12,23 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
+	"oddsgraph/graph"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
 )
-
-// ending is a schema whose subscriptions end by an error once they are told to.
-type ending struct {
-	graphql.ExecutableSchema
-	now chan struct{}
-	end func(ctx context.Context) *graphql.Response
-}
-
-func (e ending) Exec(ctx context.Context) graphql.ResponseHandler {
-	return func(context.Context) *graphql.Response {
-		<-e.now
-		return e.end(ctx)
-	}
-}
 
 // refusedBy counts refusals by the address of the client.
 type refusedBy struct {
@@ -43,27 +32,53 @@ func (r *refusedBy) Refused(client netip.Addr) {
 	r.count[client.String()]++
 }
 
+// refusing is a source that the venue refuses the caller's credentials for.
+type refusing struct {
+	loaders.Source[market.Address, market.Balance]
+}
+
+func (refusing) Lookup(_ context.Context, keys []market.Address, _ []market.Result[market.Read[*market.Balance]], missing []int) []int {
+	for i := range keys {
+		missing = append(missing, i)
+	}
+	return missing
+}
+
+func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
+	out := make([]market.Result[market.Read[*market.Balance]], len(keys))
+	for i := range out {
+		out[i].Err = market.Errorf(market.CodeUnauthenticated, "no")
+	}
+	return out
+}
+
 type testID struct{}
 
 // TestWhatIsSharedIsNobodys has two clients share a subscription. When it fails, each is told the id of the execution and not
 // that of the other's request; when the venue refuses their credentials, each of their addresses is counted.
 func TestWhatIsSharedIsNobodys(t *testing.T) {
 	for name, test := range map[string]struct {
-		end  func(ctx context.Context) *graphql.Response
+		end  func()
 		want string
 		// refused are the refusals by address.
 		refused map[string]int
 	}{
-		"a panic": {func(context.Context) *graphql.Response { panic("canary") }, `"requestId":"the execution"`, map[string]int{}},
-		"refused credentials": {func(context.Context) *graphql.Response {
-			return &graphql.Response{Errors: gqlerror.List{{Message: "no", Extensions: map[string]any{"code": "UNAUTHENTICATED"}}}}
-		}, "UNAUTHENTICATED", map[string]int{"192.0.2.1": 1, "192.0.2.2": 1}},
+		"a panic":             {func() { panic("canary") }, `"requestId":"the execution"`, map[string]int{}},
+		"refused credentials": {func() {}, "UNAUTHENTICATED", map[string]int{"192.0.2.1": 1, "192.0.2.2": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log journal
 			cfg := testConfig(t)
 			end := make(chan struct{})
-			cfg.Schema = ending{cfg.Schema, end, test.end}
+			balances := loaders.Sources{Balances: refusing{}}
+			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
+				Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: balances,
+				Scope: func(context.Context, market.Address) string {
+					<-end
+					test.end()
+					return ""
+				},
+			}})
 			refusals := &refusedBy{count: map[string]int{}}
 			cfg.Refusals = refusals
 			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.URL.Query().Get("from")) }
@@ -80,7 +95,7 @@ func TestWhatIsSharedIsNobodys(t *testing.T) {
 			for _, from := range []string{"192.0.2.1", "192.0.2.2"} {
 				clients.Go(func() {
 					got := converse(t, server.URL+PathGraphQL+"?from="+from, `"type":"error"`,
-						`{"id":"1","type":"subscribe","payload":{"query":"subscription { streamStatusChanged { state } }"}}`)
+						`{"id":"1","type":"subscribe","payload":{"query":"subscription { balanceChanged(address: \"0x1111111111111111111111111111111111111111\") { reason } }"}}`)
 					if !strings.Contains(got, test.want) || strings.Contains(got, "request of") {
 						t.Errorf("%s is told %s", from, got)
 					}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/99designs/gqlgen/graphql"
 )
 
 // tape is a client's end of a response. It notes when something came.
@@ -37,14 +34,8 @@ func (*tape) SetReadDeadline(time.Time) error  { return nil }
 func TestSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t)
-		event := make(chan struct{})
-		n := 0
-		cfg.Schema = ending{cfg.Schema, event, func(context.Context) *graphql.Response {
-			if n++; n > 1 {
-				return nil
-			}
-			return &graphql.Response{Data: []byte(`{"a":1}`)}
-		}}
+		event := make(chan int)
+		cfg.Compiler = streaming(t, event, func(int) string { return "1" })
 		api := New(cfg)
 		defer api.Drain(t.Context())
 		w := &tape{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
@@ -54,7 +45,7 @@ func TestSignsOfLife(t *testing.T) {
 		var stream sync.WaitGroup
 		stream.Go(func() { api.ServeHTTP(w, r) })
 		time.Sleep(40 * time.Second)
-		event <- struct{}{}
+		event <- 1
 		time.Sleep(10 * time.Second)
 		close(event)
 		stream.Wait()
@@ -62,7 +53,7 @@ func TestSignsOfLife(t *testing.T) {
 			at   time.Duration
 			text string
 		}{
-			{0, ":\n\n"}, {15 * time.Second, ":\n\n"}, {30 * time.Second, ":\n\n"}, {40 * time.Second, "event: next\ndata: {\"data\":{\"a\":1}}\n\n"},
+			{0, ":\n\n"}, {15 * time.Second, ":\n\n"}, {30 * time.Second, ":\n\n"}, {40 * time.Second, "event: next\ndata: {\"data\":{\"streamStatusChanged\":1}}\n\n"},
 			{45 * time.Second, ":\n\n"}, {50 * time.Second, "event: complete\ndata:\n\n"},
 		}
 		if len(w.heard) != len(want) {

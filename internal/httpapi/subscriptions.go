@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -212,14 +211,14 @@ func (o *operation) watched() (ids int) {
 type execution struct {
 	engine *engine
 	ctx    context.Context
-	next   graphql.ResponseHandler
+	next   func() *graphql.Response
 	last   []byte
 }
 
 // open starts a subscription for a group.
 func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
 	x = &execution{engine: e, ctx: ctx}
-	defer e.catch(ctx, func(r *graphql.Response) { x.next = graphql.OneShot(r) })
+	defer e.catch(ctx, func(r *graphql.Response) { x.next = once(r) })
 	x.next = e.subscribe(ctx, op)
 	return x
 }
@@ -230,7 +229,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		x.last = appendJSON(nil, r.Errors)
 		payload, ok = nil, false
 	})
-	resp := x.next(context.Background()) // it knows its own context
+	resp := x.next()
 	if resp == nil {
 		return nil, false
 	}
@@ -241,7 +240,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 	if o := x.engine.cfg.Observer; o != nil && len(resp.Errors) > 0 {
 		o.EventFailed(codesIn(resp.Errors))
 	}
-	return bytes.Clone(appendResponse(nil, resp)), true
+	return appendResponse(make([]byte, 0, len(resp.Data)+64), resp), true
 }
 
 // Last implements fanout.Source.

@@ -1,0 +1,126 @@
+package compiled_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/graph/compiled"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// failure is an error of gqlgen's executor, placed like one of ours.
+type failure struct {
+	error
+	at        *graphql.FieldContext
+	path      ast.Path
+	argument  string
+	locations []gqlerror.Location
+}
+
+func (f failure) Unwrap() error                  { return f.error }
+func (f failure) Path() ast.Path                 { return f.path }
+func (f failure) Argument() string               { return f.argument }
+func (f failure) Locations() []gqlerror.Location { return f.locations }
+
+// FieldPath returns the names of the fields, since the aliases are the client's.
+func (f failure) FieldPath() (path ast.Path) {
+	for at := f.at; at != nil; at = at.Parent {
+		switch {
+		case at.Index != nil:
+			path = append(path, ast.PathIndex(*at.Index))
+		case at.Field.Field != nil:
+			path = append(path, ast.PathName(at.Field.Name))
+		}
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// placed returns an error of gqlgen's executor with its place. gqlgen appends the argument that it refuses to the path.
+func placed(ctx context.Context, err error) failure {
+	f := failure{error: err, at: graphql.GetFieldContext(ctx), path: graphql.GetPath(ctx)}
+	var located *gqlerror.Error
+	if errors.As(err, &located) {
+		if located.Path != nil {
+			f.path = located.Path
+		}
+		f.locations = located.Locations
+	}
+	if f.at == nil {
+		return f
+	}
+	if n := len(f.at.Path()); n > 0 && len(f.path) > n {
+		if _, isName := f.path[n].(ast.PathName); isName {
+			f.path, f.argument = f.path[:n:n], f.path[n:].String()
+		}
+	}
+	if f.locations == nil && f.at.Field.Field != nil {
+		f.locations = []gqlerror.Location{{Line: f.at.Field.Position.Line, Column: f.at.Field.Position.Column}}
+	}
+	return f
+}
+
+// reporter adds what a resolver reports beside its value to gqlgen's errors.
+type reporter struct{ ctx context.Context }
+
+func (r reporter) Report(err error) { graphql.AddError(r.ctx, err) }
+
+func (r reporter) ReportAt(index int, err error) {
+	at := graphql.GetFieldContext(r.ctx).Field.Position
+	graphql.AddError(r.ctx, &gqlerror.Error{
+		Err: err, Message: "element failed", Path: append(append(ast.Path{}, graphql.GetPath(r.ctx)...), ast.PathIndex(index)),
+		Locations: []gqlerror.Location{{Line: at.Line, Column: at.Column}},
+	})
+}
+
+// reference returns a context in which gqlgen's executor runs the operation's resolvers one after the other.
+func (o *operation) reference() *graphql.OperationContext {
+	var one sync.Mutex
+	return &graphql.OperationContext{
+		Doc: o.doc, Operation: o.doc.Operations[0], Variables: o.variables, RecoverFunc: resolvers.Recover,
+		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) {
+			one.Lock()
+			defer one.Unlock()
+			return next(compiled.WithReporter(ctx, reporter{ctx}))
+		},
+		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+	}
+}
+
+// library executes by gqlgen, in passes like ours.
+func (o *operation) library() (resp *graphql.Response) {
+	_ = o.inPasses(func(ctx context.Context) {
+		next, ctx := o.exec.DispatchOperation(context.WithoutCancel(ctx), o.reference())
+		resp = next(ctx)
+	})
+	resolvers.SortErrors(resp.Errors)
+	return resp
+}
+
+// inPasses runs passes until one finds all that it reads, as the engine does, and returns how many there were.
+func (o *operation) inPasses(pass func(ctx context.Context)) (n int) {
+	ctx, cancel := context.WithTimeout(o.ctx, time.Minute)
+	defer cancel()
+	ctx, set, _ := loaders.With(ctx, o.sources)
+	set.Gather()
+	for n = 1; ; n++ {
+		pass(ctx)
+		if !set.Lacks() {
+			return n
+		}
+		if !set.Advance(time.Second) {
+			set.Fail(context.DeadlineExceeded)
+		}
+		if n > 20 {
+			o.t.Fatal("the passes find no end")
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package compiled
+
+import (
+	"context"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// Events are the events of a root field of subscriptions.
+type Events interface {
+	// next waits for an event, and reports false when none will come or ctx has ended.
+	next(ctx context.Context) bool
+	// write writes the present event as the value of the field.
+	write(x *Execution, f *Field) bool
+}
+
+// events are Events of a type.
+type events[T any] struct {
+	from  <-chan T
+	event T
+	value func(x *Execution, f *Field, event T) bool
+}
+
+// EventsOf returns the events that arrive on a channel. value writes one as the value of a field, and reports false where
+// that is null and must not be.
+func EventsOf[T any](from <-chan T, value func(x *Execution, f *Field, event T) bool) Events {
+	return &events[T]{from: from, value: value}
+}
+
+func (e *events[T]) next(ctx context.Context) (ok bool) {
+	select {
+	case e.event, ok = <-e.from:
+		return ok
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e *events[T]) write(x *Execution, f *Field) bool { return e.value(x, f, e.event) }
+
+// Stream is a subscription that was started. It belongs to one goroutine at a time.
+type Stream struct {
+	operation *Operation
+	variables map[string]any
+	variant   *variant
+	events    Events
+}
+
+// errRootFields is the refusal of a subscription whose selection is not one field.
+var errRootFields = gqlerror.Errorf("must subscribe to exactly one stream")
+
+// Subscribe starts a subscription, which ends with ctx. Execute is for queries.
+func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*Stream, []Error) {
+	v, err := o.variant(variables)
+	if err == nil && (len(v.root.Fields) != 1 || v.root.Fields[0].Number == Typename) {
+		err = errRootFields
+	}
+	if err != nil {
+		return nil, []Error{{Err: err}}
+	}
+	s := &Stream{operation: o, variables: variables, variant: v}
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // its own, which the stream may keep
+	s.start(x)
+	if s.events == nil {
+		return nil, x.errs
+	}
+	return s, nil
+}
+
+// start calls the resolver of the root field. A panic is an error of the field.
+func (s *Stream) start(x *Execution) {
+	f := &s.variant.root.Fields[0]
+	defer func() {
+		if p := recover(); p != nil {
+			x.add(f, Recovered(p))
+		}
+	}()
+	s.events = s.operation.compiler.subscribe(x, f)
+}
+
+// Next waits for the next event. It reports false when none will come, or ctx has ended.
+func (s *Stream) Next(ctx context.Context) bool { return s.events.next(ctx) }
+
+// Execute runs one pass over the present event, like Operation.Execute.
+func (s *Stream) Execute(ctx context.Context, buf []byte) (data []byte, errs []Error) {
+	return s.operation.run(ctx, s.variables, buf, s.variant, s.write)
+}
+
+func (s *Stream) write(x *Execution) bool {
+	o := x.Open()
+	s.field(x, &o)
+	return x.Close(s.variant.root, &o)
+}
+
+func (s *Stream) field(x *Execution, o *Object) {
+	defer x.Recover(s.variant.root, o)
+	f := &s.variant.root.Fields[0]
+	x.Field(o, f)
+	if !s.events.write(x, f) {
+		o.Nullify()
+	}
+}
+
+// streamContext is the context of the resolver of a subscription, which may keep it.
+type streamContext struct {
+	context.Context
+	path ast.Path
+}
+
+type pathKey struct{}
+
+// Value implements context.Context.
+func (c *streamContext) Value(key any) any {
+	if key == (pathKey{}) {
+		return c.path
+	}
+	return c.Context.Value(key)
+}
+
+// Start returns the context for the resolver of a subscription's root field. Unlike that of other resolvers it can be kept.
+func (x *Execution) Start(f *Field) context.Context {
+	return &streamContext{x.Context, ast.Path{ast.PathName(f.field.Alias)}}
+}
+
+// StreamPath returns the path of the subscription that a resolver's context belongs to.
+func StreamPath(ctx context.Context) ast.Path {
+	path, _ := ctx.Value(pathKey{}).(ast.Path)
+	return path
+}
