@@ -92,8 +92,7 @@ var waysOfAnswering = []struct {
 	args []string
 }{
 	{"kept", nil},
-	{"compiled", []string{"--cache-responses=0"}},
-	{"executed", []string{"--cache-responses=0", "--compiled=false"}},
+	{"executed", []string{"--cache-responses=0"}},
 }
 
 // portfolioBody is a portfolio of 50 positions.

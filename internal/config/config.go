@@ -54,7 +54,6 @@ type Config struct {
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"How long requests are still accepted after the program was told to stop, while /readyz says draining; as long as load balancers take to notice."`
-	Compiled        bool          `default:"true" group:"server" help:"Whether queries in which nothing fails are answered by compiled selections; without them all queries are executed field by field, which takes ten times as long."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors name fields, arguments and values that may have been meant."`
 	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 are told the way of their operation; auto allows it with the demo venue."`

@@ -58,7 +58,6 @@ func TestDefaults(t *testing.T) {
 		MaxConnections:  12_000,
 		QueueTimeout:    2 * time.Second,
 		ShutdownTimeout: 15 * time.Second,
-		Compiled:        true,
 		Introspection:   true,
 		Suggestions:     true,
 		Explain:         "auto",

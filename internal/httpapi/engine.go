@@ -206,7 +206,6 @@ func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
 	set.Stands()
 	set.Refresh()
 	op.recorder = recorder
-	journal.NoteCompiled()
 	return e.respond(ctx, op, into, data, errs)
 }
 

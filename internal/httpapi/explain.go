@@ -30,8 +30,6 @@ type explanation struct {
 		UpstreamCalls int64 `json:"upstreamCalls"`
 	} `json:"cost"`
 	Elapsed float64 `json:"elapsedMs"`
-	// Compiled tells that everything was in memory, so that the operation was answered by its compiled form.
-	Compiled bool `json:"compiled"`
 	// ResponseCache is what would have been, had it been asked: HIT, MISS or OFF. An operation that is explained is executed.
 	ResponseCache string `json:"responseCache"`
 	// Cache says by kind what became of the keys that were read.
@@ -84,7 +82,7 @@ type explainedCall struct {
 // explain returns what is known of an operation that was executed. kept is what the cache of responses would have said.
 func explain(j *market.Journal, kept string) *explanation {
 	out := &explanation{
-		Type: j.Type(), Elapsed: milliseconds(time.Since(j.Started)), Compiled: j.Compiled(), ResponseCache: kept,
+		Type: j.Type(), Elapsed: milliseconds(time.Since(j.Started)), ResponseCache: kept,
 		Cache: map[string]explainedReads{}, Batches: []explainedBatch{},
 	}
 	if j.Asked != nil {

@@ -100,7 +100,6 @@ type Journal struct {
 	Span      Span
 	Explained bool
 
-	compiled atomic.Bool
 	// reads is nil until a context is made that notes them.
 	reads *[Kinds]counts
 
@@ -201,16 +200,6 @@ func (j *Journal) Reads(k Kind) Reads {
 	c := &j.reads[k]
 	return Reads{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load()}
 }
-
-// NoteCompiled notes that the operation was answered from memory by its compiled form.
-func (j *Journal) NoteCompiled() {
-	if j != nil {
-		j.compiled.Store(true)
-	}
-}
-
-// Compiled reports whether the operation was answered from memory by its compiled form.
-func (j *Journal) Compiled() bool { return j.compiled.Load() }
 
 // Exchange is one HTTP call to the venue.
 type Exchange struct {

@@ -63,12 +63,6 @@ func (l *line) number(key string, n int64) {
 	l.buf = strconv.AppendInt(l.buf, n, 10)
 }
 
-// yes adds an attribute that is true.
-func (l *line) yes(key string) {
-	l.key(key)
-	l.buf = append(l.buf, "true"...)
-}
-
 // duration adds an attribute, in nanoseconds where the line is JSON.
 func (l *line) duration(key string, d time.Duration) {
 	if l.json {

@@ -87,9 +87,6 @@ func (l *line) operation(j *market.Journal) {
 	if j.Response != "" {
 		l.text("response", j.Response)
 	}
-	if j.Compiled() {
-		l.yes("compiled")
-	}
 	l.reads(j)
 	l.number("calls", int64(j.Calls()))
 	l.number("bytes", j.Bytes)

@@ -144,7 +144,7 @@ func (t *Tracer) Ended(ctx context.Context, j *market.Journal) {
 		attribute.String("graphql.operation.type", j.Type()), attribute.String("oddsgraph.outcome", j.Outcome),
 		attribute.String("oddsgraph.transport", j.Transport), attribute.String("oddsgraph.caller", j.Caller),
 		attribute.Int64("oddsgraph.cost", j.Points), attribute.Int("oddsgraph.upstream.calls", j.Calls()),
-		attribute.Bool("oddsgraph.compiled", j.Compiled()), attribute.Int64("oddsgraph.bytes", j.Bytes),
+		attribute.Int64("oddsgraph.bytes", j.Bytes),
 	}
 	add := func(key, value string) {
 		if value != "" {

@@ -1,0 +1,98 @@
+package compiled_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/vektah/gqlparser/v2"
+	gql "github.com/vektah/gqlparser/v2/ast"
+)
+
+// TestWrittenDocuments compares the documents that are in examples/ and in the tests of the whole program, over a universe in
+// which everything is there and one in which much is not.
+func TestWrittenDocuments(t *testing.T) {
+	documents := literals(t)
+	compared := 0
+	for _, u := range []*universe{{seed: 5}, {seed: 6, absences: 10, misses: 30, failures: 20, spoilt: 30}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBoth(t, u)
+			w := &writer{Rand: rand.New(rand.NewPCG(u.seed, 2)), schema: b.schema, values: valuesOf(u)}
+			for _, document := range documents {
+				doc, errs := gqlparser.LoadQueryWithRules(b.schema, document, nil)
+				if errs != nil || len(doc.Operations) != 1 || doc.Operations[0].Operation != gql.Query {
+					continue
+				}
+				variables := map[string]any{}
+				for _, v := range doc.Operations[0].VariableDefinitions {
+					if v.Type.Name() == "Boolean" {
+						variables[v.Variable] = w.IntN(2) == 0 // null is no condition
+						continue
+					}
+					variables[v.Variable] = w.values(w, subject(v.Variable), v.Type)
+				}
+				if o, err := b.parse(document, variables); err == nil {
+					compared++
+					o.compare(document)
+				}
+			}
+		})
+	}
+	t.Logf("%d documents were compared", compared)
+	if compared < 200 {
+		t.Error("too few are valid to say much")
+	}
+}
+
+// subject returns the argument that a variable is probably for.
+func subject(variable string) string {
+	for part, argument := range map[string]string{"market": "marketId", "event": "eventId", "slug": "slug", "after": "after"} {
+		if strings.Contains(strings.ToLower(variable), part) {
+			return argument
+		}
+	}
+	return "tokenId"
+}
+
+// literals returns the texts in examples/ and in the tests of the whole program that may be documents.
+func literals(t *testing.T) (texts []string) {
+	t.Helper()
+	glob := func(pattern string) []string {
+		files, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		return files
+	}
+	for _, file := range glob("examples/*.graphql") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for _, file := range glob("*_test.go") {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				if text, err := strconv.Unquote(l.Value); err == nil && strings.Contains(text, "{") {
+					texts = append(texts, text)
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
