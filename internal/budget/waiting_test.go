@@ -84,3 +84,29 @@ func TestWaitersGetALapsedShare(t *testing.T) {
 		k.Release(false)
 	})
 }
+
+// When a limit that was cut is raised again, those who wait are let through at that moment, though no call ends.
+func TestWaitersGetAMendedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{Public: 10}) // 9
+		var under []market.Ticket
+		for range 8 {
+			k := b.Enter(prices("", time.Second))
+			if err := k.AdmitCall(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			under = append(under, k)
+		}
+		under[0].Throttled(time.Now()) // 8 for two minutes
+		k := b.Enter(market.Want{Priority: market.PriorityPrices})
+		time.Sleep(2*span - 1)
+		waits(t, k)
+		time.Sleep(1)
+		if synctest.Wait(); !admitted(k) {
+			t.Error("waits although the limit is raised")
+		}
+		for _, k := range append(under, k) {
+			k.Release(false)
+		}
+	})
+}
