@@ -32,10 +32,23 @@ type writer struct {
 	left int
 }
 
-// document returns a document with its variables.
+// document returns a query with its variables.
 func (w *writer) document() (text string, variables map[string]any) {
+	return w.operation("query", func() string { return w.selection(w.schema.Query, 0) })
+}
+
+// subscription returns a subscription with its variables.
+func (w *writer) subscription() (text string, variables map[string]any) {
+	return w.operation("subscription", func() string {
+		f := pick(w.Rand, w.schema.Subscription.Fields)
+		return "{ e: " + f.Name + w.arguments(f) + " " + w.selection(w.schema.Types[f.Type.Name()], 1) + " }"
+	})
+}
+
+// operation returns a document with an operation, whose selection root writes.
+func (w *writer) operation(kind string, root func() string) (text string, variables map[string]any) {
 	w.fragments, w.spread, w.variables, w.declared, w.left = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
-	root := w.selection(w.schema.Query, 0)
+	selection := root()
 	var declarations string
 	for i, name := range slices.Sorted(maps.Keys(w.declared)) {
 		if i > 0 {
@@ -46,7 +59,7 @@ func (w *writer) document() (text string, variables map[string]any) {
 	if declarations != "" {
 		declarations = "(" + declarations + ")"
 	}
-	return "query Q" + declarations + " " + root + "\n" + strings.Join(w.fragments, "\n"), w.variables
+	return kind + " Q" + declarations + " " + selection + "\n" + strings.Join(w.fragments, "\n"), w.variables
 }
 
 // selection returns a selection of a type in braces.
@@ -113,16 +126,7 @@ func (w *writer) field(t *ast.Definition, depth int) string {
 		return "__typename"
 	}
 	f := pick(w.Rand, fields)
-	arguments := ""
-	for _, a := range f.Arguments {
-		required := a.Type.NonNull && a.DefaultValue == nil
-		if required || w.IntN(3) == 0 {
-			arguments += ", " + a.Name + ": " + w.argument(a)
-		}
-	}
-	if arguments != "" {
-		arguments = "(" + arguments[2:] + ")"
-	}
+	arguments := w.arguments(f)
 	alias := ""
 	if arguments != "" || w.IntN(4) == 0 { // what says the same is called the same, so that it can be merged
 		h := fnv.New32a()
@@ -134,6 +138,20 @@ func (w *writer) field(t *ast.Definition, depth int) string {
 		out += " " + w.selection(of, depth+1)
 	}
 	return out
+}
+
+// arguments returns the arguments of a field in parentheses, "" for none.
+func (w *writer) arguments(f *ast.FieldDefinition) (arguments string) {
+	for _, a := range f.Arguments {
+		required := a.Type.NonNull && a.DefaultValue == nil
+		if required || w.IntN(3) == 0 {
+			arguments += ", " + a.Name + ": " + w.argument(a)
+		}
+	}
+	if arguments == "" {
+		return ""
+	}
+	return "(" + arguments[2:] + ")"
 }
 
 // argument returns a value for an argument, or a variable that has it.

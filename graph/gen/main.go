@@ -25,12 +25,10 @@ func main() {
 }
 
 func generate() error {
-	cfg, err := config.LoadConfig("gqlgen.yml")
-	if err != nil {
-		return err
-	}
-	if err := api.Generate(cfg, api.AddPlugin(&compiler{filename: "graph/compiled.generated.go"})); err != nil {
-		return err
+	for _, dir := range []string{"graph/compiled/internal/sample", "graph"} {
+		if err := code(dir); err != nil {
+			return err
+		}
 	}
 	files, err := texts(schemaFile)
 	if err != nil {
@@ -42,6 +40,19 @@ func generate() error {
 		}
 	}
 	return nil
+}
+
+// code writes gqlgen's code and the executor into a directory, by its gqlgen.yml or that of the module's root.
+func code(dir string) error {
+	file := filepath.Join(dir, "gqlgen.yml")
+	if _, err := os.Stat(file); err != nil {
+		file = "gqlgen.yml"
+	}
+	cfg, err := config.LoadConfig(file)
+	if err != nil {
+		return err
+	}
+	return api.Generate(cfg, api.AddPlugin(&compiler{filename: filepath.Join(dir, "compiled.generated.go")}))
 }
 
 // texts returns the files beside the code, by their paths from the root of the module.

@@ -1,0 +1,466 @@
+package compiled_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/compiled/internal/sample"
+	"oddsgraph/resolvers"
+)
+
+// world resolves the fields of package sample: with values, nulls, errors, panics, and errors beside values.
+type world struct {
+	seed uint64
+	// trouble is how many in a hundred fields have something else than a value.
+	trouble int
+}
+
+func (w *world) random(of ...any) *rand.Rand {
+	return (&universe{seed: w.seed}).random(fmt.Sprint(of...))
+}
+
+// decide reports whether a field has a value, or fails, or panics.
+func (w *world) decide(ctx context.Context, id, field string) (value bool, err error) {
+	r := w.random("field ", id, field)
+	if !percent(r, w.trouble) {
+		return true, nil
+	}
+	switch r.IntN(4) {
+	case 0:
+		return false, nil
+	case 1:
+		return false, errors.New("no " + field + " of " + id)
+	case 2:
+		panic("at " + field + " of " + id)
+	default:
+		compiled.Report(ctx, errors.New("half of "+field+" of "+id))
+		return percent(r, 50), nil
+	}
+}
+
+func (w *world) leafOf(id string) *sample.Leaf {
+	r := w.random("leaf ", id)
+	l := &sample.Leaf{Node: sample.Node{ID: id, Panics: percent(r, w.trouble/4)}, Grade: sample.Grade(pick(r, []string{"", "A", "\"b\""}))}
+	cents := sample.Money(r.IntN(1000))
+	if !percent(r, w.trouble) {
+		l.Worth = &cents
+	}
+	if percent(r, 50) {
+		c := pick(r, sample.AllColour)
+		l.Colour, l.Weight, l.Any = &c, &cents, []any{"x", 1, nil, map[string]any{"a": true}}
+	}
+	if percent(r, 50) {
+		l.Tags = []string{"a", "b"}[:r.IntN(3)]
+	}
+	if !strings.HasSuffix(id, "twin") {
+		for range r.IntN(3) {
+			l.Twins = append(l.Twins, w.leafOf(id+".twin"))
+			if percent(r, w.trouble/2) {
+				l.Twins[len(l.Twins)-1] = nil
+			}
+		}
+	}
+	return l
+}
+
+func (w *world) branchOf(id string) *sample.Branch {
+	r := w.random("branch ", id)
+	return &sample.Branch{Node: sample.Node{ID: id, Panics: percent(r, w.trouble/4)}}
+}
+
+func (w *world) thingOf(id string) interface {
+	sample.Thing
+	sample.Named
+} {
+	switch r := w.random("thing ", id); r.IntN(4) {
+	case 0:
+		return w.branchOf(id)
+	case 1:
+		return *w.branchOf(id)
+	case 2:
+		return w.leafOf(id)
+	default:
+		return *w.leafOf(id)
+	}
+}
+
+// list returns the list of a field, some elements of which are null, with an error or without.
+func list[T any](ctx context.Context, w *world, id, field string, element func(id string) T) ([]T, error) {
+	value, err := w.decide(ctx, id, field)
+	if !value {
+		return nil, err
+	}
+	r := w.random("list ", id, field)
+	out := make([]T, r.IntN(4))
+	for i := range out {
+		if at := fmt.Sprint(id, ".", field, i); !percent(r, w.trouble) {
+			out[i] = element(at)
+		} else if percent(r, 50) {
+			compiled.ReportAt(ctx, i, errors.New("no "+at))
+		}
+	}
+	return out, nil
+}
+
+// one returns the object of a field.
+func one[T any](ctx context.Context, w *world, id, field string, of func(id string) T) (object T, err error) {
+	value, err := w.decide(ctx, id, field)
+	if !value {
+		return object, err
+	}
+	return of(id + "." + field), nil
+}
+
+func (w *world) rows(id string) []*sample.Leaf {
+	r := w.random("row ", id)
+	out := make([]*sample.Leaf, r.IntN(3))
+	for i := range out {
+		if !percent(r, w.trouble) {
+			out[i] = w.leafOf(fmt.Sprint(id, i))
+		}
+	}
+	return out
+}
+
+func (w *world) thing(id string) sample.Thing { return w.thingOf(id) }
+func (w *world) name(id string) sample.Named  { return w.thingOf(id) }
+
+func (w *world) Query() sample.QueryResolver               { return worldQuery{w} }
+func (w *world) Leaf() sample.LeafResolver                 { return worldLeaf{w} }
+func (w *world) Branch() sample.BranchResolver             { return worldBranch{w} }
+func (w *world) Subscription() sample.SubscriptionResolver { return worldSubscription{w} }
+
+type worldQuery struct{ w *world }
+
+func (q worldQuery) Branch(ctx context.Context, id string) (*sample.Branch, error) {
+	return one(ctx, q.w, id, "branch", q.w.branchOf)
+}
+func (q worldQuery) MustBranch(ctx context.Context, id string) (*sample.Branch, error) {
+	return one(ctx, q.w, id, "mustBranch", q.w.branchOf)
+}
+func (q worldQuery) Leaf(ctx context.Context) (*sample.Leaf, error) {
+	return one(ctx, q.w, "q", "leaf", q.w.leafOf)
+}
+func (q worldQuery) Thing(ctx context.Context) (sample.Thing, error) {
+	return one(ctx, q.w, "q", "thing", q.w.thing)
+}
+func (q worldQuery) Named(ctx context.Context) ([]sample.Named, error) {
+	return list(ctx, q.w, "q", "named", q.w.name)
+}
+func (q worldQuery) Echo(_ context.Context, filter *sample.Filter, a any, money sample.Money) (string, error) {
+	var text strings.Builder
+	for f := filter; f != nil; f = f.Nested {
+		fmt.Fprint(&text, f.Colours, or(f.Min), or(f.Grade), ";")
+	}
+	return fmt.Sprint(&text, a, money), nil
+}
+
+func or[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+type worldLeaf struct{ w *world }
+
+func (l worldLeaf) Branch(ctx context.Context, obj *sample.Leaf) (*sample.Branch, error) {
+	return one(ctx, l.w, obj.ID, "branch", l.w.branchOf)
+}
+func (l worldLeaf) MustBranch(ctx context.Context, obj *sample.Leaf) (*sample.Branch, error) {
+	return one(ctx, l.w, obj.ID, "mustBranch", l.w.branchOf)
+}
+
+type worldBranch struct{ w *world }
+
+func (b worldBranch) Leaf(ctx context.Context, obj *sample.Branch) (*sample.Leaf, error) {
+	return one(ctx, b.w, obj.ID, "leaf", b.w.leafOf)
+}
+func (b worldBranch) MustLeaf(ctx context.Context, obj *sample.Branch) (*sample.Leaf, error) {
+	return one(ctx, b.w, obj.ID, "mustLeaf", b.w.leafOf)
+}
+func (b worldBranch) Leaves(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
+	return list(ctx, b.w, obj.ID, "leaves", b.w.leafOf)
+}
+func (b worldBranch) MustLeaves(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
+	return list(ctx, b.w, obj.ID, "mustLeaves", b.w.leafOf)
+}
+func (b worldBranch) Loose(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
+	return list(ctx, b.w, obj.ID, "loose", b.w.leafOf)
+}
+func (b worldBranch) MustLoose(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
+	return list(ctx, b.w, obj.ID, "mustLoose", b.w.leafOf)
+}
+func (b worldBranch) Grid(ctx context.Context, obj *sample.Branch) ([][]*sample.Leaf, error) {
+	return list(ctx, b.w, obj.ID, "grid", b.w.rows)
+}
+func (b worldBranch) LooseGrid(ctx context.Context, obj *sample.Branch) ([][]*sample.Leaf, error) {
+	return list(ctx, b.w, obj.ID, "looseGrid", b.w.rows)
+}
+func (b worldBranch) Thing(ctx context.Context, obj *sample.Branch) (sample.Thing, error) {
+	return one(ctx, b.w, obj.ID, "thing", b.w.thing)
+}
+func (b worldBranch) MustThings(ctx context.Context, obj *sample.Branch) ([]sample.Thing, error) {
+	return list(ctx, b.w, obj.ID, "mustThings", b.w.thing)
+}
+func (b worldBranch) Named(ctx context.Context, obj *sample.Branch) ([]sample.Named, error) {
+	return list(ctx, b.w, obj.ID, "named", b.w.name)
+}
+
+type worldSubscription struct{ w *world }
+
+// eventsOf returns some events, or fails to.
+func eventsOf[T any](w *world, id string, of func(id string) T) (<-chan T, error) {
+	r := w.random("events ", id)
+	switch {
+	case percent(r, w.trouble/2):
+		return nil, errors.New("no events")
+	case percent(r, w.trouble/2):
+		panic("no events")
+	}
+	out := make(chan T, 3)
+	for i := range cap(out) {
+		var event T
+		if !percent(r, w.trouble) {
+			event = of(fmt.Sprint(id, i))
+		}
+		out <- event
+	}
+	close(out)
+	return out, nil
+}
+
+func (s worldSubscription) Branches(_ context.Context, id string, _ *sample.Money) (<-chan *sample.Branch, error) {
+	return eventsOf(s.w, id, s.w.branchOf)
+}
+func (s worldSubscription) Leaves(_ context.Context, id string) (<-chan *sample.Leaf, error) {
+	return eventsOf(s.w, id, s.w.leafOf)
+}
+func (s worldSubscription) Things(_ context.Context, id string) (<-chan []sample.Thing, error) {
+	return eventsOf(s.w, id, func(id string) []sample.Thing {
+		things, _ := list(compiled.WithReporter(context.Background(), nobody{}), &world{seed: s.w.seed}, id, "things", s.w.thing)
+		return things
+	})
+}
+
+// nobody takes errors that nobody is told of.
+type nobody struct{}
+
+func (nobody) Report(error)        {}
+func (nobody) ReportAt(int, error) {}
+
+// sampleValues returns values for the arguments of package sample, good and bad.
+func sampleValues(w *writer, name string, t *ast.Type) any {
+	if !t.NonNull && w.IntN(4) == 0 {
+		return nil
+	}
+	if t.Elem != nil {
+		return []any{sampleValues(w, name, t.Elem), sampleValues(w, name, t.Elem)}[:w.IntN(3)]
+	}
+	switch t.Name() {
+	case "Colour":
+		return pick(w.Rand, sample.AllColour).String()
+	case "Money":
+		return pick(w.Rand, []any{-1, 0, 5, 700})
+	case "Grade":
+		return pick(w.Rand, []any{"A", "", 3})
+	case "Any":
+		return pick(w.Rand, []any{"text", 1, true})
+	case "Filter":
+		object := map[string]any{}
+		for _, f := range w.schema.Types["Filter"].Fields {
+			if w.IntN(3) == 0 {
+				object[f.Name] = sampleValues(w, f.Name, f.Type)
+			}
+		}
+		return object
+	default:
+		return pick(w.Rand, []string{"a", "b", "c"})
+	}
+}
+
+// trouble is an error as the two executors of package sample are compared by it.
+type trouble struct {
+	path, text, at string
+}
+
+// troubleOf returns what is said of an error. gqlgen has two sentences for nulls, and no location for elements of lists.
+func troubleOf(err error, path ast.Path, locations []gqlerror.Location, argument string) trouble {
+	for {
+		var located *gqlerror.Error
+		if !errors.As(err, &located) || located.Err == nil {
+			break
+		}
+		err = located.Err
+	}
+	text := err.Error()
+	var located *gqlerror.Error
+	if errors.As(err, &located) {
+		text = located.Message
+	}
+	text = strings.ReplaceAll(text, "the requested element is null which the schema does not allow", "must not be null")
+	if argument != "" {
+		text = argument + ": " + text
+	}
+	return trouble{path.String(), text, fmt.Sprint(locations)}
+}
+
+func sortTroubles(list []trouble) []trouble {
+	slices.SortFunc(list, func(a, b trouble) int { return strings.Compare(a.path+" "+a.text, b.path+" "+b.text) })
+	return list
+}
+
+// result is what an execution gives.
+type result struct {
+	data     string
+	troubles []trouble
+}
+
+// both executors of package sample.
+type samples struct {
+	schema   *ast.Schema
+	exec     *executor.Executor
+	compiler *compiled.Compiler
+	// troubles are those of the library's present response.
+	troubles []trouble
+}
+
+func newSamples(w *world) *samples {
+	cfg := sample.Config{Resolvers: w}
+	s := &samples{compiler: sample.NewCompiler(cfg), exec: executor.New(sample.NewExecutableSchema(cfg))}
+	s.schema = s.compiler.Schema()
+	s.exec.SetRecoverFunc(resolvers.Recover)
+	s.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+		f := placed(ctx, err)
+		presented := &gqlerror.Error{Err: err, Message: troubleOf(err, nil, nil, f.argument).text, Path: f.path}
+		for _, l := range f.locations {
+			presented.Locations = append(presented.Locations, l)
+		}
+		return presented
+	})
+	return s
+}
+
+func (s *samples) said(resp *graphql.Response) result {
+	out := result{data: string(resp.Data)}
+	for _, err := range resp.Errors {
+		out.troubles = append(out.troubles, trouble{err.Path.String(), err.Message, fmt.Sprint(err.Locations)})
+	}
+	out.troubles = sortTroubles(out.troubles)
+	return out
+}
+
+func saidOf(data []byte, errs []compiled.Error) result {
+	out := result{data: string(data)}
+	for i := range errs {
+		e := &errs[i]
+		out.troubles = append(out.troubles, troubleOf(e.Err, e.Path(), e.Locations(), e.Argument()))
+	}
+	out.troubles = sortTroubles(out.troubles)
+	return out
+}
+
+// equal reports whether ours is what the library's should be: it has no locations for elements of lists and for the field of an
+// event, and shows the null of that field where there may be none.
+func (ours result) equal(library result) bool {
+	if library.data == `{"e":null}` && ours.data == "null" {
+		library.data = "null"
+	}
+	return ours.data == library.data && slices.EqualFunc(ours.troubles, library.troubles, func(a, b trouble) bool {
+		return a.path == b.path && a.text == b.text && (a.at == b.at || b.at == "[]" && (strings.HasSuffix(b.path, "]") || b.path == "e"))
+	})
+}
+
+// belowRoot completes the paths of an event's errors, which gqlgen begins below the subscription's field.
+func belowRoot(errs gqlerror.List) {
+	for _, err := range errs {
+		err.Path = append(ast.Path{ast.PathName("e")}, err.Path...)
+	}
+}
+
+// run executes an operation by both, and returns their results: one for a query, one for each event of a subscription.
+func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
+	ctx := context.Background()
+	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()
+	next, dispatched := s.exec.DispatchOperation(ctx, o)
+	op := s.compiler.Operation(doc, doc.Operations[0], func(int) {})
+	if doc.Operations[0].Operation == ast.Query {
+		return []result{saidOf(op.Execute(ctx, variables, nil))}, []result{s.said(next(dispatched))}
+	}
+	for resp := next(dispatched); resp != nil && len(library) < 4; resp = next(dispatched) {
+		if resp.Data != nil {
+			belowRoot(resp.Errors)
+		}
+		library = append(library, s.said(resp))
+	}
+	stream, errs := op.Subscribe(ctx, variables)
+	if stream == nil {
+		return []result{saidOf(nil, errs)}, library
+	}
+	for stream.Next(ctx) {
+		ours = append(ours, saidOf(stream.Execute(ctx, nil)))
+	}
+	return ours, library
+}
+
+// sampled compares random operations of package sample, and returns how many were compared and how many of them had errors.
+func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	s := newSamples(&world{seed: seed, trouble: r.IntN(40)})
+	w := &writer{Rand: r, schema: s.schema, values: sampleValues}
+	for range documents {
+		write := w.document
+		if r.IntN(3) == 0 {
+			write = w.subscription
+		}
+		text, given := write()
+		doc, errs := gqlparser.LoadQueryWithRules(s.schema, text, nil)
+		if errs != nil {
+			continue
+		}
+		variables, err := validator.VariableValues(s.schema, doc.Operations[0], given)
+		if err != nil {
+			continue
+		}
+		compared++
+		ours, library := s.run(doc, variables)
+		if !slices.EqualFunc(ours, library, result.equal) {
+			t.Fatalf("seed %d: %s\n%v\ngives\n%v\ninstead of\n%v", seed, text, variables, ours, library)
+		}
+		if slices.ContainsFunc(library, func(r result) bool { return len(r.troubles) > 0 }) {
+			failed++
+		}
+	}
+	return compared, failed
+}
+
+// TestAnySchema compares random queries and subscriptions of a schema that has what the product's has not.
+func TestAnySchema(t *testing.T) {
+	compared, failed := 0, 0
+	for seed := range uint64(100) {
+		n, m := sampled(t, seed, 30)
+		compared, failed = compared+n, failed+m
+	}
+	t.Logf("%d operations were compared, %d with errors", compared, failed)
+	if compared < 1000 || failed < compared/3 {
+		t.Error("too few are valid or fail to say much")
+	}
+}
+
+func FuzzAnySchema(f *testing.F) {
+	f.Add(uint64(1000))
+	f.Fuzz(func(t *testing.T, seed uint64) { sampled(t, seed, 5) })
+}
