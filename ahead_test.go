@@ -180,7 +180,7 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 			}
 		}
 	}
-	const most = 40 // ids in a call
+	const most = 98 // ids of 19 digits in a URL of 2 KB
 	wantCalls(t, got, calls{
 		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
 		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},

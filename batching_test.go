@@ -20,11 +20,11 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-func TestPortfolioTakesSixCalls(t *testing.T) {
+func TestPortfolioTakesFourCalls(t *testing.T) {
 	s := start(t)
 	var data any
 	cold := s.counted(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) })
-	if len(cold) != 4 || cold["balance"][0] != 1 || cold["positions"][0] != 1 || cold["market-details"][0] > 2 || cold["prices"] != [2]int64{2, 50} {
+	if len(cold) != 4 || cold["balance"][0] != 1 || cold["positions"][0] != 1 || cold["market-details"][0] != 1 || cold["prices"] != [2]int64{1, 50} {
 		t.Errorf("cold: %v", cold)
 	}
 	nodes := list(data, "user.positions.nodes")
@@ -91,7 +91,7 @@ func tokenNodes(ids []string) []string {
 	return out
 }
 
-// TestTokensTravelTogether counts the calls for 40 tokens, from cold, however they are asked for.
+// TestTokensTravelTogether counts the calls for up to 50 tokens, from cold, however they are asked for.
 func TestTokensTravelTogether(t *testing.T) {
 	const selection = "{ tokenId price { price } spread { spread } }"
 	for _, form := range []struct {
@@ -148,13 +148,12 @@ func TestTokensTravelTogether(t *testing.T) {
 		}},
 	} {
 		t.Run(form.name, func(t *testing.T) {
-			for _, size := range []int{40, 41} {
+			for _, size := range []int{1, 41, 50} {
 				s := start(t)
 				query, variables := form.query(s.openTokens(size))
 				var data any
 				got := s.counted(func() { data = s.ask(t, query, variables, anonymous) })
-				requests := int64((size + 39) / 40)
-				wantCalls(t, got, calls{"prices": {requests, int64(size)}, "spreads": {requests, int64(size)}})
+				wantCalls(t, got, calls{"prices": {1, int64(size)}, "spreads": {1, int64(size)}})
 				if answer := asJSON(data); strings.Contains(answer, "null") {
 					t.Errorf("something is missing in %s", answer)
 				}
@@ -230,7 +229,7 @@ func TestPricesBelowListsTravelTogether(t *testing.T) {
 				t.Fatalf("only %d prices in %s", len(shown), asJSON(data))
 			}
 			slices.Sort(shown)
-			if keys := int64(len(slices.Compact(shown))); got["prices"] != [2]int64{(keys + 39) / 40, keys} {
+			if keys := int64(len(slices.Compact(shown))); got["prices"] != [2]int64{(keys + 97) / 98, keys} {
 				t.Errorf("%d tokens are shown, the venue was asked %v", keys, got)
 			}
 			delete(got, "prices")

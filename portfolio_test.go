@@ -270,7 +270,7 @@ func TestThePortfolioOfManyPositions(t *testing.T) {
 	if n := fmt.Sprint(at(data, "user.positions.totalCount")); n != "2000" {
 		t.Errorf("totalCount is %s", n)
 	}
-	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {50, 2000}, "market-details": {int64(len(markets)+39) / 40, int64(len(markets))}})
+	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}})
 }
 
 // TestOneSetOfPrices asks while the market moves: within an answer a token has one price, wherever it is shown.

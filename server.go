@@ -330,7 +330,7 @@ func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Confi
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size,
 		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
-		Cost: func(e market.Endpoint, keys int) int { return s.client.Cost(e, keys) },
+		Cost: func(e market.Endpoint, keys, bytes int) int { return s.client.Cost(e, keys, bytes) },
 	}
 	if s.budget != nil {
 		out.Admission = s.budget

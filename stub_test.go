@@ -211,7 +211,9 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 		`{ user(address: "ADDRESS") { portfolio(basis: VENUE) { positionsValue } } }`,
 	} {
 		v := newStub(t, map[string]func(q url.Values) (int, any){
-			"positions":      func(url.Values) (int, any) { return http.StatusOK, object{"positions": positions} },
+			"positions": func(url.Values) (int, any) {
+				return http.StatusOK, object{"count": len(positions), "positions": positions}
+			},
 			"market-details": pick("markets", "ids", "id", markets), "prices": pick("prices", "tokenIds", "tokenId", prices),
 		})
 		s := start(t, "--venue-url="+v.URL)
@@ -220,7 +222,9 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	}
 	// Without prices the top of the books is read instead, and that together too.
 	v := newStub(t, map[string]func(q url.Values) (int, any){
-		"positions":      func(url.Values) (int, any) { return http.StatusOK, object{"positions": positions} },
+		"positions": func(url.Values) (int, any) {
+			return http.StatusOK, object{"count": len(positions), "positions": positions}
+		},
 		"market-details": pick("markets", "ids", "id", markets), "prices": pick("prices", "tokenIds", "tokenId", nil),
 		"spreads": pick("spreads", "tokenIds", "tokenId", spreads),
 	})

@@ -87,9 +87,12 @@ func credentialsMode(cfg *config.Config) string {
 
 // venueConfig says how the venue is asked.
 func (s *server) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
+	names := cfg.Venue.Parameters.Names()
 	return venue.Config{
 		BaseURL: url, CredentialsMode: credentialsMode(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-		MaxIDs: cfg.Venue.Batch, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: s.log,
+		MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL), Names: venue.DetailNames{
+			ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"],
+		}, Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + buildVersion(), Clock: clock, Observer: s, Log: s.log,
 	}
 }
 

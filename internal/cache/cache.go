@@ -53,8 +53,9 @@ type Config struct {
 	Stretch time.Duration
 	// Admission decides when upstream calls may leave; nil admits all of them at once.
 	Admission Admission
-	// Cost returns the number of HTTP requests that asking an endpoint for so many keys takes at present; nil means 1.
-	Cost func(endpoint market.Endpoint, keys int) int
+	// Cost returns the number of HTTP requests that asking an endpoint for so many keys takes at present, whose ids have so many
+	// bytes in a URL; nil means 1.
+	Cost func(endpoint market.Endpoint, keys, bytes int) int
 	// Observer is told of every batch that has ended and of those who have waited for it; nil where nobody wants to know.
 	Observer func(b market.Batch, waited []*market.Journal)
 	// Clock tells the time; nil means the wall clock.
@@ -123,7 +124,7 @@ func New(venue Venue, cfg Config) *Cache {
 		cfg.Clock = market.SystemClock{}
 	}
 	if cfg.Cost == nil {
-		cfg.Cost = func(market.Endpoint, int) int { return 1 }
+		cfg.Cost = func(market.Endpoint, int, int) int { return 1 }
 	}
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}

@@ -30,7 +30,7 @@ type Admission interface {
 // when none of them has any. A batch that has not left and lost all its waiters gives its place in the queue back.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
-	cost  func(keys int) int
+	cost  func(keys, bytes int) int
 	// accept is told of each answer, and how many changes had been told when its call left.
 	accept func(key K, value *T, left uint64) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
@@ -85,6 +85,8 @@ type batch[K comparable, T any] struct {
 	cancel  context.CancelFunc
 	ticket  market.Ticket
 	flights []*flight[K, T]
+	// bytes is what the ids of its keys take in a URL.
+	bytes int
 	// want is what those who have joined want: the greatest priority, the latest deadline.
 	want        market.Want
 	credentials *market.Credentials
@@ -219,16 +221,17 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
 // holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]]) (known []bool, share int) {
 	known = make([]bool, len(keys))
-	missing := 0
+	missing, bytes := 0, 0
 	for i, key := range keys {
 		if c.flights[key] != nil {
 			continue
 		}
 		if out[i].Value, known[i] = c.cached(key); !known[i] {
 			missing++
+			bytes += bytesOf(key)
 		}
 	}
-	calls := max((missing+c.batch-1)/c.batch, 1)
+	calls := max((missing+c.batch-1)/c.batch, c.cost(missing, bytes), 1)
 	return known, (missing + calls - 1) / calls
 }
 
@@ -237,7 +240,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]]) 
 func (c *coalescer[K, T]) enter(key K, share int, want market.Want, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.holds(b, len(b.flights)+1) && b.takes(want) && b.ticket.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
+		if c.holds(b, key) && b.takes(want) && b.ticket.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
 			f.batch = b
 			break
 		}
@@ -259,6 +262,7 @@ func (c *coalescer[K, T]) enter(key K, share int, want market.Want, credentials 
 		f.batch = b
 	}
 	f.batch.flights = append(f.batch.flights, f)
+	f.batch.bytes += bytesOf(key)
 	c.flights[key] = f
 	return f, nil
 }
@@ -269,9 +273,10 @@ func (b *batch[K, T]) takes(want market.Want) bool {
 	return b.want.Scope == want.Scope && (b.want.Priority > market.PriorityRefresh || want.Priority == market.PriorityRefresh)
 }
 
-// holds reports whether a batch may carry so many keys: what was admitted is one call.
-func (c *coalescer[K, T]) holds(b *batch[K, T], keys int) bool {
-	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys) <= 1
+// holds reports whether a batch may carry one key more: what was admitted is one call.
+func (c *coalescer[K, T]) holds(b *batch[K, T], key K) bool {
+	keys := len(b.flights) + 1
+	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
 // join adds a waiter. The caller holds the coalescer's lock.
@@ -376,6 +381,7 @@ func (c *coalescer[K, T]) unwant(f *flight[K, T]) {
 	b := f.batch
 	if !b.left {
 		b.flights = slices.DeleteFunc(b.flights, func(other *flight[K, T]) bool { return other == f })
+		b.bytes -= bytesOf(f.key)
 		if len(b.flights) == 0 {
 			c.drop(b)
 		}
@@ -520,18 +526,24 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 		b.departed = time.Now()
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
-	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil && c.holds(b, len(b.flights)+1); {
+	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
-		if other.want.Scope != b.want.Scope || other.listed == b.listed && len(other.flights)+len(b.flights) > c.batch { // shares of a list stay even
+		together := len(other.flights) + len(b.flights)
+		if other.want.Scope != b.want.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // shares of a list stay even
 			i++
 			continue
 		}
 		n := 0
-		for n < len(other.flights) && c.holds(b, len(b.flights)+1) {
+		for n < len(other.flights) && c.holds(b, other.flights[n].key) {
 			f := other.flights[n]
 			f.batch = b
 			b.flights = append(b.flights, f)
+			b.bytes, other.bytes = b.bytes+bytesOf(f.key), other.bytes-bytesOf(f.key)
 			n++
+		}
+		if n == 0 {
+			i++
+			continue
 		}
 		other.flights = slices.Delete(other.flights, 0, n)
 		b.raise(other.want)
@@ -569,7 +581,7 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 	if b.credentials != nil {
 		ctx = market.WithCredentials(ctx, b.credentials)
 	}
-	c.counters.calls.Add(uint64(c.cost(len(keys))))
+	c.counters.calls.Add(uint64(c.cost(len(keys), b.bytes)))
 	c.counters.keys.Add(uint64(len(keys)))
 	results, err := c.fetch(ctx, keys)
 	switch {

@@ -420,7 +420,7 @@ func TestNothingTravelsUnpaid(t *testing.T) {
 		v, a := &venue{}, newAdmission()
 		oneByOne := true
 		c := open(t, v, admitBy(a), func(cfg *Config) {
-			cfg.Cost = func(_ market.Endpoint, keys int) int {
+			cfg.Cost = func(_ market.Endpoint, keys, _ int) int {
 				if oneByOne {
 					return keys
 				}
@@ -917,7 +917,7 @@ func TestRandomLives(t *testing.T) {
 			cfg.Admission, cfg.Batch, cfg.InFlight = v, 5, 2
 			cfg.Price.TTL = TTL{30 * time.Millisecond, 20 * time.Millisecond}
 			if seed%2 == 0 {
-				cfg.Cost = func(_ market.Endpoint, keys int) int { return keys }
+				cfg.Cost = func(_ market.Endpoint, keys, _ int) int { return keys }
 			}
 			c := New(v, cfg)
 			var wg sync.WaitGroup

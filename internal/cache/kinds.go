@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -39,7 +40,7 @@ func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, asOf f
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
 			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, l.width),
-			hasty: b.cfg.Without.Waiters, changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys int) int { return b.cfg.Cost(l.endpoint, keys) },
+			hasty: b.cfg.Without.Waiters, changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.cfg.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() {
 			c.scope = b.scope.credentials
@@ -47,6 +48,17 @@ func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, asOf f
 		s.lanes = append(s.lanes, c)
 	}
 	return s
+}
+
+// bytesOf returns how many bytes the id of a key takes in a URL; 0 for keys that are not asked for in lists.
+func bytesOf(key any) int {
+	switch k := key.(type) {
+	case string:
+		return len(url.QueryEscape(k))
+	case market.MarketRef:
+		return len(url.QueryEscape(k.Value))
+	}
+	return 0
 }
 
 // one adapts a read of a single key to lists of one.

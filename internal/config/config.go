@@ -123,7 +123,9 @@ type Venue struct {
 	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all; auto is the header with the demo venue, unless that is strict, and the parameter with any other."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, its body included."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`
-	Batch       int           `default:"40" min:"1" max:"50" help:"Ids in one call to the venue; bound by the length of its URLs."`
+	Batch       int           `default:"100" min:"1" max:"1000" help:"Ids in one call to the venue at most; the length of its URL bounds them too."`
+	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Greatest length of the URL of a call for several ids. Where the venue refuses such a URL, shorter ones are sent for ten minutes."`
+	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds; ids and tokenIds are for lists. Those that are not named are found out."`
 	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls under way at once for one kind; ids that arrive meanwhile leave together."`
 	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts of a call to the venue that failed in passing."`
 

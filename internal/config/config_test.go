@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Client: config.Client{Sockets: 2000, Connections: 1000, Operations: 10_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
 		Log:    config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
-		Venue:  config.Venue{Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 40, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
+		Venue:  config.Venue{Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 100, MaxURL: 2 << 10, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
 			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
@@ -118,7 +118,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		t.Fatalf("only %d keys: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
-	for _, candidate := range []string{"7", "77", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders"} {
+	for _, candidate := range []string{"7", "77", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
 		var environ []string // of all that have none yet: each tells for itself whether it fits
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
@@ -193,7 +193,7 @@ func TestPrecedence(t *testing.T) {
 	if got := parse(t, "--venue-batch=30", "ODDSGRAPH_VENUE_BATCH=nonsense").Venue.Batch; got != 30 {
 		t.Errorf("flag over broken variable gave %d, want 30", got)
 	}
-	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=").Venue.Batch; got != 40 {
+	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=").Venue.Batch; got != 100 {
 		t.Errorf("an empty variable gave %d, want the default", got)
 	}
 	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=20", "ODDSGRAPH_VENUE_BATCH=21").Venue.Batch; got != 20 {
@@ -203,7 +203,7 @@ func TestPrecedence(t *testing.T) {
 
 func TestProcessEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("ODDSGRAPH_VENUE_BATCH", "20")
-	if got := parse(t, "").Venue.Batch; got != 40 {
+	if got := parse(t, "").Venue.Batch; got != 100 {
 		t.Errorf("batch is %d: it came from the environment of the process", got)
 	}
 }
@@ -222,7 +222,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"ODDSGRAPH_LISTEN=localhost", "ODDSGRAPH_LOG_LEVEL=loud", "HOME=/", "ODDSGRAPH_ZZZ=1")
 	want := []string{
 		`--lisen is no flag; did you mean --listen?`,
-		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 50`,
+		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 1000`,
 		`--venue-credentials (ODDSGRAPH_VENUE_CREDENTIALS): "[not shown]" is not among the choices; want one of auto, query, header, none`,
 		`--cache-price-fresh (ODDSGRAPH_CACHE_PRICE_FRESH): "-1s" is too small; want a duration with its unit (250ms, 1.5s, 2m) from 0s to 24h`,
 		`ODDSGRAPH_LISTEN (--listen): "localhost" is not host:port; want a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080`,
@@ -260,7 +260,7 @@ func TestBadValues(t *testing.T) {
 		{"venue-url", "http://ve nue", "URL"},
 		{"stream-url", "https://venue.example/ws", "scheme"},
 		{"stream-url", "wss:///ws", "host"},
-		{"venue-batch", "51", "large"},
+		{"venue-batch", "1001", "large"},
 		{"venue-batch", "4.5", "read"},
 		{"venue-batch", "", "read"},
 		{"venue-in-flight", "0", "small"},

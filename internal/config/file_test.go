@@ -27,7 +27,7 @@ func TestFile(t *testing.T) {
 	if c.File != path || c.Venue.Batch != 20 || c.Log.Level != slog.LevelWarn || c.MaxQueue != 512 || c.StreamURL != "ws://venue/ws?a=b" {
 		t.Errorf("the file gave\n%v", c)
 	}
-	for args, want := range map[string]int{"": 20, "--venue-batch=30": 30, "--config=" + path2: 21, "--config=": 40} {
+	for args, want := range map[string]int{"": 20, "--venue-batch=30": 30, "--config=" + path2: 21, "--config=": 100} {
 		if got := parse(t, args, "ODDSGRAPH_CONFIG="+path).Venue.Batch; got != want {
 			t.Errorf("%q gave %d, want %d", args, got, want)
 		}
@@ -55,7 +55,7 @@ func TestBadFiles(t *testing.T) {
 		path + ":8: " + form,
 		path + ":11: ODDSGRAPH_SERVICE_HOST is no variable of oddsgraph; see --help for all",
 		path + `:9: ODDSGRAPH_LOG_LEVEL (--log-level): "info # chatty" is not among the choices; want one of debug, info, warn, error`,
-		path + `:1: ODDSGRAPH_VENUE_BATCH (--venue-batch): "0" is too small; want a number from 1 to 50`,
+		path + `:1: ODDSGRAPH_VENUE_BATCH (--venue-batch): "0" is too small; want a number from 1 to 1000`,
 		path + `:10: ODDSGRAPH_STREAM_URL (--stream-url): "ftp://venue" has the wrong scheme; want a ws:// or wss:// URL with a host and without fragment, or nothing`,
 	}
 	if got := problems(t, "--config="+path); strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,6 +190,8 @@ func readList(tag *kong.Tag, s string) (any, error) {
 			err = checkOrigin(element)
 		case "networks":
 			err = checkNetwork(element)
+		case "parameters":
+			err = checkParameter(element)
 		default:
 			err = checkChoice(tag, element)
 		}
@@ -206,6 +209,8 @@ func wantList(tag *kong.Tag) string {
 		return "some of " + strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
 	case "origins":
 		return "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *"
+	case "parameters":
+		return "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId"
 	}
 	return "addresses and networks, such as 10.0.0.0/8, fd00::1"
 }
@@ -216,6 +221,8 @@ func takesList(tag *kong.Tag) string {
 		return strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
 	case "origins":
 		return "http:// or https:// URLs of hosts, or *"
+	case "parameters":
+		return "id, ids, slug, tokenId or tokenIds, a colon and a name"
 	}
 	return "addresses and networks"
 }
@@ -234,6 +241,31 @@ func checkOrigin(s string) error {
 		return errors.New("has a * in a host")
 	}
 	return nil
+}
+
+// parameterName is the name of a query parameter.
+var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,31}$`)
+
+// checkParameter checks a parameter of market-details and the venue's name of it.
+func checkParameter(s string) error {
+	role, name, _ := strings.Cut(s, ":")
+	if !slices.Contains([]string{"id", "ids", "slug", "tokenId", "tokenIds"}, role) {
+		return errors.New("names no parameter")
+	}
+	if !parameterName.MatchString(name) {
+		return errors.New("has no name of a parameter")
+	}
+	return nil
+}
+
+// Names returns what stands behind the colon in each element.
+func (l List) Names() map[string]string {
+	names := make(map[string]string, len(l))
+	for _, element := range l {
+		role, name, _ := strings.Cut(element, ":")
+		names[role] = name
+	}
+	return names
 }
 
 func checkNetwork(s string) error {

@@ -28,7 +28,8 @@ const (
 const (
 	DefaultTimeout   = 10 * time.Second
 	DefaultMaxBody   = 8 << 20
-	DefaultMaxIDs    = 40
+	DefaultMaxIDs    = 100
+	DefaultMaxURL    = 2 << 10
 	DefaultRetries   = 2
 	DefaultUserAgent = "oddsgraph"
 )
@@ -45,6 +46,11 @@ type Config struct {
 	MaxBody int64
 	// MaxIDs is the greatest number of ids in one list call; longer lists are split.
 	MaxIDs int
+	// MaxURL is the greatest length in bytes of the URL of a list call with more than one id. Where the venue refuses URLs
+	// that are shorter, they become shorter still.
+	MaxURL int
+	// Names are the venue's names of the parameters of market-details; those that are not said are found out.
+	Names DetailNames
 	// Retries is the greatest number of further attempts of a call that failed in passing; a negative number is none.
 	Retries   int
 	UserAgent string
@@ -81,6 +87,7 @@ type Client struct {
 	timeout   time.Duration
 	maxBody   int64
 	maxIDs    int
+	maxURL    int
 	retries   int
 	userAgent string
 	transport http.RoundTripper
@@ -99,8 +106,12 @@ type Client struct {
 	// habits are what the venue turned out to do with a wallet's lists.
 	habits [len(paths)]habit
 
-	// What the venue turned out to know of the list parameters that are not in its own description.
+	// lengths are the lengths of URLs that the venue takes, where they are shorter than maxURL.
+	lengths [len(paths)]urlLength
+
+	// What the venue turned out to know of the parameters that are not in its own description.
 	marketIDs, marketTokens, spreadTokens capability
+	marketID, marketToken, marketSlug     parameter
 }
 
 // New returns a client of the venue that cfg describes. It does not ask the venue anything.
@@ -115,6 +126,7 @@ func New(cfg Config) (*Client, error) {
 		timeout:   cmp.Or(cfg.Timeout, DefaultTimeout),
 		maxBody:   cmp.Or(cfg.MaxBody, DefaultMaxBody),
 		maxIDs:    cmp.Or(cfg.MaxIDs, DefaultMaxIDs),
+		maxURL:    cmp.Or(cfg.MaxURL, DefaultMaxURL),
 		retries:   cmp.Or(cfg.Retries, DefaultRetries),
 		userAgent: cmp.Or(cfg.UserAgent, DefaultUserAgent),
 		transport: cfg.Transport,
@@ -129,8 +141,8 @@ func New(cfg Config) (*Client, error) {
 	default:
 		return nil, fmt.Errorf("venue: the credentials mode is %q, want query, header or none", c.mode)
 	}
-	if c.timeout < 0 || c.maxBody < 0 || c.maxIDs < 0 {
-		return nil, errors.New("venue: timeout, greatest body and greatest number of ids must be positive")
+	if c.timeout < 0 || c.maxBody < 0 || c.maxIDs < 0 || c.maxURL < 0 {
+		return nil, errors.New("venue: timeout, greatest body, number of ids and length of URLs must be positive")
 	}
 	if c.transport == nil {
 		c.transport = newTransport()
@@ -147,6 +159,7 @@ func New(cfg Config) (*Client, error) {
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
+	c.name(cfg.Names)
 	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
 	c.backoffs.off = c.without.Backoff
 	c.lay()
@@ -226,19 +239,19 @@ var paths = [...]string{
 	market.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present: it is higher while the
-// venue is known not to know the list form. Extra pages of positions and orders, and the calls by which a refused list
-// is taken apart, are not foreseen.
-func (c *Client) Cost(endpoint market.Endpoint, keys int) int {
+// Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present, whose ids have so many bytes in a
+// URL: it is higher while the venue is known not to know the list form. Extra pages of positions and orders, and the calls by
+// which a refused list is taken apart, are not foreseen.
+func (c *Client) Cost(endpoint market.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case market.EndpointPrices:
-		return ceil(keys, c.maxIDs)
+		return c.listCost(endpoint, nil, keys, bytes)
 	case market.EndpointSpreads:
-		return c.spreadTokens.cost(c, keys)
+		return c.listCost(endpoint, &c.spreadTokens, keys, bytes)
 	case market.EndpointMarketsByID:
-		return c.marketIDs.cost(c, keys)
+		return c.listCost(endpoint, &c.marketIDs, keys, bytes)
 	case market.EndpointMarketsByToken:
-		return c.marketTokens.cost(c, keys)
+		return c.listCost(endpoint, &c.marketTokens, keys, bytes)
 	default:
 		return max(keys, 0)
 	}

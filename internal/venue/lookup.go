@@ -24,6 +24,8 @@ const (
 
 // capability is what the venue turned out to know of a list parameter. It is safe for concurrent use.
 type capability struct {
+	// name is the parameter's.
+	name string
 	// confirmed is set when a list was answered with what it asked for.
 	confirmed atomic.Bool
 	// refusedUntil is the time, in nanoseconds since 1970, until which the parameter is not used.
@@ -35,13 +37,6 @@ func (p *capability) lists(now time.Time) bool { return now.UnixNano() >= p.refu
 func (p *capability) refuse(now time.Time) {
 	p.confirmed.Store(false)
 	p.refusedUntil.Store(now.Add(relearn).UnixNano())
-}
-
-func (p *capability) cost(c *Client, keys int) int {
-	if !p.lists(c.clock.Now()) {
-		return max(keys, 0)
-	}
-	return ceil(keys, c.maxIDs)
 }
 
 // answers is what one answer says about the ids that were asked for.
@@ -61,7 +56,8 @@ func newAnswers[T any](n int) answers[T] {
 type lookup[T any] struct {
 	endpoint market.Endpoint
 	// list and single are the parameters for several ids and for one.
-	list, single string
+	list   string
+	single *parameter
 	// learned is nil when the venue's own description has the list parameter.
 	learned *capability
 	// lone uses the single form for one id; else the list form is tried first even then.
@@ -134,18 +130,22 @@ func (l *lookup[T]) batches(ctx context.Context, c *Client, keys []string, out [
 	if l.learned != nil && !l.learned.lists(c.clock.Now()) {
 		return l.oneByOne(ctx, c, keys, out)
 	}
-	errs := make([]error, ceil(len(keys), c.maxIDs))
+	ends := l.pieces(c, keys)
+	errs := make([]error, len(ends))
 	each(len(errs), func(i int) {
-		from, to := i*c.maxIDs, min((i+1)*c.maxIDs, len(keys))
-		errs[i] = l.batch(ctx, c, keys[from:to], out[from:to])
+		from := 0
+		if i > 0 {
+			from = ends[i-1]
+		}
+		errs[i] = l.batch(ctx, c, keys[from:ends[i]], out[from:ends[i]])
 	})
 	return allFailed(errs)
 }
 
 // batch asks for at most as many keys as one list call takes.
 func (l *lookup[T]) batch(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	if len(keys) == 1 && l.lone {
-		return l.ask(ctx, c, l.single, keys, out).err
+	if len(keys) == 1 && l.alone() {
+		return l.one(ctx, c, keys, out).err
 	}
 	if l.learned == nil || l.learned.confirmed.Load() {
 		d := dissection{extra: maxExtra}
@@ -160,10 +160,42 @@ func (l *lookup[T]) batch(ctx context.Context, c *Client, keys []string, out []m
 	case got.err == nil && got.hits > 0:
 		l.learned.confirmed.Store(true)
 		return nil
+	case tooLong(got.err) && len(keys) > 1:
+		c.lengths[l.endpoint].shorten(c, l.endpoint, keys)
+		return l.batches(ctx, c, keys, out)
 	case got.err != nil && !refusesForm(got.err), got.lost:
 		return got.err
 	}
 	return l.learn(ctx, c, keys, out, got.err)
+}
+
+// alone reports whether one id is asked for by the single form: not where the venue is known to know lists, and its name for one
+// id is not known.
+func (l *lookup[T]) alone() bool {
+	return l.lone && (l.learned == nil || !l.learned.confirmed.Load() || len(l.single.candidates()) == 1)
+}
+
+// one asks for one key, by each name that the venue may know it by until one is answered with what it asks for.
+func (l *lookup[T]) one(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best asked) {
+	names := l.single.candidates()
+	for i, name := range names {
+		var result [1]market.Result[*T]
+		got := l.ask(ctx, c, name, keys, result[:])
+		if i == 0 || best.err != nil || got.hits > 0 { // that nothing is there counts for more than a refusal
+			best, out[0] = got, result[0]
+		}
+		switch {
+		case got.hits > 0:
+			l.single.confirm(name)
+			return got
+		case got.err != nil && !refusesForm(got.err):
+			out[0] = result[0]
+			return got
+		case got.err != nil && len(names) == 1:
+			l.single.doubt()
+		}
+	}
+	return best
 }
 
 // maxProbes is the number of single calls that a list's answer is held against.
@@ -179,7 +211,7 @@ func (l *lookup[T]) learn(ctx context.Context, c *Client, keys []string, out []m
 	var last error
 	settled, i := false, 0
 	for ; i < min(probes, len(keys)) && !settled; i++ {
-		got := l.ask(ctx, c, l.single, keys[i:i+1], out[i:i+1])
+		got := l.one(ctx, c, keys[i:i+1], out[i:i+1])
 		last = got.err
 		settled = got.err == nil && (listErr != nil || got.hits > 0)
 	}
@@ -226,33 +258,40 @@ type dissection struct {
 	extra int
 	// refused and listed tell whether lists of more than one key were refused and answered.
 	refused, listed bool
+	// halved tells that both halves of a list were answered.
+	halved bool
 }
 
 // known asks with a list parameter that the venue is known to know. A refusal is then for one of the ids, and halving
 // the list keeps that id from costing the others their answer.
 func (l *lookup[T]) known(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *dissection) error {
-	parameter := l.list
-	if len(keys) == 1 && l.lone {
-		parameter = l.single
+	if len(keys) == 1 && l.alone() {
+		return l.one(ctx, c, keys, out).err
 	}
-	got := l.ask(ctx, c, parameter, keys, out)
+	got := l.ask(ctx, c, l.list, keys, out)
 	if len(keys) == 1 {
 		return got.err
 	}
 	d.listed = d.listed || got.err == nil
-	if got.err == nil || !refusesForm(got.err) {
+	switch {
+	case tooLong(got.err):
+		c.lengths[l.endpoint].shorten(c, l.endpoint, keys)
+	case got.err == nil || !refusesForm(got.err):
 		return got.err
+	default:
+		d.refused = true
+		if d.extra < 2 || !refused(got.err) {
+			return got.err
+		}
+		d.extra -= 2
 	}
-	d.refused = true
-	if d.extra < 2 || !refused(got.err) {
-		return got.err
-	}
-	d.extra -= 2
 	half := len(keys) / 2
-	return allFailed([]error{
-		l.known(ctx, c, keys[:half], out[:half], d),
-		l.known(ctx, c, keys[half:], out[half:], d),
-	})
+	errs := []error{l.known(ctx, c, keys[:half], out[:half], d), l.known(ctx, c, keys[half:], out[half:], d)}
+	if errs[0] == nil && errs[1] == nil && half > 1 && !tooLong(got.err) && !d.halved {
+		c.lengths[l.endpoint].shorten(c, l.endpoint, keys) // both halves are well, so the list was too long
+	}
+	d.halved = d.halved || errs[0] == nil && errs[1] == nil
+	return allFailed(errs)
 }
 
 // oneByOne asks for each key in a call of its own. After the venue's rate limit was met no further call is made.
@@ -264,7 +303,7 @@ func (l *lookup[T]) oneByOne(ctx context.Context, c *Client, keys []string, out 
 			out[i], errs[i] = market.Result[*T]{Err: e}, e
 			return
 		}
-		errs[i] = l.ask(ctx, c, l.single, keys[i:i+1], out[i:i+1]).err
+		errs[i] = l.one(ctx, c, keys[i:i+1], out[i:i+1]).err
 		var e *market.Error
 		if errors.As(errs[i], &e) && e.Code == market.CodeRateLimited {
 			limited.Store(e)
@@ -288,7 +327,7 @@ func (l *lookup[T]) ask(ctx context.Context, c *Client, parameter string, keys [
 	rq := &request{endpoint: l.endpoint, keys: len(keys)}
 	rq.query.list(parameter, keys)
 	payload, err := c.get(ctx, rq)
-	if len(keys) == 1 && (parameter == l.single || l.learned.confirmed.Load()) {
+	if len(keys) == 1 && (parameter != l.list || l.learned.confirmed.Load()) {
 		if market.CodeOf(err) == market.CodeNotFound || err == nil && payload.IsNull() {
 			out[0] = market.Result[*T]{}
 			return asked{}

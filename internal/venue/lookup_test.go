@@ -105,7 +105,7 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ask := func(want string, calls, cost int) {
 				t.Helper()
-				if got := c.Cost(market.EndpointMarketsByID, 4); got != cost {
+				if got := c.Cost(market.EndpointMarketsByID, 4, 10); got != cost {
 					t.Errorf("the cost is %d, want %d", got, cost)
 				}
 				before := v.count()
@@ -123,7 +123,7 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 			ask(all, 4, 4) // remembered
 			clock.move(relearn - time.Second)
 			ask(all, 4, 4)
-			if got := c.Cost(market.EndpointMarketsByToken, 4); got != 1 {
+			if got := c.Cost(market.EndpointMarketsByToken, 4, 10); got != 1 {
 				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
 			}
 			clock.move(time.Second)
@@ -169,7 +169,7 @@ func TestSingleFormsForOneKey(t *testing.T) {
 	if err != nil || results[0].Value != nil || results[0].Err != nil {
 		t.Errorf("got %v, %v; want absent", results, err)
 	}
-	same(t, strings.Join(v.queries(), "; "), "id=M1; tokenIds=T1; tokenIds=Tx")
+	same(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
 }
 
 // A list that is refused because of what is in it says nothing about the form.
@@ -183,7 +183,7 @@ func TestDoesNotLearnFromBadIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
-		if got := c.Cost(market.EndpointMarketsByID, 3); got != 1 {
+		if got := c.Cost(market.EndpointMarketsByID, 3, 7); got != 1 {
 			t.Fatalf("the cost is %d: a bad id was taken for a list that is not known", got)
 		}
 	}
@@ -229,7 +229,7 @@ func TestFailingVenueIsAskedFewTimes(t *testing.T) {
 		"wrong types": answer(`{"prices":[{"tokenId":true,"price":"x"}],"markets":[{"marketId":{}}],"spreads":[7]}`), "empty object": answer(`{}`),
 		"reset": reset, "redirect": answerWith(302, "", ""),
 	} {
-		for lookup, most := range map[string]int{"prices": 1, "spreads": 2, "markets": 2, "tokens": 2} {
+		for lookup, most := range map[string]int{"prices": 1, "spreads": 2, "markets": 3, "tokens": 2} {
 			v := newVenue(t, everywhere(h))
 			c := v.client(t)
 			var results []error
@@ -311,8 +311,8 @@ func TestLongListsAreSplit(t *testing.T) {
 		}
 		answer(`{"prices":[`+strings.Join(rows, ",")+`]}`)(w, r)
 	}))
-	c := v.client(t)
-	if got := c.Cost(market.EndpointPrices, 100); got != 3 {
+	c := v.client(t, func(cfg *Config) { cfg.MaxIDs = 40 })
+	if got := c.Cost(market.EndpointPrices, 100, 290); got != 3 {
 		t.Errorf("the cost is %d, want 3", got)
 	}
 	ids := numbered("T", 0, 100)
@@ -346,7 +346,7 @@ func TestCost(t *testing.T) {
 		{market.EndpointSpreads, 21, 3}, {market.EndpointMarketsByID, 10, 1}, {market.EndpointMarketsByToken, 11, 2},
 		{market.EndpointBook, 7, 7}, {market.EndpointPriceHistory, 2, 2}, {market.EndpointPositions, 1, 1},
 	} {
-		if got := c.Cost(tt.e, tt.keys); got != tt.want {
+		if got := c.Cost(tt.e, tt.keys, 3*tt.keys); got != tt.want {
 			t.Errorf("Cost(%s, %d) = %d, want %d", tt.e, tt.keys, got, tt.want)
 		}
 	}

@@ -60,7 +60,7 @@ var (
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: market.EndpointMarketsByID,
-		list:     "ids", single: "id", lone: true,
+		list:     c.marketIDs.name, single: &c.marketID, lone: true,
 		learned: &c.marketIDs,
 		decode:  decodeMarketsByID,
 	}
@@ -72,7 +72,7 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: market.EndpointMarketsByToken,
-		list:     "tokenIds", single: "tokenId",
+		list:     c.marketTokens.name, single: &c.marketToken,
 		learned: &c.marketTokens,
 		decode:  decodeMarketsByToken,
 	}
@@ -91,7 +91,7 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
 	const e = market.EndpointMarketBySlug
 	rq := &request{endpoint: e, keys: 1}
-	rq.query.set("slug", slug)
+	rq.query.set(c.marketSlug.names[0], slug)
 	payload, err := c.get(ctx, rq)
 	if err != nil || payload.IsNull() {
 		return nil, orAbsent(err)

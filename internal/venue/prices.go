@@ -25,7 +25,7 @@ var prices = keyed[market.Price]{
 
 var pricesByToken = lookup[market.Price]{
 	endpoint: market.EndpointPrices,
-	list:     "tokenIds", single: "tokenId", lone: true,
+	list:     "tokenIds", single: &tokenID, lone: true,
 	decode: prices.decode,
 }
 

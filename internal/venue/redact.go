@@ -79,11 +79,17 @@ func secretsOf(credentials *market.Credentials) []string {
 	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
 }
 
+// ownWords are the parameters whose values are words of ours.
+var ownWords = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
+
 // wordsOf returns every spelling of the values in a request that a client has chosen.
 func wordsOf(rq *request) (words []string) {
 	values, _ := url.ParseQuery(rq.query.b.String()) // which is our own
-	for _, name := range []string{"q", "category", "tag", "slug", "eventSlug", "eventId", "id", "ids", "tokenId", "tokenIds", "marketId", "cursor"} {
-		for word := range strings.SplitSeq(values.Get(name), ",") {
+	for name, value := range values {
+		if slices.Contains(ownWords, name) {
+			continue
+		}
+		for word := range strings.SplitSeq(value[0], ",") {
 			if len(word) >= minWord {
 				words = append(words, spellings(word)...)
 			}

@@ -22,7 +22,7 @@ var spreads = keyed[market.Spread]{
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	l := lookup[market.Spread]{
 		endpoint: market.EndpointSpreads,
-		list:     "tokenIds", single: "tokenId", lone: true,
+		list:     "tokenIds", single: &tokenID, lone: true,
 		learned: &c.spreadTokens,
 		decode:  spreads.decode,
 	}
