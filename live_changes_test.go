@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,4 +126,163 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
+}
+
+// delayed makes calls of an endpoint take a while, from now on until the test spoils something else.
+func (s *service) delayed(t *testing.T, path string, ms int) {
+	t.Helper()
+	s.spoil(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
+}
+
+const marketDetails = "/api/exchange/market-details"
+
+// TestAMarketChangesWhileItIsRead: a change that comes while the first read, or one for another change, is under way is read for
+// again.
+func TestAMarketChangesWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	ids := s.openMarkets(30)
+	k := s.dial(t, anonymous)
+	s.delayed(t, marketDetails, 1000)
+	first := k.subscribe(t, subMarkets, vars{"ids": []string{ids[25]}})
+	time.Sleep(500 * time.Millisecond)
+	if err := s.venue.SetStatus(ids[25], "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+	s.spoil(t)
+	untilStatus(t, first, "CLOSED")
+
+	second := k.subscribe(t, subMarkets, vars{"ids": []string{ids[24]}})
+	second.reason(t, "INITIAL")
+	s.delayed(t, marketDetails, 1000)
+	for _, words := range []string{"first words", "second words"} {
+		if err := s.venue.Reword(ids[24], words); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	s.spoil(t)
+	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
+}
+
+// TestAMarketCannotBeReadForAChange: REST fails when a change is announced. The market is stale until it could be read.
+func TestAMarketCannotBeReadForAChange(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	id := s.openMarkets(30)[25]
+	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
+	sub.reason(t, "INITIAL")
+	s.spoil(t, demo.Fault{Path: marketDetails, Kind: demo.FaultStatus, Status: 500})
+	if err := s.venue.Reword(id, "new words"); err != nil {
+		t.Fatal(err)
+	}
+	v := sub.reason(t, "FRESHNESS")
+	if at(v, "market.freshness.stale") != true {
+		t.Errorf("a market that has changed is not stale: %s", asJSON(v))
+	}
+	s.spoil(t)
+	v = sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "new words" })
+	wantText(t, v, "change", "METADATA")
+	if at(v, "market.freshness.stale") != false {
+		t.Errorf("the market is stale: %s", asJSON(v))
+	}
+}
+
+// TestATradeWhileTheStreamOpens: a read of the trades begins before the stream of the account is open and ends after it. A trade
+// between the two is in neither.
+func TestATradeWhileTheStreamOpens(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	var token string
+	for _, x := range s.venue.Positions(addressOf50) {
+		if s.venue.Trade(addressOf50, x.TokenID, demo.Sell, 100) == nil {
+			token = x.TokenID
+			break
+		}
+	}
+	k := s.dial(t, keyOf50)
+	s.spoil(t, demo.Fault{Path: "/api/user/trades", Kind: demo.FaultDelay, DelayMs: 2500}, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultDelay, DelayMs: 1500})
+	sub := k.subscribe(t, subUserTrades, vars{"a": addressOf50})
+	time.Sleep(time.Second)
+	if err := s.venue.Trade(addressOf50, token, demo.Sell, 300); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	s.spoil(t)
+	sub.until(t, "the trade", func(v any) bool {
+		for _, x := range list(v, "trades") {
+			if text(x, "size") == "3" && text(x, "tokenId") == token {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestAnOutageIsPolled: while the stream is away, what it brought is read over REST, and a new subscriber is shown nothing older than
+// a query would show.
+func TestAnOutageIsPolled(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	token := s.openTokens(3)[2]
+	k := s.dial(t, anonymous)
+	prices, book := k.subscribe(t, subPrices, vars{"ids": []string{token}}), k.subscribe(t, subBook, vars{"id": token, "depth": 5})
+	prices.reason(t, "INITIAL")
+	book.reason(t, "INITIAL")
+	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultRefused})
+	s.venue.Restart(demo.CloseSlow)
+	prices.reason(t, "FRESHNESS")
+	to := s.move(t, token)
+	v := prices.until(t, "the new price", func(v any) bool { return text(v, "price.price") == plain(to) })
+	wantText(t, v, "price.freshness.source", "REST")
+	want := s.bookOf(t, token, 5)
+	v = book.until(t, "the new book", func(v any) bool { return same(ladderOf(v, "book."), want) })
+	wantText(t, v, "book.freshness.source", "REST")
+
+	to = s.move(t, token)
+	eventually(t, "a query shows it", func() bool {
+		return text(s.ask(t, queryLive, vars{"id": token}, anonymous), "token.price.price") == plain(to)
+	})
+	wantText(t, s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
+	other := strings.Replace(subPrices, "previousPrice", "previousPrice x: reason", 1)
+	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
+}
+
+// TestFailuresOfSubscriptionsAreTold: a subscription whose reads fail says so once and goes on when they succeed.
+func TestFailuresOfSubscriptionsAreTold(t *testing.T) {
+	t.Parallel()
+	s := startLive(t, "--demo-stream=false")
+	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
+	k := s.dial(t, keyOf3)
+	subs := map[string]*events{}
+	for query, v := range map[string]vars{
+		subPrices: {"ids": []string{id}}, subBook: {"id": id}, subMarkets: {"ids": []string{marketID}}, subPortfolio: {"a": addressOf3},
+		subOrders: {"a": addressOf3}, subUserTrades: {"a": addressOf3}, subBalance: {"a": addressOf3},
+	} {
+		subs[query] = k.subscribe(t, query, v)
+	}
+	overSSE := s.sse(t, subPrices, vars{"ids": []string{id}}, anonymous)
+	for query, sub := range subs {
+		ev := sub.next(t)
+		if ev.ended || ev.data != nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "UPSTREAM_UNAVAILABLE" {
+			t.Fatalf("%s: got %+v, want one error", query, ev)
+		}
+	}
+	if ev := overSSE.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 {
+		t.Fatalf("over SSE: got %+v, want one error", ev)
+	}
+	// Whoever joins is told as well.
+	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
+		t.Errorf("a joiner got %+v, want the error", ev)
+	}
+	s.spoil(t)
+	for _, sub := range subs {
+		sub.reason(t, "INITIAL")
+	}
+	overSSE.reason(t, "INITIAL")
 }

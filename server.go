@@ -228,7 +228,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	}
 	s.cache.SetWatcher(s.live.feed)
 	s.cache.SetStreamer(s.live.feed)
-	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope}
+	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope, Timeout: cfg.RequestTimeout}
 	if s.api, err = s.frontDoor(cfg, root, clock); err != nil {
 		s.cache.Close()
 		return nil, err

@@ -1538,9 +1538,12 @@ func (g *compiledGraph) writeBalanceUpdate(x *compiled.Execution, s *compiled.Se
 				o.Nullify()
 			}
 		case 2: // balance
-			if !g.writeBalance(x, f.Sub, &obj.Balance) {
-				x.Missing(f)
-				o.Nullify()
+			if obj.Balance == nil {
+				x.Null()
+			} else {
+				if !g.writeBalance(x, f.Sub, obj.Balance) {
+					x.Null()
+				}
 			}
 		}
 	}

@@ -3756,8 +3756,8 @@ Change of a wallet's balance.
 type BalanceUpdate {
   "Why the event was sent."
   reason: UpdateReason!
-  "The balance now."
-  balance: Balance!
+  "The balance now; null where the venue knows the account without one."
+  balance: Balance
 }
 `, BuiltIn: false},
 }

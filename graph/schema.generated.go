@@ -1013,11 +1013,11 @@ func (ec *executionContext) _BalanceUpdate_balance(ctx context.Context, field gr
 			return obj.Balance, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v model.Balance) graphql.Marshaler {
-			return ec.marshalNBalance2oddsgraphᚋgraphᚋmodelᚐBalance(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Balance) graphql.Marshaler {
+			return ec.marshalOBalance2ᚖoddsgraphᚋgraphᚋmodelᚐBalance(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_BalanceUpdate_balance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -8911,7 +8911,7 @@ func (ec *executionContext) _BalanceUpdate(ctx context.Context, sel ast.Selectio
 			}
 		case "balance":
 			out.Values[i] = ec._BalanceUpdate_balance(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -13014,10 +13014,6 @@ func (ec *executionContext) marshalNAddress2oddsgraphᚋinternalᚋmarketᚐAddr
 		}
 	}
 	return res
-}
-
-func (ec *executionContext) marshalNBalance2oddsgraphᚋgraphᚋmodelᚐBalance(ctx context.Context, sel ast.SelectionSet, v model.Balance) graphql.Marshaler {
-	return ec._Balance(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNBalanceUpdate2oddsgraphᚋgraphᚋmodelᚐBalanceUpdate(ctx context.Context, sel ast.SelectionSet, v model.BalanceUpdate) graphql.Marshaler {

@@ -99,12 +99,12 @@ func (l *look) send() {
 	for _, depth := range slices.Backward(slices.Sorted(maps.Keys(l.books))) { // the deepest of a token answers for the others
 		l.set.PrefetchBooks(l.books[depth], depth)
 	}
-	follow(l, l.aroundMarkets, l.set.FollowMarkets)
-	follow(l, l.aroundEvents, l.set.FollowEvents)
+	followRows(l, l.aroundMarkets, l.set.FollowMarkets)
+	followRows(l, l.aroundEvents, l.set.FollowEvents)
 }
 
-// follow sends for what chains hold when what they hang on has arrived, all of them together, so that it travels together too.
-func follow[K, T any](l *look, chains []chain[K, T], after func(refs []K, then func([]market.Result[market.Read[*T]]))) {
+// followRows sends for what chains hold when what they hang on has arrived, all of them together, so that it travels together too.
+func followRows[K, T any](l *look, chains []chain[K, T], after func(refs []K, then func([]market.Result[market.Read[*T]]))) {
 	if len(chains) == 0 {
 		return
 	}

@@ -4,6 +4,7 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
@@ -20,6 +21,8 @@ type Resolver struct {
 	// Feed is the live state that subscriptions follow, Sources what they read beside it.
 	Feed    *feed.Feed
 	Sources loaders.Sources
+	// Timeout is how long the first event of a subscription may take.
+	Timeout time.Duration
 	// Scope tells apart the callers that follow one account.
 	Scope func(ctx context.Context, a market.Address) string
 }

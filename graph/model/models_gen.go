@@ -15,8 +15,8 @@ import (
 type BalanceUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
-	// The balance now.
-	Balance Balance `json:"balance"`
+	// The balance now; null where the venue knows the account without one.
+	Balance *Balance `json:"balance,omitempty"`
 }
 
 // Page of history records.

@@ -140,7 +140,10 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	c.round++
 	var refused error
 	coalesced := uint32(0)
-	known, share := c.known(keys, out)
+	if market.WantsFresh(ctx) {
+		c.forget(keys)
+	}
+	known, share := c.known(keys, out, market.WantsFresh(ctx))
 	for i, key := range keys {
 		f := c.flights[key]
 		if f != nil {
@@ -219,14 +222,17 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
 // known answers the keys that are cached by now, into out, and tells which they are. The others, where they are more than one call
 // carries, are to be shared out evenly among as few calls as there can be, since those are made and read side by side. The caller
 // holds the lock.
-func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]]) (known []bool, share int) {
+func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
 	for i, key := range keys {
 		if c.flights[key] != nil {
 			continue
 		}
-		if out[i].Value, known[i] = c.cached(key); !known[i] {
+		if !fresh {
+			out[i].Value, known[i] = c.cached(key)
+		}
+		if !known[i] {
 			missing++
 			bytes += bytesOf(key)
 		}
@@ -427,6 +433,16 @@ func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	for k, f := range c.flights {
 		if (k == key || mayMean != nil && mayMean(k)) && f.batch.left && f.batch.change < change {
 			delete(c.flights, k)
+		}
+	}
+}
+
+// forget keeps the caller, and those who ask from now on, from joining the flights of keys whose calls have left already. The
+// caller holds the lock.
+func (c *coalescer[K, T]) forget(keys []K) {
+	for _, key := range keys {
+		if f := c.flights[key]; f != nil && f.batch.left {
+			delete(c.flights, key)
 		}
 	}
 }

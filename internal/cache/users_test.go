@@ -221,6 +221,38 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 	})
 }
 
+// TestFreshReads: a read that wants what is true now is answered neither by what is remembered nor by a call that left before.
+func TestFreshReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: time.Second}
+		c := open(t, v)
+		ctx, q := as(t, "alice"), market.TradeQuery{Limit: 10}
+		var wg sync.WaitGroup
+		read := func(ctx context.Context) {
+			wg.Go(func() {
+				if _, err := c.Trades(ctx, wallet, q); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		read(ctx)
+		time.Sleep(time.Second / 2)
+		read(market.WithFresh(ctx)) // the first call is under way
+		read(ctx)                   // and joins the newer one
+		wg.Wait()
+		if n := len(v.calls()); n != 2 {
+			t.Errorf("%d calls, want two", n)
+		}
+		read(ctx)
+		read(market.WithFresh(ctx)) // the answer is remembered
+		wg.Wait()
+		if n := len(v.calls()); n != 3 {
+			t.Errorf("%d calls, want three", n)
+		}
+	})
+}
+
 // Nothing that the cache holds as a key, cached or on its way, lets anybody read a credential.
 func TestKeysHoldNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -294,7 +294,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next func() *gra
 			return once(e.refuse(ctx, validationErrors(err)...))
 		}
 	}
-	ctx = resolvers.WithProblems(ctx)
+	ctx = resolvers.WithTurns(ctx)
 	stream, errs := op.plan.compiled.Subscribe(ctx, values)
 	if len(errs) > 0 {
 		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
@@ -308,10 +308,13 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next func() *gra
 				resp = failed(v)
 			}
 		}()
-		if stream.Next(ctx) {
-			resp = e.event(ctx, op, stream)
+		switch turn := resolvers.NextTurn(ctx); {
+		case turn.Problem != nil:
+			return e.problem(ctx, turn)
+		case stream.Next(ctx):
+			return e.event(ctx, op, stream)
 		}
-		return e.addProblems(ctx, resp)
+		return nil
 	}
 }
 
@@ -350,14 +353,12 @@ func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 	return resp
 }
 
-// addProblems adds what a subscription reports beside its events to a response, or makes one of it when the subscription
-// has ended.
-func (e *engine) addProblems(ctx context.Context, resp *graphql.Response) *graphql.Response {
-	for _, err := range resolvers.TakeProblems(ctx) {
-		if resp == nil {
-			resp = &graphql.Response{}
-		}
-		resp.Errors = append(resp.Errors, e.present(ctx, err))
+// problem returns the response for a problem of a subscription: its data are null while the subscription goes on, and missing at
+// its end.
+func (e *engine) problem(ctx context.Context, turn resolvers.Turn) *graphql.Response {
+	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
+	if !turn.Ended {
+		resp.Data = json.RawMessage("null")
 	}
 	return resp
 }

@@ -173,7 +173,8 @@ func DemandFrom(ctx context.Context) uint64 { return Carried[demandKey, uint64](
 
 type freshKey struct{}
 
-// WithFresh returns a context whose reads of pages are made of the venue now, whatever is remembered.
+// WithFresh returns a context whose reads of pages ask the venue by a call that leaves from now on, whatever is remembered or under
+// way.
 func WithFresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, true)
 }

@@ -1,0 +1,171 @@
+package follow_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
+)
+
+// outcome is what the first event of a stream was and when it came.
+type outcome struct {
+	initial bool
+	problem error
+	ended   error
+	after   time.Duration
+}
+
+// first returns the first thing that a stream yields within an hour.
+func first[T any](ctx context.Context, stream follow.Stream[T]) (o outcome) {
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	began := time.Now()
+	for e, err := range stream {
+		return outcome{initial: err == nil && e.Problem == nil, problem: e.Problem, ended: err, after: time.Since(began)}
+	}
+	<-ctx.Done()
+	return outcome{after: time.Since(began)}
+}
+
+// TestTheFirstEventComesInTime: each of the nine subscriptions sends its first state or an error within the timeout, whichever of its
+// reads fails and however, with and without the stream.
+func TestTheFirstEventComesInTime(t *testing.T) {
+	type reads struct {
+		prices    *rest[*market.Price]
+		books     *rest[*market.Book]
+		markets   *rest[*market.Market]
+		balances  *rest[*market.Balance]
+		orders    *rest[*[]market.Order]
+		positions *rest[*[]market.Position]
+		trades    *rest[*market.TradePage]
+		values    *priced
+	}
+	subscriptions := map[string]func(s *stage, r *reads) outcome{
+		"priceChanged": func(s *stage, r *reads) outcome {
+			return first(s.ctx, follow.Prices(s.ctx, s.source(), []string{"T", "U"}, 0, r.prices.list))
+		},
+		"orderbookChanged": func(s *stage, r *reads) outcome {
+			return first(s.ctx, follow.Book(s.ctx, s.source(), "T", 20, true, 0, r.books.read))
+		},
+		"marketChanged": func(s *stage, r *reads) outcome {
+			return first(s.ctx, follow.Markets(s.ctx, s.source(), []string{"M", "N"}, r.markets.list))
+		},
+		"tradesAdded": func(s *stage, _ *reads) outcome {
+			return first(s.ctx, follow.Trades(s.ctx, s.source(), []string{"T"}))
+		},
+		"portfolioChanged": func(s *stage, r *reads) outcome { return first(s.ctx, s.portfolio(r.positions, r.values)) },
+		"ordersChanged": func(s *stage, r *reads) outcome {
+			return first(s.ctx, follow.Orders(s.ctx, s.source(), follow.Account[[]market.Order]{Topic: account, Read: r.orders.read}))
+		},
+		"userTradesAdded": func(s *stage, r *reads) outcome { return first(s.ctx, s.userTrades(r.trades)) },
+		"balanceChanged": func(s *stage, r *reads) outcome {
+			return first(s.ctx, follow.Balance(s.ctx, s.source(), follow.Account[market.Balance]{Topic: account, Read: r.balances.read}))
+		},
+		"streamStatusChanged": func(s *stage, _ *reads) outcome {
+			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
+		},
+	}
+	// What may fail of each; nil is nothing.
+	type spoil = func(r *reads, err error, takes time.Duration)
+	failing := map[string]map[string]spoil{
+		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
+		"orderbookChanged": {"book": func(r *reads, err error, d time.Duration) { r.books.err, r.books.takes = err, d }},
+		"marketChanged":    {"markets": func(r *reads, err error, d time.Duration) { r.markets.err, r.markets.takes = err, d }},
+		"portfolioChanged": {
+			"positions": func(r *reads, err error, d time.Duration) { r.positions.err, r.positions.takes = err, d },
+			"prices":    func(r *reads, err error, d time.Duration) { r.values.err, r.values.takes = err, d },
+		},
+		"ordersChanged":   {"orders": func(r *reads, err error, d time.Duration) { r.orders.err, r.orders.takes = err, d }},
+		"userTradesAdded": {"trades": func(r *reads, err error, d time.Duration) { r.trades.err, r.trades.takes = err, d }},
+		"balanceChanged":  {"balance": func(r *reads, err error, d time.Duration) { r.balances.err, r.balances.takes = err, d }},
+	}
+	failures := map[string]struct {
+		err   error
+		takes time.Duration
+		want  market.Code // "" for the first state
+		ends  bool
+	}{
+		"nothing":     {},
+		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
+		"rate":        {err: market.RateLimited(time.Minute), want: market.CodeRateLimited},
+		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
+		"silence":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
+		"refused":     {err: market.Errorf(market.CodeForbidden, "no"), want: market.CodeForbidden, ends: true},
+	}
+	for name, open := range subscriptions {
+		parts := failing[name]
+		if parts == nil {
+			parts = map[string]spoil{"": func(*reads, error, time.Duration) {}}
+		}
+		for part, spoil := range parts {
+			for how, failure := range failures {
+				if part == "" && failure.want != "" {
+					continue
+				}
+				t.Run(name+"/"+part+"/"+how, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := newStage(t)
+						r := &reads{
+							&rest[*market.Price]{value: priceOf("T", "0.5")}, &rest[*market.Book]{value: &market.Book{TokenID: "T"}},
+							&rest[*market.Market]{value: marketNow("a", market.StatusOpen)}, &rest[*market.Balance]{}, &rest[*[]market.Order]{value: &[]market.Order{}},
+							&rest[*[]market.Position]{value: positionsOf("T")}, &rest[*market.TradePage]{value: pageOf("t1")}, newPriced("0.5"),
+						}
+						spoil(r, failure.err, failure.takes)
+						o := open(s, r)
+						err := o.problem
+						if personal := map[string]bool{"portfolioChanged": true, "ordersChanged": true, "userTradesAdded": true, "balanceChanged": true}; failure.ends && personal[name] {
+							err = o.ended
+						}
+						switch {
+						case o.after > timeout:
+							t.Fatal("nothing has come")
+						case failure.want == "" && !o.initial:
+							t.Fatalf("the first event is %+v, want a state", o)
+						case failure.want != "" && market.CodeOf(err) != failure.want:
+							t.Fatalf("the first event is %+v, want %s", o, failure.want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestNoBalance: a venue may know an account without a balance, which is a value like others.
+func TestNoBalance(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Balance]{}
+		f := run(t, follow.Balance(s.ctx, s.source(), follow.Account[market.Balance]{Topic: account, Read: r.read}))
+		show := func(b follow.BalanceUpdate) string {
+			if b.Balance == nil {
+				return "none"
+			}
+			return b.Balance.CashBalance.String()
+		}
+		time.Sleep(time.Second)
+		f.want(show, "INITIAL none")
+		time.Sleep(time.Minute)
+		f.want(show)
+		cash := market.MustDecimal("5")
+		r.set(&market.Balance{CashBalance: &cash})
+		time.Sleep(6 * time.Second)
+		f.want(show, "CHANGE 5")
+		r.set(nil)
+		time.Sleep(6 * time.Second)
+		f.want(show, "CHANGE none")
+	})
+}
+
+// TestAShortTimeout: the first read takes no longer than there is time for.
+func TestAShortTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, source := &rest[*market.Price]{takes: time.Hour}, s.source()
+		source.Timeout = 200 * time.Millisecond
+		if o := first(s.ctx, follow.Prices(s.ctx, source, []string{"T"}, 0, r.list)); market.CodeOf(o.problem) != market.CodeUpstreamTimeout || o.after > source.Timeout {
+			t.Errorf("got %+v", o)
+		}
+	})
+}

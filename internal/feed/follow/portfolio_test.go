@@ -1,0 +1,147 @@
+package follow_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
+)
+
+func positionsOf(tokens ...string) *[]market.Position {
+	list := []market.Position{}
+	for _, token := range tokens {
+		list = append(list, market.Position{MarketID: "m" + token, Outcome: "YES", TokenID: token, Size: market.MustDecimal("2")})
+	}
+	return &list
+}
+
+// priced values every position by one price.
+type priced struct{ rest[*market.Price] }
+
+func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error) {
+	price, err := p.read(ctx)
+	quotes, valuations := make([]market.Quotes, len(positions)), make([]*market.Valuation, len(positions))
+	for i := range positions {
+		quotes[i].Price = price
+		if err == nil {
+			valuations[i] = market.Value(&positions[i], held, &quotes[i], market.BasisVenue)
+		}
+	}
+	return quotes, valuations, err
+}
+
+func newPriced(price string) *priced {
+	p := &priced{}
+	p.value = priceOf("T", price)
+	p.value.Basis = market.BasisVenue
+	return p
+}
+
+func (s *stage) portfolio(r *rest[*[]market.Position], p *priced) follow.Stream[follow.PortfolioUpdate] {
+	return follow.Portfolio(s.ctx, s.source(), follow.PortfolioSource{
+		Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.MarketID },
+	}, 500*time.Millisecond)
+}
+
+func showPortfolio(u follow.PortfolioUpdate) string {
+	out := fmt.Sprintf("%d-%d %s", len(u.Changed), len(u.Closed), u.Summary.PositionsValue)
+	if u.Summary.Meta.Stale {
+		out += " stale"
+	}
+	return out
+}
+
+// TestPortfolio follows an account on the stream, away from it and back.
+func TestPortfolio(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, p := &rest[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
+		f := run(t, s.portfolio(r, p))
+		s.live(account)
+		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T", "U") })
+		f.want(showPortfolio, "INITIAL 2-0 2")
+		if r.calls != 0 || !s.up.has(pricesOf("T")) || !s.up.has(pricesOf("U")) {
+			t.Errorf("%d reads, %v", r.calls, s.up.open)
+		}
+		s.say(account, market.MessagePosition, func(m *market.Message) {
+			m.Positions = *positionsOf("U")
+			m.Positions[0].Size = market.MustDecimal("0")
+		})
+		time.Sleep(time.Second)
+		f.want(showPortfolio, "CHANGE 0-1 1")
+		time.Sleep(6 * time.Second) // after the linger
+		if s.up.has(pricesOf("U")) {
+			t.Error("a token that is not held is followed")
+		}
+		p.edit(func() {
+			p.value = priceOf("T", "0.7")
+			p.value.Basis = market.BasisVenue
+		})
+		s.live(pricesOf("T"))
+		s.price("T", "0.7")
+		time.Sleep(time.Second)
+		f.want(showPortfolio, "CHANGE 1-0 1.4")
+		r.fail(errDown)
+		s.down(account)
+		time.Sleep(time.Second)
+		f.want(showPortfolio, "FRESHNESS 1-0 1.4 stale")
+		r.edit(func() { r.err, r.value = nil, positionsOf("T", "V") })
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "CHANGE 2-0 2.8")
+	})
+}
+
+// TestAPriceFails: nothing is summed over a part. The failure is reported once and the portfolio is sent when all can be read.
+func TestAPriceFails(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+		p.err = market.Errorf(market.CodeUpstreamBadResponse, "a price of 1.02")
+		f := run(t, s.portfolio(r, p))
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "!UPSTREAM_BAD_RESPONSE")
+		p.fail(nil)
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "INITIAL 1-0 1")
+	})
+}
+
+// TestNoRoomForOneToken: the tokens after the one that has no room keep the watches that they have.
+func TestNoRoomForOneToken(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+		s.up.room = 2 // the account and one token
+		f := run(t, s.portfolio(r, p))
+		time.Sleep(time.Second)
+		f.want(showPortfolio, "INITIAL 1-0 1")
+		r.set(positionsOf("A", "T")) // there is no room for the first one
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "CHANGE 1-0 2")
+		if !s.up.has(pricesOf("T")) {
+			t.Error("a token lost its watch, since another one has no room")
+		}
+	})
+}
+
+// TestChangesWhileAPortfolioIsRead are read for once more.
+func TestChangesWhileAPortfolioIsRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+		f := run(t, s.portfolio(r, p))
+		s.live(account)
+		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+		f.want(showPortfolio, "INITIAL 1-0 1")
+		s.live(pricesOf("T"))
+		p.edit(func() { p.takes = time.Second })
+		s.price("T", "0.5")
+		time.Sleep(time.Second)
+		p.edit(func() {
+			p.value = priceOf("T", "0.7")
+			p.value.Basis = market.BasisVenue
+		})
+		s.price("T", "0.7") // the read under way does not know it
+		time.Sleep(4 * time.Second)
+		f.want(showPortfolio, "CHANGE 1-0 1.4")
+	})
+}

@@ -1,0 +1,246 @@
+package follow_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
+)
+
+// TestPricesInAnOutage: what the stream brought is polled while the stream is away, and marked with its source.
+func TestPricesInAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{value: priceOf("T", "0.4")}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		s.live(pricesOf("T"))
+		s.price("T", "0.5")
+		f.want(showPrice, "INITIAL 0.5 STREAM")
+		if r.calls != 0 {
+			t.Errorf("%d reads of what is live", r.calls)
+		}
+		s.down(pricesOf("T"))
+		f.want(showPrice, "FRESHNESS 0.5 STREAM stale")
+		time.Sleep(6 * time.Second)
+		f.want(showPrice, "CHANGE 0.4 REST")
+		r.set(priceOf("T", "0.3"))
+		time.Sleep(6 * time.Second)
+		f.want(showPrice, "CHANGE 0.3 REST")
+		r.fail(errDown)
+		time.Sleep(6 * time.Second)
+		f.want(showPrice, "FRESHNESS 0.3 REST stale")
+		time.Sleep(time.Hour)
+		f.want(showPrice)
+		r.fail(nil)
+		time.Sleep(40 * time.Second)
+		f.want(showPrice, "FRESHNESS 0.3 REST")
+		s.live(pricesOf("T"))
+		s.price("T", "0.6")
+		f.want(showPrice, "RESYNC 0.6 STREAM")
+		calls := r.calls
+		time.Sleep(time.Minute)
+		if r.calls != calls {
+			t.Error("what is live is polled")
+		}
+	})
+}
+
+// TestInitialInAnOutage: a state that the stream left behind is no first event; REST is read as a query would.
+func TestInitialInAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{value: priceOf("T", "0.4")}
+		first := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		s.live(pricesOf("T"))
+		s.price("T", "0.5")
+		s.down(pricesOf("T"))
+		first.take()
+		second := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		time.Sleep(time.Second)
+		second.want(showPrice, "INITIAL 0.4 REST")
+	})
+}
+
+// TestJoiners: a reader that joins is sent the present state, which a query would not find newer.
+func TestJoiners(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, g := &rest[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
+		source := s.source()
+		source.Group = g
+		f := run(t, follow.Prices(s.ctx, source, []string{"T"}, time.Second, r.list))
+		s.live(pricesOf("T"))
+		s.price("T", "0.5")
+		f.want(showPrice, "INITIAL 0.5 STREAM")
+		g.audiences()
+
+		// Live: at once.
+		time.Sleep(2 * time.Second)
+		g.join()
+		f.want(showPrice, "INITIAL 0.5 STREAM")
+		if to := g.audiences(); fmt.Sprint(to) != "[1]" {
+			t.Errorf("sent to %v", to)
+		}
+		// A change waits for its pace: it is sent to all before the joiner is served.
+		s.price("T", "0.51")
+		s.price("T", "0.52")
+		f.want(showPrice, "CHANGE 0.51 STREAM")
+		g.join()
+		f.want(showPrice)
+		time.Sleep(time.Second)
+		f.want(showPrice, "CHANGE 0.52 STREAM", "INITIAL 0.52 STREAM")
+
+		// Not live: REST is read first.
+		s.down(pricesOf("T"))
+		time.Sleep(time.Second)
+		f.want(showPrice, "FRESHNESS 0.52 STREAM stale")
+		g.audiences()
+		g.join()
+		f.want(showPrice, "CHANGE 0.4 REST", "INITIAL 0.4 REST")
+		if to := g.audiences(); fmt.Sprint(to) != "[0 3]" {
+			t.Errorf("sent to %v", to)
+		}
+		// REST does not answer: the joiner waits no longer than a read may take.
+		r.slow(time.Hour)
+		time.Sleep(10 * time.Second)
+		f.take()
+		g.join()
+		time.Sleep(6 * time.Second)
+		f.want(showPrice, "INITIAL 0.4 REST stale")
+	})
+}
+
+// TestJoinersHearOfTheProblem: nothing could be sent yet, so a reader that joins is told why.
+func TestJoinersHearOfTheProblem(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, g := &rest[*market.Price]{err: errDown}, newReaders()
+		source := s.source()
+		source.Group = g
+		f := run(t, follow.Prices(s.ctx, source, []string{"T", "U"}, 0, r.list))
+		time.Sleep(time.Second)
+		f.want(showPrice, "!UPSTREAM_UNAVAILABLE")
+		time.Sleep(20 * time.Second)
+		f.want(showPrice)
+		g.join()
+		time.Sleep(6 * time.Second)
+		f.want(showPrice, "!UPSTREAM_UNAVAILABLE")
+		if to := g.audiences(); fmt.Sprint(to) != "[0 1]" {
+			t.Errorf("sent to %v", to)
+		}
+		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })
+		time.Sleep(40 * time.Second)
+		f.want(showPrice, "INITIAL 0.4 REST", "INITIAL 0.4 REST")
+	})
+}
+
+// TestAPaceKeepsNoBacklog lets a price change far more often than its reader wants to hear of it.
+func TestAPaceKeepsNoBacklog(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Second, r.list))
+		s.live(pricesOf("T"))
+		for n := range 100 {
+			s.price("T", fmt.Sprintf("0.%02d", n))
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		events := f.take()
+		if n := len(events); n < 10 || n > 13 {
+			t.Errorf("%d events of ten seconds, want one a second", n)
+		}
+		if last := showPrice(events[len(events)-1].Value); last != "0.99 STREAM" {
+			t.Errorf("the last event shows %s", last)
+		}
+	})
+}
+
+// TestAStaleRead is told once a further read says the same, and read again soon.
+func TestAStaleRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		time.Sleep(500 * time.Millisecond)
+		f.want(showPrice, "INITIAL 0.4 REST stale")
+		r.edit(func() { r.value, r.meta = priceOf("T", "0.5"), nil })
+		time.Sleep(time.Second)
+		f.want(showPrice, "CHANGE 0.5 REST")
+		r.edit(func() { r.meta = staleMeta })
+		time.Sleep(3600 * time.Millisecond)
+		f.want(showPrice) // it is being refreshed
+		r.edit(func() { r.meta = nil })
+		time.Sleep(time.Minute)
+		f.want(showPrice)
+		r.edit(func() { r.meta = staleMeta })
+		time.Sleep(time.Minute)
+		f.want(showPrice, "FRESHNESS 0.5 REST stale")
+	})
+}
+
+// TestARoomTakenBack: what the stream has no room for any more is polled.
+func TestARoomTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{value: priceOf("T", "0.4")}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		s.live(pricesOf("T"))
+		s.price("T", "0.5")
+		f.want(showPrice, "INITIAL 0.5 STREAM")
+		s.Refused(pricesOf("T"), market.Errorf(market.CodeRateLimited, "others need the room"))
+		time.Sleep(6 * time.Second)
+		f.want(showPrice, "CHANGE 0.4 REST")
+	})
+}
+
+// TestUnknownOrders: a stream that does not say which orders there are is no account without orders.
+func TestUnknownOrders(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*[]market.Order]{value: &[]market.Order{{OrderID: "o1", Status: market.OrderOpen}}}
+		f := run(t, follow.Orders(s.ctx, s.source(), follow.Account[[]market.Order]{Topic: account, Read: r.read}))
+		show := func(o follow.OrdersUpdate) string { return fmt.Sprint(len(o.Changed), len(o.Closed)) }
+		s.live(account)
+		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = []market.Position{} })
+		f.want(show)
+		time.Sleep(time.Second)
+		f.want(show, "INITIAL 1 0")
+		r.set(&[]market.Order{})
+		time.Sleep(5 * time.Second)
+		f.want(show, "CHANGE 0 1") // the stream does not bring them, so they are polled
+		s.say(account, market.MessageUserSnapshot, func(m *market.Message) {
+			m.Orders = []market.Order{{OrderID: "o2", Status: market.OrderOpen}}
+		})
+		f.want(show, "RESYNC 1 0")
+	})
+}
+
+// TestAReadIsOvertaken: what the stream has said since a read began wins over its result.
+func TestAReadIsOvertaken(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		time.Sleep(time.Second) // the read is under way
+		s.live(pricesOf("T"))
+		s.price("T", "0.5")
+		s.down(pricesOf("T"))
+		f.want(showPrice, "INITIAL 0.5 STREAM", "FRESHNESS 0.5 STREAM stale")
+		r.set(priceOf("T", "0.6"))
+		time.Sleep(2 * time.Second)
+		f.want(showPrice)
+		time.Sleep(2 * time.Second)
+		f.want(showPrice, "CHANGE 0.6 REST")
+	})
+}
+
+// TestNothingIsReadAfterTheEnd: a stream waits for its read before it ends.
+func TestNothingIsReadAfterTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		ctx, cancel := context.WithCancel(s.ctx)
+		r := &rest[*market.Price]{takes: time.Hour}
+		f := run(t, follow.Prices(ctx, s.source(), []string{"T"}, 0, r.list))
+		time.Sleep(time.Second)
+		cancel()
+		synctest.Wait()
+		if !f.ended || f.err != nil {
+			t.Errorf("ended %v, %v", f.ended, f.err)
+		}
+	})
+}
