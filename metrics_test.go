@@ -26,6 +26,7 @@ import (
 	"oddsgraph/internal/graphqlws"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
 	"oddsgraph/internal/stream"
 	"oddsgraph/internal/telemetry"
@@ -431,8 +432,11 @@ func TestMetricsAreTrue(t *testing.T) {
 			return read.samples["oddsgraph_stream_frames_total{"+labels+"}"] != frames[labels]
 		})
 	})
+	s.client.CloseIdleConnections() // the WebSocket and the event stream keep theirs
+	eventually(t, "idle connections are closed", func() bool { return s.scrape(t).samples["oddsgraph_connections"] <= 2 })
 
 	m := s.scrape(t)
+	m.want("oddsgraph_connections", 2)
 	m.only("oddsgraph_operations_total", operations)
 	m.only("oddsgraph_guard_rejections_total", rejections)
 	answered := map[string]float64{}
@@ -552,7 +556,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	// Nobody was slow here, and nothing went wrong that nobody did; that the figures are those of their names is
 	// TestFiguresByName's.
 	for _, never := range []string{
-		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total",
+		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,
 		"oddsgraph_feed_conflated_total", "oddsgraph_feed_dropped_total", "oddsgraph_feed_reconnects_total", "oddsgraph_feed_spliced_total", "oddsgraph_feed_unacknowledged_total",
 		"oddsgraph_log_sampled_operations_total", "promhttp_metric_handler_errors_total{cause=\"encoding\"}",
@@ -754,6 +758,7 @@ func TestFiguresByName(t *testing.T) {
 		return venueState{true, []venue.Circuit{{Endpoint: "prices", State: venue.CircuitHalfOpen, Opened: 71, Refused: 72}}}
 	}, venueFamilies...)
 	telemetry.Register(m, func() logState { return logState{81, 82} }, logFamilies...)
+	telemetry.Register(m, func() quota.ConnectionStats { return quota.ConnectionStats{Open: 84, Refused: 85} }, connectionFamilies...)
 
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -790,6 +795,7 @@ func TestFiguresByName(t *testing.T) {
 		`oddsgraph_venue_circuit_opened_total{endpoint="prices"}`: 71, `oddsgraph_venue_circuit_refused_total{endpoint="prices"}`: 72,
 
 		"oddsgraph_log_dropped_lines_total": 81, "oddsgraph_log_sampled_operations_total": 82,
+		"oddsgraph_connections": 84, "oddsgraph_connections_refused_total": 85,
 	} {
 		got.want(series, want)
 	}
