@@ -371,10 +371,10 @@ func canaryPlaces() []canaryPlace {
 		{name: "credentials that are no JSON", send: func(t testing.TB, s *service, secret string) string {
 			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":`+secret)))(t, s, secret)
 		}},
-		{name: "credentials of another form", send: func(t testing.TB, s *service, secret string) string {
+		{name: "credentials of another form", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
 			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"secret":"`+secret+`","address":"`+secret+`"}`)))(t, s, secret)
 		}},
-		{name: "credentials with a bad address", send: func(t testing.TB, s *service, secret string) string {
+		{name: "credentials with a bad address", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
 			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"a","address":"`+secret+`"}`)))(t, s, secret)
 		}},
 		{name: "a bearer token", send: post(ask(everything), "Authorization", "Bearer CANARY")},

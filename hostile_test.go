@@ -340,10 +340,14 @@ func valueAttacks() []attack {
 	for _, at := range []string{"10000-01-01T00:00:00Z", "2026-01-01T25:00:00Z", "2026-01-01", "9e99", "2026-01-01T00:00:00+99:99"} {
 		add("a DateTime "+at, `query($d:DateTime){searchMarkets(filter:{endsAfter:$d}){totalCount}}`, vars{"d": at}, http.StatusOK, badInputCode, "DateTime")
 	}
-	for _, n := range []int64{-1, 0, 101, 1 << 31, -1 << 53} {
-		code, status := badInputCode, http.StatusOK
-		add(fmt.Sprintf("first %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, status, code, "")
-		add(fmt.Sprintf("depth %d", 201*n), `query($n:Int){token(tokenId:"1"){orderbook(depth:$n){spread}}}`, vars{"n": 201 * n}, status, code, "")
+	for _, n := range []int64{-1, 0, 101, 1<<31 - 1} {
+		add(fmt.Sprintf("first %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, http.StatusOK, badInputCode, "")
+	}
+	for _, n := range []int64{-201, 0, 201, 1<<31 - 1} {
+		add(fmt.Sprintf("depth %d", n), `query($n:Int){token(tokenId:"1"){orderbook(depth:$n){spread}}}`, vars{"n": n}, http.StatusOK, badInputCode, "")
+	}
+	for _, n := range []int64{1 << 31, -1 << 53} {
+		add(fmt.Sprintf("the integer %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, http.StatusBadRequest, "GRAPHQL_VALIDATION_FAILED", "32 bits")
 	}
 	add("501 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": many(501)}, http.StatusOK, badInputCode, "at most 500")
 	add("1,001 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": many(1001)}, http.StatusBadRequest, badInputCode, "1000")

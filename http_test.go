@@ -174,7 +174,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 	s := start(t)
 	const canary = "canary"
 	encoded := func(json string) string { return base64.StdEncoding.EncodeToString([]byte(json)) }
-	const flat = "credentials are one flat JSON object with string values"
+	const object = "credentials are one JSON object"
 	for _, test := range []struct {
 		name   string
 		values []string
@@ -182,17 +182,13 @@ func TestBadCredentialHeaders(t *testing.T) {
 	}{
 		{"not base64", []string{"canary!!"}, "X-Venue-Credentials is not base64"},
 		{"plain JSON", []string{`{"apiKey":"canary"}`}, "X-Venue-Credentials is not base64"},
-		{"not JSON", []string{encoded("canary")}, flat},
-		{"a list", []string{encoded(`["canary"]`)}, flat},
-		{"nested", []string{encoded(`{"apiKey":"canary","more":{"a":"canary"}}`)}, flat},
-		{"a number", []string{encoded(`{"apiKey":"canary","secret":5}`)}, flat},
-		{"two objects", []string{encoded(`{"apiKey":"canary"}{}`)}, flat},
-		{"a name twice", []string{encoded(`{"apiKey":"canary","apiKey":"canary"}`)}, flat},
-		{"no key", []string{encoded(`{"secret":"canary"}`)}, "the credentials have no apiKey"},
-		{"bad address", []string{encoded(`{"apiKey":"canary","address":"canary"}`)}, "the address in the credentials is not 0x and 40 hex digits"},
+		{"not JSON", []string{encoded("canary")}, object},
+		{"a list", []string{encoded(`["canary"]`)}, object},
+		{"nested", []string{encoded(`{"apiKey":"canary","more":[[[["canary"]]]]}`)}, "credentials are nested at most 4 deep"},
+		{"two objects", []string{encoded(`{"apiKey":"canary"}{}`)}, object},
 		{"too long", []string{encoded(`{"apiKey":"canary","secret":"` + strings.Repeat("a", 2048) + `"}`)}, "credentials are at most 2048 bytes long"},
 		{"twice", []string{keyOf3, keyOf3}, "X-Venue-Credentials was sent 2 times; send it once"},
-		{"empty", []string{""}, flat},
+		{"empty", []string{""}, object},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := s.request(t, `{"query":"{ serviceStatus { version } }"}`, anonymous)
