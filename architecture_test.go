@@ -54,6 +54,9 @@ var free = []string{".", "bench"}
 // domain is what internal/market imports besides the standard library.
 const domain = "github.com/cockroachdb/apd/v3"
 
+// runtimes are the packages of gqlgen that execute operations, which is for the generated executor.
+var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
+
 // brokenArrows returns a line for each import that the picture does not have. imports are by file, with paths from the
 // root of the module.
 func brokenArrows(imports map[string][]string) (broken []string) {
@@ -63,6 +66,8 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 		for _, imported := range imports[file] {
 			to, ours := strings.CutPrefix(imported, module+"/")
 			switch {
+			case runtimes[imported] && pkg != "bench":
+				broken = append(broken, fmt.Sprintf("%s imports %s: only tests and bench execute by gqlgen", file, imported))
 			case pkg == "internal/market" && !ours:
 				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != domain {
 					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, domain))
@@ -175,6 +180,10 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/telemetry/log.go", "oddsgraph/internal/cache", false},
 		{"internal/unknown/new.go", "oddsgraph/internal/market", true},
 		{"internal/unknown/new.go", "oddsgraph/internal/cache", false},
+		{"internal/httpapi/engine.go", "github.com/99designs/gqlgen/graphql", true},
+		{"internal/httpapi/engine.go", "github.com/99designs/gqlgen/graphql/executor", false},
+		{"server.go", "github.com/99designs/gqlgen/graphql/handler", false},
+		{"bench/plain/server.go", "github.com/99designs/gqlgen/graphql/handler", true},
 		{"internal/cachet/new.go", "oddsgraph/internal/cache", false},
 		{"internal/cache/cache.go", "oddsgraph/internal/unknown", false},
 	} {

@@ -1,0 +1,64 @@
+package execution
+
+import (
+	"slices"
+	"testing"
+)
+
+// failing are the documents of the workloads beside the same with a field that fails, and with one invalid id of 50.
+func (s *graphService) failing(t testing.TB) map[string][2]*execution {
+	t.Helper()
+	warm := s.executions(t)
+	market, prices, portfolio := warm["market"], warm["prices"], warm["portfolio"]
+	ids := slices.Clone(prices.variables["ids"].([]string))
+	ids[len(ids)/2] = "no,id"
+	const failing = `token(tokenId: "x") { orderbook(depth: 0) { hash } } `
+	with := func(x *execution, document, credentials string) *execution {
+		return s.execution(t, document, x.variables, credentials)
+	}
+	open := func(document string) string { // the failing field comes first
+		i := slices.Index([]byte(document), '{')
+		return document[:i+1] + " " + failing + document[i+1:]
+	}
+	return map[string][2]*execution{
+		"market/one failing field":    {market, with(market, open(marketQuery), "")},
+		"portfolio/one failing field": {portfolio, with(portfolio, open(portfolioQuery), holderCredentials)},
+		"prices/one failing field":    {prices, with(prices, open(pricesQuery), "")},
+		"prices/one invalid id of 50": {prices, s.execution(t, pricesQuery, map[string]any{"ids": ids}, "")},
+	}
+}
+
+// TestAFailureCostsLittle holds what an error adds to the allocations of a query, which is executed like every other.
+func TestAFailureCostsLittle(t *testing.T) {
+	for name, x := range newGraphService(t).failing(t) {
+		var allocations [2]float64
+		for i, x := range x {
+			var buf []byte
+			allocations[i] = testing.AllocsPerRun(50, func() {
+				var ok bool
+				if buf, ok = x.compiled(buf[:0]); ok != (i == 0) {
+					t.Fatalf("%s: %.200s", name, buf)
+				}
+			})
+		}
+		t.Logf("%s: %v allocations", name, allocations)
+		if more := allocations[1] - allocations[0]; more > 12 {
+			t.Errorf("%s: a failure takes %.0f allocations", name, more)
+		}
+	}
+}
+
+// BenchmarkFailing executes them in turn. A query with a failure may take 1.3 times as long as the one without.
+func BenchmarkFailing(b *testing.B) {
+	for name, x := range newGraphService(b).failing(b) {
+		for i, way := range []string{"without", "with"} {
+			b.Run(name+"/"+way, func(b *testing.B) {
+				b.ReportAllocs()
+				var buf []byte
+				for b.Loop() {
+					buf, _ = x[i].compiled(buf[:0])
+				}
+			})
+		}
+	}
+}
