@@ -244,3 +244,19 @@ func TestNothingIsReadAfterTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestTheBudgetsWait: a read that the budget refuses is not repeated before the time that the refusal names, not by polls either.
+func TestTheBudgetsWait(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{err: market.RateLimited(20 * time.Second)}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
+		time.Sleep(20 * time.Second)
+		f.want(showPrice, "!RATE_LIMITED")
+		if r.calls != 1 {
+			t.Errorf("%d reads within the time that the budget refused", r.calls)
+		}
+		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })
+		time.Sleep(time.Second)
+		f.want(showPrice, "INITIAL 0.4 REST")
+	})
+}
