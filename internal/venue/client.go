@@ -111,7 +111,9 @@ type Client struct {
 
 	// What the venue turned out to know of the parameters that are not in its own description.
 	marketIDs, marketTokens, spreadTokens capability
-	marketID, marketToken, marketSlug     parameter
+	// spreadsExist is what it turned out to know of the spreads endpoint as such.
+	spreadsExist                      capability
+	marketID, marketToken, marketSlug parameter
 }
 
 // New returns a client of the venue that cfg describes. It does not ask the venue anything.
@@ -247,6 +249,9 @@ func (c *Client) Cost(endpoint market.Endpoint, keys, bytes int) int {
 	case market.EndpointPrices:
 		return c.listCost(endpoint, nil, keys, bytes)
 	case market.EndpointSpreads:
+		if !c.spreadsExist.lists(c.clock.Now()) {
+			return max(keys, 0)
+		}
 		return c.listCost(endpoint, &c.spreadTokens, keys, bytes)
 	case market.EndpointMarketsByID:
 		return c.listCost(endpoint, &c.marketIDs, keys, bytes)

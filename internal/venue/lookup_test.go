@@ -229,7 +229,7 @@ func TestFailingVenueIsAskedFewTimes(t *testing.T) {
 		"wrong types": answer(`{"prices":[{"tokenId":true,"price":"x"}],"markets":[{"marketId":{}}],"spreads":[7]}`), "empty object": answer(`{}`),
 		"reset": reset, "redirect": answerWith(302, "", ""),
 	} {
-		for lookup, most := range map[string]int{"prices": 1, "spreads": 2, "markets": 3, "tokens": 2} {
+		for lookup, most := range map[string]int{"prices": 1, "spreads": 3, "markets": 3, "tokens": 2} {
 			v := newVenue(t, everywhere(h))
 			c := v.client(t)
 			var results []error
