@@ -25,6 +25,9 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", client.String())
+	// The transport keeps connections that it opened in vain. The service closes one that sends no header in time, perhaps just
+	// as it is used. With this header the transport asks again on another.
+	r.Header.Set("Idempotency-Key", "a query")
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)
 	}
