@@ -236,7 +236,7 @@ func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
 	l := s.dial(t)
-	s.spoil(t, Fault{Kind: FaultSlowSnapshot, DelayMs: 3_600_000, Channel: "orderbook"})
+	s.spoil(t, Fault{Kind: FaultSlowSnapshot, DelayMs: 600_000, Channel: "orderbook"})
 	l.subscribe("prices", 0, tok.id)
 	l.take("price_update")
 	l.subscribe("orderbook", 0, tok.id)
@@ -249,7 +249,7 @@ func TestSlowSnapshot(t *testing.T) {
 	s.nudge(t, tok)
 	s.nudge(t, tok)
 	c.mu.Lock()
-	c.delayed[0].due = time.Now() // the hour passes
+	c.delayed[0].due = time.Now() // the ten minutes pass
 	c.mu.Unlock()
 	c.signal()
 	var updates []object
