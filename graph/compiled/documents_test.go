@@ -21,6 +21,8 @@ type writer struct {
 	schema *ast.Schema
 	// values returns a value for an argument, as JSON, by its name and type.
 	values func(w *writer, name string, t *ast.Type) any
+	// streams are the fields that are subscribed to, nil for all.
+	streams ast.FieldList
 
 	fragments []string
 	// spread are the fragments on each type that are complete.
@@ -40,7 +42,11 @@ func (w *writer) document() (text string, variables map[string]any) {
 // subscription returns a subscription with its variables.
 func (w *writer) subscription() (text string, variables map[string]any) {
 	return w.operation("subscription", func() string {
-		f := pick(w.Rand, w.schema.Subscription.Fields)
+		streams := w.streams
+		if streams == nil {
+			streams = w.schema.Subscription.Fields
+		}
+		f := pick(w.Rand, streams)
 		return "{ e: " + f.Name + w.arguments(f) + " " + w.selection(w.schema.Types[f.Type.Name()], 1) + " }"
 	})
 }
