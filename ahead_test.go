@@ -17,30 +17,38 @@ import (
 	"oddsgraph/loaders"
 )
 
-// watched is a source that notes which keys are looked up together.
+// watched is a source that notes which keys are fetched together, and how many keys are looked up.
 type watched[K comparable, T any] struct {
 	loaders.Source[K, T]
 	mu    sync.Mutex
 	lists [][]K
+	reads int
 }
 
 func (w *watched[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	w.mu.Lock()
-	w.lists = append(w.lists, slices.Clone(keys))
+	w.reads += len(keys)
 	w.mu.Unlock()
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-// looked returns how many lists were looked up.
-func (w *watched[K, T]) looked() int {
+func (w *watched[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	w.mu.Lock()
+	w.lists = append(w.lists, slices.Clone(keys))
+	w.mu.Unlock()
+	return w.Source.Fetch(ctx, keys)
+}
+
+// fetched returns how many lists were fetched.
+func (w *watched[K, T]) fetched() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lists)
 }
 
-// TestPricesAreLookedUpAhead looks at the loaders below a query: all prices must be asked for in one go, before any field
-// asks for its own. Counting the venue's calls does not show that, since fields that are quick enough meet by chance.
-func TestPricesAreLookedUpAhead(t *testing.T) {
+// TestPricesAreFetchedTogether looks at what the loaders below a query fetch: all prices in one list. Counting the venue's calls
+// does not show that, since lists that are quick enough meet by chance.
+func TestPricesAreFetchedTogether(t *testing.T) {
 	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
 	for _, m := range []string{"a", "b", "c"} {
 		markets[m] = object{"marketId": m, "slug": "slug-" + m, "eventId": "e", "status": "OPEN", "outcomes": []object{{"tokenId": m + "y", "outcome": "Yes"}, {"tokenId": m + "n", "outcome": "No"}}}
@@ -86,15 +94,15 @@ func TestPricesAreLookedUpAhead(t *testing.T) {
 			of.Prices = w
 			record(t, s, market.WithCredentials(t.Context(), c), of, test.query, nil)
 			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
-				t.Errorf("prices were looked up as %v, want %v at once", w.lists, test.want)
+				t.Errorf("prices were fetched as %v, want %v at once", w.lists, test.want)
 			}
 		})
 	}
 }
 
-// TestPricesBelowEventsAreLookedUpTogether lets the last event come late: the prices of the markets of all events are asked for in
-// one go when it is there. Where it does not come, the others have theirs without it.
-func TestPricesBelowEventsAreLookedUpTogether(t *testing.T) {
+// TestPricesBelowEventsAreFetchedTogether lets the last event come late: the prices of the markets of all events are fetched in
+// one list when it is there. Where it does not come, the others have theirs without it.
+func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
 	for _, event := range []string{"e0", "e1", "e2", "late"} {
@@ -113,7 +121,7 @@ func TestPricesBelowEventsAreLookedUpTogether(t *testing.T) {
 		name, query string
 		// hangs tells that the last event never comes.
 		hangs bool
-		// lists are the lengths of the lists that are looked up, of what comes at once; prices is how many are in the response.
+		// lists are the lengths of the lists that are fetched, of what comes at once; prices is how many are in the response.
 		lists  []int
 		prices int
 	}{
@@ -132,8 +140,8 @@ func TestPricesBelowEventsAreLookedUpTogether(t *testing.T) {
 						return http.StatusOK, object{"markets": found, "nextCursor": nil}
 					case event == "late" && test.hangs:
 						<-ended
-					case event == "late": // those of others would have been looked up by now
-						until(200*time.Millisecond, func() bool { return w.looked() == len(test.lists) })
+					case event == "late": // those of others would have been fetched by now
+						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
 					}
 					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
 				},
@@ -158,7 +166,7 @@ func TestPricesBelowEventsAreLookedUpTogether(t *testing.T) {
 				lengths = append(lengths, len(list))
 			}
 			if !test.hangs && !slices.Equal(lengths, test.lists) {
-				t.Errorf("prices were looked up as %v, want lists of %v", w.lists, test.lists)
+				t.Errorf("prices were fetched as %v, want lists of %v", w.lists, test.lists)
 			}
 		})
 	}
@@ -200,7 +208,7 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 	}
 }
 
-// TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing may be sent ahead for it.
+// TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing is read for it.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := sources(s.cache)
@@ -217,8 +225,8 @@ func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 		if errs := execute(t, s, t.Context(), of, query, nil).Errors; len(errs) != 1 {
 			t.Errorf("%s: %v", query, errs)
 		}
-		if n := len(markets.lists) + len(books.lists) + len(positions.lists); n > 0 {
-			t.Fatalf("%s looks up %d lists", query, n)
+		if n := markets.reads + books.reads + positions.reads; n > 0 {
+			t.Fatalf("%s looks up %d keys", query, n)
 		}
 	}
 }

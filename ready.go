@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
 )
 
 const (
@@ -83,8 +84,10 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 var probeTokens = []string{"0", "1"}
 
 // probe asks a search, which needs no id, and prices where that fails. The error is that of the search.
-func (s *server) probe(ctx context.Context) error {
-	_, err := s.cache.Search(ctx, market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
+func (s *server) probe(ctx context.Context) (err error) {
+	loaders.Read(ctx, sources(s.cache), func(set *loaders.Set) {
+		_, err = set.Search(market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
+	})
 	if err != nil {
 		s.cache.Prices().Fetch(ctx, probeTokens)
 	}

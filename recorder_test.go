@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
@@ -17,22 +19,30 @@ import (
 // execute executes a query over sources, as the front door does; recorders are told of the response's recorder.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**market.Recorder) *graphql.Response {
 	t.Helper()
-	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Status: s.status, Clock: s.clock}}))
-	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		ctx, _, recorder := loaders.With(ctx, of)
-		for _, r := range recorders {
-			*r = recorder
-		}
-		resolvers.Ahead(ctx)
-		return next(ctx)
-	})
-	ctx = graphql.StartOperationTrace(ctx)
-	op, errs := exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
-	if errs != nil {
-		t.Fatal(errs)
+	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.status, Clock: s.clock}})
+	doc, invalid := gqlparser.LoadQueryWithRules(compiler.Schema(), query, nil)
+	if invalid != nil {
+		t.Fatal(invalid)
 	}
-	respond, ctx := exec.DispatchOperation(ctx, op)
-	return respond(ctx)
+	values, err := validator.VariableValues(compiler.Schema(), doc.Operations[0], variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := compiler.Operation(doc, doc.Operations[0], func(int) {})
+	ctx, set, recorder := loaders.With(ctx, of)
+	defer set.Done()
+	for _, r := range recorders {
+		*r = recorder
+	}
+	resp := &graphql.Response{}
+	set.Complete(ctx, func() {
+		data, errs := operation.Execute(ctx, values, nil)
+		resp = &graphql.Response{Data: data}
+		for i := range errs {
+			resp.Errors = append(resp.Errors, gqlerror.WrapPath(errs[i].Path(), errs[i].Err))
+		}
+	})
+	return resp
 }
 
 // record executes a query that must not fail and returns its data and what its recorder holds.

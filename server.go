@@ -345,7 +345,7 @@ func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Confi
 func sources(c *cache.Cache) loaders.Sources {
 	return loaders.Sources{
 		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
-		Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Pages: c, Counted: c.Counted,
+		Searches: c.Searches(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 }
 

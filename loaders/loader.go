@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/graph-gophers/dataloader/v7"
@@ -14,11 +14,18 @@ import (
 	"oddsgraph/internal/stack"
 )
 
+var (
+	// ErrPending is the error of a read whose value has not arrived yet. The pass that gets it is void.
+	ErrPending = errors.New("the value has not arrived yet")
+	// errNoAnswer is the error of a key whose source did not return.
+	errNoAnswer = errors.New("the source gave no answer")
+)
+
 const (
-	// stragglers is how long a key that was asked for alone waits for others. An idle process can't sleep for less.
-	stragglers = time.Millisecond
-	// never is longer than any batch waits.
+	// never is longer than any response takes: batches leave by Flush alone.
 	never = time.Hour
+	// maxKept is the number of results whose memory a table keeps for other responses.
+	maxKept = 1000
 )
 
 // Source is where a loader reads: a look-up in memory and a fetch from upstream.
@@ -32,373 +39,188 @@ type Source[K comparable, T any] interface {
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// response is what the loaders of one response have in common.
-type response struct {
-	// ctx is the response's: batches run and wait under it.
-	ctx      context.Context
-	recorder *market.Recorder
-	journal  *market.Journal
-	// refreshes tells that stale values are refreshed as they are read, not by Set.Refresh.
-	refreshes bool
-	// gathering is that of a response that is made by attempts, or was; nil for others.
-	gathering *gathering
-}
-
-// Loader reads one kind of data for one response. It is safe for concurrent use.
+// Loader reads one kind of data for one response. It belongs to the goroutine of its Set.
 type Loader[K comparable, T any] struct {
 	*response
 	kind   market.Kind
 	source Source[K, T]
-	// gathers tells that several keys travel together, so that waiting for stragglers pays.
+	// gathers tells that one call carries several keys.
 	gathers bool
-	// found is what a loader that answers from memory alone has found, and all that it uses of what is below; nil for one
-	// that waits.
-	found *table[K, T]
 
-	mu    sync.Mutex
-	slots map[K]*slot[T]
-	batch *dataloader.Loader[K, result[T]]
-	// waiting tells that stragglers are in the batch and that a timer will send it.
-	waiting bool
-	// wanted are the keys that the present attempt lacks.
-	wanted []K
-	// stale are the keys that were answered by stale values and have not been refreshed.
-	stale []K
-	// underway is the result of a read whose value is not there yet; nil before the first.
-	underway result[T]
-}
-
-// result is what a batch brings of a key, or what was in memory.
-type result[T any] = *market.Result[market.Read[*T]]
-
-// slot is what a response knows of a key: its result, or the thunk that waits for it.
-type slot[T any] struct {
-	// result is what was in memory, or what the thunk will give, as soon as it is there; nil before. The loader's lock protects the
-	// latter.
-	result result[T]
-	thunk  dataloader.Thunk[result[T]]
-	// wanted tells that an attempt lacks the key, which has its thunk when the attempt is over.
-	wanted bool
-	// followers are those who want the result before the thunk gives it. The loader's lock protects them.
-	followers []wish[T]
-	// party is the one that the key has left in, nil where it left alone or by a call for all.
-	party *party
-}
-
-// follower waits for several keys, left of which are still to come.
-type follower[T any] struct {
+	// index holds the place in results of each key that was read. The result of a key that is missing has the error ErrPending.
+	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	left    int
-	then    func([]market.Result[market.Read[*T]])
+	// missing are keys to send with the next Fetch, stale those to refresh when the response is made.
+	missing, stale []K
+	// sent and back count the keys that were sent, and those of them that arrived, since nothing was under way.
+	sent, back int
+	batch      *dataloader.Loader[K, struct{}]
+
+	// one, fresh and absent are memory of look-ups.
+	one    [1]K
+	fresh  []K
+	absent []int
 }
 
-// wish is the place of one key's result among those that a follower waits for.
-type wish[T any] struct {
-	of    *follower[T]
-	index int
-}
+// begin gives the loader a source for a response.
+func (l *Loader[K, T]) begin(source Source[K, T]) { l.source = source }
 
-// begin makes the zero loader one of a response.
-func (l *Loader[K, T]) begin(of *response, kind market.Kind, source Source[K, T], gathers bool) {
-	l.response, l.kind, l.source, l.gathers = of, kind, source, gathers
-}
-
-// looked notes what a look-up gave.
-func (l *Loader[K, T]) looked(results []market.Result[market.Read[*T]], missing int) {
-	if l.journal == nil {
-		return
+// Get reads a key. It returns ErrPending if the value is not there yet.
+func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
+	i, known := l.index[key]
+	if !known {
+		l.one[0] = key
+		i = len(l.results)
+		l.enter(l.one[:])
 	}
-	n := market.Reads{Misses: uint32(missing)}
+	r := &l.results[i]
+	if r.Err == ErrPending {
+		l.pending = true
+	}
+	return r.Value, r.Err
+}
+
+// GetMany reads keys into out, which is aligned with them.
+func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
+	l.enter(keys)
+	for i, key := range keys {
+		out[i] = l.results[l.index[key]]
+		if out[i].Err == ErrPending {
+			l.pending = true
+		}
+	}
+}
+
+// Prefetch looks up keys that will be read, and notes those that are missing. It does not make the pass void.
+func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
+
+// Peek returns the value of a key that was read or prefetched. ok is false if it was not, is pending or has failed.
+func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
+	i, known := l.index[key]
+	if !known || l.results[i].Err != nil {
+		return read, false
+	}
+	return l.results[i].Value, true
+}
+
+// enter gives the keys that are new to the response their results.
+func (l *Loader[K, T]) enter(keys []K) {
+	if l.index == nil {
+		l.index = make(map[K]int, len(keys))
+	}
+	l.fresh = l.fresh[:0]
+	for _, key := range keys {
+		if _, known := l.index[key]; !known {
+			l.index[key] = len(l.results) + len(l.fresh)
+			l.fresh = append(l.fresh, key)
+		}
+	}
+	if len(l.fresh) > 0 {
+		l.lookUp(l.fresh)
+	}
+}
+
+// lookUp appends the results of keys.
+func (l *Loader[K, T]) lookUp(keys []K) {
+	first := len(l.results)
+	l.results = slices.Grow(l.results, len(keys))[:first+len(keys)]
+	results, answered := l.results[first:], false
+	defer func() {
+		if !answered { // the source panics
+			for i := range results {
+				results[i].Err = errNoAnswer
+			}
+		}
+	}()
+	l.absent = l.source.Lookup(l.ctx, keys, results, l.absent[:0])
+	answered = true
+	err := l.failed
+	if err == nil {
+		err = ErrPending
+	}
+	for _, i := range l.absent {
+		results[i].Err = err
+	}
+	if l.failed == nil {
+		l.missing = slices.Grow(l.missing, len(l.absent))
+		for _, i := range l.absent {
+			l.missing = append(l.missing, keys[i])
+		}
+	}
+	l.note(keys, results)
+}
+
+// note records what a look-up found, counts it, and collects the keys of stale values.
+func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
+	n := market.Reads{Misses: uint32(len(l.absent))}
 	for i := range results {
 		switch r := &results[i]; {
-		case r.Value.Handle == nil: // missing
+		case r.Err == ErrPending:
+			continue
+		case r.Value.Handle == nil:
 		case r.Value.Stale:
 			n.Stale++
+			l.stale = append(l.stale, keys[i])
 		case r.Value.Value == nil:
 			n.Absent++
 		default:
 			n.Hits++
 		}
 	}
-	l.journal.Looked(l.kind, n)
-}
-
-// noteStale collects the keys that were answered by stale values. The caller holds the lock.
-func (l *Loader[K, T]) noteStale(keys []K, results []market.Result[market.Read[*T]]) {
-	for i := range results {
-		if results[i].Value.Stale {
-			l.stale = append(l.stale, keys[i])
-		}
-	}
-	if l.refreshes {
-		l.refreshNoted()
-	}
-}
-
-// refreshStale refreshes what noteStale has collected.
-func (l *Loader[K, T]) refreshStale() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refreshNoted()
-}
-
-// refreshNoted is refreshStale for callers that hold the lock.
-func (l *Loader[K, T]) refreshNoted() {
-	if len(l.stale) > 0 {
-		l.source.Refresh(l.ctx, l.stale)
-		l.stale = l.stale[:0]
-	}
-}
-
-// excused notes what the venue was asked for and what is stale answers in its place.
-func (l *Loader[K, T]) excused(results []market.Result[market.Read[*T]]) {
-	if l.journal == nil {
-		return
-	}
-	var n market.Reads
-	for i := range results {
-		if results[i].Err == nil && results[i].Value.Stale {
-			n.Excused++
+	if len(l.absent) == 0 || l.failed != nil {
+		market.RecordAll(l.recorder, results)
+	} else {
+		for i := range results {
+			if results[i].Err != ErrPending {
+				l.recorder.Record(results[i].Value.Handle)
+			}
 		}
 	}
 	l.journal.Looked(l.kind, n)
 }
 
-// Get reads one key. A key that is not cached waits a moment for others where they can travel together.
-func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
-	if l.found != nil {
-		return l.recall(key)
-	}
-	if l.Attempts() {
-		return l.glean(key)
-	}
-	var found [1]*slot[T]
-	l.enter([]K{key}, found[:], !l.gathers)
-	return l.await(found[0])
-}
-
-// GetMany reads keys into out, which is aligned with them. What is not cached leaves at once, in one batch.
-func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
-	if l.found != nil {
-		l.recallMany(keys, out)
-		return
-	}
-	if l.Attempts() {
-		l.gleanMany(keys, out)
-		return
-	}
-	found := make([]*slot[T], len(keys))
-	l.enter(keys, found, true)
-	for i, s := range found {
-		out[i].Value, out[i].Err = l.await(s)
-	}
-}
-
-// Prefetch sends for what will be read, in one batch, and does not wait.
-func (l *Loader[K, T]) Prefetch(keys []K) {
-	switch {
-	case len(keys) == 0 || l.found != nil:
-	case l.Attempts():
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.note(keys)
-	default:
-		l.enter(keys, make([]*slot[T], len(keys)), true)
-	}
-}
-
-// Peek returns a key's value where this response has it at hand, without a look-up. It does not count as a read.
-func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
-	if l.found != nil {
-		i, known := l.found.index[key]
-		if !known || *l.found.missed {
-			return read, false
-		}
-		return l.found.results[i].Value, true
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.slots[key]
-	if s == nil || s.underway() || s.result == nil || s.result.Err != nil {
-		return read, false
-	}
-	return s.result.Value, true
-}
-
-// follow sends for keys like Prefetch and calls then with their results, aligned with the keys, when all of them are there:
-// at once, or before anybody who waits for the last of them goes on. then must neither wait nor panic.
-func (l *Loader[K, T]) follow(keys []K, then func([]market.Result[market.Read[*T]])) {
-	if l.found != nil {
-		return
-	}
-	found := make([]*slot[T], len(keys))
-	l.enter(keys, found, true)
-	f := &follower[T]{results: make([]market.Result[market.Read[*T]], len(keys)), then: then}
-	l.mu.Lock()
-	for i, s := range found {
-		switch {
-		case s.result != nil:
-			f.results[i] = *s.result
-		case !s.underway():
-			f.results[i].Err = errNoAnswer
-		default:
-			s.followers = append(s.followers, wish[T]{f, i})
-			f.left++
-		}
-	}
-	complete := f.left == 0
-	l.mu.Unlock()
-	if complete {
-		then(f.results)
-	}
-}
-
-// arrive hands the results of a batch to those who follow its keys.
-func (l *Loader[K, T]) arrive(keys []K, results []market.Result[market.Read[*T]]) {
-	var complete []*follower[T]
-	l.mu.Lock()
-	for i, key := range keys {
-		s := l.slots[key]
-		s.result = &results[i]
-		for _, w := range s.followers {
-			w.of.results[w.index] = results[i]
-			if w.of.left--; w.of.left == 0 {
-				complete = append(complete, w.of)
-			}
-		}
-		s.followers = nil
-		if s.party != nil {
-			s.party.back.Add(1)
-		}
-	}
-	l.mu.Unlock()
-	for _, f := range complete {
-		f.then(f.results)
-	}
-	l.gathering.arrived(len(keys))
-}
-
-// enter finds the slots of keys: those that this response knows, then the cache's, then new ones in the batch, which
-// leaves at once where that is wanted.
-func (l *Loader[K, T]) enter(keys []K, found []*slot[T], leave bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fresh, slots := l.enroll(keys, found)
-	entered := len(fresh) > 0 && l.lookUp(fresh, slots)
-	switch {
-	case l.batch == nil:
-	case leave:
-		l.send()
-	case entered && !l.waiting:
-		l.waiting = true
-		time.AfterFunc(stragglers, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.waiting {
-				l.send()
-			}
-		})
-	}
-}
-
-// enroll finds the slots of keys, and returns those that are new to the response with new slots. found may be nil. The caller
-// holds the lock.
-func (l *Loader[K, T]) enroll(keys []K, found []*slot[T]) (fresh []K, slots []slot[T]) {
-	if l.slots == nil {
-		l.slots = make(map[K]*slot[T], len(keys))
-	}
-	for i, key := range keys {
-		s, known := l.slots[key]
-		if !known {
-			if slots == nil {
-				fresh, slots = make([]K, 0, len(keys)-i), make([]slot[T], len(keys)-i)
-			}
-			s = &slots[len(fresh)]
-			fresh = append(fresh, key)
-			l.slots[key] = s
-		}
-		if found != nil {
-			found[i] = s
-		}
-	}
-	return fresh, slots
-}
-
-// underway reports whether the key was sent for, or will be.
-func (s *slot[T]) underway() bool { return s.thunk != nil || s.wanted }
-
-// send lets the batch leave. The caller holds the lock.
+// send lets the missing keys leave: together, or each in a call of its own where a call carries one.
 func (l *Loader[K, T]) send() {
-	l.waiting = false
-	l.batch.Flush()
-}
-
-// look fills the slots of keys that are new to this response with what is in memory, and returns the indexes of the others.
-func (l *Loader[K, T]) look(keys []K, slots []slot[T]) (missing []int) {
-	out := make([]market.Result[market.Read[*T]], len(keys))
-	missing = l.source.Lookup(l.ctx, keys, out, nil)
-	l.looked(out, len(missing))
-	l.noteStale(keys, out)
-	for i := range out {
-		slots[i].result = &out[i]
+	if len(l.missing) == 0 {
+		return
 	}
-	for _, i := range missing {
-		slots[i].result = nil
-	}
-	return missing
-}
-
-// lookUp is look, and reports whether some of the keys entered the batch.
-func (l *Loader[K, T]) lookUp(keys []K, slots []slot[T]) bool {
-	missing := l.look(keys, slots)
-	for _, i := range missing {
-		l.load(&slots[i], keys[i])
-	}
-	return len(missing) > 0
-}
-
-// load has a key enter the batch. The caller holds the lock.
-func (l *Loader[K, T]) load(s *slot[T], key K) {
 	if l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithWait[K, result[T]](never), // its timer would cut a list in two where entering it takes longer
-			dataloader.WithInputCapacity[K, result[T]](64),
-			dataloader.WithCache(&dataloader.NoCache[K, result[T]]{})) // the slots remember
+			dataloader.WithWait[K, struct{}](never),
+			dataloader.WithInputCapacity[K, struct{}](64),
+			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // the table remembers
 	}
-	s.thunk = l.batch.Load(l.ctx, key)
+	if l.back == l.sent {
+		l.sent, l.back = 0, 0
+	}
+	l.sent += len(l.missing)
+	l.underway += len(l.missing)
+	for i, key := range l.missing {
+		l.batch.Load(l.calls, key)
+		if !l.gathers || i == len(l.missing)-1 {
+			l.batch.Flush()
+		}
+	}
+	l.missing = l.missing[:0]
 }
 
-// await returns a slot's result and records what it was read from.
-func (l *Loader[K, T]) await(s *slot[T]) (read market.Read[*T], err error) {
-	var r result[T]
-	if s.thunk != nil {
-		r, err = s.thunk()
-	} else if r = s.result; r == nil {
-		err = errNoAnswer
-	}
-	if r != nil {
-		read, err = r.Value, r.Err
-	}
-	l.recorder.Record(read.Handle)
-	return read, err
-}
+// split reports whether some of the keys that left each on its own have arrived and others have not.
+func (l *Loader[K, T]) split() bool { return !l.gathers && l.back > 0 && l.back < l.sent }
 
-// errNoAnswer is what a key has whose source did not return.
-var errNoAnswer = errors.New("the source gave no answer")
-
-// fetch is the dataloader's batch function. It ends with the response, since sources wait under its context.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[result[T]] {
+// fetch is the dataloader's batch function. Its results go to the goroutine of the Set.
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[struct{}] {
 	stack.Reserve()
 	results := l.ask(ctx, keys)
-	l.arrive(keys, results)
-	values := make([]dataloader.Result[result[T]], len(keys))
-	out := make([]*dataloader.Result[result[T]], len(keys))
-	for i := range results {
-		values[i].Data = &results[i]
-		out[i] = &values[i]
+	l.arrivals <- func() { l.land(keys, results) }
+	out := make([]*dataloader.Result[struct{}], len(keys))
+	for i := range out {
+		out[i] = nothing
 	}
 	return out
 }
+
+// nothing is what a dataloader gets for a key: the values go another way.
+var nothing = &dataloader.Result[struct{}]{}
 
 // ask asks the source. It recovers panics itself, because the dataloader prints them past our log.
 func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
@@ -415,7 +237,63 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 			results[i].Err = failed
 		}
 	}()
-	results = l.source.Fetch(ctx, keys)
-	l.excused(results)
-	return results
+	return l.source.Fetch(ctx, keys)
+}
+
+// land puts the results of a batch in their places.
+func (l *Loader[K, T]) land(keys []K, results []market.Result[market.Read[*T]]) {
+	l.back += len(keys)
+	l.underway -= len(keys)
+	var n market.Reads
+	for i, key := range keys {
+		l.results[l.index[key]] = results[i]
+		if results[i].Err == nil && results[i].Value.Stale {
+			n.Excused++
+		}
+	}
+	market.RecordAll(l.recorder, results)
+	l.journal.Looked(l.kind, n)
+}
+
+// fail ends the keys that were not sent.
+func (l *Loader[K, T]) fail(err error) {
+	for _, key := range l.missing {
+		l.results[l.index[key]].Err = err
+		l.recorder.Record(nil)
+	}
+	l.missing = l.missing[:0]
+}
+
+// forget drops a key that is missing and was not sent.
+func (l *Loader[K, T]) forget(key K) {
+	if i := slices.Index(l.missing, key); i >= 0 {
+		l.missing = slices.Delete(l.missing, i, i+1)
+		delete(l.index, key)
+	}
+}
+
+// done starts the refresh of the stale values that were read.
+func (l *Loader[K, T]) done() {
+	if len(l.stale) > 0 {
+		l.source.Refresh(l.ctx, l.stale)
+	}
+}
+
+// empty readies the loader for another response.
+func (l *Loader[K, T]) empty() {
+	l.source = nil
+	if len(l.results) == 0 {
+		return
+	}
+	if len(l.results) > maxKept {
+		*l = Loader[K, T]{response: l.response, kind: l.kind, gathers: l.gathers}
+		return
+	}
+	clear(l.index)
+	clear(l.results)
+	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // none was longer than the results are
+		clear(keys[:min(cap(keys), len(l.results))])
+	}
+	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]
+	l.sent, l.back = 0, 0
 }

@@ -20,346 +20,289 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type results = []market.Result[market.Read[*string]]
-
-// source is a Source of strings that a test decides on. Every answer is a new one.
-type source struct {
-	mu      sync.Mutex
-	cached  map[string]bool
-	lookups [][]string
-	fetches [][]string
-	answers int
-	handles map[string]*market.Handle
+// source is a Source that a test decides on. Every answer is a new value.
+type source[K comparable, T any] struct {
+	mu        sync.Mutex
+	cached    map[K]bool // stale where false
+	lookups   [][]K
+	fetches   [][]K
+	refreshed [][]K
+	handles   map[K]*market.Handle
 
 	gate  chan struct{} // each fetch waits to be received from, or for its context
-	fetch func(keys []string) results
-	look  func()
+	fetch func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
+	look  func(ctx context.Context)
+	value func(key K) *T
 }
 
-func (s *source) answer(key string) market.Result[market.Read[*string]] {
-	s.answers++
-	value := fmt.Sprintf("%s#%d", key, s.answers)
-	h := market.NewHandle(time.Now())
-	if s.handles == nil {
-		s.handles = map[string]*market.Handle{}
-	}
-	s.handles[key] = h
-	return market.Result[market.Read[*string]]{Value: market.Read[*string]{Value: &value, Meta: market.Meta{Handle: h}}}
+// prices returns a source of prices that has keys in memory.
+func prices(cached ...string) *source[string, market.Price] {
+	s := &source[string, market.Price]{value: func(key string) *market.Price { return &market.Price{TokenID: key} }}
+	return s.cache(cached...)
 }
 
-func (s *source) Lookup(_ context.Context, keys []string, out []market.Result[market.Read[*string]], missing []int) []int {
-	if s.look != nil {
-		s.look()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lookups = append(s.lookups, slices.Clone(keys))
-	for i, k := range keys {
-		if s.cached[k] {
-			out[i] = s.answer(k)
-		} else {
-			missing = append(missing, i)
-		}
-	}
-	return missing
-}
-
-// Refresh implements Source.
-func (*source) Refresh(context.Context, []string) {}
-
-func (s *source) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*string]] {
-	s.mu.Lock()
-	s.fetches = append(s.fetches, slices.Clone(keys))
-	s.mu.Unlock()
-	if s.gate != nil {
-		select {
-		case s.gate <- struct{}{}:
-		case <-ctx.Done():
-			out := make(results, len(keys))
-			for i := range out {
-				out[i].Err = ctx.Err()
-			}
-			return out
-		}
-	}
-	if s.fetch != nil {
-		return s.fetch(keys)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make(results, len(keys))
-	for i, k := range keys {
-		out[i] = s.answer(k)
-	}
-	return out
-}
-
-func (s *source) cache(keys ...string) *source {
-	s.cached = map[string]bool{}
+func (s *source[K, T]) cache(keys ...K) *source[K, T] {
+	s.cached = map[K]bool{}
 	for _, k := range keys {
 		s.cached[k] = true
 	}
 	return s
 }
 
-// open returns a loader over s as a response has it, and the response's recorder.
-func open(ctx context.Context, s *source) (*Loader[string, string], *market.Recorder) {
-	ctx, recorder := market.WithRecorder(ctx)
-	return newLoader[string, string](&response{ctx: ctx, recorder: recorder}, market.KindPrice, s, true), recorder
-}
-
-func newLoader[K comparable, T any](of *response, kind market.Kind, source Source[K, T], gathers bool) *Loader[K, T] {
-	l := &Loader[K, T]{}
-	l.begin(of, kind, source, gathers)
-	return l
-}
-
-func getMany(l *Loader[string, string], keys ...string) results {
-	out := make(results, len(keys))
-	l.GetMany(keys, out)
-	return out
-}
-
-func values(t *testing.T, rs results) (out []string) {
-	t.Helper()
-	for _, r := range rs {
-		if r.Err != nil || r.Value.Value == nil {
-			t.Fatalf("%+v", r)
-		}
-		out = append(out, *r.Value.Value)
+func (s *source[K, T]) answer(key K) (r market.Result[market.Read[*T]]) {
+	if s.handles == nil {
+		s.handles = map[K]*market.Handle{}
 	}
-	return out
-}
-
-// A list is one look-up and one fetch of what is missing, without waiting for a timer.
-func TestListIsOneQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := (&source{}).cache("b", "d")
-		l, _ := open(t.Context(), s)
-		start := time.Now()
-		got := values(t, getMany(l, "a", "b", "a", "c", "d", "b"))
-		for i, key := range []string{"a", "b", "a", "c", "d", "b"} {
-			if !strings.HasPrefix(got[i], key+"#") {
-				t.Errorf("%s for %s", got[i], key)
-			}
-		}
-		if got[0] != got[2] || got[1] != got[5] {
-			t.Errorf("a key has two values: %v", got)
-		}
-		if len(s.lookups) != 1 || !slices.Equal(s.lookups[0], []string{"a", "b", "c", "d"}) {
-			t.Errorf("looked up %v", s.lookups)
-		}
-		if len(s.fetches) != 1 || !slices.Equal(s.fetches[0], []string{"a", "c"}) {
-			t.Errorf("fetched %v", s.fetches)
-		}
-		if waited := time.Since(start); waited != 0 {
-			t.Errorf("waited %s", waited)
-		}
-		getMany(l, "d", "c", "b", "a")
-		getMany(l)
-		l.Prefetch(nil)
-		if len(s.lookups) != 1 || len(s.fetches) != 1 {
-			t.Errorf("what is known is asked for again: %v, %v", s.lookups, s.fetches)
-		}
-	})
-}
-
-func TestHitsNeedNoGoroutine(t *testing.T) {
-	s := (&source{}).cache("a", "b")
-	l, _ := open(t.Context(), s)
-	values(t, getMany(l, "a", "b"))
-	if _, err := l.Get("a"); err != nil || l.batch != nil {
-		t.Errorf("%v, a batch %v", err, l.batch)
+	s.handles[key] = market.NewHandle(time.Now())
+	if s.value != nil {
+		r.Value.Value = s.value(key)
 	}
+	r.Value.Handle = s.handles[key]
+	return r
 }
 
-// Within a response a key has one value, whatever becomes of the cache.
-func TestKeyHasOneValueInAResponse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := (&source{}).cache("hit")
-		l, _ := open(t.Context(), s)
-		first := values(t, getMany(l, "hit", "miss"))
-		s.cache("miss") // and each answer is another
-		for range 3 {
-			for i, key := range []string{"hit", "miss"} {
-				if r, err := l.Get(key); err != nil || *r.Value != first[i] {
-					t.Errorf("%s is %s now; was %s", key, *r.Value, first[i])
-				}
-			}
-			if again := values(t, getMany(l, "miss", "hit")); again[0] != first[1] || again[1] != first[0] {
-				t.Errorf("%v now; was %v", again, first)
-			}
-		}
-		if next, _ := open(t.Context(), s); values(t, getMany(next, "miss"))[0] == first[1] {
-			t.Error("another response has the value of this one")
-		}
-	})
-}
-
-// Keys that are asked for alone gather for a millisecond.
-func TestStragglersGather(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &source{}
-		l, _ := open(t.Context(), s)
-		start := time.Now()
-		var wg sync.WaitGroup
-		for i := range 50 {
-			wg.Go(func() {
-				time.Sleep(time.Duration(i) * 19 * time.Microsecond) // the last at 0.93 ms
-				key := fmt.Sprint(i % 40)
-				if r, err := l.Get(key); err != nil || !strings.HasPrefix(*r.Value, key+"#") {
-					t.Errorf("%s: %+v, %v", key, r, err)
-				}
-			})
-		}
-		wg.Wait()
-		if len(s.fetches) != 1 || len(s.fetches[0]) != 40 {
-			t.Errorf("fetched %v", s.fetches)
-		}
-		if waited := time.Since(start); waited != stragglers {
-			t.Errorf("waited %s", waited)
-		}
-	})
-}
-
-// A list that leaves takes the stragglers along, also when it has no key of its own to send for.
-func TestListTakesStragglersAlong(t *testing.T) {
-	for _, keys := range [][]string{{"b", "c"}, {"a"}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &source{}
-			l, _ := open(t.Context(), s)
-			start := time.Now()
-			go func() { _, _ = l.Get("a") }()
-			synctest.Wait()
-			values(t, getMany(l, keys...))
-			if len(s.fetches) != 1 || s.fetches[0][0] != "a" || time.Since(start) != 0 {
-				t.Errorf("fetched %v after %s", s.fetches, time.Since(start))
-			}
-			synctest.Wait()
-		})
+func (s *source[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.look != nil {
+		s.look(ctx)
 	}
+	s.lookups = append(s.lookups, slices.Clone(keys))
+	for i, k := range keys {
+		fresh, known := s.cached[k]
+		if !known {
+			missing = append(missing, i)
+			continue
+		}
+		out[i] = s.answer(k)
+		out[i].Value.Stale = !fresh
+	}
+	return missing
 }
 
-func TestLoneReadsOfWhatCannotTravelTogetherLeaveAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &source{}
-		l := newLoader[string, string](&response{ctx: t.Context()}, market.KindPrice, s, false)
-		start := time.Now()
-		for _, key := range []string{"a", "b"} {
-			if _, err := l.Get(key); err != nil {
-				t.Error(err)
-			}
-		}
-		if len(s.fetches) != 2 || time.Since(start) != 0 {
-			t.Errorf("fetched %v after %s", s.fetches, time.Since(start))
-		}
-	})
+func (s *source[K, T]) Refresh(_ context.Context, keys []K) {
+	s.refreshed = append(s.refreshed, slices.Clone(keys))
 }
 
-func TestPrefetchDoesNotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &source{gate: make(chan struct{})}
-		l, recorder := open(t.Context(), s)
-		l.Prefetch([]string{"a", "b"})
-		l.Prefetch([]string{"b", "c"})
-		synctest.Wait()
-		slices.SortFunc(s.fetches, slices.Compare) // two batches that have left at the same instant
-		if len(s.fetches) != 2 || !slices.Equal(s.fetches[0], []string{"a", "b"}) || !slices.Equal(s.fetches[1], []string{"c"}) {
-			t.Fatalf("fetched %v", s.fetches)
-		}
-		<-s.gate
-		<-s.gate
-		values(t, getMany(l, "a", "c"))
-		if len(s.fetches) != 2 {
-			t.Errorf("fetched %v", s.fetches)
-		}
-		// The recorder holds what was read: b was only sent for.
-		got := recorder.Handles()
-		if len(got) != 2 || !slices.Contains(got, s.handles["a"]) || !slices.Contains(got, s.handles["c"]) {
-			t.Errorf("recorded %v of %v", got, s.handles)
-		}
-	})
-}
-
-func TestRecorderHoldsWhatWasRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := (&source{}).cache("hit", "unread")
-		s.fetch = func(keys []string) results {
-			out := make(results, len(keys))
-			for i, k := range keys {
-				if out[i] = s.answer(k); k == "absent" {
-					out[i].Value.Value = nil
-				} else if k == "bad" {
-					out[i] = results{{Err: errors.New("bad")}}[0]
-				}
+func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	s.mu.Lock()
+	s.fetches = append(s.fetches, slices.Clone(keys))
+	s.mu.Unlock()
+	out := make([]market.Result[market.Read[*T]], len(keys))
+	if s.gate != nil {
+		select {
+		case s.gate <- struct{}{}:
+		case <-ctx.Done():
+			for i := range out {
+				out[i].Err = market.Errorf(market.CodeUpstreamTimeout, "no answer in time").Because(ctx.Err())
 			}
 			return out
 		}
-		l, recorder := open(t.Context(), s)
-		l.Prefetch([]string{"unread", "hit", "miss", "absent", "bad"})
-		if n := len(recorder.Handles()); n != 0 {
-			t.Fatalf("%d handles of what nobody has read", n)
+	}
+	if s.fetch != nil {
+		return s.fetch(ctx, keys)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, k := range keys {
+		out[i] = s.answer(k)
+	}
+	return out
+}
+
+// with returns a set over sources, which is done with the test.
+func with(t *testing.T, of Sources) (*Set, *market.Recorder) {
+	t.Helper()
+	ctx, set, recorder := With(t.Context(), of)
+	if From(ctx) != set {
+		t.Fatal("the context has another set")
+	}
+	t.Cleanup(set.Done)
+	return set, recorder
+}
+
+type results = []market.Result[market.Read[*market.Price]]
+
+func getMany(set *Set, keys ...string) results {
+	out := make(results, len(keys))
+	for i := range out {
+		out[i].Err = errors.New("what was there before")
+	}
+	set.Prices.GetMany(keys, out)
+	return out
+}
+
+func fetch(t *testing.T, set *Set) {
+	t.Helper()
+	if err := set.Fetch(t.Context()); err != nil || set.Pending() {
+		t.Fatalf("%v, pending %v", err, set.Pending())
+	}
+}
+
+// wantTokens fails unless results are those of tokens.
+func wantTokens(t *testing.T, rs results, tokens ...string) {
+	t.Helper()
+	for i, r := range rs {
+		if r.Err != nil || r.Value.Value == nil || r.Value.Value.TokenID != tokens[i] {
+			t.Errorf("%s is %+v", tokens[i], r)
 		}
-		r := getMany(l, "hit", "miss", "absent", "bad", "hit")
-		if r[2].Err != nil || r[2].Value.Value != nil || r[3].Err == nil {
-			t.Errorf("%+v", r)
+	}
+}
+
+// What a pass misses leaves in one batch, however it is read, without waiting, and is there for the next pass.
+func TestMissingKeysLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := prices("hit")
+		set, recorder := with(t, Sources{Prices: s})
+		start := time.Now()
+		if _, err := set.Prices.Get("hit"); err != nil || set.Pending() {
+			t.Errorf("a hit gives %v, pending %v", err, set.Pending())
 		}
-		got := recorder.Handles()
-		for _, key := range []string{"hit", "miss", "absent"} {
-			if !slices.Contains(got, s.handles[key]) {
-				t.Errorf("%s is not recorded", key)
-			}
+		if set.Prices.Prefetch([]string{"ahead", "hit"}); set.Pending() {
+			t.Error("a prefetch makes the pass void")
 		}
-		if len(got) != 3 {
+		if _, err := set.Prices.Get("one"); err != ErrPending || !set.Pending() {
+			t.Errorf("a miss gives %v, pending %v", err, set.Pending())
+		}
+		rs := getMany(set, "many", "one", "many", "hit")
+		if rs[0].Err != ErrPending || rs[1].Err != ErrPending || rs[2].Err != ErrPending || rs[3].Err != nil {
+			t.Errorf("%+v", rs)
+		}
+		if len(s.fetches) != 0 {
+			t.Errorf("%v left during the pass", s.fetches)
+		}
+		fetch(t, set)
+		want := []string{"ahead", "one", "many"}
+		if len(s.fetches) != 1 || !slices.Equal(s.fetches[0], want) || time.Since(start) != 0 {
+			t.Errorf("fetched %v after %s", s.fetches, time.Since(start))
+		}
+		wantTokens(t, getMany(set, want...), want...)
+		if set.Pending() || len(s.lookups) != 4 || len(s.fetches) != 1 {
+			t.Errorf("pending %v, looked up %v, fetched %v", set.Pending(), s.lookups, s.fetches)
+		}
+		if got := recorder.Handles(); len(got) != 4 {
 			t.Errorf("%d handles", len(got))
 		}
-		synctest.Wait()
 	})
 }
 
-// An error is the response's: the next one asks again.
-func TestErrorsEndWithTheSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &source{fetch: func(keys []string) results {
-			return slices.Repeat(results{{Err: market.Errorf(market.CodeUpstreamUnavailable, "down")}}, len(keys))
-		}}
-		l, recorder := open(t.Context(), s)
-		for range 2 {
-			for _, r := range getMany(l, "a", "b") {
-				if market.CodeOf(r.Err) != market.CodeUpstreamUnavailable {
-					t.Errorf("%+v", r)
-				}
+// A key is looked up once, and has one value in a response, whatever becomes of the cache.
+func TestKeyHasOneValueInAResponse(t *testing.T) {
+	s := prices("hit", "other")
+	set, _ := with(t, Sources{Prices: s})
+	first := getMany(set, "hit", "miss", "hit")
+	fetch(t, set)
+	first = append(first[:1], getMany(set, "miss")...)
+	s.cache("miss")
+	for range 3 {
+		for i, key := range []string{"hit", "miss"} {
+			if r, err := set.Prices.Get(key); err != nil || r.Value != first[i].Value.Value {
+				t.Errorf("%s is %+v now, was %+v", key, r, first[i])
 			}
 		}
-		if len(s.fetches) != 1 || len(recorder.Handles()) != 0 {
-			t.Errorf("fetched %v", s.fetches)
+		if again := getMany(set, "miss", "hit"); again[0] != first[1] || again[1] != first[0] {
+			t.Errorf("%+v now, was %+v", again, first)
 		}
-		s.fetch = nil
-		next, _ := open(t.Context(), s)
-		values(t, getMany(next, "a", "b"))
-	})
+	}
+	if fmt.Sprint(s.lookups) != "[[hit miss]]" {
+		t.Errorf("looked up %v", s.lookups)
+	}
+	next, _ := with(t, Sources{Prices: s})
+	if r := getMany(next, "miss"); r[0].Value.Value == first[1].Value.Value {
+		t.Error("another response has the value of this one")
+	}
 }
 
-func TestCancelledResponseEndsItsWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &source{gate: make(chan struct{})}
-		ctx, cancel := context.WithCancel(t.Context())
-		l, _ := open(ctx, s)
-		other, _ := open(t.Context(), s)
-		var mine, theirs results
-		go func() { mine = getMany(l, "a") }()
-		synctest.Wait()
-		go func() { theirs = getMany(other, "a") }()
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		if mine == nil || !errors.Is(mine[0].Err, context.Canceled) || theirs != nil {
-			t.Fatalf("mine %+v, theirs %+v", mine, theirs)
+func TestPeekReadsNothing(t *testing.T) {
+	s := prices("hit")
+	set, _ := with(t, Sources{Prices: s})
+	if _, ok := set.Prices.Peek("hit"); ok || len(s.lookups) != 0 {
+		t.Errorf("%v, looked up %v", ok, s.lookups)
+	}
+	set.Prices.Prefetch([]string{"hit", "miss"})
+	if read, ok := set.Prices.Peek("hit"); !ok || read.Value.TokenID != "hit" {
+		t.Errorf("%+v, %v", read, ok)
+	}
+	if _, ok := set.Prices.Peek("miss"); ok || set.Pending() {
+		t.Errorf("a pending value is at hand: %v, pending %v", ok, set.Pending())
+	}
+}
+
+// Stale values answer, and are refreshed in one list when the response is made, each key once.
+func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
+	s := prices("fresh", "a", "b")
+	s.cached["a"], s.cached["b"] = false, false
+	_, set, _ := With(t.Context(), Sources{Prices: s})
+	for _, key := range []string{"a", "fresh", "b", "a", "miss"} {
+		_, _ = set.Prices.Get(key)
+	}
+	fetch(t, set)
+	_, _ = set.Prices.Get("a")
+	if len(s.refreshed) != 0 {
+		t.Errorf("%v before the response is made", s.refreshed)
+	}
+	set.Done()
+	if fmt.Sprint(s.refreshed) != "[[a b]]" {
+		t.Errorf("refreshed %v", s.refreshed)
+	}
+}
+
+// The look-ups of a response are counted by key.
+func TestReadsAreCountedOnce(t *testing.T) {
+	s := prices("hit", "stale", "absent")
+	s.cached["stale"] = false
+	s.value = func(key string) *market.Price {
+		if key == "absent" {
+			return nil
 		}
-		<-s.gate
-		synctest.Wait()
-		values(t, theirs)
+		return &market.Price{TokenID: key}
+	}
+	s.fetch = func(_ context.Context, keys []string) results {
+		out := make(results, len(keys))
+		for i, key := range keys {
+			out[i] = s.answer(key)
+			out[i].Value.Stale = true
+		}
+		return out
+	}
+	var j market.Journal
+	ctx, set, _ := With(market.WithJournal(t.Context(), &j), Sources{Prices: s})
+	defer set.Done()
+	set.Complete(ctx, func() {
+		for range 2 {
+			getMany(set, "hit", "stale", "absent", "miss")
+		}
 	})
+	if got, want := j.Reads(market.KindPrice), (market.Reads{Hits: 1, Stale: 1, Absent: 1, Misses: 1, Excused: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A read that fails leaves the recorder without a basis, and the next response asks again.
+func TestErrorsEndWithTheResponse(t *testing.T) {
+	s := prices()
+	s.fetch = func(_ context.Context, keys []string) results {
+		return slices.Repeat(results{{Err: market.Errorf(market.CodeUpstreamUnavailable, "down")}}, len(keys))
+	}
+	set, recorder := with(t, Sources{Prices: s})
+	getMany(set, "a", "b")
+	fetch(t, set)
+	for _, r := range getMany(set, "a", "b") {
+		if market.CodeOf(r.Err) != market.CodeUpstreamUnavailable || set.Pending() {
+			t.Errorf("%+v", r)
+		}
+	}
+	if _, ok := recorder.Basis(); ok || len(s.fetches) != 1 {
+		t.Errorf("recorded as if all were known; fetched %v", s.fetches)
+	}
+	s.fetch = nil
+	next, recorder := with(t, Sources{Prices: s})
+	getMany(next, "a")
+	fetch(t, next)
+	wantTokens(t, getMany(next, "a"), "a")
+	if _, ok := recorder.Basis(); !ok {
+		t.Error("the error of another response is recorded")
+	}
 }
 
 // A source that panics or answers wrongly costs the keys their values and nothing else, and nothing is written past our log.
@@ -367,116 +310,53 @@ func TestBadSources(t *testing.T) {
 	var printed bytes.Buffer
 	defer log.SetOutput(log.Writer())
 	log.SetOutput(&printed)
-	for name, fetch := range map[string]func(keys []string) results{
+	for name, bad := range map[string]func(keys []string) results{
 		"panic":    func([]string) results { panic("boom") },
 		"short":    func(keys []string) results { return make(results, len(keys)-1) },
 		"too long": func(keys []string) results { return make(results, len(keys)+1) },
 		"nothing":  func([]string) results { return nil },
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &source{fetch: fetch}
-			l, _ := open(t.Context(), s)
-			for range 2 {
-				rs := getMany(l, "a", "b")
-				for _, r := range rs {
-					if market.CodeOf(r.Err) != market.CodeInternal || r.Value.Value != nil {
-						t.Errorf("%s: %+v", name, r)
-					}
-				}
-				if name == "panic" && (!strings.Contains(rs[0].Err.Error(), "boom") || !strings.Contains(rs[0].Err.Error(), "loaders_test.go")) {
-					t.Errorf("the log would not say where: %v", rs[0].Err)
-				}
+		s := prices()
+		s.fetch = func(_ context.Context, keys []string) results { return bad(keys) }
+		set, _ := with(t, Sources{Prices: s})
+		getMany(set, "a", "b")
+		fetch(t, set)
+		rs := getMany(set, "a", "b")
+		for _, r := range rs {
+			if market.CodeOf(r.Err) != market.CodeInternal || r.Value.Value != nil {
+				t.Errorf("%s: %+v", name, r)
 			}
-			s.fetch = nil
-			if got := values(t, getMany(l, "c")); !strings.HasPrefix(got[0], "c#") || len(s.fetches) != 2 {
-				t.Errorf("%s: afterwards %v, fetched %v", name, got, s.fetches)
-			}
-			synctest.Wait()
-		})
+		}
+		if name == "panic" && (!strings.Contains(rs[0].Err.Error(), "boom") || !strings.Contains(rs[0].Err.Error(), "loaders_test.go")) {
+			t.Errorf("the log would not say where: %v", rs[0].Err)
+		}
+		s.fetch = nil
+		getMany(set, "c")
+		fetch(t, set)
+		wantTokens(t, getMany(set, "c"), "c")
 	}
 	if printed.Len() > 0 {
 		t.Errorf("written past our log: %s", &printed)
 	}
 }
 
-// A look-up that panics is the reader's panic, and does not make the key absent for the next one.
+// A look-up that panics is the reader's panic, and does not make the key absent for the next reader.
 func TestPanicInALookup(t *testing.T) {
-	s := &source{look: func() { panic("boom") }}
-	l, _ := open(t.Context(), s)
+	s := prices("a", "b")
+	s.look = func(context.Context) { panic("boom") }
+	set, _ := with(t, Sources{Prices: s})
 	func() {
 		defer func() { _ = recover() }()
-		getMany(l, "a")
+		getMany(set, "a", "b")
 		t.Error("no panic")
 	}()
-	if r, err := l.Get("a"); err == nil {
-		t.Errorf("a is %+v", r)
-	}
-}
-
-func TestConcurrentReaders(t *testing.T) {
-	s := (&source{}).cache("k1", "k3", "k5")
-	l, recorder := open(t.Context(), s)
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			keys := []string{fmt.Sprint("k", i%10), fmt.Sprint("k", i%7), fmt.Sprint("k", i%3)}
-			switch i % 3 {
-			case 0:
-				l.Prefetch(keys)
-			case 1:
-				for j, r := range getMany(l, keys...) {
-					if r.Err != nil || !strings.HasPrefix(*r.Value.Value, keys[j]+"#") {
-						t.Errorf("%s: %+v", keys[j], r)
-					}
-				}
-			default:
-				if r, err := l.Get(keys[0]); err != nil || !strings.HasPrefix(*r.Value, keys[0]+"#") {
-					t.Errorf("%s: %+v", keys[0], r)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	asked := map[string]int{}
-	for _, f := range s.fetches {
-		for _, k := range f {
-			asked[k]++
+	s.look = nil
+	for _, key := range []string{"a", "b"} {
+		if r, err := set.Prices.Get(key); market.CodeOf(err) != market.CodeInternal || set.Pending() {
+			t.Errorf("%s is %+v, %v", key, r, err)
 		}
 	}
-	for k, n := range asked {
-		if n != 1 {
-			t.Errorf("%s was fetched %d times", k, n)
-		}
-	}
-	_ = recorder.Handles()
-	l.GetMany(slices.Sorted(func(yield func(string) bool) {
-		for k := range asked {
-			if !yield(k) {
-				return
-			}
-		}
-	}), make(results, len(asked))) // what was only sent for has arrived when the test ends
-}
-
-func TestPeekTellsWhatIsAtHandOnly(t *testing.T) {
-	s := (&source{}).cache("hit")
-	l, recorder := open(t.Context(), s)
-	if _, ok := l.Peek("hit"); ok || len(s.lookups) != 0 {
-		t.Errorf("peeking at what nobody asked for: %t, looked up %v", ok, s.lookups)
-	}
-	l.Prefetch([]string{"hit", "miss"})
-	read, ok := l.Peek("hit")
-	if !ok || *read.Value != values(t, getMany(l, "hit"))[0] {
-		t.Errorf("the value at hand is %v, %t", read, ok)
-	}
-	getMany(l, "miss")
-	if _, ok := l.Peek("miss"); ok {
-		t.Error("what has to be fetched is not at hand")
-	}
-	other, recorder2 := open(t.Context(), s)
-	other.Prefetch([]string{"hit"})
-	other.Peek("hit")
-	if n := len(recorder2.Handles()); n != 0 || len(recorder.Handles()) != 2 {
-		t.Errorf("a peek is recorded: %d", n)
+	if r, err := set.Prices.Get("c"); err != ErrPending {
+		t.Errorf("c is %+v, %v", r, err)
 	}
 }

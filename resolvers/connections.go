@@ -10,8 +10,6 @@ import (
 // page is a part of a list with what Relay says of it.
 type page[T any] struct {
 	items []T
-	// rest are the items and what is known of the list behind them.
-	rest []T
 	// cursor returns the cursor of an item.
 	cursor func(i int) string
 	info   model.PageInfo
@@ -40,7 +38,7 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c cut) 
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
 	total := len(items)
-	p := page[T]{items: items[start:end], rest: items[start:], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
+	p := page[T]{items: items[start:end], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
 	if selects(ctx, "pageInfo") { // cursors of which take work
 		p.bound(nil)

@@ -63,17 +63,23 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	return out
 }
 
-// reads returns loaders for what a subscription itself reads, outside of its events. It is no demand of a client that
-// polls, so it does not make the feed watch anything.
-func (r *Resolver) reads(ctx context.Context) *loaders.Set {
-	return loaders.New(market.WithoutDemand(ctx), r.Sources)
+// read calls f until it has read all that it needs, for what a subscription itself reads, outside of its events. It is no demand
+// of a client that polls, so it does not make the feed watch anything.
+func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
+	loaders.Read(market.WithoutDemand(ctx), r.Sources, f)
+}
+
+// readOne is read for one value.
+func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (market.Read[*T], error)) (read market.Read[*T], err error) {
+	r.read(ctx, func(set *loaders.Set) { read, err = f(set) })
+	return read, err
 }
 
 // accountOf returns what a subscription follows an account by, as the caller of ctx sees it. A value that the venue does not have
 // is nil.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
 	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
-		return loader(r.reads(ctx)).Get(a)
+		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
 	}}
 }
 

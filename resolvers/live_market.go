@@ -6,6 +6,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
 )
 
 func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []string, maxPerSecond *int) (<-chan model.PriceUpdate, error) {
@@ -22,7 +23,7 @@ func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []stri
 
 func (r *Resolver) readPrices(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]] {
 	results := make([]market.Result[market.Read[*market.Price]], len(tokenIDs))
-	r.reads(ctx).Prices.GetMany(tokenIDs, results)
+	r.read(ctx, func(set *loaders.Set) { set.Prices.GetMany(tokenIDs, results) })
 	return results
 }
 
@@ -50,7 +51,7 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 		return nil, err
 	}
 	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, or(deltas, false), every, func(ctx context.Context) (market.Read[*market.Book], error) {
-		return r.reads(ctx).Book(tokenID, d)
+		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*market.Book], error) { return set.Book(tokenID, d) })
 	}), orderbookUpdate), nil
 }
 
@@ -79,7 +80,7 @@ func (r *Resolver) readMarkets(ctx context.Context, marketIDs []string) []market
 		refs[i] = byID(id)
 	}
 	results := make([]market.Result[market.Read[*market.Market]], len(refs))
-	r.reads(ctx).Markets.GetMany(refs, results)
+	r.read(ctx, func(set *loaders.Set) { set.Markets.GetMany(refs, results) })
 	return results
 }
 

@@ -45,7 +45,9 @@ func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Add
 		return nil, err
 	}
 	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
-		return r.reads(market.WithFresh(ctx)).Trades(a, market.TradeQuery{Limit: follow.MaxTrades})
+		return readOne(market.WithFresh(ctx), r, func(set *loaders.Set) (market.Read[*market.TradePage], error) {
+			return set.Trades(a, market.TradeQuery{Limit: follow.MaxTrades})
+		})
 	}}
 	return subscribe(ctx, follow.UserTrades(ctx, r.source(ctx), account, (*market.Trade).Key), tradesUpdate), nil
 }
@@ -60,9 +62,13 @@ func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Ad
 		return nil, err
 	}
 	account := accountOf(ctx, r, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
-	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error) {
-		quotes, valuations, errs := quoteEach(r.reads(ctx), pointers(positions), held, by)
-		return quotes, valuations, firstOf(errs)
+	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) (quotes []market.Quotes, valuations []*market.Valuation, err error) {
+		r.read(ctx, func(set *loaders.Set) {
+			var errs []error
+			quotes, valuations, errs = quoteEach(set, pointers(positions), held, by)
+			err = firstOf(errs)
+		})
+		return quotes, valuations, err
 	}}
 	return subscribe(ctx, follow.Portfolio(ctx, r.source(ctx), from, every), func(reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 		return portfolioUpdate(a, by, reason, p)

@@ -56,13 +56,14 @@ func (r *Resolver) queryMarket(ctx context.Context, marketID, slug *string) (*mo
 }
 
 func (r *Resolver) queryMarkets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
-	return readList(ctx, "marketIds", marketIDs, byID, &loaders.From(ctx).Markets, func(read market.Read[*market.Market]) *model.Market {
+	return readList(ctx, "marketIds", marketIDs, byID, &loaders.From(ctx).Markets, nil, func(read market.Read[*market.Market]) *model.Market {
 		return object(ctx, model.Market{Market: read.Value, Meta: read.Meta})
 	})
 }
 
-// readList reads the objects that a list of ids names, aligned with it: nil where an id is unknown or its read failed.
-func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], show func(market.Read[*T]) *M) ([]*M, error) {
+// readList reads the objects that a list of ids names, aligned with it: nil where an id is unknown or its read failed. pending
+// returns what to show for a key while it is pending, so that fields below it find what they will read; nil shows nothing.
+func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
 	}
@@ -79,6 +80,8 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	out := compiled.MakeList[*M](ctx, len(ids))
 	for j := range results {
 		switch result := &results[j]; {
+		case result.Err == loaders.ErrPending && pending != nil:
+			out[indexes[j]] = show(market.Read[*T]{Value: pending(keys[j])})
 		case result.Err != nil:
 			addErrorAt(ctx, indexes[j], result.Err)
 		case result.Value.Value != nil:
@@ -194,7 +197,6 @@ func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int,
 	if full == nil {
 		return nil, err
 	}
-	loaders.From(ctx).AwaitFollowed(market.EventRef{EventID: e.EventID})
 	addLeftOut(ctx, full.Loaded.LeftOut)
 	p := cutPage(ctx, full.Loaded.Markets, marketKey, part)
 	return marketConnection(ctx, p, full.Meta), nil
@@ -202,13 +204,12 @@ func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int,
 
 func marketKey(m **market.Market) string { return (*m).MarketID }
 
-// marketConnection sends for what will be read of the markets of a page, and returns it as a connection.
+// marketConnection returns a page of markets as a connection.
 func marketConnection(ctx context.Context, p page[*market.Market], meta market.Meta) *model.MarketConnection {
 	nodes := make([]model.Market, len(p.items))
 	for i, m := range p.items {
 		nodes[i] = model.Market{Market: m, Meta: meta}
 	}
-	aheadOfMarkets(ctx, nodes)
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
 		return model.MarketEdge{Cursor: cursor, Node: node}
 	})

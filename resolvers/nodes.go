@@ -2,9 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"sync"
-
-	"github.com/99designs/gqlgen/graphql"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
@@ -51,62 +48,16 @@ func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, 
 	if err := checkNumber("ids", ids); err != nil {
 		return nil, err
 	}
-	if loaders.From(ctx).InMemory() {
-		out := make([]model.Node, len(ids))
-		for i, id := range ids {
-			n, err := r.queryNode(ctx, id)
-			if err != nil {
-				addErrorAt(ctx, i, err)
-				continue
-			}
-			out[i] = n
-		}
-		return out, nil
-	}
-	// Concurrently, since each may wait for a read; Ahead has sent for them all, so they travel together.
-	out, errs := make([]model.Node, len(ids)), make([]error, len(ids))
-	var wg sync.WaitGroup
+	out := make([]model.Node, len(ids))
 	for i, id := range ids {
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					errs[i] = Recover(ctx, p)
-				}
-			}()
-			out[i], errs[i] = r.queryNode(ctx, id)
-		})
-	}
-	wg.Wait()
-	for i, err := range errs {
+		n, err := r.queryNode(ctx, id)
 		if err != nil {
-			out[i] = nil
 			addErrorAt(ctx, i, err)
+			continue
 		}
+		out[i] = n
 	}
-	aheadOfRows(ctx, out)
 	return out, nil
-}
-
-// aheadOfRows looks ahead of the accounts' rows among nodes; Ahead can't, since what they are of is known only now.
-func aheadOfRows(ctx context.Context, nodes []model.Node) {
-	var positions, orders []holding
-	for _, n := range nodes {
-		switch n := n.(type) {
-		case model.Position:
-			positions = append(positions, holdingOf(n.Position))
-		case model.Order:
-			orders = append(orders, holding{n.MarketID, n.Order.TokenID, n.Outcome})
-		}
-	}
-	l, selection := newLook(ctx), graphql.GetFieldContext(ctx).Field.Selections
-	for typ, rows := range map[string][]holding{"Position": positions, "Order": orders} {
-		if len(rows) > 0 {
-			d := &holdingDemand{}
-			l.demandHolding(d, typ, selection)
-			l.addHoldings(rows, d)
-		}
-	}
-	l.send()
 }
 
 func findPosition(ctx context.Context, set *loaders.Set, id, address string) (model.Node, error) {

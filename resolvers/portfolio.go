@@ -27,7 +27,6 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	if err != nil {
 		return nil, err
 	}
-	aheadOfPortfolio(ctx, set, *read.Value)
 	positions := make([]*market.Position, 0, len(*read.Value))
 	for i := range *read.Value {
 		if p := &(*read.Value)[i]; in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) {
@@ -47,9 +46,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 	for i, item := range p.items {
 		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}
 	}
-	for i, row := range aheadOf(ctx, "Position", p.rest, len(nodes), func(p **market.Position) holding { return holdingOf(*p) }) {
-		nodes[i].In, nodes[i].Shown = row.in, row.shown
-	}
+	prefetchRows(ctx, nodes, func(p *model.Position) holding { return holdingOf(p.Position) })
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Position) model.PositionEdge {
 		return model.PositionEdge{Cursor: cursor, Node: node}
 	})
@@ -64,29 +61,15 @@ func pointers(positions []market.Position) []*market.Position {
 	return out
 }
 
-func refsOfPositions(positions []*market.Position) []market.MarketRef {
+// readMarkets reads the markets of positions, aligned with them.
+func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
 	refs := make([]market.MarketRef, len(positions))
 	for i, p := range positions {
 		refs[i] = byID(p.MarketID)
 	}
-	return refs
-}
-
-// readMarkets reads the markets of positions, aligned with them.
-func readMarkets(set *loaders.Set, positions []*market.Position) []market.Result[market.Read[*market.Market]] {
-	refs := refsOfPositions(positions)
 	out := make([]market.Result[market.Read[*market.Market]], len(refs))
-	readAll(&set.Markets, refs, out)
+	set.Markets.GetMany(refs, out)
 	return out
-}
-
-// readAll reads keys into out: a list at once, and one alone, which may be that of one position of many, with others.
-func readAll[K comparable, T any](from *loaders.Loader[K, T], keys []K, out []market.Result[market.Read[*T]]) {
-	if len(keys) == 1 {
-		out[0].Value, out[0].Err = from.Get(keys[0])
-		return
-	}
-	from.GetMany(keys, out)
 }
 
 // outcomeIn returns the outcome of a market that a position holds, nil where it can't be matched.
@@ -199,43 +182,38 @@ func valueAll(set *loaders.Set, positions []*market.Position, held market.Meta, 
 	return valuations, nil
 }
 
-// valueOne is valueAll for one position.
-func valueOne(set *loaders.Set, p *market.Position, held market.Meta, basis market.PriceBasis) (*market.Valuation, error) {
-	if set.InMemory() {
-		if set.Attempts() {
-			prefetchQuotes(set, []*market.Position{p}, basis)
+// quoteEach prices positions like valueAll, with what each was priced by and an error for each.
+func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) (quotes []market.Quotes, valuations []*market.Valuation, errs []error) {
+	n := len(positions)
+	quotes, valuations, errs = make([]market.Quotes, n), make([]*market.Valuation, n), make([]error, n)
+	for i, p := range positions {
+		if quotes[i], errs[i] = readQuotes(set, p, basis); errs[i] == nil {
+			valuations[i] = market.Value(p, held, &quotes[i], basis)
 		}
-		q, err := recallQuotes(set, p, basis)
-		if err != nil {
-			return nil, err
-		}
-		return market.Value(p, held, &q, basis), nil
 	}
-	valuations, err := valueAll(set, []*market.Position{p}, held, basis)
-	if err != nil {
-		return nil, err
-	}
-	return valuations[0], nil
+	return quotes, valuations, errs
 }
 
-// recallQuotes reads what a position is priced by from memory: what quoteEach reads of many in batches, one after the other.
-func recallQuotes(set *loaders.Set, p *market.Position, basis market.PriceBasis) (q market.Quotes, err error) {
+// readQuotes reads what a position is priced by. It reads the price beside a market that is pending, not after it.
+func readQuotes(set *loaders.Set, p *market.Position, basis market.PriceBasis) (q market.Quotes, err error) {
 	token := p.TokenID
 	if basis == "" || basis == market.BasisSettlement || basis != market.BasisPosition && token == "" {
-		if q.Market, err = set.Markets.Get(byID(p.MarketID)); err != nil {
-			return q, err
-		}
+		q.Market, err = set.Markets.Get(byID(p.MarketID))
 		if q.Outcome = outcomeIn(q.Market.Value, p); token == "" && q.Outcome != nil {
 			token = q.Outcome.TokenID
 		}
 	}
 	if token == "" || basis == "" && q.Market.Value != nil && q.Market.Value.SettlementPrice(q.Outcome) != nil {
-		return q, nil
+		return q, err
 	}
-	if pricedByVenue(basis) {
-		if q.Price, err = set.Prices.Get(token); err != nil {
-			return q, err
+	if basis == "" || basis == market.BasisVenue || basis == market.BasisLast {
+		var failed error
+		if q.Price, failed = set.Prices.Get(token); err == nil {
+			err = failed
 		}
+	}
+	if err != nil {
+		return q, err
 	}
 	switch {
 	case basis == "" && q.Price.Value == nil, basis == market.BasisMidpoint, basis == market.BasisBestBid, basis == market.BasisBestAsk:
@@ -244,128 +222,18 @@ func recallQuotes(set *loaders.Set, p *market.Position, basis market.PriceBasis)
 	return q, err
 }
 
-// quoteEach prices positions like valueAll, with what each was priced by and an error for each. What can be asked for at
-// once is.
-func quoteEach(set *loaders.Set, positions []*market.Position, held market.Meta, basis market.PriceBasis) (quotes []market.Quotes, valuations []*market.Valuation, errs []error) {
-	n := len(positions)
-	quotes, errs = make([]market.Quotes, n), make([]error, n)
-	if set.InMemory() {
-		if set.Attempts() {
-			prefetchQuotes(set, positions, basis)
-		}
-		valuations = make([]*market.Valuation, n)
-		for i, p := range positions {
-			if quotes[i], errs[i] = recallQuotes(set, p, basis); errs[i] == nil {
-				valuations[i] = market.Value(p, held, &quotes[i], basis)
-			}
-		}
-		return quotes, valuations, errs
-	}
-	prefetchQuotes(set, positions, basis)
-	pricesWanted := pricedByVenue(basis)
-	if basis != market.BasisPosition {
-		matchMarkets(set, positions, quotes, errs, basis)
-	}
-	done := func(i int) bool {
-		m := quotes[i].Market.Value
-		return errs[i] != nil || basis == "" && m != nil && m.SettlementPrice(quotes[i].Outcome) != nil
-	}
-	if pricesWanted {
-		fill(&set.Prices, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Price]) { q.Price = read })
-	}
-	switch basis {
-	case "":
-		unpriced := func(i int) bool { return done(i) || quotes[i].Price.Value != nil }
-		fill(&set.Spreads, positions, quotes, errs, unpriced, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
-	case market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk:
-		fill(&set.Spreads, positions, quotes, errs, done, func(q *market.Quotes, read market.Read[*market.Spread]) { q.Spread = read })
-	}
-	valuations = make([]*market.Valuation, n)
-	for i, p := range positions {
-		if errs[i] == nil {
-			valuations[i] = market.Value(p, held, &quotes[i], basis)
-		}
-	}
-	return quotes, valuations, errs
-}
-
-// pricedByVenue reports whether a basis may need the venue's own price.
-func pricedByVenue(basis market.PriceBasis) bool {
-	return basis == "" || basis == market.BasisVenue || basis == market.BasisLast
-}
-
-// prefetchQuotes sends for the prices and markets that all positions will need, so that they travel together. Positions
-// that are known to be settled need no price.
-func prefetchQuotes(set *loaders.Set, positions []*market.Position, basis market.PriceBasis) {
-	if basis == "" || basis == market.BasisSettlement {
-		set.Markets.Prefetch(refsOfPositions(positions))
-	}
-	if !pricedByVenue(basis) {
-		return
-	}
-	tokens := make([]string, 0, len(positions))
-	for _, p := range positions {
-		if p.TokenID == "" {
-			continue
-		}
-		if m, ok := set.Markets.Peek(byID(p.MarketID)); ok && basis == "" && settled(m.Value, p.TokenID) {
-			continue
-		}
-		tokens = append(tokens, p.TokenID)
-	}
-	set.Prices.Prefetch(tokens)
-}
-
-// matchMarkets fills in markets and outcomes: of all positions where the settlement counts, else of those whose token is
-// known through the market only.
-func matchMarkets(set *loaders.Set, positions []*market.Position, quotes []market.Quotes, errs []error, basis market.PriceBasis) {
-	wanted, at := make([]*market.Position, 0, len(positions)), make([]int, 0, len(positions))
-	for i, p := range positions {
-		if basis == "" || basis == market.BasisSettlement || p.TokenID == "" {
-			wanted, at = append(wanted, p), append(at, i)
-		}
-	}
-	if len(wanted) == 0 {
-		return
-	}
-	for j, result := range readMarkets(set, wanted) {
-		i := at[j]
-		quotes[i].Market, errs[i] = result.Value, result.Err
-		quotes[i].Outcome = outcomeIn(result.Value.Value, positions[i])
-	}
-}
-
-// fill reads a quote of every position that is not to be skipped and whose token is known.
-func fill[T any](set *loaders.Loader[string, T], positions []*market.Position, quotes []market.Quotes, errs []error, skip func(int) bool, put func(*market.Quotes, market.Read[*T])) {
-	tokens, at := make([]string, 0, len(positions)), make([]int, 0, len(positions))
-	for i, p := range positions {
-		token := p.TokenID
-		if token == "" && quotes[i].Outcome != nil {
-			token = quotes[i].Outcome.TokenID
-		}
-		if token != "" && !skip(i) {
-			tokens, at = append(tokens, token), append(at, i)
-		}
-	}
-	if len(tokens) == 0 {
-		return
-	}
-	results := make([]market.Result[market.Read[*T]], len(tokens))
-	readAll(set, tokens, results)
-	for j, result := range results {
-		put(&quotes[at[j]], result.Value)
-		errs[at[j]] = result.Err
-	}
-}
-
 func (r *Resolver) positionValuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
 	by := or(basis, "")
 	if p.Valued != nil && p.ValuedBy == by {
 		return &model.Valuation{Valuation: p.Valued, Of: p, By: by}, nil
 	}
-	v, err := valueOne(loaders.From(ctx), p.Position, p.Meta, by)
-	if v == nil {
+	quotes, err := readQuotes(loaders.From(ctx), p.Position, by)
+	if err != nil {
 		return nil, err
+	}
+	v := market.Value(p.Position, p.Meta, &quotes, by)
+	if v == nil {
+		return nil, nil
 	}
 	return object(ctx, model.Valuation{Valuation: v, Of: p, By: by}), nil
 }
@@ -379,9 +247,6 @@ func (r *Resolver) positionRedeemable(ctx context.Context, p *model.Position) (*
 }
 
 func (r *Resolver) positionMarket(ctx context.Context, p *model.Position) (*model.Market, error) {
-	if p.In != nil {
-		return p.In, nil
-	}
 	return marketOf(ctx, holdingOf(p.Position))
 }
 
@@ -389,9 +254,6 @@ func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model
 	t, err := tokenOf(ctx, holdingOf(p.Position))
 	if t != nil {
 		t.Shown = p.Shown
-		if p.In != nil {
-			t.In, t.Meta = p.In.Market, p.In.Meta
-		}
 	}
 	return t, err
 }
@@ -399,10 +261,13 @@ func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model
 func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
 	set, by := loaders.From(ctx), or(basis, "")
 	read, err := readUser(ctx, &set.Positions, u.Address)
-	if err != nil {
-		return nil, err
+	var valuations []*market.Valuation
+	if err == nil {
+		valuations, err = valueAll(set, pointers(*read.Value), read.Meta, by)
 	}
-	valuations, err := valueAll(set, pointers(*read.Value), read.Meta, by)
+	if err == loaders.ErrPending { // its fields find what they will read
+		return &model.PortfolioSummary{Portfolio: &market.Portfolio{}, Address: u.Address, Basis: by}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

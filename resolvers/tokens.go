@@ -33,14 +33,26 @@ func (r *Resolver) queryTokens(ctx context.Context, tokenIDs []string) ([]*model
 
 func identity(id string) string { return id }
 
+// The values that are shown of a token while they are pending. The pass is void then, but what is selected below them is read.
+
+func pendingPrice(tokenID string) *market.Price { return &market.Price{TokenID: tokenID} }
+
+func pendingSpread(tokenID string) *market.Spread {
+	return &market.Spread{TokenID: tokenID, Spread: new(market.Decimal)}
+}
+
+func pendingBook(tokenID string) *market.Book {
+	return &market.Book{TokenID: tokenID, Bids: make([]market.Level, 1)}
+}
+
 func (r *Resolver) queryTokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Prices, func(read market.Read[*market.Price]) *model.TokenPrice {
+	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Prices, pendingPrice, func(read market.Read[*market.Price]) *model.TokenPrice {
 		return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta})
 	})
 }
 
 func (r *Resolver) querySpreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Spreads, func(read market.Read[*market.Spread]) *model.Spread {
+	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Spreads, pendingSpread, func(read market.Read[*market.Spread]) *model.Spread {
 		return spreadOf(ctx, read)
 	})
 }
@@ -118,6 +130,9 @@ func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.Token
 		return t.Shown.Price, nil
 	}
 	read, err := loaders.From(ctx).Prices.Get(t.TokenID)
+	if err == loaders.ErrPending {
+		read.Value, err = pendingPrice(t.TokenID), nil
+	}
 	if err != nil || read.Value == nil {
 		return nil, err
 	}
@@ -129,6 +144,9 @@ func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spre
 		return t.Shown.Spread, nil
 	}
 	read, err := loaders.From(ctx).Spreads.Get(t.TokenID)
+	if err == loaders.ErrPending {
+		read.Value, err = pendingSpread(t.TokenID), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +164,9 @@ func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *in
 		return &shown, nil
 	}
 	read, err := loaders.From(ctx).Book(t.TokenID, d)
+	if err == loaders.ErrPending {
+		read.Value, err = pendingBook(t.TokenID), nil
+	}
 	if err != nil || read.Value == nil || len(read.Value.Bids) == 0 && len(read.Value.Asks) == 0 {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"oddsgraph/graph/compiled"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -80,7 +81,7 @@ func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, af
 	for i, o := range p.items {
 		nodes[i] = model.Order{Order: o, Address: u.Address}
 	}
-	aheadOf(ctx, "Order", p.rest, len(nodes), func(o **market.Order) holding { return holding{(*o).MarketID, (*o).TokenID, (*o).Outcome} })
+	prefetchRows(ctx, nodes, func(o *model.Order) holding { return holding{o.MarketID, o.Order.TokenID, o.Outcome} })
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Order) model.OrderEdge {
 		return model.OrderEdge{Cursor: cursor, Node: node}
 	})
@@ -136,7 +137,7 @@ func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, af
 	for i := range p.items {
 		nodes[i] = model.Trade{Trade: &p.items[i]}
 	}
-	aheadOf(ctx, "Trade", nodes, len(nodes), func(t *model.Trade) holding {
+	prefetchRows(ctx, nodes, func(t *model.Trade) holding {
 		return holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome}
 	})
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Trade) model.TradeEdge {
@@ -186,13 +187,71 @@ func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, a
 	for i := range p.items {
 		nodes[i] = model.HistoryRecord{HistoryRecord: &p.items[i]}
 	}
-	aheadOf(ctx, "HistoryRecord", nodes, len(nodes), func(h *model.HistoryRecord) holding {
+	prefetchRows(ctx, nodes, func(h *model.HistoryRecord) holding {
 		return holding{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
 	})
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.HistoryRecord) model.HistoryEdge {
 		return model.HistoryEdge{Cursor: cursor, Node: node}
 	})
 	return &model.HistoryConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
+}
+
+// holding is what a row of an account says of the token that it is about.
+type holding struct{ marketID, tokenID, outcome string }
+
+// market names the market of the row in the best way that is known, if any is.
+func (h holding) market() (ref market.MarketRef, ok bool) {
+	switch {
+	case h.marketID != "":
+		return byID(h.marketID), true
+	case h.tokenID != "":
+		return byToken(h.tokenID), true
+	default:
+		return ref, false
+	}
+}
+
+// fieldsOfRows returns the paths to fields of the rows of a connection.
+func fieldsOfRows(fields ...[]string) (paths [][]string) {
+	for _, f := range fields {
+		paths = append(paths, append([]string{"nodes"}, f...), append([]string{"edges", "node"}, f...))
+	}
+	return paths
+}
+
+// The fields that read the market of each row of an account, and the price of its token, whatever their arguments.
+var (
+	fieldsOfMarkets = fieldsOfRows([]string{"market"}, []string{"redeemable"},
+		[]string{"token", "outcome"}, []string{"token", "outcomeKind"}, []string{"token", "winner"}, []string{"token", "market"})
+	fieldsOfPrices = fieldsOfRows([]string{"token", "price"})
+)
+
+// prefetchRows looks up the markets and prices of a connection's rows where they are selected. The fields would look up the
+// same one by one, which takes longer than a list.
+func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) holding) {
+	x := compiled.From(ctx)
+	if x == nil || len(rows) == 0 {
+		return
+	}
+	set := loaders.From(ctx)
+	if x.SelectsAny(fieldsOfMarkets) {
+		refs := compiled.MakeList[market.MarketRef](ctx, len(rows))[:0]
+		for i := range rows {
+			if ref, ok := hold(&rows[i]).market(); ok {
+				refs = append(refs, ref)
+			}
+		}
+		set.Markets.Prefetch(refs)
+	}
+	if x.SelectsAny(fieldsOfPrices) {
+		tokens := compiled.MakeList[string](ctx, len(rows))[:0]
+		for i := range rows {
+			if id := hold(&rows[i]).tokenID; id != "" {
+				tokens = append(tokens, id)
+			}
+		}
+		set.Prices.Prefetch(tokens)
+	}
 }
 
 // marketOf reads the market that a row of an account belongs to.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,16 +58,11 @@ func newGraphService(t testing.TB) *graphService {
 	t.Cleanup(c.Close)
 	s.sources = loaders.Sources{
 		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
-		Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Pages: c,
+		Searches: c.Searches(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 	g := graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: s.sources}}
 	s.schema, s.compiler = graph.NewExecutableSchema(g), graph.NewCompiler(g)
 	s.exec = executor.New(s.schema)
-	s.exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		ctx, _, _ = loaders.With(ctx, s.sources)
-		resolvers.Ahead(ctx)
-		return next(ctx)
-	})
 	return s
 }
 
@@ -153,22 +149,32 @@ func (r *replaced) Lookup(ctx context.Context, keys []market.BookQuery, out []ma
 	return missing
 }
 
-// library executes by gqlgen.
-func (x *execution) library() *graphql.Response {
-	next, ctx := x.exec.DispatchOperation(x.ctx, &graphql.OperationContext{
-		Doc: x.doc, Operation: x.doc.Operations[0], Variables: x.variables, RecoverFunc: resolvers.Recover,
-		ResolverMiddleware:     func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
-		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+// library executes by gqlgen, in passes. Its resolvers take turns, since a set belongs to one goroutine at a time.
+func (x *execution) library() (resp *graphql.Response) {
+	ctx, set, _ := loaders.With(x.ctx, x.sources)
+	defer set.Done()
+	var turn sync.Mutex
+	set.Complete(ctx, func() {
+		next, ctx := x.exec.DispatchOperation(ctx, &graphql.OperationContext{
+			Doc: x.doc, Operation: x.doc.Operations[0], Variables: x.variables, RecoverFunc: resolvers.Recover,
+			ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) {
+				turn.Lock()
+				defer turn.Unlock()
+				return next(ctx)
+			},
+			RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+		})
+		resp = next(ctx)
 	})
-	return next(ctx)
+	return resp
 }
 
 // compiled executes from memory.
 func (x *execution) compiled(buf []byte) ([]byte, bool) {
-	ctx, set, _ := loaders.FromMemory(x.ctx, x.sources)
-	defer set.Release()
+	ctx, set, _ := loaders.With(x.ctx, x.sources)
+	defer set.Done()
 	data, errs := x.operation.Execute(ctx, x.variables, buf)
-	return data, len(errs) == 0 && !set.Missed()
+	return data, len(errs) == 0 && !set.Pending()
 }
 
 // The documents of the workloads, and one that asks for more of a portfolio.
@@ -376,18 +382,11 @@ func BenchmarkPasses(b *testing.B) {
 	var buf []byte
 	for b.Loop() {
 		ctx, set, _ := loaders.With(x.ctx, s.sources)
-		set.Gather()
-		for {
-			var errs []compiled.Error
-			if buf, errs = x.operation.Execute(ctx, x.variables, buf[:0]); !set.Lacks() {
-				if len(errs) > 0 {
-					b.Fatal(errs[0].Err)
-				}
-				break
-			}
-			if !set.Advance(time.Second) {
-				b.Fatal("another pass finds nothing more")
-			}
+		var errs []compiled.Error
+		set.Complete(ctx, func() { buf, errs = x.operation.Execute(ctx, x.variables, buf[:0]) })
+		set.Done()
+		if len(errs) > 0 {
+			b.Fatal(errs[0].Err)
 		}
 	}
 }

@@ -118,10 +118,10 @@ type fromMemoryKey struct{}
 
 // fromMemory executes in one pass. ok is false where something has to be fetched.
 func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
-	ctx, set, _ := loaders.FromMemory(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
-	defer set.Release()
+	ctx, set, _ := loaders.With(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
+	defer set.Done()
 	data, failed := o.compiled.Execute(ctx, o.variables, nil)
-	return data, o.presented(failed), !set.Missed()
+	return data, o.presented(failed), !set.Pending()
 }
 
 // byPasses executes in passes, after each of which what it lacked is fetched.

@@ -110,17 +110,12 @@ func (o *operation) inPasses(pass func(ctx context.Context)) (n int) {
 	ctx, cancel := context.WithTimeout(o.ctx, time.Minute)
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, o.sources)
-	set.Gather()
-	for n = 1; ; n++ {
-		pass(ctx)
-		if !set.Lacks() {
-			return n
-		}
-		if !set.Advance(time.Second) {
-			set.Fail(context.DeadlineExceeded)
-		}
-		if n > 20 {
+	defer set.Done()
+	set.Complete(ctx, func() {
+		if n++; n > 20 {
 			o.t.Fatal("the passes find no end")
 		}
-	}
+		pass(ctx)
+	})
+	return n
 }

@@ -288,7 +288,7 @@ func (u *universe) sources() loaders.Sources {
 			if !known(q.TokenID) {
 				return nil
 			}
-			return u.book(q.TokenID).Cut(q.Depth)
+			return u.book(q.TokenID) // a cached book may be deeper than it was asked for
 		}},
 		Histories: source[market.PriceHistoryQuery, market.PriceHistory]{u: u, name: "history", value: func(q market.PriceHistoryQuery, r *rand.Rand) *market.PriceHistory {
 			h := &market.PriceHistory{TokenID: q.TokenID, From: q.From, To: q.To, LeftOut: u.leftOut(r)}
@@ -331,63 +331,45 @@ func (u *universe) sources() loaders.Sources {
 			list := u.orders(a)
 			return &list
 		}},
-		Pages: u,
+		Searches: source[market.SearchKey, market.SearchPage]{u: u, name: "search", value: u.search},
+		Trades:   source[market.TradesKey, market.TradePage]{u: u, name: "trades", value: u.trades},
+		Records:  source[market.HistoryKey, market.HistoryPage]{u: u, name: "history", value: u.history},
 	}
 }
 
-// page decides of a page like a source of a key, under a context that may have ended.
-func page[T any](ctx context.Context, u *universe, value func(r *rand.Rand) *T, key ...any) (market.Read[*T], error) {
-	s := source[string, T]{u: u, name: "page", value: func(_ string, r *rand.Rand) *T { return value(r) }}
-	keys, out := []string{fmt.Sprintf("%+v", key)}, make([]market.Result[market.Read[*T]], 1)
-	if len(s.Lookup(ctx, keys, out, nil)) > 0 {
-		if ctx.Err() != nil {
-			return market.Read[*T]{}, ctx.Err()
-		}
-		out = s.Fetch(ctx, keys)
+func (u *universe) search(q market.SearchKey, r *rand.Rand) *market.SearchPage {
+	p := &market.SearchPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+	if q.Page == "" && percent(r, 40) {
+		p.Next = "2"
 	}
-	return out[0].Value, out[0].Err
+	for n := range min(q.Limit, markets) {
+		if percent(r, 70) {
+			p.Markets = append(p.Markets, u.market(n, percent(r, 60)))
+		}
+	}
+	return p
 }
 
-// Search implements loaders.Pages.
-func (u *universe) Search(ctx context.Context, q market.Search) (market.Read[*market.SearchPage], error) {
-	return page(ctx, u, func(r *rand.Rand) *market.SearchPage {
-		p := &market.SearchPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
-		if q.Page == "" && percent(r, 40) {
-			p.Next = "2"
-		}
-		for n := range min(q.Limit, markets) {
-			if percent(r, 70) {
-				p.Markets = append(p.Markets, u.market(n, percent(r, 60)))
-			}
-		}
-		return p
-	}, "search", q)
+func (u *universe) trades(key market.TradesKey, r *rand.Rand) *market.TradePage {
+	q := key.Query
+	p := &market.TradePage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+	for i := range min(q.Limit, r.IntN(6)) {
+		n := r.IntN(tokens)
+		p.Trades = append(p.Trades, market.Trade{TradeID: pick(r, []string{"", fmt.Sprint(q.Page, i)}), MarketID: pick(r, []string{"", marketID(n / 2)}), TokenID: pick(r, []string{"", tokenID(n)}),
+			Outcome: pick(r, texts), Side: market.SideSell, SideRaw: pick(r, texts), Price: price(r), Size: decimal(r), Fee: maybe(r, decimal(r)), Timestamp: instant(r), TransactionHash: pick(r, texts)})
+	}
+	return p
 }
 
-// Trades implements loaders.Pages.
-func (u *universe) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error) {
-	return page(ctx, u, func(r *rand.Rand) *market.TradePage {
-		p := &market.TradePage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
-		for i := range min(q.Limit, r.IntN(6)) {
-			n := r.IntN(tokens)
-			p.Trades = append(p.Trades, market.Trade{TradeID: pick(r, []string{"", fmt.Sprint(q.Page, i)}), MarketID: pick(r, []string{"", marketID(n / 2)}), TokenID: pick(r, []string{"", tokenID(n)}),
-				Outcome: pick(r, texts), Side: market.SideSell, SideRaw: pick(r, texts), Price: price(r), Size: decimal(r), Fee: maybe(r, decimal(r)), Timestamp: instant(r), TransactionHash: pick(r, texts)})
-		}
-		return p
-	}, "trades", a, q)
-}
-
-// History implements loaders.Pages.
-func (u *universe) History(ctx context.Context, a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error) {
-	return page(ctx, u, func(r *rand.Rand) *market.HistoryPage {
-		p := &market.HistoryPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
-		for i := range min(q.Limit, r.IntN(6)) {
-			p.Records = append(p.Records, market.HistoryRecord{ID: fmt.Sprint(q.Page, i), Kind: pick(r, []market.HistoryKind{market.HistoryTrade, market.HistoryUnknown}), KindRaw: pick(r, texts),
-				Timestamp: instant(r), Amount: maybe(r, decimal(r)), MarketID: pick(r, []string{"", marketID(r.IntN(markets))}), Outcome: pick(r, texts),
-				Side: pick(r, []market.OrderSide{"", market.SideBuy}), Price: maybe(r, price(r)), Size: maybe(r, decimal(r)), TransactionHash: pick(r, texts)})
-		}
-		return p
-	}, "history", a, q)
+func (u *universe) history(key market.HistoryKey, r *rand.Rand) *market.HistoryPage {
+	q := key.Page
+	p := &market.HistoryPage{Total: maybe(r, r.IntN(100)), LeftOut: u.leftOut(r)}
+	for i := range min(q.Limit, r.IntN(6)) {
+		p.Records = append(p.Records, market.HistoryRecord{ID: fmt.Sprint(q.Page, i), Kind: pick(r, []market.HistoryKind{market.HistoryTrade, market.HistoryUnknown}), KindRaw: pick(r, texts),
+			Timestamp: instant(r), Amount: maybe(r, decimal(r)), MarketID: pick(r, []string{"", marketID(r.IntN(markets))}), Outcome: pick(r, texts),
+			Side: pick(r, []market.OrderSide{"", market.SideBuy}), Price: maybe(r, price(r)), Size: maybe(r, decimal(r)), TransactionHash: pick(r, texts)})
+	}
+	return p
 }
 
 // panicky has some resolvers panic, for some of what they are called with.

@@ -58,9 +58,7 @@ type Position struct {
 	// Valued is the position's valuation by the basis ValuedBy where it was met with one in an event.
 	Valued   *market.Valuation
 	ValuedBy market.PriceBasis
-	// In is the position's market where it was read with it; nil otherwise.
-	In *Market
-	// Shown are values of the token that the event carries, or that were read with the position; nil otherwise.
+	// Shown are values of the token that the event carries; nil otherwise.
 	Shown *Shown
 }
 

@@ -103,7 +103,7 @@ type Cache struct {
 	histories *store[market.PriceHistoryQuery, market.PriceHistory]
 	markets   *store[market.MarketRef, market.Market]
 	events    *store[market.EventRef, market.Event]
-	searches  *store[searchKey, market.SearchPage]
+	searches  *store[market.SearchKey, market.SearchPage]
 	balances  *store[userKey, market.Balance]
 	positions *store[userKey, []market.Position]
 	orders    *store[userKey, []market.Order]
@@ -207,24 +207,6 @@ func (s *store[K, T]) stats() Stats {
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Evictions: c.evictions.Load(),
 		Entries: s.entries.len() + s.absent.len(),
-	}
-}
-
-// Counted counts what was said of keys of a kind to somebody whose recorder has a tally, once it is known that a response came
-// of it.
-func (c *Cache) Counted(k market.Kind, said market.Reads) {
-	for _, s := range [...]struct {
-		kind market.Kind
-		*counters
-	}{
-		{c.prices.kind, &c.prices.counters}, {c.spreads.kind, &c.spreads.counters}, {c.books.kind, &c.books.counters}, {c.histories.kind, &c.histories.counters},
-		{c.markets.kind, &c.markets.counters}, {c.events.kind, &c.events.counters}, {c.searches.kind, &c.searches.counters},
-		{c.balances.kind, &c.balances.counters}, {c.positions.kind, &c.positions.counters}, {c.orders.kind, &c.orders.counters},
-		{c.trades.kind, &c.trades.counters}, {c.records.kind, &c.records.counters},
-	} {
-		if s.kind == k {
-			s.said(said)
-		}
 	}
 }
 

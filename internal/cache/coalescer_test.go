@@ -795,11 +795,11 @@ func TestPanicInTheVenueIsAnError(t *testing.T) {
 		// So is one in what is done with an answer.
 		v.fail = nil
 		v.search = func(market.Search) *market.SearchPage { return &market.SearchPage{Markets: []*market.Market{nil}} }
-		if _, err := c.Search(t.Context(), market.Search{}); market.CodeOf(err) != market.CodeInternal {
+		if _, err := readOne(t.Context(), c.Searches(), market.Search{}.Key()); market.CodeOf(err) != market.CodeInternal {
 			t.Errorf("%v", err)
 		}
 		v.search = nil
-		if _, err := c.Search(t.Context(), market.Search{}); err != nil {
+		if _, err := readOne(t.Context(), c.Searches(), market.Search{}.Key()); err != nil {
 			t.Errorf("after a panic: %v", err)
 		}
 		atRest(t, c.prices.lanes[0])

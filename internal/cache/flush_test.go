@@ -104,7 +104,7 @@ func TestFlushOfEachKind(t *testing.T) {
 		{"event", "e1", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventID: "e1"}) }},
 		{"event", "elections", func(t *testing.T, c *Cache) { must(t, c.Events(), market.EventRef{EventSlug: "elections"}) }},
 		{"search", "", func(t *testing.T, c *Cache) {
-			if _, err := c.Search(t.Context(), market.Search{Text: "x"}); err != nil {
+			if _, err := readOne(t.Context(), c.Searches(), market.Search{Text: "x"}.Key()); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -46,8 +46,8 @@ func ownEvent(key market.EventRef, _ *market.Event) market.EventRef {
 	return market.EventRef{EventID: strings.Clone(key.EventID), EventSlug: strings.Clone(key.EventSlug)}
 }
 
-func ownSearch(key searchKey, _ *market.SearchPage) searchKey {
-	for _, text := range []*string{&key.text, &key.status, &key.category, &key.tag, &key.eventID, &key.eventSlug, &key.page} {
+func ownSearch(key market.SearchKey, _ *market.SearchPage) market.SearchKey {
+	for _, text := range []*string{&key.Text, &key.Status, &key.Category, &key.Tag, &key.EventID, &key.EventSlug, &key.Page} {
 		*text = strings.Clone(*text)
 	}
 	return key
@@ -66,6 +66,7 @@ func ownTrades(key tradesKey, page *market.TradePage) tradesKey {
 
 func ownRecords(key historyKey, page *market.HistoryPage) historyKey {
 	key.userKey = ownUser(key.userKey, page)
-	key.kinds, key.page.Page = strings.Clone(key.kinds), strings.Clone(key.page.Page)
+	key.key.Address = key.address
+	key.key.Kinds, key.key.Page.Page = strings.Clone(key.key.Kinds), strings.Clone(key.key.Page.Page)
 	return key
 }

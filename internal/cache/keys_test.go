@@ -22,12 +22,12 @@ func TestKeysAreTheirOwn(t *testing.T) {
 		keepsNothing(t, c.markets, sent, market.MarketRef{By: by, Value: sent[:5]})
 	}
 	keepsNothing(t, c.events, sent, market.EventRef{EventID: sent[:5], EventSlug: sent[5:9]})
-	keepsNothing(t, c.searches, sent, searchKey{text: sent[:5], status: sent[:6], category: sent[:7], tag: sent[:8], eventID: sent[:9], eventSlug: sent[:10], page: sent[:11]})
+	keepsNothing(t, c.searches, sent, market.SearchKey{Text: sent[:5], Status: sent[:6], Category: sent[:7], Tag: sent[:8], EventID: sent[:9], EventSlug: sent[:10], Page: sent[:11]})
 	keepsNothing(t, c.balances, sent, user)
 	keepsNothing(t, c.positions, sent, user)
 	keepsNothing(t, c.orders, sent, user)
 	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, query: market.TradeQuery{MarketID: sent[:5], Page: sent[:6]}})
-	keepsNothing(t, c.records, sent, historyKey{userKey: user, kinds: sent[:4], page: market.TradeQuery{Page: sent[:6]}})
+	keepsNothing(t, c.records, sent, historyKey{userKey: user, key: market.HistoryKey{Address: user.address, Kinds: sent[:4], Page: market.TradeQuery{Page: sent[:6]}}})
 }
 
 func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string, key K) {

@@ -153,9 +153,9 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
 	c.searches = newStore(b, market.KindSearch, cfg.Search, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		lane[searchKey, market.SearchPage]{market.EndpointSearch, market.PrioritySearch, 1, single,
-			one(func(ctx context.Context, key searchKey) (*market.SearchPage, error) {
-				return v.Search(ctx, key.search())
+		lane[market.SearchKey, market.SearchPage]{market.EndpointSearch, market.PrioritySearch, 1, single,
+			one(func(ctx context.Context, key market.SearchKey) (*market.SearchPage, error) {
+				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
 	c.events = newStore(b, market.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
@@ -206,7 +206,7 @@ func (c *Cache) buildUsers(b *builder, width int) {
 	c.records = newStore(b, market.KindUserHistory, cfg.User, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
 		lane[historyKey, market.HistoryPage]{market.EndpointHistory, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
-				return v.History(ctx, key.address, key.query())
+				return v.History(ctx, key.address, key.key.Query())
 			})})
 }
 

@@ -23,11 +23,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 			l.look(from+i, found[i])
 		}
 	}
-	if tally := market.RecorderFrom(ctx).Tally(); tally != nil {
-		tally[s.kind] = tally[s.kind].Plus(l.said)
-	} else {
-		s.counters.said(l.said)
-	}
+	s.counters.said(l.said)
 	if l.all {
 		l.asked = keys
 	}

@@ -2,42 +2,12 @@ package cache
 
 import (
 	"context"
-	"time"
 
 	"oddsgraph/internal/market"
 )
 
-// searchKey is a market.Search in a form that can be compared.
-type searchKey struct {
-	text, status, category, tag string
-	endsAfter, endsBefore       time.Time
-	eventID, eventSlug          string
-	sort                        market.Sort
-	direction                   market.Direction
-	limit                       int
-	page                        string
-}
-
-func keyOfSearch(q market.Search) searchKey {
-	return searchKey{
-		text: q.Text, status: join(q.Status), category: q.Category, tag: q.Tag,
-		endsAfter: q.EndsAfter.UTC(), endsBefore: q.EndsBefore.UTC(), // a comparison would see locations
-		eventID: q.EventID, eventSlug: q.EventSlug, sort: q.Sort, direction: q.Direction, limit: q.Limit, page: q.Page,
-	}
-}
-
-func (k searchKey) search() market.Search {
-	return market.Search{
-		Text: k.text, Status: split[market.Status](k.status), Category: k.category, Tag: k.tag,
-		EndsAfter: k.endsAfter, EndsBefore: k.endsBefore, EventID: k.eventID, EventSlug: k.eventSlug,
-		Sort: k.sort, Direction: k.direction, Limit: k.limit, Page: k.page,
-	}
-}
-
-// Search returns one page of a market search.
-func (c *Cache) Search(ctx context.Context, q market.Search) (market.Read[*market.SearchPage], error) {
-	return read(ctx, c.searches, keyOfSearch(q))
-}
+// Searches returns the source of pages of market searches.
+func (c *Cache) Searches() Source[market.SearchKey, market.SearchPage] { return c.searches }
 
 const (
 	// eventPageSize is the number of markets asked for at once when an event is put together.

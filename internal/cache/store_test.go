@@ -50,7 +50,7 @@ var kinds = []struct {
 		return present(readOne(ctx, c.Events(), market.EventRef{EventID: "k"}))
 	}},
 	{"search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(c.Search(ctx, market.Search{Text: "k"}))
+		return present(readOne(ctx, c.Searches(), market.Search{Text: "k"}.Key()))
 	}},
 	{"balance", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
 		return present(readOne(ctx, c.Balances(), wallet))
@@ -62,10 +62,10 @@ var kinds = []struct {
 		return present(readOne(ctx, c.Orders(), wallet))
 	}},
 	{"trades", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(c.Trades(ctx, wallet, market.TradeQuery{Limit: 10}))
+		return present(readOne(ctx, c.Trades(), market.TradeQuery{Limit: 10}.Key(wallet)))
 	}},
 	{"user history", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
-		return present(c.History(ctx, wallet, market.HistoryQuery{Limit: 10}))
+		return present(readOne(ctx, c.Records(), market.HistoryQuery{Limit: 10}.Key(wallet)))
 	}},
 }
 

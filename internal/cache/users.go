@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"strings"
 
 	"oddsgraph/internal/market"
 )
@@ -47,7 +46,7 @@ func (s *scope) credentials(c *market.Credentials) string {
 	return string(mac.Sum(nil))
 }
 
-// tradesKey names a page of trades, historyKey one of an account's history.
+// tradesKey names a page of trades as one caller sees it, historyKey one of an account's history.
 type (
 	tradesKey struct {
 		userKey
@@ -55,112 +54,80 @@ type (
 	}
 	historyKey struct {
 		userKey
-		kinds string
-		page  market.TradeQuery // of a history query: what it shares with one of trades
+		key market.HistoryKey
 	}
 )
 
-// query returns the query that the key was made of.
-func (k historyKey) query() market.HistoryQuery {
-	return market.HistoryQuery{Kinds: split[market.HistoryKind](k.kinds), From: k.page.From, To: k.page.To, Limit: k.page.Limit, Page: k.page.Page}
+// userSource is the source of one kind of user data, by keys P, as the caller of each context sees it.
+type userSource[P, K comparable, T any] struct {
+	store *store[K, T]
+	key   func(ctx context.Context, key P) K
 }
 
-// userSource is the source of one kind of user data, as the caller of each context sees it.
-type userSource[T any] struct {
-	store *store[userKey, T]
-	scope *scope
-}
-
-func (u userSource[T]) keys(ctx context.Context, addresses []market.Address) []userKey {
-	keys := make([]userKey, len(addresses))
-	for i, a := range addresses {
-		keys[i] = u.scope.of(ctx, a)
+func (u userSource[P, K, T]) keys(ctx context.Context, public []P) []K {
+	keys := make([]K, len(public))
+	for i, key := range public {
+		keys[i] = u.key(ctx, key)
 	}
 	return keys
 }
 
-// Lookup answers addresses from memory.
-func (u userSource[T]) Lookup(ctx context.Context, addresses []market.Address, out []market.Result[market.Read[*T]], missing []int) []int {
-	return u.store.Lookup(ctx, u.keys(ctx, addresses), out, missing)
+// Lookup answers keys from memory.
+func (u userSource[P, K, T]) Lookup(ctx context.Context, keys []P, out []market.Result[market.Read[*T]], missing []int) []int {
+	return u.store.Lookup(ctx, u.keys(ctx, keys), out, missing)
 }
 
-// Fetch asks the venue for addresses.
-func (u userSource[T]) Fetch(ctx context.Context, addresses []market.Address) []market.Result[market.Read[*T]] {
-	return u.store.Fetch(ctx, u.keys(ctx, addresses))
+// Fetch asks the venue for keys.
+func (u userSource[P, K, T]) Fetch(ctx context.Context, keys []P) []market.Result[market.Read[*T]] {
+	return u.store.Fetch(ctx, u.keys(ctx, keys))
 }
 
-// Refresh fetches the stale entries of addresses in the background.
-func (u userSource[T]) Refresh(ctx context.Context, addresses []market.Address) {
-	u.store.Refresh(ctx, u.keys(ctx, addresses))
+// Refresh fetches the stale entries of keys in the background.
+func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
+	u.store.Refresh(ctx, u.keys(ctx, keys))
 }
 
 // Balances returns the source of balances, as the caller of each context sees them.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {
-	return userSource[market.Balance]{c.balances, &c.scope}
+	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.of}
 }
 
 // Positions returns the source of all positions of an account, as the caller of each context sees them.
 func (c *Cache) Positions() Source[market.Address, []market.Position] {
-	return userSource[[]market.Position]{c.positions, &c.scope}
+	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.of}
 }
 
 // Orders returns the source of all active orders of an account, as the caller of each context sees them.
 func (c *Cache) Orders() Source[market.Address, []market.Order] {
-	return userSource[[]market.Order]{c.orders, &c.scope}
+	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.of}
 }
 
-// Trades returns one page of an account's trades.
-func (c *Cache) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (market.Read[*market.TradePage], error) {
-	q.From, q.To = q.From.UTC(), q.To.UTC() // times are part of a key, which compares locations too
-	return read(ctx, c.trades, tradesKey{c.scope.of(ctx, a), q})
+// Trades returns the source of pages of an account's trades, as the caller of each context sees them.
+func (c *Cache) Trades() Source[market.TradesKey, market.TradePage] {
+	return freshSource[market.TradesKey, market.TradePage]{userSource[market.TradesKey, tradesKey, market.TradePage]{
+		c.trades, func(ctx context.Context, key market.TradesKey) tradesKey {
+			return tradesKey{c.scope.of(ctx, key.Address), key.Query}
+		}}}
 }
 
-// History returns one page of an account's history.
-func (c *Cache) History(ctx context.Context, a market.Address, q market.HistoryQuery) (market.Read[*market.HistoryPage], error) {
-	page := market.TradeQuery{From: q.From.UTC(), To: q.To.UTC(), Limit: q.Limit, Page: q.Page}
-	return read(ctx, c.records, historyKey{c.scope.of(ctx, a), join(q.Kinds), page})
+// Records returns the source of pages of an account's history, as the caller of each context sees them.
+func (c *Cache) Records() Source[market.HistoryKey, market.HistoryPage] {
+	return freshSource[market.HistoryKey, market.HistoryPage]{userSource[market.HistoryKey, historyKey, market.HistoryPage]{
+		c.records, func(ctx context.Context, key market.HistoryKey) historyKey {
+			return historyKey{c.scope.of(ctx, key.Address), key}
+		}}}
 }
 
-// read looks a key up and fetches it when it is not cached.
-func read[K comparable, T any](ctx context.Context, s *store[K, T], key K) (market.Read[*T], error) {
-	keys, out := []K{key}, make([]market.Result[market.Read[*T]], 1)
-	journal := market.JournalFrom(ctx)
-	if market.WantsFresh(ctx) || len(s.Lookup(ctx, keys, out, nil)) > 0 {
-		journal.Looked(s.kind, market.Reads{Misses: 1})
-		if out = s.Fetch(ctx, keys); out[0].Err == nil && out[0].Value.Stale {
-			journal.Looked(s.kind, market.Reads{Excused: 1})
-		}
-		return out[0].Value, out[0].Err
-	}
-	switch read := &out[0].Value; {
-	case read.Stale:
-		s.Refresh(ctx, keys)
-		journal.Looked(s.kind, market.Reads{Stale: 1})
-	case read.Value == nil:
-		journal.Looked(s.kind, market.Reads{Absent: 1})
-	default:
-		journal.Looked(s.kind, market.Reads{Hits: 1})
-	}
-	return out[0].Value, out[0].Err
-}
+// freshSource looks nothing up for callers that want what the venue says now.
+type freshSource[K comparable, T any] struct{ Source[K, T] }
 
-// join and split make a list of words part of a key and back.
-func join[T ~string](values []T) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = string(v)
+// Lookup answers keys from memory, or none.
+func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	if !market.WantsFresh(ctx) {
+		return f.Source.Lookup(ctx, keys, out, missing)
 	}
-	return strings.Join(words, ",")
-}
-
-func split[T ~string](list string) []T {
-	if list == "" {
-		return nil
+	for i := range keys {
+		missing = append(missing, i)
 	}
-	words := strings.Split(list, ",")
-	out := make([]T, len(words))
-	for i, w := range words {
-		out[i] = T(w)
-	}
-	return out
+	return missing
 }

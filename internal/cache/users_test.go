@@ -47,14 +47,14 @@ var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address)
 		return (*r.Value)[0].Outcome, nil
 	},
 	"trades": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
-		r, err := c.Trades(ctx, a, market.TradeQuery{Limit: 10})
+		r, err := readOne(ctx, c.Trades(), market.TradeQuery{Limit: 10}.Key(a))
 		if err != nil {
 			return "", err
 		}
 		return r.Value.Trades[0].Outcome, nil
 	},
 	"history": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
-		r, err := c.History(ctx, a, market.HistoryQuery{Limit: 10})
+		r, err := readOne(ctx, c.Records(), market.HistoryQuery{Limit: 10}.Key(a))
 		if err != nil {
 			return "", err
 		}
@@ -203,13 +203,13 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 				{Kinds: []market.HistoryKind{market.HistoryFee, market.HistoryTrade}}, {From: at}, {To: at}, {Page: "p"}}
 			for _, q := range trades {
 				want := fmt.Sprint(q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
-				if r, err := c.Trades(ctx, wallet, q); err != nil || r.Value.Next != want || r.Value.Trades[0].MarketID != q.MarketID {
+				if r, err := readOne(ctx, c.Trades(), q.Key(wallet)); err != nil || r.Value.Next != want || r.Value.Trades[0].MarketID != q.MarketID {
 					t.Errorf("%+v: %+v, %v", q, r.Value, err)
 				}
 			}
 			for _, q := range records {
 				want := fmt.Sprint(q.Kinds, q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
-				if r, err := c.History(ctx, wallet, q); err != nil || r.Value.Next != want {
+				if r, err := readOne(ctx, c.Records(), q.Key(wallet)); err != nil || r.Value.Next != want {
 					t.Errorf("%+v: %+v, %v", q, r.Value, err)
 				}
 			}
@@ -230,7 +230,7 @@ func TestFreshReads(t *testing.T) {
 		var wg sync.WaitGroup
 		read := func(ctx context.Context) {
 			wg.Go(func() {
-				if _, err := c.Trades(ctx, wallet, q); err != nil {
+				if _, err := readOne(ctx, c.Trades(), q.Key(wallet)); err != nil {
 					t.Error(err)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,9 +67,16 @@ func libraryHandler(cfg Config) http.Handler {
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](1000))
 	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler), cfg.RequestID))
+	type turn struct{}
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		ctx, _, _ = loaders.With(ctx, cfg.Sources)
-		resolvers.Ahead(ctx)
+		ctx, set, _ := loaders.With(context.WithValue(ctx, turn{}, &sync.Mutex{}), cfg.Sources)
+		defer set.Done()
+		return next(ctx)
+	})
+	srv.AroundFields(func(ctx context.Context, next graphql.Resolver) (any, error) { // a set belongs to one goroutine at a time
+		mu := ctx.Value(turn{}).(*sync.Mutex)
+		mu.Lock()
+		defer mu.Unlock()
 		return next(ctx)
 	})
 	return srv

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -170,42 +169,17 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 			resp = e.refuse(ctx, e.recover(ctx, v))
 		}
 	}()
-	ctx = market.WithDemand(ctx)
-	if resp = e.recall(ctx, op); resp != nil {
-		return resp
-	}
-	if !op.deadline.IsZero() { // which what is in memory does not need
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, op.deadline)
-		defer cancel()
-	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
+	ctx, set, recorder := loaders.With(market.WithDemand(ctx), e.cfg.Sources)
+	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	data, errs := e.passes(ctx, op, set, func() ([]byte, []compiled.Error) { return op.plan.compiled.Execute(ctx, op.variables, into) })
-	return e.respond(ctx, op, into, data, errs)
-}
-
-// recall returns the response of a query that can be made at once of what is in memory, else nil. Nothing was sent for then.
-func (e *engine) recall(ctx context.Context, op *operation) *graphql.Response {
-	if ctx.Err() != nil {
+	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []compiled.Error) { return op.plan.compiled.Execute(ctx, op.variables, into) })
+	if !ok {
 		return nil
 	}
-	journal := market.JournalFrom(ctx)
-	ctx, set, recorder := loaders.FromMemory(ctx, e.cfg.Sources)
-	defer set.Release()
-	into := op.prefix()
-	data, errs := op.plan.compiled.Execute(ctx, op.variables, into)
-	if set.Missed() {
-		journal.Unlook()
-		return nil
-	}
-	set.Stands()
-	set.Refresh()
-	op.recorder = recorder
 	return e.respond(ctx, op, into, data, errs)
 }
 
@@ -244,34 +218,31 @@ func (e *engine) presented(ctx context.Context, errs []compiled.Error) gqlerror.
 	return list
 }
 
-// passes executes an operation until a pass finds all that it reads. When the time is over a last pass turns what is missing into
-// errors.
-func (e *engine) passes(ctx context.Context, op *operation, set *loaders.Set, execute func() ([]byte, []compiled.Error)) (data []byte, errs []compiled.Error) {
-	set.Gather()
-	resolvers.Ahead(graphql.WithOperationContext(ctx, &graphql.OperationContext{ // what hangs on what is named need not wait for it
-		Doc: op.document.ast, Operation: op.definition, Variables: op.variables,
-	}))
-	for {
-		began := time.Now()
-		if data, errs = execute(); !set.Lacks() {
-			set.Refresh()
-			return data, errs
-		}
-		if !set.Advance(max(minPatience, time.Since(began)*patienceOf)) {
-			set.Fail(cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
-		}
+// passes executes an operation until a pass finds all that it reads. When the time is over, a last pass turns what is missing
+// into errors. ok is false where the time was over before anything could be fetched. A zero deadline is that of ctx.
+func passes(ctx context.Context, deadline time.Time, set *loaders.Set, execute func() ([]byte, []compiled.Error)) (data []byte, errs []compiled.Error, ok bool) {
+	if data, errs = execute(); !set.Pending() {
+		return data, errs, true
 	}
+	if !deadline.IsZero() { // which a response from memory does not need
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	if ctx.Err() != nil {
+		return nil, nil, false
+	}
+	for set.Pending() {
+		if err := set.Fetch(ctx); err != nil {
+			set.Fail(err)
+		}
+		data, errs = execute()
+	}
+	return data, errs, true
 }
 
-const (
-	// minPatience is how long at least an attempt to make a response waits for the rest when some of what it lacks has come, and
-	// patienceOf how many times as long as the attempt before took: what hangs on what has come must not wait for long, nor the
-	// processor be kept busy with attempts.
-	minPatience = time.Millisecond
-	patienceOf  = 4
-	// eventTime is how long what is read beside an event may hold it up.
-	eventTime = 3 * time.Second
-)
+// eventTime is how long what is read beside an event may hold it up.
+const eventTime = 3 * time.Second
 
 // subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, and gives nil after
 // the last one; it must be called by one goroutine at a time. A first response without data says that the subscription could not
@@ -312,7 +283,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next func() *gra
 		case turn.Problem != nil:
 			return e.problem(ctx, turn)
 		case stream.Next(ctx):
-			return e.event(ctx, op, stream)
+			return e.event(ctx, stream)
 		}
 		return nil
 	}
@@ -328,11 +299,15 @@ func once(resp *graphql.Response) func() *graphql.Response {
 
 // event returns the response for the present event of a subscription. Each event has loaders of its own, and its time begins with
 // it.
-func (e *engine) event(ctx context.Context, op *operation, stream *compiled.Stream) *graphql.Response {
+func (e *engine) event(ctx context.Context, stream *compiled.Stream) *graphql.Response {
 	ctx, cancel := context.WithTimeout(market.WithDemand(ctx), min(e.cfg.Timeout, eventTime))
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
-	data, errs := e.passes(ctx, op, set, func() ([]byte, []compiled.Error) { return stream.Execute(ctx, nil) })
+	defer set.Done()
+	data, errs, ok := passes(ctx, time.Time{}, set, func() ([]byte, []compiled.Error) { return stream.Execute(ctx, nil) })
+	if !ok {
+		return e.refuse(ctx, context.Cause(ctx))
+	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 

@@ -37,6 +37,8 @@ type refusing struct {
 	loaders.Source[market.Address, market.Balance]
 }
 
+func (refusing) Refresh(context.Context, []market.Address) {}
+
 func (refusing) Lookup(_ context.Context, keys []market.Address, _ []market.Result[market.Read[*market.Balance]], missing []int) []int {
 	for i := range keys {
 		missing = append(missing, i)

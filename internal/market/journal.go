@@ -179,19 +179,6 @@ func (j *Journal) Looked(k Kind, r Reads) {
 	}
 }
 
-// Unlook forgets what the cache said, since the operation begins anew.
-func (j *Journal) Unlook() {
-	if j == nil || j.reads == nil {
-		return
-	}
-	for k := range j.reads {
-		c := &j.reads[k]
-		for _, n := range [...]*atomic.Uint32{&c.hits, &c.stale, &c.absent, &c.misses, &c.joined, &c.excused} {
-			n.Store(0)
-		}
-	}
-}
-
 // Reads returns what the cache has said of keys of a kind so far.
 func (j *Journal) Reads(k Kind) Reads {
 	if j.reads == nil {

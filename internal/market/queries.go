@@ -43,6 +43,56 @@ type Search struct {
 	Page string
 }
 
+// SearchKey is a Search in a form that can be compared.
+type SearchKey struct {
+	Text, Status, Category, Tag string
+	EndsAfter, EndsBefore       time.Time
+	EventID, EventSlug          string
+	Sort                        Sort
+	Direction                   Direction
+	Limit                       int
+	Page                        string
+}
+
+// Key returns the search in a form that can be compared. Equal searches have equal keys.
+func (q Search) Key() SearchKey {
+	return SearchKey{
+		Text: q.Text, Status: joinWords(q.Status), Category: q.Category, Tag: q.Tag,
+		EndsAfter: q.EndsAfter.UTC(), EndsBefore: q.EndsBefore.UTC(), // a comparison would see locations
+		EventID: q.EventID, EventSlug: q.EventSlug, Sort: q.Sort, Direction: q.Direction, Limit: q.Limit, Page: q.Page,
+	}
+}
+
+// Search returns the search that the key stands for.
+func (k SearchKey) Search() Search {
+	return Search{
+		Text: k.Text, Status: splitWords[Status](k.Status), Category: k.Category, Tag: k.Tag,
+		EndsAfter: k.EndsAfter, EndsBefore: k.EndsBefore, EventID: k.EventID, EventSlug: k.EventSlug,
+		Sort: k.Sort, Direction: k.Direction, Limit: k.Limit, Page: k.Page,
+	}
+}
+
+// joinWords and splitWords make a list of words part of a key and back.
+func joinWords[T ~string](values []T) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return strings.Join(words, ",")
+}
+
+func splitWords[T ~string](list string) []T {
+	if list == "" {
+		return nil
+	}
+	words := strings.Split(list, ",")
+	out := make([]T, len(words))
+	for i, w := range words {
+		out[i] = T(w)
+	}
+	return out
+}
+
 // SearchPage is one page of a market search.
 type SearchPage struct {
 	// Markets are summaries.
@@ -63,6 +113,18 @@ type TradeQuery struct {
 	Page  string
 }
 
+// TradesKey names a page of an account's trades.
+type TradesKey struct {
+	Address Address
+	Query   TradeQuery
+}
+
+// Key returns the name of the query's page for an account. Equal queries have equal keys.
+func (q TradeQuery) Key(a Address) TradesKey {
+	q.From, q.To = q.From.UTC(), q.To.UTC() // a comparison would see locations
+	return TradesKey{a, q}
+}
+
 // TradePage is one page of trades.
 type TradePage struct {
 	Trades  []Trade
@@ -77,6 +139,24 @@ type HistoryQuery struct {
 	From, To time.Time
 	Limit    int
 	Page     string
+}
+
+// HistoryKey names a page of an account's history.
+type HistoryKey struct {
+	Address Address
+	Kinds   string
+	// Page is what the query shares with one of trades.
+	Page TradeQuery
+}
+
+// Key returns the name of the query's page for an account. Equal queries have equal keys.
+func (q HistoryQuery) Key(a Address) HistoryKey {
+	return HistoryKey{a, joinWords(q.Kinds), TradeQuery{From: q.From.UTC(), To: q.To.UTC(), Limit: q.Limit, Page: q.Page}}
+}
+
+// Query returns the query that the key was made of.
+func (k HistoryKey) Query() HistoryQuery {
+	return HistoryQuery{Kinds: splitWords[HistoryKind](k.Kinds), From: k.Page.From, To: k.Page.To, Limit: k.Page.Limit, Page: k.Page.Page}
 }
 
 // HistoryPage is one page of a wallet's history.

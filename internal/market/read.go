@@ -99,23 +99,6 @@ type Recorder struct {
 	until   time.Time
 	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
 	personal, spoiled bool
-	// tally takes what a cache would count; nil has it count.
-	tally *Tally
-}
-
-// Tally holds what the cache said of keys while a response is only tried. It belongs to one goroutine.
-type Tally [Kinds]Reads
-
-// Tentatively has caches put into t what they would count, since nobody knows yet whether a response comes of it; nil has them
-// count again. It is not for concurrent use.
-func (r *Recorder) Tentatively(t *Tally) { r.tally = t }
-
-// Tally returns where caches put what they would count, nil where they are to count. A nil Recorder has none.
-func (r *Recorder) Tally() *Tally {
-	if r == nil {
-		return nil
-	}
-	return r.tally
 }
 
 // Record adds the handle of what was read, once or more. A nil handle is that of a read that failed or has no

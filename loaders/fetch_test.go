@@ -1,0 +1,351 @@
+package loaders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// Fetch returns a while after the first value, but waits for keys that are a call each until half of the time is gone.
+func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{}, 1)
+		events := &source[market.EventRef, market.Event]{}
+		events.fetch = func(_ context.Context, keys []market.EventRef) []market.Result[market.Read[*market.Event]] {
+			switch keys[0].EventID {
+			case "slow", "slow again":
+				<-release
+			case "late":
+				time.Sleep(10 * time.Second)
+			default:
+				time.Sleep(time.Second)
+			}
+			events.mu.Lock()
+			defer events.mu.Unlock()
+			return []market.Result[market.Read[*market.Event]]{events.answer(keys[0])}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
+		defer set.Done()
+		start := time.Now()
+		// pass reads events and prices, says which are pending, and fetches, which must take until then.
+		pass := func(then time.Duration, pending string, ids ...string) {
+			t.Helper()
+			got := ""
+			for _, id := range ids {
+				if _, err := set.Events.Get(market.EventRef{EventID: id}); err == ErrPending {
+					got += id + " "
+				}
+			}
+			if _, err := set.Prices.Get("quick"); err == ErrPending {
+				got += "quick"
+			}
+			if got != pending {
+				t.Errorf("pending: %q, want %q", got, pending)
+			}
+			if err := set.Fetch(ctx); err != nil || time.Since(start) != then {
+				t.Errorf("%v after %s, want it after %s", err, time.Since(start), then)
+			}
+		}
+		time.Sleep(time.Second / 2) // so long does the first pass take
+		at := time.Second/2 + patienceOf*time.Second/2
+		pass(at, "slow quick", "slow")
+		at += 10 * time.Second // all but the slow one, which left before
+		release <- struct{}{}
+		pass(at, "slow a late ", "slow", "a", "late")
+		at += time.Second + minPatience
+		at += (4*time.Minute - at) / 2
+		pass(at, "b slow again ", "b", "slow again")
+		release <- struct{}{}
+		pass(at, "slow again ", "b", "slow again")
+		if len(events.fetches) != 5 {
+			t.Errorf("fetched %v", events.fetches)
+		}
+	})
+}
+
+// At the end of the time, what has come is read, what is under way gets its own error, and what was not sent the given one.
+func TestFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, quick := prices("hit"), &source[string, market.Spread]{}
+		s.gate = make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ctx, set, recorder := With(ctx, Sources{Prices: s, Spreads: quick, Books: &source[market.BookQuery, market.Book]{}})
+		defer set.Done()
+		_, _ = set.Spreads.Get("quick")
+		getMany(set, "sent", "hit")
+		if err := set.Fetch(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := set.Prices.Get("sent"); err != ErrPending {
+			t.Errorf("%v", err)
+		}
+		if err := set.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		set.Prices.Prefetch([]string{"unsent"})
+		over := errors.New("over")
+		set.Fail(over)
+		rs := getMany(set, "hit", "sent", "unsent", "new")
+		if rs[0].Err != nil || market.CodeOf(rs[1].Err) != market.CodeUpstreamTimeout || rs[2].Err != over || rs[3].Err != over || set.Pending() {
+			t.Errorf("%+v, pending %v", rs, set.Pending())
+		}
+		if _, err := set.Spreads.Get("quick"); err != nil {
+			t.Error(err)
+		}
+		if _, err := set.Book("a", 5); err != over || set.Pending() {
+			t.Errorf("%v, pending %v", err, set.Pending())
+		}
+		if _, err := set.Book("a", 60); err != over || set.Pending() {
+			t.Errorf("%v, pending %v", err, set.Pending())
+		}
+		if _, ok := recorder.Basis(); ok || len(s.fetches) != 1 {
+			t.Errorf("recorded as if all were known; fetched %v", s.fetches)
+		}
+	})
+}
+
+// A response that ends early ends its calls, and no other's.
+func TestDoneEndsTheCallsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := prices()
+		s.gate = make(chan struct{})
+		other, _ := with(t, Sources{Prices: s})
+		getMany(other, "a")
+		var theirs error
+		go func() { theirs = other.Fetch(t.Context()) }()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, set, recorder := With(t.Context(), Sources{Prices: s})
+		getMany(set, "a")
+		if err := set.Fetch(ctx); err == nil {
+			t.Error("no error")
+		}
+		set.Done()
+		if b, ok := recorder.Basis(); !ok || len(b.Handles) != 0 {
+			t.Errorf("what came too late is recorded: %+v, %v", b, ok)
+		}
+		<-s.gate
+		synctest.Wait()
+		if theirs != nil {
+			t.Error(theirs)
+		}
+		wantTokens(t, getMany(other, "a"), "a")
+	})
+}
+
+// Keys of prices leave in one call, books in one each, and a long list is not cut.
+func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
+	const n = 10_000
+	s, books := prices(), &source[market.BookQuery, market.Book]{}
+	set, _ := with(t, Sources{Prices: s, Books: books})
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i)
+	}
+	getMany(set, keys...)
+	for _, token := range []string{"a", "b", "c"} {
+		_, _ = set.Book(token, 20)
+	}
+	fetch(t, set)
+	if len(s.fetches) != 1 || len(s.fetches[0]) != n || len(books.fetches) != 3 {
+		t.Errorf("%d calls for prices, %v for books", len(s.fetches), books.fetches)
+	}
+}
+
+// All depths of a token's book that a response reads are answered by one book, the deepest.
+func TestBookDepths(t *testing.T) {
+	levels := make([]market.Level, 200)
+	of := func(covers int) func(q market.BookQuery) *market.Book {
+		return func(q market.BookQuery) *market.Book {
+			depth := max(q.Depth, covers)
+			return &market.Book{TokenID: q.TokenID, Depth: depth, Bids: levels[:depth]}
+		}
+	}
+	cached := func(depths ...int) (keys []market.BookQuery) {
+		for _, d := range depths {
+			keys = append(keys, market.BookQuery{TokenID: "a", Depth: d})
+		}
+		return keys
+	}
+	for name, test := range map[string]struct {
+		value   func(market.BookQuery) *market.Book
+		cached  []market.BookQuery
+		depths  []int
+		passes  int
+		fetches int
+		depth   int
+	}{
+		"nothing cached":                 {of(0), nil, []int{5, 60, 30}, 2, 1, 200},
+		"deepest first":                  {of(0), nil, []int{60, 5, 30}, 2, 1, 200},
+		"deepest last":                   {of(0), nil, []int{5, 30, 60}, 2, 1, 200},
+		"a shallow one cached":           {of(0), cached(20), []int{5, 60, 20}, 2, 1, 200},
+		"two cached":                     {of(0), cached(20, 200), []int{5, 60, 20}, 2, 0, 200},
+		"a deep one cached":              {of(0), cached(200), []int{60, 5, 20}, 1, 0, 200},
+		"a shallow question, a deep one": {of(200), cached(20), []int{5, 60, 120}, 1, 0, 200},
+		"one depth":                      {of(0), nil, []int{20, 5}, 2, 1, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := (&source[market.BookQuery, market.Book]{value: test.value}).cache(test.cached...)
+			set, _ := with(t, Sources{Books: s})
+			passes, books := 0, map[*market.Book]bool{}
+			set.Complete(t.Context(), func() {
+				passes++
+				clear(books)
+				for _, depth := range test.depths {
+					read, err := set.Book("a", depth)
+					if err == nil {
+						books[read.Value] = true
+					} else if err != ErrPending {
+						t.Fatal(err)
+					}
+				}
+			})
+			for book := range books {
+				if book.Depth != test.depth || len(books) != 1 {
+					t.Errorf("%d books, one with %d levels", len(books), book.Depth)
+				}
+			}
+			if passes != test.passes || len(s.fetches) != test.fetches {
+				t.Errorf("%d passes, fetched %v", passes, s.fetches)
+			}
+		})
+	}
+	s := (&source[market.BookQuery, market.Book]{}).cache(cached(20)...) // there is no such book
+	set, _ := with(t, Sources{Books: s})
+	for _, depth := range []int{5, 60} {
+		if read, err := set.Book("a", depth); err != nil || read.Value != nil || set.Pending() {
+			t.Errorf("%+v, %v", read, err)
+		}
+	}
+}
+
+// Every kind of data is read from its own source, under the response's context and into its recorder, each query once.
+func TestSetReadsFromItsSources(t *testing.T) {
+	type mark struct{}
+	ctx := context.WithValue(t.Context(), mark{}, "mine")
+	looked := func(ctx context.Context) {
+		if ctx.Value(mark{}) != "mine" || market.RecorderFrom(ctx) == nil {
+			t.Error("looked up under another context")
+		}
+	}
+	at := time.Unix(1, 0)
+	histories, searches := &source[market.PriceHistoryQuery, market.PriceHistory]{look: looked}, &source[market.SearchKey, market.SearchPage]{look: looked}
+	trades, records := &source[market.TradesKey, market.TradePage]{look: looked}, &source[market.HistoryKey, market.HistoryPage]{look: looked}
+	_, set, recorder := With(ctx, Sources{
+		Prices: &source[string, market.Price]{look: looked}, Spreads: &source[string, market.Spread]{look: looked}, Books: &source[market.BookQuery, market.Book]{look: looked},
+		Histories: histories, Markets: &source[market.MarketRef, market.Market]{look: looked}, Events: &source[market.EventRef, market.Event]{look: looked},
+		Searches: searches, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
+		Orders: &source[market.Address, []market.Order]{look: looked}, Trades: trades, Records: records,
+	})
+	defer set.Done()
+	kinds := []func() (*market.Handle, error){
+		func() (*market.Handle, error) { r, err := set.Prices.Get("k"); return r.Handle, err },
+		func() (*market.Handle, error) { r, err := set.Spreads.Get("k"); return r.Handle, err },
+		func() (*market.Handle, error) { r, err := set.Book("k", 1); return r.Handle, err },
+		func() (*market.Handle, error) {
+			r, err := set.Histories.Get(market.PriceHistoryQuery{})
+			return r.Handle, err
+		},
+		func() (*market.Handle, error) { r, err := set.Markets.Get(market.MarketRef{}); return r.Handle, err },
+		func() (*market.Handle, error) { r, err := set.Events.Get(market.EventRef{}); return r.Handle, err },
+		func() (*market.Handle, error) { r, err := set.Balances.Get("0x1"); return r.Handle, err },
+		func() (*market.Handle, error) { r, err := set.Positions.Get("0x1"); return r.Handle, err },
+		func() (*market.Handle, error) { r, err := set.Orders.Get("0x1"); return r.Handle, err },
+	}
+	for _, q := range []market.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
+		{Text: "x", EndsAfter: at}, {Text: "x", EndsAfter: at.Add(1)}, {Text: "x", Page: "2"}} {
+		kinds = append(kinds, func() (*market.Handle, error) { r, err := set.Search(q); return r.Handle, err })
+	}
+	for _, a := range []market.Address{"0x1", "0x2"} {
+		for _, page := range []string{"", "2"} {
+			kinds = append(kinds,
+				func() (*market.Handle, error) {
+					r, err := set.Trades(a, market.TradeQuery{Page: page})
+					return r.Handle, err
+				},
+				func() (*market.Handle, error) {
+					r, err := set.History(a, market.HistoryQuery{Page: page})
+					return r.Handle, err
+				},
+				func() (*market.Handle, error) {
+					r, err := set.History(a, market.HistoryQuery{Page: page, Kinds: []market.HistoryKind{market.HistoryFee}})
+					return r.Handle, err
+				})
+		}
+	}
+	seen := map[*market.Handle]bool{}
+	set.Complete(ctx, func() {
+		for range 2 {
+			for _, read := range kinds {
+				if h, err := read(); err == nil {
+					seen[h] = true
+				} else if err != ErrPending {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	if len(seen) != len(kinds) || len(recorder.Handles()) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(records.fetches) != 8 {
+		t.Errorf("%d of %d values, %d recorded", len(seen), len(kinds), len(recorder.Handles()))
+	}
+}
+
+// A set is used again by other responses, which find nothing of this one, and its context leads to none of theirs.
+func TestDoneForgets(t *testing.T) {
+	for range 100 {
+		s, books := prices("a"), (&source[market.BookQuery, market.Book]{}).cache(market.BookQuery{TokenID: "a", Depth: 20})
+		ctx, set, recorder := With(market.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
+		if len(recorder.Handles()) != 0 || set.Pending() {
+			t.Fatal("the set is not new")
+		}
+		_, err := set.Prices.Get("a")
+		_, bookErr := set.Book("a", 20)
+		if err != nil || bookErr != nil || len(s.lookups) != 1 || len(books.lookups) != 1 {
+			t.Fatalf("%v, %v: looked up %v and %v", err, bookErr, s.lookups, books.lookups)
+		}
+		_, _ = set.Prices.Get("b")
+		set.Done()
+		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || market.CallerFrom(ctx) != "ann" || len(recorder.Handles()) != 2 {
+			t.Fatal("the context leads to a set, or has forgotten what is its own")
+		}
+		if _, ok := set.Prices.Peek("a"); ok || set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
+			t.Fatal("the set holds what the response has read")
+		}
+	}
+}
+
+// Read calls its function until it has read all, and once more with errors at the end of its time.
+func TestRead(t *testing.T) {
+	s := prices()
+	var rs results
+	calls := 0
+	Read(t.Context(), Sources{Prices: s}, func(set *Set) { rs = getMany(set, "a", "b"); calls++ })
+	wantTokens(t, rs, "a", "b")
+	if calls != 2 || len(s.fetches) != 1 {
+		t.Errorf("%d calls, fetched %v", calls, s.fetches)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	Read(ctx, Sources{Prices: s}, func(set *Set) { rs = getMany(set, "a") })
+	if !errors.Is(rs[0].Err, context.Canceled) || len(s.fetches) != 1 {
+		t.Errorf("%+v, fetched %v", rs[0], s.fetches)
+	}
+}
+
+func TestFromPanicsWithoutASet(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	From(t.Context())
+}
