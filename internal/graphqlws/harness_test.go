@@ -2,6 +2,7 @@ package graphqlws_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -207,8 +208,12 @@ type service struct {
 	http *httptest.Server
 }
 
+// serve starts a server that ends with the test. Times that cfg does not set do not pass, however slow the machine is.
 func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	cfg.Operator = o
+	for _, d := range []*time.Duration{&cfg.InitTimeout, &cfg.Ping, &cfg.WriteTimeout} {
+		*d = cmp.Or(*d, time.Hour)
+	}
 	s := &service{t: t, operator: o, Server: graphqlws.New(cfg)}
 	s.http = httptest.NewServer(s.Server)
 	t.Cleanup(func() {
@@ -367,17 +372,23 @@ func handshake(address string) (net.Conn, *bufio.Reader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+address+"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+	in, err := upgrade(conn)
+	return conn, in, err
+}
+
+// upgrade opens a WebSocket on a connection and returns what reads from it.
+func upgrade(conn net.Conn) (*bufio.Reader, error) {
+	_, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: service.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: "+graphqlws.Subprotocol+"\r\n\r\n")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	in := bufio.NewReaderSize(conn, 512)
 	resp, err := http.ReadResponse(in, nil)
 	if err == nil && resp.StatusCode != http.StatusSwitchingProtocols {
 		err = errors.New(resp.Status)
 	}
-	return conn, in, err
+	return in, err
 }
 
 const (

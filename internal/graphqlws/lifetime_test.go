@@ -70,7 +70,7 @@ func TestSlow(t *testing.T) {
 	for name, mode := range map[string]market.Mode{"replaced": market.Replace, "deltas": market.Delta} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator()
-			s := serve(t, graphqlws.Config{WriteTimeout: 50 * time.Millisecond}, o)
+			s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, o)
 			slow, quick := s.raw(), s.introduced()
 			slow.say(initialise, subscribing("1", "subscription a"))
 			quick.subscribe("1", "subscription a")
@@ -85,6 +85,7 @@ func TestSlow(t *testing.T) {
 				if _, err := quick.hear(); err != nil {
 					t.Fatal(err)
 				}
+				time.Sleep(time.Millisecond) // of a slow client's half second
 			}
 			o.awaitMembers(t, 1)
 			s.awaitSockets(1)

@@ -181,8 +181,19 @@ func TestInit(t *testing.T) {
 	})
 	t.Run("in time", func(t *testing.T) {
 		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond, Ping: 40 * time.Millisecond}, newOperator())
-		c := s.introduced()
-		c.expect(pinging) // later than the timeout
+		for {
+			c := s.dial()
+			c.say(initialise)
+			first, err := c.hear()
+			if websocket.CloseStatus(err) == 4408 {
+				continue // this machine is slower than that
+			}
+			if err != nil || first != `{"type":"connection_ack"}` {
+				t.Fatal(first, err)
+			}
+			c.expect(pinging) // later than the timeout
+			break
+		}
 	})
 	o := newOperator()
 	type nameKey struct{}
