@@ -3,7 +3,7 @@ package resolvers
 import (
 	"context"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/market"
 )
 
@@ -53,13 +53,13 @@ func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bo
 }
 
 // addErrorAt reports that one element of the list that the present field returns could not be read.
-func addErrorAt(ctx context.Context, index int, err error) { compiled.ReportAt(ctx, index, err) }
+func addErrorAt(ctx context.Context, index int, err error) { exec.ReportAt(ctx, index, err) }
 
 // addLeftOut reports the rows that are missing from the list of the present field, since the venue's answer held them in no
 // form that can be read.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	for _, err := range rows {
-		compiled.Report(ctx, err)
+		exec.Report(ctx, err)
 	}
 }
 

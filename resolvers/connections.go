@@ -3,7 +3,7 @@ package resolvers
 import (
 	"context"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 )
 
@@ -132,6 +132,6 @@ func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(c
 
 // selects reports whether a field is selected of the object that the present field returns. Without an execution every field is.
 func selects(ctx context.Context, name string) bool {
-	x := compiled.From(ctx)
+	x := exec.From(ctx)
 	return x == nil || x.Selects(name)
 }

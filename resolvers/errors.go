@@ -13,7 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/market"
 )
 
@@ -84,7 +84,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			if id := requestID(ctx); id != "" {
 				out.Extensions["requestId"] = id
 			}
-			var p *compiled.Panic
+			var p *exec.Panic
 			if errors.As(err, &p) {
 				log.ErrorContext(ctx, "panic in a resolver", "field", field, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 				break
@@ -137,4 +137,4 @@ func comparePaths(a, b ast.Path) int {
 }
 
 // Recover turns a panic into an error, for which Presenter logs the stack.
-func Recover(_ context.Context, p any) error { return compiled.Recovered(p) }
+func Recover(_ context.Context, p any) error { return exec.Recovered(p) }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -22,7 +22,7 @@ func readMarket(ctx context.Context, ref market.MarketRef) (*model.Market, error
 
 // object returns an object of the response as what resolvers return.
 func object[T any](ctx context.Context, value T) *T {
-	o := compiled.Make[T](ctx)
+	o := exec.Make[T](ctx)
 	*o = value
 	return o
 }
@@ -67,7 +67,7 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
 	}
-	keys, indexes := compiled.MakeList[K](ctx, len(ids))[:0], compiled.MakeList[int](ctx, len(ids))[:0]
+	keys, indexes := exec.MakeList[K](ctx, len(ids))[:0], exec.MakeList[int](ctx, len(ids))[:0]
 	for i, id := range ids {
 		if err := market.CheckID(id); err != nil {
 			addErrorAt(ctx, i, err)
@@ -75,9 +75,9 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 		}
 		keys, indexes = append(keys, key(id)), append(indexes, i)
 	}
-	results := compiled.MakeList[market.Result[market.Read[*T]]](ctx, len(keys))
+	results := exec.MakeList[market.Result[market.Read[*T]]](ctx, len(keys))
 	from.GetMany(keys, results)
-	out := compiled.MakeList[*M](ctx, len(ids))
+	out := exec.MakeList[*M](ctx, len(ids))
 	for j := range results {
 		switch result := &results[j]; {
 		case result.Err == loaders.ErrPending && pending != nil:

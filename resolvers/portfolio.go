@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -42,7 +42,7 @@ func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int,
 		return nil, err
 	}
 	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).Key().String() }, part)
-	nodes := compiled.MakeList[model.Position](ctx, len(p.items))
+	nodes := exec.MakeList[model.Position](ctx, len(p.items))
 	for i, item := range p.items {
 		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}
 	}

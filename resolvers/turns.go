@@ -6,7 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 )
 
 // turns say what comes next of a subscription: an event, a problem or the end. The subscription notes each before it hands an
@@ -108,5 +108,5 @@ func (t *turns) end(ctx context.Context, err error) {
 
 // atField gives an error the path of the field of ctx.
 func atField(ctx context.Context, err error) error {
-	return &gqlerror.Error{Err: err, Message: "subscription failed", Path: compiled.StreamPath(ctx)}
+	return &gqlerror.Error{Err: err, Message: "subscription failed", Path: exec.StreamPath(ctx)}
 }

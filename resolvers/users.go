@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -229,13 +229,13 @@ var (
 // prefetchRows looks up the markets and prices of a connection's rows where they are selected. The fields would look up the
 // same one by one, which takes longer than a list.
 func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) holding) {
-	x := compiled.From(ctx)
+	x := exec.From(ctx)
 	if x == nil || len(rows) == 0 {
 		return
 	}
 	set := loaders.From(ctx)
 	if x.SelectsAny(fieldsOfMarkets) {
-		refs := compiled.MakeList[market.MarketRef](ctx, len(rows))[:0]
+		refs := exec.MakeList[market.MarketRef](ctx, len(rows))[:0]
 		for i := range rows {
 			if ref, ok := hold(&rows[i]).market(); ok {
 				refs = append(refs, ref)
@@ -244,7 +244,7 @@ func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) holding) {
 		set.Markets.Prefetch(refs)
 	}
 	if x.SelectsAny(fieldsOfPrices) {
-		tokens := compiled.MakeList[string](ctx, len(rows))[:0]
+		tokens := exec.MakeList[string](ctx, len(rows))[:0]
 		for i := range rows {
 			if id := hold(&rows[i]).tokenID; id != "" {
 				tokens = append(tokens, id)

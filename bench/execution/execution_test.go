@@ -21,7 +21,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"oddsgraph/graph"
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
@@ -36,7 +36,7 @@ type graphService struct {
 	sources  loaders.Sources
 	schema   graphql.ExecutableSchema
 	exec     *executor.Executor
-	compiler *compiled.Compiler
+	compiler *exec.Compiler
 }
 
 func newGraphService(t testing.TB) *graphService {
@@ -72,7 +72,7 @@ type execution struct {
 	ctx       context.Context
 	doc       *ast.QueryDocument
 	variables map[string]any
-	operation *compiled.Operation
+	operation *exec.Operation
 }
 
 func (s *graphService) execution(t testing.TB, document string, variables map[string]any, credentials string) *execution {
@@ -382,7 +382,7 @@ func BenchmarkPasses(b *testing.B) {
 	var buf []byte
 	for b.Loop() {
 		ctx, set, _ := loaders.With(x.ctx, s.sources)
-		var errs []compiled.Error
+		var errs []exec.Error
 		set.Complete(ctx, func() { buf, errs = x.operation.Execute(ctx, x.variables, buf[:0]) })
 		set.Done()
 		if len(errs) > 0 {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	compiledPackage = "oddsgraph/graph/compiled"
-	graphqlPackage  = "github.com/99designs/gqlgen/graphql"
+	execPackage    = "oddsgraph/graph/exec"
+	graphqlPackage = "github.com/99designs/gqlgen/graphql"
 )
 
 // compiler is a plugin of gqlgen that writes the executor. For every type that a query or an event reaches it writes a function
@@ -181,7 +181,7 @@ func argument(a *codegen.FieldArgument) string {
 		return ""
 	}
 	if listsStrings(ref) {
-		return fmt.Sprintf("case %q:\nlist, ok := %s.Strings(value)\na.%s = list\nreturn ok\n", a.Name, lookup(compiledPackage), a.VarName)
+		return fmt.Sprintf("case %q:\nlist, ok := %s.Strings(value)\na.%s = list\nreturn ok\n", a.Name, lookup(execPackage), a.VarName)
 	}
 	if ref.Unmarshaler == nil || ref.IsContext || ref.CastType != nil || ref.IsSlice() {
 		return ""
@@ -215,7 +215,7 @@ func resolverField(o *codegen.Object) string { return templates.LcFirst(o.Name) 
 
 // compiler writes the constructor with the table of fields, and the types that everything else hangs on.
 func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interface) {
-	compiled, resolvers := lookup(compiledPackage), []*codegen.Object{}
+	compiled, resolvers := lookup(execPackage), []*codegen.Object{}
 	for _, o := range objects {
 		if o.HasResolvers() {
 			resolvers = append(resolvers, o)
@@ -225,7 +225,7 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	f.line("func NewCompiler(cfg Config) *%s.Compiler {", compiled)
 	f.line("e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}")
 	f.line("ec := newExecutionContext(&%s.OperationContext{}, e, nil)", lookup(graphqlPackage))
-	f.line("g := &compiledGraph{")
+	f.line("g := &executor{")
 	f.line("ec: ec,")
 	for _, o := range resolvers {
 		f.line("%s: cfg.Resolvers.%s(),", resolverField(o), templates.UcFirst(o.Name))
@@ -272,7 +272,7 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	}
 	f.line("}, g.write%s, %s)\n}\n", f.data.QueryRoot.Name, subscribe)
 
-	f.line("// compiledGraph writes what is selected of each type.\ntype compiledGraph struct {")
+	f.line("// executor writes what is selected of each type.\ntype executor struct {")
 	f.line("ec *executionContext")
 	for _, o := range resolvers {
 		f.line("%s %sResolver", resolverField(o), templates.UcFirst(o.Name))
@@ -295,17 +295,17 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 // object writes how an object is written: a function for the whole, which reports whether there is an object, and one for the
 // fields, which ends early when one of them panics. Fields of Go alone don't panic, and need no function of their own.
 func (f *file) object(o *codegen.Object) {
-	compiled, receiver, object := lookup(compiledPackage), "", ""
+	compiled, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
 		receiver, object = ", obj "+typeOf(o.Reference()), ", obj"
 	}
 	calls := slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !isField(field) })
-	f.line("func (g *compiledGraph) write%s(x *%s.Execution, s *%s.Selection%s) bool {", o.Name, compiled, compiled, receiver)
+	f.line("func (g *executor) write%s(x *%s.Execution, s *%s.Selection%s) bool {", o.Name, compiled, compiled, receiver)
 	f.line("o := x.Open()")
 	if calls {
 		f.line("for o.Next < len(s.Fields) {\ng.writeFieldsOf%s(x, s, &o%s)\n}", o.Name, object)
 		f.line("return x.Close(s, &o)\n}\n")
-		f.line("func (g *compiledGraph) writeFieldsOf%s(x *%s.Execution, s *%s.Selection, o *%[2]s.Object%[4]s) {", o.Name, compiled, compiled, receiver)
+		f.line("func (g *executor) writeFieldsOf%s(x *%s.Execution, s *%s.Selection, o *%[2]s.Object%[4]s) {", o.Name, compiled, compiled, receiver)
 		f.line("defer x.Recover(s, o)")
 	}
 	f.line("for ; o.Next < len(s.Fields); o.Next++ {")
@@ -334,8 +334,8 @@ func (f *file) object(o *codegen.Object) {
 
 // stream writes the function that starts the stream of a root field of subscriptions.
 func (f *file) stream(o *codegen.Object) {
-	compiled := lookup(compiledPackage)
-	f.line("func (g *compiledGraph) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, compiled, compiled, compiled)
+	compiled := lookup(execPackage)
+	f.line("func (g *executor) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, compiled, compiled, compiled)
 	f.line("switch f.Number {")
 	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
@@ -551,7 +551,7 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	m := ref.Marshaler
 	pkg := m.Pkg()
 	if name := known[m.Name()]; name != "" && pkg.Path() == graphqlPackage {
-		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(compiledPackage), name, v)
+		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(execPackage), name, v)
 		return
 	}
 	name := "Append" + strings.TrimPrefix(m.Name(), "Marshal")
@@ -569,8 +569,8 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 
 // abstract writes the function that writes an object of an interface or union type, and reports whether there is one.
 func (f *file) abstract(i *codegen.Interface) {
-	compiled, names := lookup(compiledPackage), possible(i)
-	f.line("func (g *compiledGraph) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, compiled, compiled, typeOf(i.Type))
+	compiled, names := lookup(execPackage), possible(i)
+	f.line("func (g *executor) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, compiled, compiled, typeOf(i.Type))
 	f.line("switch obj := obj.(type) {")
 	for _, p := range i.Implementors {
 		f.line("case %s:", typeOf(p.Type))

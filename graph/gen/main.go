@@ -25,7 +25,7 @@ func main() {
 }
 
 func generate() error {
-	for _, dir := range []string{"graph/compiled/internal/sample", "graph"} {
+	for _, dir := range []string{"graph/exec/internal/sample", "graph"} {
 		if err := code(dir); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func code(dir string) error {
 	if err != nil {
 		return err
 	}
-	return api.Generate(cfg, api.AddPlugin(&compiler{filename: filepath.Join(dir, "compiled.generated.go")}))
+	return api.Generate(cfg, api.AddPlugin(&compiler{filename: filepath.Join(dir, "executor.generated.go")}))
 }
 
 // texts returns the files beside the code, by their paths from the root of the module.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/market"
 )
 
@@ -108,7 +108,7 @@ func UnmarshalDate(v any) (market.Date, error) {
 
 // AppendAddress appends an address in lower case.
 func AppendAddress(dst []byte, a market.Address) []byte {
-	return compiled.AppendString(dst, string(a))
+	return exec.AppendString(dst, string(a))
 }
 
 // MarshalAddress writes an address in lower case.

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
 )
@@ -51,7 +51,7 @@ type plan struct {
 	// simple reads variables that are simple; nil where some can't be.
 	simple simpleVariables
 	// compiled executes the operation.
-	compiled *compiled.Operation
+	compiled *exec.Operation
 }
 
 // documentCache keeps what was parsed and validated last, refusals too.
@@ -59,7 +59,7 @@ type documentCache struct {
 	schema   *ast.Schema
 	rules    []core.Rule
 	guard    *guard.Guard
-	compiler *compiled.Compiler
+	compiler *exec.Compiler
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[[sha256.Size]byte, *document]

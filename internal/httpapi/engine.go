@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
@@ -176,7 +176,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []compiled.Error) { return op.plan.compiled.Execute(ctx, op.variables, into) })
+	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []exec.Error) { return op.plan.compiled.Execute(ctx, op.variables, into) })
 	if !ok {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (o *operation) prefix() []byte {
 }
 
 // respond returns the response with data that were appended to into, and with errors.
-func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []compiled.Error) *graphql.Response {
+func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
 			op.buffer.Write(append(data, '}'))
@@ -209,7 +209,7 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 }
 
 // presented returns the errors of an execution as clients see them.
-func (e *engine) presented(ctx context.Context, errs []compiled.Error) gqlerror.List {
+func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List {
 	list := make(gqlerror.List, len(errs))
 	for i := range errs {
 		list[i] = e.present(ctx, &errs[i])
@@ -220,7 +220,7 @@ func (e *engine) presented(ctx context.Context, errs []compiled.Error) gqlerror.
 
 // passes executes an operation until a pass finds all that it reads. When the time is over, a last pass turns what is missing
 // into errors. ok is false where the time was over before anything could be fetched. A zero deadline is that of ctx.
-func passes(ctx context.Context, deadline time.Time, set *loaders.Set, execute func() ([]byte, []compiled.Error)) (data []byte, errs []compiled.Error, ok bool) {
+func passes(ctx context.Context, deadline time.Time, set *loaders.Set, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() {
 		return data, errs, true
 	}
@@ -299,12 +299,12 @@ func once(resp *graphql.Response) func() *graphql.Response {
 
 // event returns the response for the present event of a subscription. Each event has loaders of its own, and its time begins with
 // it.
-func (e *engine) event(ctx context.Context, stream *compiled.Stream) *graphql.Response {
+func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Response {
 	ctx, cancel := context.WithTimeout(market.WithDemand(ctx), min(e.cfg.Timeout, eventTime))
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
-	data, errs, ok := passes(ctx, time.Time{}, set, func() ([]byte, []compiled.Error) { return stream.Execute(ctx, nil) })
+	data, errs, ok := passes(ctx, time.Time{}, set, func() ([]byte, []exec.Error) { return stream.Execute(ctx, nil) })
 	if !ok {
 		return e.refuse(ctx, context.Cause(ctx))
 	}

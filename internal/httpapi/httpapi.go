@@ -11,7 +11,7 @@ import (
 	"net/netip"
 	"time"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
@@ -53,7 +53,7 @@ type Config struct {
 	// Introspection lets clients read the schema, Suggestions has errors name what may have been meant.
 	Introspection, Suggestions bool
 	// Compiler compiles the operations of documents, to be executed.
-	Compiler *compiled.Compiler
+	Compiler *exec.Compiler
 	// Guard refuses what would be expensive.
 	Guard *guard.Guard
 	// Documents finds the documents that clients name.

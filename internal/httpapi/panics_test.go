@@ -17,7 +17,7 @@ import (
 	"github.com/coder/websocket"
 
 	"oddsgraph/graph"
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/resolvers"
@@ -25,18 +25,18 @@ import (
 
 // streaming returns a compiler of documents of a few fields, whose subscriptions show the numbers that arrive on a channel and
 // whose queries panic where no field catches it.
-func streaming(t testing.TB, from <-chan int, show func(n int) string) *compiled.Compiler {
-	field := map[string]compiled.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
-	types := map[string]compiled.Type{
+func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
+	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
+	types := map[string]exec.Type{
 		"Query": {Fields: field}, "ServiceStatus": {Fields: field}, "TokenPrice": {Fields: field}, "StreamStatus": {Fields: field},
-		"Subscription": {Fields: map[string]compiled.FieldOf{"streamStatusChanged": {Number: 1}}},
+		"Subscription": {Fields: map[string]exec.FieldOf{"streamStatusChanged": {Number: 1}}},
 	}
-	return compiled.NewCompiler(testConfig(t).Compiler.Schema(), types, func(*compiled.Execution, *compiled.Selection) bool { panic("canary") },
-		func(x *compiled.Execution, f *compiled.Field) compiled.Events {
+	return exec.NewCompiler(testConfig(t).Compiler.Schema(), types, func(*exec.Execution, *exec.Selection) bool { panic("canary") },
+		func(x *exec.Execution, f *exec.Field) exec.Events {
 			if from == nil {
 				panic("canary")
 			}
-			return compiled.EventsOf(from, func(x *compiled.Execution, f *compiled.Field, n int) bool {
+			return exec.EventsOf(from, func(x *exec.Execution, f *exec.Field, n int) bool {
 				x.Buf = append(x.Buf, show(n)...)
 				return true
 			})

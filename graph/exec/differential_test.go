@@ -1,4 +1,4 @@
-package compiled_test
+package exec_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"oddsgraph/graph"
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
@@ -35,7 +35,7 @@ type both struct {
 	sources  loaders.Sources
 	schema   *ast.Schema
 	exec     *executor.Executor
-	compiler *compiled.Compiler
+	compiler *exec.Compiler
 	ctx      context.Context
 	present  graphql.ErrorPresenterFunc
 	// panics has serviceStatus panic.
@@ -78,7 +78,7 @@ type operation struct {
 	*both
 	doc       *ast.QueryDocument
 	variables map[string]any
-	compiled  *compiled.Operation
+	compiled  *exec.Operation
 }
 
 // parse returns the operation of a document, or an error when it is not valid.
@@ -127,14 +127,14 @@ func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 // byPasses executes in passes, after each of which what it lacked is fetched.
 func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
-		var failed []compiled.Error
+		var failed []exec.Error
 		data, failed = o.compiled.Execute(ctx, o.variables, nil)
 		errs = o.presented(failed)
 	})
 	return data, errs
 }
 
-func (o *operation) presented(errs []compiled.Error) (list gqlerror.List) {
+func (o *operation) presented(errs []exec.Error) (list gqlerror.List) {
 	for i := range errs {
 		list = append(list, o.present(o.ctx, &errs[i]))
 	}

@@ -1,4 +1,4 @@
-package compiled_test
+package exec_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -89,7 +89,7 @@ func (o *operation) reference() *graphql.OperationContext {
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) {
 			one.Lock()
 			defer one.Unlock()
-			return next(compiled.WithReporter(ctx, reporter{ctx}))
+			return next(exec.WithReporter(ctx, reporter{ctx}))
 		},
 		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
 	}

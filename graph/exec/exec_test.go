@@ -1,4 +1,4 @@
-package compiled_test
+package exec_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 )
 
@@ -265,27 +265,27 @@ func TestMake(t *testing.T) {
 	seen := map[*int]bool{}
 	check := func(ctx context.Context) {
 		for i := range 300 {
-			p := compiled.Make[int](ctx)
+			p := exec.Make[int](ctx)
 			if *p != 0 || seen[p] {
 				t.Fatalf("value %d is %d, or one of those before", i, *p)
 			}
 			*p, seen[p] = i+1, true
-			if s := compiled.Make[string](ctx); *s != "" {
+			if s := exec.Make[string](ctx); *s != "" {
 				t.Fatalf("a text is %q", *s)
 			}
 		}
 	}
 	check(context.Background())
-	check(&compiled.Execution{Context: context.Background()})
-	for _, ctx := range []context.Context{context.Background(), &compiled.Execution{Context: context.Background()}} {
-		if list := compiled.MakeList[int](ctx, 0); list == nil || len(list) != 0 {
+	check(&exec.Execution{Context: context.Background()})
+	for _, ctx := range []context.Context{context.Background(), &exec.Execution{Context: context.Background()}} {
+		if list := exec.MakeList[int](ctx, 0); list == nil || len(list) != 0 {
 			t.Errorf("a list of nothing is %#v", list)
 		}
 	}
-	x := &compiled.Execution{Context: context.Background()}
+	x := &exec.Execution{Context: context.Background()}
 	if n := testing.AllocsPerRun(10, func() {
 		for range 640 {
-			compiled.Make[[4]int](x)
+			exec.Make[[4]int](x)
 		}
 	}); n > 11 {
 		t.Errorf("640 values take %v allocations", n)
@@ -296,10 +296,10 @@ func TestMake(t *testing.T) {
 func TestExecutionsAreUsedAgain(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
-	end, runs := func(*compiled.Execution, *compiled.Field) {}, 0
-	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{
+	end, runs := func(*exec.Execution, *exec.Field) {}, 0
+	c := exec.NewCompiler(schema, map[string]exec.Type{"Query": {Fields: map[string]exec.FieldOf{
 		"a": {Number: 1, Arguments: func(_ context.Context, raw map[string]any) (any, error) { return raw["n"], nil }},
-	}}}, func(x *compiled.Execution, s *compiled.Selection) bool {
+	}}}, func(x *exec.Execution, s *exec.Selection) bool {
 		runs++
 		if got := x.Arguments(&s.Fields[0]); got != runs {
 			t.Errorf("execution %d has the argument %v", runs, got)
@@ -308,7 +308,7 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 			t.Errorf("execution %d begins with what another has left", runs)
 		}
 		for range 2 {
-			list, one, text := compiled.MakeList[int](x, runs%7), compiled.Make[int](x), compiled.Make[string](x)
+			list, one, text := exec.MakeList[int](x, runs%7), exec.Make[int](x), exec.Make[string](x)
 			if slices.ContainsFunc(list, func(n int) bool { return n != 0 }) || *one != 0 || *text != "" {
 				t.Errorf("execution %d gets %v, %d and %q", runs, list, *one, *text)
 			}
@@ -317,18 +317,18 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 				list[i] = runs
 			}
 		}
-		x.Enter(&compiled.Field{Sub: s})
+		x.Enter(&exec.Field{Sub: s})
 		end(x, &s.Fields[0])
 		return true
 	}, nil)
 	doc := gqlparser.MustLoadQueryWithRules(schema, `query ($n: Int!) { a(n: $n) }`, nil)
 	o := c.Operation(doc, doc.Operations[0], func(int) {})
-	ends := []func(*compiled.Execution, *compiled.Field){
-		func(*compiled.Execution, *compiled.Field) {},
-		func(x *compiled.Execution, f *compiled.Field) { x.Error(f, fmt.Errorf("end %d", runs)) },
-		func(*compiled.Execution, *compiled.Field) { panic("end") },
+	ends := []func(*exec.Execution, *exec.Field){
+		func(*exec.Execution, *exec.Field) {},
+		func(x *exec.Execution, f *exec.Field) { x.Error(f, fmt.Errorf("end %d", runs)) },
+		func(*exec.Execution, *exec.Field) { panic("end") },
 	}
-	execute := func(n int) (errs []compiled.Error, panicked any) {
+	execute := func(n int) (errs []exec.Error, panicked any) {
 		defer func() { panicked = recover() }()
 		_, errs = o.Execute(context.WithValue(t.Context(), key{}, n), map[string]any{"n": n}, nil)
 		return errs, nil
@@ -349,7 +349,7 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 func TestExecuteUsesTheBuffer(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
 	size := 1000
-	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{"a": {Number: 1}}}}, func(x *compiled.Execution, _ *compiled.Selection) bool {
+	c := exec.NewCompiler(schema, map[string]exec.Type{"Query": {Fields: map[string]exec.FieldOf{"a": {Number: 1}}}}, func(x *exec.Execution, _ *exec.Selection) bool {
 		for range size {
 			x.Buf = append(x.Buf, 'a')
 		}
@@ -379,10 +379,10 @@ func TestExecuteUsesTheBuffer(t *testing.T) {
 
 func TestExecutionIsAContext(t *testing.T) {
 	type key struct{}
-	x := &compiled.Execution{Context: context.WithValue(context.Background(), key{}, 1)}
+	x := &exec.Execution{Context: context.WithValue(context.Background(), key{}, 1)}
 	inner := context.WithValue(x, key{}, 2)
-	if x.Value(key{}) != 1 || compiled.From(inner) != x || compiled.From(context.Background()) != nil || x.Selects("id") {
-		t.Errorf("%v, %v", x.Value(key{}), compiled.From(inner))
+	if x.Value(key{}) != 1 || exec.From(inner) != x || exec.From(context.Background()) != nil || x.Selects("id") {
+		t.Errorf("%v, %v", x.Value(key{}), exec.From(inner))
 	}
 }
 
@@ -393,7 +393,7 @@ func FuzzAppendString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		var want bytes.Buffer
 		graphql.MarshalString(s).MarshalGQL(&want)
-		if got := compiled.AppendString([]byte("x"), s); string(got) != "x"+want.String() {
+		if got := exec.AppendString([]byte("x"), s); string(got) != "x"+want.String() {
 			t.Errorf("%q becomes %s instead of %s", s, got, &want)
 		}
 	})
@@ -408,7 +408,7 @@ func TestAppendStringEverywhere(t *testing.T) {
 				text[at] = byte(c)
 				var want bytes.Buffer
 				graphql.MarshalString(string(text)).MarshalGQL(&want)
-				if got := compiled.AppendString(nil, string(text)); string(got) != want.String() {
+				if got := exec.AppendString(nil, string(text)); string(got) != want.String() {
 					t.Fatalf("%q becomes %s instead of %s", text, got, &want)
 				}
 			}
@@ -420,11 +420,11 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	for _, i := range []int{0, -1, 1 << 62, -1 << 63} {
 		var want bytes.Buffer
 		graphql.MarshalInt(i).MarshalGQL(&want)
-		if got := compiled.AppendInt(nil, i); string(got) != want.String() {
+		if got := exec.AppendInt(nil, i); string(got) != want.String() {
 			t.Errorf("%d becomes %s", i, got)
 		}
 	}
-	if got := compiled.AppendBoolean(compiled.AppendBoolean(nil, true), false); string(got) != "truefalse" {
+	if got := exec.AppendBoolean(exec.AppendBoolean(nil, true), false); string(got) != "truefalse" {
 		t.Errorf("%s", got)
 	}
 }
@@ -435,13 +435,13 @@ func TestArgumentsOneByOne(t *testing.T) {
 	type arguments struct{ n, m, d any }
 	var got any
 	var together bool
-	c := compiled.NewCompiler(schema, map[string]compiled.Type{"Query": {Fields: map[string]compiled.FieldOf{"a": {
+	c := exec.NewCompiler(schema, map[string]exec.Type{"Query": {Fields: map[string]exec.FieldOf{"a": {
 		Number: 1,
 		Arguments: func(_ context.Context, raw map[string]any) (any, error) {
 			together = true
 			return &arguments{raw["n"], raw["m"], raw["d"]}, nil
 		},
-		New: func(x *compiled.Execution) any { return compiled.Make[arguments](x) },
+		New: func(x *exec.Execution) any { return exec.Make[arguments](x) },
 		Set: func(to any, name string, value any) bool {
 			switch a := to.(*arguments); name {
 			case "n":
@@ -453,7 +453,7 @@ func TestArgumentsOneByOne(t *testing.T) {
 			}
 			return true
 		},
-	}}}}, func(x *compiled.Execution, s *compiled.Selection) bool {
+	}}}}, func(x *exec.Execution, s *exec.Selection) bool {
 		got = *x.Arguments(&s.Fields[0]).(*arguments)
 		x.Buf = append(x.Buf, '1')
 		return true
@@ -491,7 +491,7 @@ func TestStrings(t *testing.T) {
 		{[]any{"a", ""}, []string{"a", ""}, true}, {[]any{}, []string{}, true}, {[]string{"a"}, []string{"a"}, true},
 		{[]any{"a", 1}, nil, false}, {[]any{nil}, nil, false}, {"a", nil, false}, {nil, nil, false},
 	} {
-		if got, ok := compiled.Strings(test.value); ok != test.ok || fmt.Sprint(got) != fmt.Sprint(test.want) {
+		if got, ok := exec.Strings(test.value); ok != test.ok || fmt.Sprint(got) != fmt.Sprint(test.want) {
 			t.Errorf("%v gives %q, %v", test.value, got, ok)
 		}
 	}

@@ -1,4 +1,4 @@
-package compiled_test
+package exec_test
 
 import (
 	"context"

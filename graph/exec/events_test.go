@@ -1,4 +1,4 @@
-package compiled_test
+package exec_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/graph"
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/resolvers"
@@ -92,7 +92,7 @@ func (o *operation) event() (data []byte, errs gqlerror.List) {
 		o.t.Fatal("there is no event")
 	}
 	_ = o.inPasses(func(ctx context.Context) {
-		var failed []compiled.Error
+		var failed []exec.Error
 		data, failed = stream.Execute(ctx, nil)
 		errs = o.presented(failed)
 	})

@@ -5,7 +5,7 @@ package graph
 import (
 	"context"
 	"fmt"
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/graph/scalar"
 	"oddsgraph/internal/market"
@@ -16,10 +16,10 @@ import (
 )
 
 // NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.
-func NewCompiler(cfg Config) *compiled.Compiler {
+func NewCompiler(cfg Config) *exec.Compiler {
 	e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}
 	ec := newExecutionContext(&graphql.OperationContext{}, e, nil)
-	g := &compiledGraph{
+	g := &executor{
 		ec:               ec,
 		event:            cfg.Resolvers.Event(),
 		historyRecord:    cfg.Resolvers.HistoryRecord(),
@@ -33,8 +33,8 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 		trade:            cfg.Resolvers.Trade(),
 		user:             cfg.Resolvers.User(),
 	}
-	return compiled.NewCompiler(e.Schema(), map[string]compiled.Type{
-		"Balance": {Fields: map[string]compiled.FieldOf{
+	return exec.NewCompiler(e.Schema(), map[string]exec.Type{
+		"Balance": {Fields: map[string]exec.FieldOf{
 			"id":             {Number: 1},
 			"portfolioValue": {Number: 2},
 			"cashBalance":    {Number: 3},
@@ -42,11 +42,11 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"totalValue":     {Number: 5},
 			"freshness":      {Number: 6},
 		}},
-		"BalanceUpdate": {Fields: map[string]compiled.FieldOf{
+		"BalanceUpdate": {Fields: map[string]exec.FieldOf{
 			"reason":  {Number: 1},
 			"balance": {Number: 2},
 		}},
-		"Candle": {Fields: map[string]compiled.FieldOf{
+		"Candle": {Fields: map[string]exec.FieldOf{
 			"start":  {Number: 1},
 			"open":   {Number: 2},
 			"high":   {Number: 3},
@@ -54,7 +54,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"close":  {Number: 5},
 			"volume": {Number: 6},
 		}},
-		"Event": {Fields: map[string]compiled.FieldOf{
+		"Event": {Fields: map[string]exec.FieldOf{
 			"id":       {Number: 1},
 			"eventId":  {Number: 2},
 			"slug":     {Number: 3},
@@ -72,7 +72,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					after: a["after"].(*string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfEventMarkets](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfEventMarkets](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfEventMarkets)
 					switch name {
@@ -89,7 +89,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				},
 			},
 		}},
-		"FillEstimate": {Fields: map[string]compiled.FieldOf{
+		"FillEstimate": {Fields: map[string]exec.FieldOf{
 			"averagePrice": {Number: 1},
 			"worstPrice":   {Number: 2},
 			"filledSize":   {Number: 3},
@@ -98,23 +98,23 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"complete":     {Number: 6},
 			"freshness":    {Number: 7},
 		}},
-		"Freshness": {Fields: map[string]compiled.FieldOf{
+		"Freshness": {Fields: map[string]exec.FieldOf{
 			"asOf":       {Number: 1},
 			"receivedAt": {Number: 2},
 			"source":     {Number: 3},
 			"stale":      {Number: 4},
 		}},
-		"HistoryConnection": {Fields: map[string]compiled.FieldOf{
+		"HistoryConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
 			"nodes":      {Number: 2},
 			"pageInfo":   {Number: 3},
 			"totalCount": {Number: 4},
 		}},
-		"HistoryEdge": {Fields: map[string]compiled.FieldOf{
+		"HistoryEdge": {Fields: map[string]exec.FieldOf{
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
 		}},
-		"HistoryRecord": {Fields: map[string]compiled.FieldOf{
+		"HistoryRecord": {Fields: map[string]exec.FieldOf{
 			"id":              {Number: 1},
 			"kind":            {Number: 2},
 			"kindRaw":         {Number: 3},
@@ -129,7 +129,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"transactionHash": {Number: 12},
 			"market":          {Number: 13},
 		}},
-		"Market": {Fields: map[string]compiled.FieldOf{
+		"Market": {Fields: map[string]exec.FieldOf{
 			"id":              {Number: 1},
 			"marketId":        {Number: 2},
 			"slug":            {Number: 3},
@@ -155,22 +155,22 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"updatedAt":       {Number: 23},
 			"freshness":       {Number: 24},
 		}},
-		"MarketConnection": {Fields: map[string]compiled.FieldOf{
+		"MarketConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
 			"nodes":      {Number: 2},
 			"pageInfo":   {Number: 3},
 			"totalCount": {Number: 4},
 		}},
-		"MarketEdge": {Fields: map[string]compiled.FieldOf{
+		"MarketEdge": {Fields: map[string]exec.FieldOf{
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
 		}},
-		"MarketUpdate": {Fields: map[string]compiled.FieldOf{
+		"MarketUpdate": {Fields: map[string]exec.FieldOf{
 			"reason": {Number: 1},
 			"change": {Number: 2},
 			"market": {Number: 3},
 		}},
-		"Order": {Fields: map[string]compiled.FieldOf{
+		"Order": {Fields: map[string]exec.FieldOf{
 			"id":            {Number: 1},
 			"orderId":       {Number: 2},
 			"marketId":      {Number: 3},
@@ -189,17 +189,17 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"market":        {Number: 16},
 			"token":         {Number: 17},
 		}},
-		"OrderConnection": {Fields: map[string]compiled.FieldOf{
+		"OrderConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
 			"nodes":      {Number: 2},
 			"pageInfo":   {Number: 3},
 			"totalCount": {Number: 4},
 		}},
-		"OrderEdge": {Fields: map[string]compiled.FieldOf{
+		"OrderEdge": {Fields: map[string]exec.FieldOf{
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
 		}},
-		"Orderbook": {Fields: map[string]compiled.FieldOf{
+		"Orderbook": {Fields: map[string]exec.FieldOf{
 			"tokenId":   {Number: 1},
 			"token":     {Number: 2},
 			"bids":      {Number: 3},
@@ -210,11 +210,11 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"hash":      {Number: 8},
 			"freshness": {Number: 9},
 		}},
-		"OrderbookLevel": {Fields: map[string]compiled.FieldOf{
+		"OrderbookLevel": {Fields: map[string]exec.FieldOf{
 			"price": {Number: 1},
 			"size":  {Number: 2},
 		}},
-		"OrderbookUpdate": {Fields: map[string]compiled.FieldOf{
+		"OrderbookUpdate": {Fields: map[string]exec.FieldOf{
 			"kind":             {Number: 1},
 			"reason":           {Number: 2},
 			"tokenId":          {Number: 3},
@@ -225,18 +225,18 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"asks":             {Number: 8},
 			"book":             {Number: 9},
 		}},
-		"OrdersUpdate": {Fields: map[string]compiled.FieldOf{
+		"OrdersUpdate": {Fields: map[string]exec.FieldOf{
 			"reason":         {Number: 1},
 			"changed":        {Number: 2},
 			"closedOrderIds": {Number: 3},
 		}},
-		"PageInfo": {Fields: map[string]compiled.FieldOf{
+		"PageInfo": {Fields: map[string]exec.FieldOf{
 			"hasNextPage":     {Number: 1},
 			"hasPreviousPage": {Number: 2},
 			"startCursor":     {Number: 3},
 			"endCursor":       {Number: 4},
 		}},
-		"PortfolioSummary": {Fields: map[string]compiled.FieldOf{
+		"PortfolioSummary": {Fields: map[string]exec.FieldOf{
 			"id":                {Number: 1},
 			"positionsValue":    {Number: 2},
 			"costBasis":         {Number: 3},
@@ -247,13 +247,13 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"uncostedPositions": {Number: 8},
 			"freshness":         {Number: 9},
 		}},
-		"PortfolioUpdate": {Fields: map[string]compiled.FieldOf{
+		"PortfolioUpdate": {Fields: map[string]exec.FieldOf{
 			"reason":            {Number: 1},
 			"changed":           {Number: 2},
 			"closedPositionIds": {Number: 3},
 			"summary":           {Number: 4},
 		}},
-		"Position": {Fields: map[string]compiled.FieldOf{
+		"Position": {Fields: map[string]exec.FieldOf{
 			"id":            {Number: 1},
 			"address":       {Number: 2},
 			"marketId":      {Number: 3},
@@ -280,34 +280,34 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"token":     {Number: 15},
 			"freshness": {Number: 16},
 		}},
-		"PositionConnection": {Fields: map[string]compiled.FieldOf{
+		"PositionConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
 			"nodes":      {Number: 2},
 			"pageInfo":   {Number: 3},
 			"totalCount": {Number: 4},
 		}},
-		"PositionEdge": {Fields: map[string]compiled.FieldOf{
+		"PositionEdge": {Fields: map[string]exec.FieldOf{
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
 		}},
-		"PriceHistory": {Fields: map[string]compiled.FieldOf{
+		"PriceHistory": {Fields: map[string]exec.FieldOf{
 			"points":    {Number: 1},
 			"from":      {Number: 2},
 			"to":        {Number: 3},
 			"freshness": {Number: 4},
 		}},
-		"PricePoint": {Fields: map[string]compiled.FieldOf{
+		"PricePoint": {Fields: map[string]exec.FieldOf{
 			"timestamp": {Number: 1},
 			"price":     {Number: 2},
 			"volume":    {Number: 3},
 		}},
-		"PriceUpdate": {Fields: map[string]compiled.FieldOf{
+		"PriceUpdate": {Fields: map[string]exec.FieldOf{
 			"reason":        {Number: 1},
 			"token":         {Number: 2},
 			"price":         {Number: 3},
 			"previousPrice": {Number: 4},
 		}},
-		"Query": {Fields: map[string]compiled.FieldOf{
+		"Query": {Fields: map[string]exec.FieldOf{
 			"node": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_node_args(ctx, raw)
 				if err != nil {
@@ -317,7 +317,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					id: a["id"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryNode](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryNode](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryNode)
 					switch name {
@@ -338,12 +338,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					ids: a["ids"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryNodes](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryNodes](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryNodes)
 					switch name {
 					case "ids":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.ids = list
 						return ok
 					}
@@ -359,7 +359,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					address: a["address"].(market.Address),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryUser](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryUser](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryUser)
 					switch name {
@@ -382,7 +382,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					slug:     a["slug"].(*string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryMarket](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryMarket](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryMarket)
 					switch name {
@@ -407,12 +407,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					marketIds: a["marketIds"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryMarkets](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryMarkets](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryMarkets)
 					switch name {
 					case "marketIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.marketIds = list
 						return ok
 					}
@@ -429,7 +429,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					slug:    a["slug"].(*string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryEvent](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryEvent](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryEvent)
 					switch name {
@@ -459,7 +459,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					after:  a["after"].(*string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuerySearchMarkets](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuerySearchMarkets](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQuerySearchMarkets)
 					switch name {
@@ -488,7 +488,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					tokenID: a["tokenId"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryToken](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryToken](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryToken)
 					switch name {
@@ -509,12 +509,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryTokens](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryTokens](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryTokens)
 					switch name {
 					case "tokenIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.tokenIds = list
 						return ok
 					}
@@ -530,12 +530,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryTokenPrices](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryTokenPrices](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryTokenPrices)
 					switch name {
 					case "tokenIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.tokenIds = list
 						return ok
 					}
@@ -551,12 +551,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuerySpreads](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuerySpreads](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQuerySpreads)
 					switch name {
 					case "tokenIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.tokenIds = list
 						return ok
 					}
@@ -573,7 +573,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					name: a["name"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuery__type](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuery__type](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQuery__type)
 					switch name {
@@ -587,20 +587,20 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			},
 			"__schema": {Number: 15},
 		}},
-		"Resolution": {Fields: map[string]compiled.FieldOf{
+		"Resolution": {Fields: map[string]exec.FieldOf{
 			"winningToken":   {Number: 1},
 			"winningOutcome": {Number: 2},
 			"resolvedAt":     {Number: 3},
 			"source":         {Number: 4},
 		}},
-		"ServiceStatus": {Fields: map[string]compiled.FieldOf{
+		"ServiceStatus": {Fields: map[string]exec.FieldOf{
 			"version":           {Number: 1},
 			"demo":              {Number: 2},
 			"stream":            {Number: 3},
 			"upstreamReachable": {Number: 4},
 			"throttledUntil":    {Number: 5},
 		}},
-		"Spread": {Fields: map[string]compiled.FieldOf{
+		"Spread": {Fields: map[string]exec.FieldOf{
 			"id":        {Number: 1},
 			"tokenId":   {Number: 2},
 			"bestBid":   {Number: 3},
@@ -610,7 +610,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"token":     {Number: 7},
 			"freshness": {Number: 8},
 		}},
-		"StreamStatus": {Fields: map[string]compiled.FieldOf{
+		"StreamStatus": {Fields: map[string]exec.FieldOf{
 			"state":         {Number: 1},
 			"since":         {Number: 2},
 			"lastMessageAt": {Number: 3},
@@ -619,7 +619,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"resyncs":       {Number: 6},
 			"watchedTokens": {Number: 7},
 		}},
-		"Subscription": {Fields: map[string]compiled.FieldOf{
+		"Subscription": {Fields: map[string]exec.FieldOf{
 			"priceChanged": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_priceChanged_args(ctx, raw)
 				if err != nil {
@@ -630,12 +630,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					maxPerSecond: a["maxPerSecond"].(*int),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionPriceChanged](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionPriceChanged](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionPriceChanged)
 					switch name {
 					case "tokenIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.tokenIds = list
 						return ok
 					case "maxPerSecond":
@@ -658,7 +658,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					maxPerSecond: a["maxPerSecond"].(*int),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionOrderbookChanged](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionOrderbookChanged](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionOrderbookChanged)
 					switch name {
@@ -691,12 +691,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					marketIds: a["marketIds"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionMarketChanged](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionMarketChanged](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionMarketChanged)
 					switch name {
 					case "marketIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.marketIds = list
 						return ok
 					}
@@ -712,12 +712,12 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					tokenIds: a["tokenIds"].([]string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionTradesAdded](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionTradesAdded](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionTradesAdded)
 					switch name {
 					case "tokenIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.tokenIds = list
 						return ok
 					}
@@ -735,7 +735,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					maxPerSecond: a["maxPerSecond"].(*int),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionPortfolioChanged](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionPortfolioChanged](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionPortfolioChanged)
 					switch name {
@@ -760,7 +760,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					address: a["address"].(market.Address),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionOrdersChanged](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionOrdersChanged](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionOrdersChanged)
 					switch name {
@@ -781,7 +781,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					address: a["address"].(market.Address),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionUserTradesAdded](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionUserTradesAdded](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionUserTradesAdded)
 					switch name {
@@ -802,7 +802,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					address: a["address"].(market.Address),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionBalanceChanged](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionBalanceChanged](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionBalanceChanged)
 					switch name {
@@ -816,7 +816,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			},
 			"streamStatusChanged": {Number: 9},
 		}},
-		"Token": {Fields: map[string]compiled.FieldOf{
+		"Token": {Fields: map[string]exec.FieldOf{
 			"id":          {Number: 1},
 			"tokenId":     {Number: 2},
 			"outcome":     {Number: 3},
@@ -834,7 +834,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					depth: a["depth"].(*int),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenOrderbook](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenOrderbook](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfTokenOrderbook)
 					switch name {
@@ -857,7 +857,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					order: a["order"].(*market.Direction),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenHistory](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenHistory](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfTokenHistory)
 					switch name {
@@ -885,7 +885,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					to:       a["to"].(*market.Date),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenCandles](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenCandles](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfTokenCandles)
 					switch name {
@@ -912,7 +912,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					amount: a["amount"].(*market.Decimal),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfTokenFillEstimate](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfTokenFillEstimate](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfTokenFillEstimate)
 					switch name {
@@ -929,7 +929,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				},
 			},
 		}},
-		"TokenPrice": {Fields: map[string]compiled.FieldOf{
+		"TokenPrice": {Fields: map[string]exec.FieldOf{
 			"id":        {Number: 1},
 			"tokenId":   {Number: 2},
 			"price":     {Number: 3},
@@ -938,7 +938,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"token":     {Number: 6},
 			"freshness": {Number: 7},
 		}},
-		"Trade": {Fields: map[string]compiled.FieldOf{
+		"Trade": {Fields: map[string]exec.FieldOf{
 			"id":              {Number: 1},
 			"tradeId":         {Number: 2},
 			"marketId":        {Number: 3},
@@ -954,22 +954,22 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"market":          {Number: 13},
 			"token":           {Number: 14},
 		}},
-		"TradeConnection": {Fields: map[string]compiled.FieldOf{
+		"TradeConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
 			"nodes":      {Number: 2},
 			"pageInfo":   {Number: 3},
 			"totalCount": {Number: 4},
 		}},
-		"TradeEdge": {Fields: map[string]compiled.FieldOf{
+		"TradeEdge": {Fields: map[string]exec.FieldOf{
 			"cursor": {Number: 1},
 			"node":   {Number: 2},
 		}},
-		"TradesUpdate": {Fields: map[string]compiled.FieldOf{
+		"TradesUpdate": {Fields: map[string]exec.FieldOf{
 			"reason": {Number: 1},
 			"trades": {Number: 2},
 			"gap":    {Number: 3},
 		}},
-		"User": {Fields: map[string]compiled.FieldOf{
+		"User": {Fields: map[string]exec.FieldOf{
 			"id":      {Number: 1},
 			"address": {Number: 2},
 			"balance": {Number: 3},
@@ -987,7 +987,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					sort:       a["sort"].(*model.PositionSort),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserPositions](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfUserPositions](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfUserPositions)
 					switch name {
@@ -1000,7 +1000,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 						a.after = &v
 						return err == nil
 					case "marketIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.marketIds = list
 						return ok
 					case "minSize":
@@ -1027,7 +1027,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					side:      a["side"].(*market.OrderSide),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserOrders](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfUserOrders](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfUserOrders)
 					switch name {
@@ -1040,7 +1040,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 						a.after = &v
 						return err == nil
 					case "marketIds":
-						list, ok := compiled.Strings(value)
+						list, ok := exec.Strings(value)
 						a.marketIds = list
 						return ok
 					}
@@ -1060,7 +1060,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					to:       a["to"].(*time.Time),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserTrades](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfUserTrades](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfUserTrades)
 					switch name {
@@ -1101,7 +1101,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					to:    a["to"].(*time.Time),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfUserHistory](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfUserHistory](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfUserHistory)
 					switch name {
@@ -1136,7 +1136,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			},
 			},
 		}},
-		"Valuation": {Fields: map[string]compiled.FieldOf{
+		"Valuation": {Fields: map[string]exec.FieldOf{
 			"id":                   {Number: 1},
 			"price":                {Number: 2},
 			"basis":                {Number: 3},
@@ -1145,7 +1145,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"unrealizedPnlPercent": {Number: 6},
 			"freshness":            {Number: 7},
 		}},
-		"__Directive": {Fields: map[string]compiled.FieldOf{
+		"__Directive": {Fields: map[string]exec.FieldOf{
 			"name":         {Number: 1},
 			"description":  {Number: 2},
 			"isRepeatable": {Number: 3},
@@ -1159,7 +1159,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(*bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__DirectiveArgs](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__DirectiveArgs](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__DirectiveArgs)
 					switch name {
@@ -1172,13 +1172,13 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				},
 			},
 		}},
-		"__EnumValue": {Fields: map[string]compiled.FieldOf{
+		"__EnumValue": {Fields: map[string]exec.FieldOf{
 			"name":              {Number: 1},
 			"description":       {Number: 2},
 			"isDeprecated":      {Number: 3},
 			"deprecationReason": {Number: 4},
 		}},
-		"__Field": {Fields: map[string]compiled.FieldOf{
+		"__Field": {Fields: map[string]exec.FieldOf{
 			"name":        {Number: 1},
 			"description": {Number: 2},
 			"args": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
@@ -1190,7 +1190,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(*bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__FieldArgs](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__FieldArgs](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__FieldArgs)
 					switch name {
@@ -1206,7 +1206,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"isDeprecated":      {Number: 5},
 			"deprecationReason": {Number: 6},
 		}},
-		"__InputValue": {Fields: map[string]compiled.FieldOf{
+		"__InputValue": {Fields: map[string]exec.FieldOf{
 			"name":              {Number: 1},
 			"description":       {Number: 2},
 			"type":              {Number: 3},
@@ -1214,7 +1214,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"isDeprecated":      {Number: 5},
 			"deprecationReason": {Number: 6},
 		}},
-		"__Schema": {Fields: map[string]compiled.FieldOf{
+		"__Schema": {Fields: map[string]exec.FieldOf{
 			"description":      {Number: 1},
 			"types":            {Number: 2},
 			"queryType":        {Number: 3},
@@ -1222,7 +1222,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"subscriptionType": {Number: 5},
 			"directives":       {Number: 6},
 		}},
-		"__Type": {Fields: map[string]compiled.FieldOf{
+		"__Type": {Fields: map[string]exec.FieldOf{
 			"kind":           {Number: 1},
 			"name":           {Number: 2},
 			"description":    {Number: 3},
@@ -1236,7 +1236,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__TypeFields](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__TypeFields](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__TypeFields)
 					switch name {
@@ -1259,7 +1259,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__TypeEnumValues](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__TypeEnumValues](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__TypeEnumValues)
 					switch name {
@@ -1279,8 +1279,8 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 	}, g.writeQuery, g.streamSubscription)
 }
 
-// compiledGraph writes what is selected of each type.
-type compiledGraph struct {
+// executor writes what is selected of each type.
+type executor struct {
 	ec               *executionContext
 	event            EventResolver
 	historyRecord    HistoryRecordResolver
@@ -1471,7 +1471,7 @@ type argumentsOf__TypeEnumValues struct {
 	includeDeprecated bool
 }
 
-func (g *compiledGraph) writeBalance(x *compiled.Execution, s *compiled.Selection, obj *model.Balance) bool {
+func (g *executor) writeBalance(x *exec.Execution, s *exec.Selection, obj *model.Balance) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfBalance(x, s, &o, obj)
@@ -1479,17 +1479,17 @@ func (g *compiledGraph) writeBalance(x *compiled.Execution, s *compiled.Selectio
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfBalance(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Balance) {
+func (g *executor) writeFieldsOfBalance(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Balance) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Balance"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // portfolioValue
 			if obj.PortfolioValue == nil {
 				x.Null()
@@ -1524,13 +1524,13 @@ func (g *compiledGraph) writeFieldsOfBalance(x *compiled.Execution, s *compiled.
 	}
 }
 
-func (g *compiledGraph) writeBalanceUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.BalanceUpdate) bool {
+func (g *executor) writeBalanceUpdate(x *exec.Execution, s *exec.Selection, obj *model.BalanceUpdate) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"BalanceUpdate"`...)
 		case 1: // reason
 			if !x.Marshal(obj.Reason) {
@@ -1550,13 +1550,13 @@ func (g *compiledGraph) writeBalanceUpdate(x *compiled.Execution, s *compiled.Se
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeCandle(x *compiled.Execution, s *compiled.Selection, obj *market.Candle) bool {
+func (g *executor) writeCandle(x *exec.Execution, s *exec.Selection, obj *market.Candle) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Candle"`...)
 		case 1: // start
 			x.Buf = scalar.AppendDateTime(x.Buf, obj.Start)
@@ -1579,7 +1579,7 @@ func (g *compiledGraph) writeCandle(x *compiled.Execution, s *compiled.Selection
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection, obj *model.Event) bool {
+func (g *executor) writeEvent(x *exec.Execution, s *exec.Selection, obj *model.Event) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfEvent(x, s, &o, obj)
@@ -1587,32 +1587,32 @@ func (g *compiledGraph) writeEvent(x *compiled.Execution, s *compiled.Selection,
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfEvent(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Event) {
+func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Event) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Event"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // eventId
-			x.Buf = compiled.AppendString(x.Buf, obj.EventID)
+			x.Buf = exec.AppendString(x.Buf, obj.EventID)
 		case 3: // slug
 			v := obj.Slug()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 4: // title
 			v := obj.Title()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // startsAt
 			v, err := g.event.StartsAt(x.Enter(f), obj)
@@ -1673,7 +1673,7 @@ func (g *compiledGraph) writeFieldsOfEvent(x *compiled.Execution, s *compiled.Se
 	}
 }
 
-func (g *compiledGraph) writeFillEstimate(x *compiled.Execution, s *compiled.Selection, obj *model.FillEstimate) bool {
+func (g *executor) writeFillEstimate(x *exec.Execution, s *exec.Selection, obj *model.FillEstimate) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfFillEstimate(x, s, &o, obj)
@@ -1681,13 +1681,13 @@ func (g *compiledGraph) writeFillEstimate(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfFillEstimate(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.FillEstimate) {
+func (g *executor) writeFieldsOfFillEstimate(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.FillEstimate) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"FillEstimate"`...)
 		case 1: // averagePrice
 			if obj.AveragePrice == nil {
@@ -1712,7 +1712,7 @@ func (g *compiledGraph) writeFieldsOfFillEstimate(x *compiled.Execution, s *comp
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.Slippage)
 			}
 		case 6: // complete
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.Complete)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Complete)
 		case 7: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
@@ -1723,13 +1723,13 @@ func (g *compiledGraph) writeFieldsOfFillEstimate(x *compiled.Execution, s *comp
 	}
 }
 
-func (g *compiledGraph) writeFreshness(x *compiled.Execution, s *compiled.Selection, obj *model.Freshness) bool {
+func (g *executor) writeFreshness(x *exec.Execution, s *exec.Selection, obj *model.Freshness) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Freshness"`...)
 		case 1: // asOf
 			if obj.AsOf == nil {
@@ -1740,21 +1740,21 @@ func (g *compiledGraph) writeFreshness(x *compiled.Execution, s *compiled.Select
 		case 2: // receivedAt
 			x.Buf = scalar.AppendDateTime(x.Buf, obj.ReceivedAt)
 		case 3: // source
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Source))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Source))
 		case 4: // stale
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.Stale)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Stale)
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeHistoryConnection(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryConnection) bool {
+func (g *executor) writeHistoryConnection(x *exec.Execution, s *exec.Selection, obj *model.HistoryConnection) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"HistoryConnection"`...)
 		case 1: // edges
 			from0, whole0 := len(x.Buf), true
@@ -1807,23 +1807,23 @@ func (g *compiledGraph) writeHistoryConnection(x *compiled.Execution, s *compile
 			if obj.TotalCount == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
+				x.Buf = exec.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeHistoryEdge(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryEdge) bool {
+func (g *executor) writeHistoryEdge(x *exec.Execution, s *exec.Selection, obj *model.HistoryEdge) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"HistoryEdge"`...)
 		case 1: // cursor
-			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
 			if !g.writeHistoryRecord(x, f.Sub, &obj.Node) {
 				x.Missing(f)
@@ -1834,7 +1834,7 @@ func (g *compiledGraph) writeHistoryEdge(x *compiled.Execution, s *compiled.Sele
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeHistoryRecord(x *compiled.Execution, s *compiled.Selection, obj *model.HistoryRecord) bool {
+func (g *executor) writeHistoryRecord(x *exec.Execution, s *exec.Selection, obj *model.HistoryRecord) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfHistoryRecord(x, s, &o, obj)
@@ -1842,21 +1842,21 @@ func (g *compiledGraph) writeHistoryRecord(x *compiled.Execution, s *compiled.Se
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfHistoryRecord(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.HistoryRecord) {
+func (g *executor) writeFieldsOfHistoryRecord(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.HistoryRecord) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"HistoryRecord"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // kind
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Kind))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Kind))
 		case 3: // kindRaw
-			x.Buf = compiled.AppendString(x.Buf, obj.KindRaw)
+			x.Buf = exec.AppendString(x.Buf, obj.KindRaw)
 		case 4: // timestamp
 			x.Buf = scalar.AppendDateTime(x.Buf, obj.Timestamp)
 		case 5: // amount
@@ -1870,28 +1870,28 @@ func (g *compiledGraph) writeFieldsOfHistoryRecord(x *compiled.Execution, s *com
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 7: // tokenId
 			v := obj.TokenID()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 8: // outcome
 			v := obj.Outcome()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 9: // side
 			v := obj.Side()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, string(*v))
+				x.Buf = exec.AppendString(x.Buf, string(*v))
 			}
 		case 10: // price
 			if obj.Price == nil {
@@ -1910,7 +1910,7 @@ func (g *compiledGraph) writeFieldsOfHistoryRecord(x *compiled.Execution, s *com
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 13: // market
 			v, err := g.historyRecord.Market(x.Enter(f), obj)
@@ -1930,7 +1930,7 @@ func (g *compiledGraph) writeFieldsOfHistoryRecord(x *compiled.Execution, s *com
 	}
 }
 
-func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection, obj *model.Market) bool {
+func (g *executor) writeMarket(x *exec.Execution, s *exec.Selection, obj *model.Market) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfMarket(x, s, &o, obj)
@@ -1938,38 +1938,38 @@ func (g *compiledGraph) writeMarket(x *compiled.Execution, s *compiled.Selection
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfMarket(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Market) {
+func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Market) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Market"`...)
 		case 1: // id
 			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
 		case 2: // marketId
-			x.Buf = compiled.AppendString(x.Buf, obj.MarketID)
+			x.Buf = exec.AppendString(x.Buf, obj.MarketID)
 		case 3: // slug
 			v := obj.Slug()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 4: // question
 			v := obj.Question()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // groupItemTitle
 			v := obj.GroupItemTitle()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 6: // description
 			v, err := g.market.Description(x.Enter(f), obj)
@@ -1981,21 +1981,21 @@ func (g *compiledGraph) writeFieldsOfMarket(x *compiled.Execution, s *compiled.S
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 7: // image
 			v := obj.Image()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 8: // category
 			v := obj.Category()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 9: // tags
 			x.Buf = append(x.Buf, '[')
@@ -2003,23 +2003,23 @@ func (g *compiledGraph) writeFieldsOfMarket(x *compiled.Execution, s *compiled.S
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = compiled.AppendString(x.Buf, obj.Tags[i0])
+				x.Buf = exec.AppendString(x.Buf, obj.Tags[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		case 10: // status
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Status))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Status))
 		case 11: // statusRaw
 			v := obj.StatusRaw()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 12: // acceptingOrders
 			if obj.AcceptingOrders == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendBoolean(x.Buf, *obj.AcceptingOrders)
+				x.Buf = exec.AppendBoolean(x.Buf, *obj.AcceptingOrders)
 			}
 		case 13: // startsAt
 			v := obj.StartsAt()
@@ -2127,13 +2127,13 @@ func (g *compiledGraph) writeFieldsOfMarket(x *compiled.Execution, s *compiled.S
 	}
 }
 
-func (g *compiledGraph) writeMarketConnection(x *compiled.Execution, s *compiled.Selection, obj *model.MarketConnection) bool {
+func (g *executor) writeMarketConnection(x *exec.Execution, s *exec.Selection, obj *model.MarketConnection) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"MarketConnection"`...)
 		case 1: // edges
 			from0, whole0 := len(x.Buf), true
@@ -2186,23 +2186,23 @@ func (g *compiledGraph) writeMarketConnection(x *compiled.Execution, s *compiled
 			if obj.TotalCount == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
+				x.Buf = exec.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeMarketEdge(x *compiled.Execution, s *compiled.Selection, obj *model.MarketEdge) bool {
+func (g *executor) writeMarketEdge(x *exec.Execution, s *exec.Selection, obj *model.MarketEdge) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"MarketEdge"`...)
 		case 1: // cursor
-			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
 			if !g.writeMarket(x, f.Sub, &obj.Node) {
 				x.Missing(f)
@@ -2213,13 +2213,13 @@ func (g *compiledGraph) writeMarketEdge(x *compiled.Execution, s *compiled.Selec
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeMarketUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.MarketUpdate) bool {
+func (g *executor) writeMarketUpdate(x *exec.Execution, s *exec.Selection, obj *model.MarketUpdate) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"MarketUpdate"`...)
 		case 1: // reason
 			if !x.Marshal(obj.Reason) {
@@ -2230,7 +2230,7 @@ func (g *compiledGraph) writeMarketUpdate(x *compiled.Execution, s *compiled.Sel
 			if obj.Change == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, string(*obj.Change))
+				x.Buf = exec.AppendString(x.Buf, string(*obj.Change))
 			}
 		case 3: // market
 			if !g.writeMarket(x, f.Sub, &obj.Market) {
@@ -2242,7 +2242,7 @@ func (g *compiledGraph) writeMarketUpdate(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection, obj *model.Order) bool {
+func (g *executor) writeOrder(x *exec.Execution, s *exec.Selection, obj *model.Order) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfOrder(x, s, &o, obj)
@@ -2250,36 +2250,36 @@ func (g *compiledGraph) writeOrder(x *compiled.Execution, s *compiled.Selection,
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfOrder(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Order) {
+func (g *executor) writeFieldsOfOrder(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Order) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Order"`...)
 		case 1: // id
 			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
 		case 2: // orderId
-			x.Buf = compiled.AppendString(x.Buf, obj.OrderID)
+			x.Buf = exec.AppendString(x.Buf, obj.OrderID)
 		case 3: // marketId
-			x.Buf = compiled.AppendString(x.Buf, obj.MarketID)
+			x.Buf = exec.AppendString(x.Buf, obj.MarketID)
 		case 4: // tokenId
 			v := obj.TokenID()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // side
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Side))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Side))
 		case 6: // sideRaw
-			x.Buf = compiled.AppendString(x.Buf, obj.SideRaw)
+			x.Buf = exec.AppendString(x.Buf, obj.SideRaw)
 		case 7: // outcome
-			x.Buf = compiled.AppendString(x.Buf, obj.Outcome)
+			x.Buf = exec.AppendString(x.Buf, obj.Outcome)
 		case 8: // outcomeKind
 			v := obj.OutcomeKind()
-			x.Buf = compiled.AppendString(x.Buf, string(v))
+			x.Buf = exec.AppendString(x.Buf, string(v))
 		case 9: // price
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
 		case 10: // size
@@ -2290,9 +2290,9 @@ func (g *compiledGraph) writeFieldsOfOrder(x *compiled.Execution, s *compiled.Se
 			v := obj.RemainingSize()
 			x.Buf = scalar.AppendDecimal(x.Buf, v)
 		case 13: // status
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Status))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Status))
 		case 14: // statusRaw
-			x.Buf = compiled.AppendString(x.Buf, obj.StatusRaw)
+			x.Buf = exec.AppendString(x.Buf, obj.StatusRaw)
 		case 15: // createdAt
 			v := obj.CreatedAt()
 			if v == nil {
@@ -2332,13 +2332,13 @@ func (g *compiledGraph) writeFieldsOfOrder(x *compiled.Execution, s *compiled.Se
 	}
 }
 
-func (g *compiledGraph) writeOrderConnection(x *compiled.Execution, s *compiled.Selection, obj *model.OrderConnection) bool {
+func (g *executor) writeOrderConnection(x *exec.Execution, s *exec.Selection, obj *model.OrderConnection) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"OrderConnection"`...)
 		case 1: // edges
 			from0, whole0 := len(x.Buf), true
@@ -2391,23 +2391,23 @@ func (g *compiledGraph) writeOrderConnection(x *compiled.Execution, s *compiled.
 			if obj.TotalCount == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
+				x.Buf = exec.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrderEdge(x *compiled.Execution, s *compiled.Selection, obj *model.OrderEdge) bool {
+func (g *executor) writeOrderEdge(x *exec.Execution, s *exec.Selection, obj *model.OrderEdge) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"OrderEdge"`...)
 		case 1: // cursor
-			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
 			if !g.writeOrder(x, f.Sub, &obj.Node) {
 				x.Missing(f)
@@ -2418,7 +2418,7 @@ func (g *compiledGraph) writeOrderEdge(x *compiled.Execution, s *compiled.Select
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Selection, obj *model.Orderbook) bool {
+func (g *executor) writeOrderbook(x *exec.Execution, s *exec.Selection, obj *model.Orderbook) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfOrderbook(x, s, &o, obj)
@@ -2426,17 +2426,17 @@ func (g *compiledGraph) writeOrderbook(x *compiled.Execution, s *compiled.Select
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfOrderbook(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Orderbook) {
+func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Orderbook) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Orderbook"`...)
 		case 1: // tokenId
 			v := obj.TokenID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // token
 			v := obj.Token()
 			if v == nil {
@@ -2519,14 +2519,14 @@ func (g *compiledGraph) writeFieldsOfOrderbook(x *compiled.Execution, s *compile
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 8: // hash
 			v := obj.Hash()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 9: // freshness
 			v := obj.Freshness()
@@ -2538,13 +2538,13 @@ func (g *compiledGraph) writeFieldsOfOrderbook(x *compiled.Execution, s *compile
 	}
 }
 
-func (g *compiledGraph) writeOrderbookLevel(x *compiled.Execution, s *compiled.Selection, obj *market.Level) bool {
+func (g *executor) writeOrderbookLevel(x *exec.Execution, s *exec.Selection, obj *market.Level) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"OrderbookLevel"`...)
 		case 1: // price
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
@@ -2555,7 +2555,7 @@ func (g *compiledGraph) writeOrderbookLevel(x *compiled.Execution, s *compiled.S
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeOrderbookUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.OrderbookUpdate) bool {
+func (g *executor) writeOrderbookUpdate(x *exec.Execution, s *exec.Selection, obj *model.OrderbookUpdate) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfOrderbookUpdate(x, s, &o, obj)
@@ -2563,13 +2563,13 @@ func (g *compiledGraph) writeOrderbookUpdate(x *compiled.Execution, s *compiled.
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfOrderbookUpdate(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.OrderbookUpdate) {
+func (g *executor) writeFieldsOfOrderbookUpdate(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.OrderbookUpdate) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"OrderbookUpdate"`...)
 		case 1: // kind
 			if !x.Marshal(obj.Kind) {
@@ -2583,7 +2583,7 @@ func (g *compiledGraph) writeFieldsOfOrderbookUpdate(x *compiled.Execution, s *c
 			}
 		case 3: // tokenId
 			v := obj.TokenID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 4: // token
 			v := obj.Token()
 			if !g.writeToken(x, f.Sub, &v) {
@@ -2595,13 +2595,13 @@ func (g *compiledGraph) writeFieldsOfOrderbookUpdate(x *compiled.Execution, s *c
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 6: // previousSequence
 			if obj.PreviousSequence == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *obj.PreviousSequence)
+				x.Buf = exec.AppendString(x.Buf, *obj.PreviousSequence)
 			}
 		case 7: // bids
 			from0, whole0 := len(x.Buf), true
@@ -2654,13 +2654,13 @@ func (g *compiledGraph) writeFieldsOfOrderbookUpdate(x *compiled.Execution, s *c
 	}
 }
 
-func (g *compiledGraph) writeOrdersUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.OrdersUpdate) bool {
+func (g *executor) writeOrdersUpdate(x *exec.Execution, s *exec.Selection, obj *model.OrdersUpdate) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"OrdersUpdate"`...)
 		case 1: // reason
 			if !x.Marshal(obj.Reason) {
@@ -2694,7 +2694,7 @@ func (g *compiledGraph) writeOrdersUpdate(x *compiled.Execution, s *compiled.Sel
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = compiled.AppendString(x.Buf, obj.ClosedOrderIds[i0])
+				x.Buf = exec.AppendString(x.Buf, obj.ClosedOrderIds[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		}
@@ -2702,36 +2702,36 @@ func (g *compiledGraph) writeOrdersUpdate(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePageInfo(x *compiled.Execution, s *compiled.Selection, obj *model.PageInfo) bool {
+func (g *executor) writePageInfo(x *exec.Execution, s *exec.Selection, obj *model.PageInfo) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PageInfo"`...)
 		case 1: // hasNextPage
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.HasNextPage)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.HasNextPage)
 		case 2: // hasPreviousPage
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.HasPreviousPage)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.HasPreviousPage)
 		case 3: // startCursor
 			if obj.StartCursor == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *obj.StartCursor)
+				x.Buf = exec.AppendString(x.Buf, *obj.StartCursor)
 			}
 		case 4: // endCursor
 			if obj.EndCursor == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *obj.EndCursor)
+				x.Buf = exec.AppendString(x.Buf, *obj.EndCursor)
 			}
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled.Selection, obj *model.PortfolioSummary) bool {
+func (g *executor) writePortfolioSummary(x *exec.Execution, s *exec.Selection, obj *model.PortfolioSummary) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfPortfolioSummary(x, s, &o, obj)
@@ -2739,17 +2739,17 @@ func (g *compiledGraph) writePortfolioSummary(x *compiled.Execution, s *compiled
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfPortfolioSummary(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.PortfolioSummary) {
+func (g *executor) writeFieldsOfPortfolioSummary(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.PortfolioSummary) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PortfolioSummary"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // positionsValue
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.PositionsValue)
 		case 3: // costBasis
@@ -2790,10 +2790,10 @@ func (g *compiledGraph) writeFieldsOfPortfolioSummary(x *compiled.Execution, s *
 			}
 		case 7: // unpricedPositions
 			v := obj.UnpricedPositions()
-			x.Buf = compiled.AppendInt(x.Buf, v)
+			x.Buf = exec.AppendInt(x.Buf, v)
 		case 8: // uncostedPositions
 			v := obj.UncostedPositions()
-			x.Buf = compiled.AppendInt(x.Buf, v)
+			x.Buf = exec.AppendInt(x.Buf, v)
 		case 9: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
@@ -2804,13 +2804,13 @@ func (g *compiledGraph) writeFieldsOfPortfolioSummary(x *compiled.Execution, s *
 	}
 }
 
-func (g *compiledGraph) writePortfolioUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.PortfolioUpdate) bool {
+func (g *executor) writePortfolioUpdate(x *exec.Execution, s *exec.Selection, obj *model.PortfolioUpdate) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PortfolioUpdate"`...)
 		case 1: // reason
 			if !x.Marshal(obj.Reason) {
@@ -2844,7 +2844,7 @@ func (g *compiledGraph) writePortfolioUpdate(x *compiled.Execution, s *compiled.
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = compiled.AppendString(x.Buf, obj.ClosedPositionIds[i0])
+				x.Buf = exec.AppendString(x.Buf, obj.ClosedPositionIds[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		case 4: // summary
@@ -2857,7 +2857,7 @@ func (g *compiledGraph) writePortfolioUpdate(x *compiled.Execution, s *compiled.
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selection, obj *model.Position) bool {
+func (g *executor) writePosition(x *exec.Execution, s *exec.Selection, obj *model.Position) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfPosition(x, s, &o, obj)
@@ -2865,32 +2865,32 @@ func (g *compiledGraph) writePosition(x *compiled.Execution, s *compiled.Selecti
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfPosition(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Position) {
+func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Position) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Position"`...)
 		case 1: // id
 			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
 		case 2: // address
 			x.Buf = scalar.AppendAddress(x.Buf, obj.Address)
 		case 3: // marketId
-			x.Buf = compiled.AppendString(x.Buf, obj.MarketID)
+			x.Buf = exec.AppendString(x.Buf, obj.MarketID)
 		case 4: // tokenId
 			v := obj.TokenID()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // outcome
-			x.Buf = compiled.AppendString(x.Buf, obj.Outcome)
+			x.Buf = exec.AppendString(x.Buf, obj.Outcome)
 		case 6: // outcomeKind
 			v := obj.OutcomeKind()
-			x.Buf = compiled.AppendString(x.Buf, string(v))
+			x.Buf = exec.AppendString(x.Buf, string(v))
 		case 7: // size
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Size)
 		case 8: // avgPrice
@@ -2928,7 +2928,7 @@ func (g *compiledGraph) writeFieldsOfPosition(x *compiled.Execution, s *compiled
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendBoolean(x.Buf, *v)
+				x.Buf = exec.AppendBoolean(x.Buf, *v)
 			}
 		case 13: // valuation
 			a, ok := x.Arguments(f).(*argumentsOfPositionValuation)
@@ -2987,13 +2987,13 @@ func (g *compiledGraph) writeFieldsOfPosition(x *compiled.Execution, s *compiled
 	}
 }
 
-func (g *compiledGraph) writePositionConnection(x *compiled.Execution, s *compiled.Selection, obj *model.PositionConnection) bool {
+func (g *executor) writePositionConnection(x *exec.Execution, s *exec.Selection, obj *model.PositionConnection) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PositionConnection"`...)
 		case 1: // edges
 			from0, whole0 := len(x.Buf), true
@@ -3046,23 +3046,23 @@ func (g *compiledGraph) writePositionConnection(x *compiled.Execution, s *compil
 			if obj.TotalCount == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
+				x.Buf = exec.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePositionEdge(x *compiled.Execution, s *compiled.Selection, obj *model.PositionEdge) bool {
+func (g *executor) writePositionEdge(x *exec.Execution, s *exec.Selection, obj *model.PositionEdge) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PositionEdge"`...)
 		case 1: // cursor
-			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
 			if !g.writePosition(x, f.Sub, &obj.Node) {
 				x.Missing(f)
@@ -3073,7 +3073,7 @@ func (g *compiledGraph) writePositionEdge(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePriceHistory(x *compiled.Execution, s *compiled.Selection, obj *model.PriceHistory) bool {
+func (g *executor) writePriceHistory(x *exec.Execution, s *exec.Selection, obj *model.PriceHistory) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfPriceHistory(x, s, &o, obj)
@@ -3081,13 +3081,13 @@ func (g *compiledGraph) writePriceHistory(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfPriceHistory(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.PriceHistory) {
+func (g *executor) writeFieldsOfPriceHistory(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.PriceHistory) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PriceHistory"`...)
 		case 1: // points
 			from0, whole0 := len(x.Buf), true
@@ -3124,13 +3124,13 @@ func (g *compiledGraph) writeFieldsOfPriceHistory(x *compiled.Execution, s *comp
 	}
 }
 
-func (g *compiledGraph) writePricePoint(x *compiled.Execution, s *compiled.Selection, obj *market.PricePoint) bool {
+func (g *executor) writePricePoint(x *exec.Execution, s *exec.Selection, obj *market.PricePoint) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PricePoint"`...)
 		case 1: // timestamp
 			x.Buf = scalar.AppendDateTime(x.Buf, obj.Timestamp)
@@ -3147,7 +3147,7 @@ func (g *compiledGraph) writePricePoint(x *compiled.Execution, s *compiled.Selec
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writePriceUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.PriceUpdate) bool {
+func (g *executor) writePriceUpdate(x *exec.Execution, s *exec.Selection, obj *model.PriceUpdate) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfPriceUpdate(x, s, &o, obj)
@@ -3155,13 +3155,13 @@ func (g *compiledGraph) writePriceUpdate(x *compiled.Execution, s *compiled.Sele
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfPriceUpdate(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.PriceUpdate) {
+func (g *executor) writeFieldsOfPriceUpdate(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.PriceUpdate) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"PriceUpdate"`...)
 		case 1: // reason
 			if !x.Marshal(obj.Reason) {
@@ -3189,7 +3189,7 @@ func (g *compiledGraph) writeFieldsOfPriceUpdate(x *compiled.Execution, s *compi
 	}
 }
 
-func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection) bool {
+func (g *executor) writeQuery(x *exec.Execution, s *exec.Selection) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfQuery(x, s, &o)
@@ -3197,13 +3197,13 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfQuery(x *compiled.Execution, s *compiled.Selection, o *compiled.Object) {
+func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *exec.Object) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Query"`...)
 		case 1: // node
 			a, ok := x.Arguments(f).(*argumentsOfQueryNode)
@@ -3542,7 +3542,7 @@ func (g *compiledGraph) writeFieldsOfQuery(x *compiled.Execution, s *compiled.Se
 	}
 }
 
-func (g *compiledGraph) writeResolution(x *compiled.Execution, s *compiled.Selection, obj *model.Resolution) bool {
+func (g *executor) writeResolution(x *exec.Execution, s *exec.Selection, obj *model.Resolution) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfResolution(x, s, &o, obj)
@@ -3550,13 +3550,13 @@ func (g *compiledGraph) writeResolution(x *compiled.Execution, s *compiled.Selec
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfResolution(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Resolution) {
+func (g *executor) writeFieldsOfResolution(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Resolution) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Resolution"`...)
 		case 1: // winningToken
 			v := obj.WinningToken()
@@ -3572,7 +3572,7 @@ func (g *compiledGraph) writeFieldsOfResolution(x *compiled.Execution, s *compil
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // resolvedAt
 			v := obj.ResolvedAt()
@@ -3586,31 +3586,31 @@ func (g *compiledGraph) writeFieldsOfResolution(x *compiled.Execution, s *compil
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) writeServiceStatus(x *compiled.Execution, s *compiled.Selection, obj *model.ServiceStatus) bool {
+func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj *model.ServiceStatus) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"ServiceStatus"`...)
 		case 1: // version
-			x.Buf = compiled.AppendString(x.Buf, obj.Version)
+			x.Buf = exec.AppendString(x.Buf, obj.Version)
 		case 2: // demo
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.Demo)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Demo)
 		case 3: // stream
 			if !g.writeStreamStatus(x, f.Sub, &obj.Stream) {
 				x.Missing(f)
 				o.Nullify()
 			}
 		case 4: // upstreamReachable
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.UpstreamReachable)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.UpstreamReachable)
 		case 5: // throttledUntil
 			if obj.ThrottledUntil == nil {
 				x.Null()
@@ -3622,7 +3622,7 @@ func (g *compiledGraph) writeServiceStatus(x *compiled.Execution, s *compiled.Se
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeSpread(x *compiled.Execution, s *compiled.Selection, obj *model.Spread) bool {
+func (g *executor) writeSpread(x *exec.Execution, s *exec.Selection, obj *model.Spread) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfSpread(x, s, &o, obj)
@@ -3630,19 +3630,19 @@ func (g *compiledGraph) writeSpread(x *compiled.Execution, s *compiled.Selection
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfSpread(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Spread) {
+func (g *executor) writeFieldsOfSpread(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Spread) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Spread"`...)
 		case 1: // id
 			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
 		case 2: // tokenId
 			v := obj.TokenID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 3: // bestBid
 			v := obj.BestBid()
 			if v == nil {
@@ -3690,13 +3690,13 @@ func (g *compiledGraph) writeFieldsOfSpread(x *compiled.Execution, s *compiled.S
 	}
 }
 
-func (g *compiledGraph) writeStreamStatus(x *compiled.Execution, s *compiled.Selection, obj *model.StreamStatus) bool {
+func (g *executor) writeStreamStatus(x *exec.Execution, s *exec.Selection, obj *model.StreamStatus) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"StreamStatus"`...)
 		case 1: // state
 			if !x.Marshal(obj.State) {
@@ -3712,19 +3712,19 @@ func (g *compiledGraph) writeStreamStatus(x *compiled.Execution, s *compiled.Sel
 				x.Buf = scalar.AppendDateTime(x.Buf, *obj.LastMessageAt)
 			}
 		case 4: // connections
-			x.Buf = compiled.AppendInt(x.Buf, obj.Connections)
+			x.Buf = exec.AppendInt(x.Buf, obj.Connections)
 		case 5: // reconnects
-			x.Buf = compiled.AppendInt(x.Buf, obj.Reconnects)
+			x.Buf = exec.AppendInt(x.Buf, obj.Reconnects)
 		case 6: // resyncs
-			x.Buf = compiled.AppendInt(x.Buf, obj.Resyncs)
+			x.Buf = exec.AppendInt(x.Buf, obj.Resyncs)
 		case 7: // watchedTokens
-			x.Buf = compiled.AppendInt(x.Buf, obj.WatchedTokens)
+			x.Buf = exec.AppendInt(x.Buf, obj.WatchedTokens)
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Field) compiled.Events {
+func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Events {
 	switch f.Number {
 	case 1: // priceChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionPriceChanged)
@@ -3736,7 +3736,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.PriceUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.PriceUpdate) bool {
 			if !g.writePriceUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3753,7 +3753,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.OrderbookUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.OrderbookUpdate) bool {
 			if !g.writeOrderbookUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3770,7 +3770,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.MarketUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.MarketUpdate) bool {
 			if !g.writeMarketUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3787,7 +3787,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.TradesUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.TradesUpdate) bool {
 			if !g.writeTradesUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3804,7 +3804,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.PortfolioUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.PortfolioUpdate) bool {
 			if !g.writePortfolioUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3821,7 +3821,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.OrdersUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.OrdersUpdate) bool {
 			if !g.writeOrdersUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3838,7 +3838,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.TradesUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.TradesUpdate) bool {
 			if !g.writeTradesUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3855,7 +3855,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.BalanceUpdate) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.BalanceUpdate) bool {
 			if !g.writeBalanceUpdate(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3868,7 +3868,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v model.StreamStatus) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.StreamStatus) bool {
 			if !g.writeStreamStatus(x, f.Sub, &v) {
 				x.Missing(f)
 				return false
@@ -3879,7 +3879,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 	return nil
 }
 
-func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection, obj *model.Token) bool {
+func (g *executor) writeToken(x *exec.Execution, s *exec.Selection, obj *model.Token) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfToken(x, s, &o, obj)
@@ -3887,18 +3887,18 @@ func (g *compiledGraph) writeToken(x *compiled.Execution, s *compiled.Selection,
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfToken(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Token) {
+func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Token) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Token"`...)
 		case 1: // id
 			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
 		case 2: // tokenId
-			x.Buf = compiled.AppendString(x.Buf, obj.TokenID)
+			x.Buf = exec.AppendString(x.Buf, obj.TokenID)
 		case 3: // outcome
 			v, err := g.token.Outcome(x.Enter(f), obj)
 			if err != nil {
@@ -3909,7 +3909,7 @@ func (g *compiledGraph) writeFieldsOfToken(x *compiled.Execution, s *compiled.Se
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 4: // outcomeKind
 			v, err := g.token.OutcomeKind(x.Enter(f), obj)
@@ -3921,7 +3921,7 @@ func (g *compiledGraph) writeFieldsOfToken(x *compiled.Execution, s *compiled.Se
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, string(*v))
+				x.Buf = exec.AppendString(x.Buf, string(*v))
 			}
 		case 5: // winner
 			v, err := g.token.Winner(x.Enter(f), obj)
@@ -3933,7 +3933,7 @@ func (g *compiledGraph) writeFieldsOfToken(x *compiled.Execution, s *compiled.Se
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendBoolean(x.Buf, *v)
+				x.Buf = exec.AppendBoolean(x.Buf, *v)
 			}
 		case 6: // market
 			v, err := g.token.Market(x.Enter(f), obj)
@@ -4103,7 +4103,7 @@ func (g *compiledGraph) writeFieldsOfToken(x *compiled.Execution, s *compiled.Se
 	}
 }
 
-func (g *compiledGraph) writeTokenPrice(x *compiled.Execution, s *compiled.Selection, obj *model.TokenPrice) bool {
+func (g *executor) writeTokenPrice(x *exec.Execution, s *exec.Selection, obj *model.TokenPrice) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfTokenPrice(x, s, &o, obj)
@@ -4111,25 +4111,25 @@ func (g *compiledGraph) writeTokenPrice(x *compiled.Execution, s *compiled.Selec
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfTokenPrice(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.TokenPrice) {
+func (g *executor) writeFieldsOfTokenPrice(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.TokenPrice) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"TokenPrice"`...)
 		case 1: // id
 			x.Buf = append(obj.AppendID(append(x.Buf, '"')), '"')
 		case 2: // tokenId
 			v := obj.TokenID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 3: // price
 			v := obj.Price()
 			x.Buf = scalar.AppendDecimal(x.Buf, v)
 		case 4: // basis
 			v := obj.Basis()
-			x.Buf = compiled.AppendString(x.Buf, string(v))
+			x.Buf = exec.AppendString(x.Buf, string(v))
 		case 5: // timestamp
 			v := obj.Timestamp()
 			if v == nil {
@@ -4156,7 +4156,7 @@ func (g *compiledGraph) writeFieldsOfTokenPrice(x *compiled.Execution, s *compil
 	}
 }
 
-func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection, obj *model.Trade) bool {
+func (g *executor) writeTrade(x *exec.Execution, s *exec.Selection, obj *model.Trade) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfTrade(x, s, &o, obj)
@@ -4164,49 +4164,49 @@ func (g *compiledGraph) writeTrade(x *compiled.Execution, s *compiled.Selection,
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfTrade(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Trade) {
+func (g *executor) writeFieldsOfTrade(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Trade) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Trade"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // tradeId
 			v := obj.TradeID()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // marketId
 			v := obj.MarketID()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 4: // tokenId
 			v := obj.TokenID()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // outcome
 			v := obj.Outcome()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 6: // side
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Side))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Side))
 		case 7: // sideRaw
-			x.Buf = compiled.AppendString(x.Buf, obj.SideRaw)
+			x.Buf = exec.AppendString(x.Buf, obj.SideRaw)
 		case 8: // price
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
 		case 9: // size
@@ -4224,7 +4224,7 @@ func (g *compiledGraph) writeFieldsOfTrade(x *compiled.Execution, s *compiled.Se
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 13: // market
 			v, err := g.trade.Market(x.Enter(f), obj)
@@ -4258,13 +4258,13 @@ func (g *compiledGraph) writeFieldsOfTrade(x *compiled.Execution, s *compiled.Se
 	}
 }
 
-func (g *compiledGraph) writeTradeConnection(x *compiled.Execution, s *compiled.Selection, obj *model.TradeConnection) bool {
+func (g *executor) writeTradeConnection(x *exec.Execution, s *exec.Selection, obj *model.TradeConnection) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"TradeConnection"`...)
 		case 1: // edges
 			from0, whole0 := len(x.Buf), true
@@ -4317,23 +4317,23 @@ func (g *compiledGraph) writeTradeConnection(x *compiled.Execution, s *compiled.
 			if obj.TotalCount == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendInt(x.Buf, *obj.TotalCount)
+				x.Buf = exec.AppendInt(x.Buf, *obj.TotalCount)
 			}
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeTradeEdge(x *compiled.Execution, s *compiled.Selection, obj *model.TradeEdge) bool {
+func (g *executor) writeTradeEdge(x *exec.Execution, s *exec.Selection, obj *model.TradeEdge) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"TradeEdge"`...)
 		case 1: // cursor
-			x.Buf = compiled.AppendString(x.Buf, obj.Cursor)
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
 		case 2: // node
 			if !g.writeTrade(x, f.Sub, &obj.Node) {
 				x.Missing(f)
@@ -4344,13 +4344,13 @@ func (g *compiledGraph) writeTradeEdge(x *compiled.Execution, s *compiled.Select
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeTradesUpdate(x *compiled.Execution, s *compiled.Selection, obj *model.TradesUpdate) bool {
+func (g *executor) writeTradesUpdate(x *exec.Execution, s *exec.Selection, obj *model.TradesUpdate) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"TradesUpdate"`...)
 		case 1: // reason
 			if !x.Marshal(obj.Reason) {
@@ -4379,13 +4379,13 @@ func (g *compiledGraph) writeTradesUpdate(x *compiled.Execution, s *compiled.Sel
 				o.Nullify()
 			}
 		case 3: // gap
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.Gap)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Gap)
 		}
 	}
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, obj *model.User) bool {
+func (g *executor) writeUser(x *exec.Execution, s *exec.Selection, obj *model.User) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfUser(x, s, &o, obj)
@@ -4393,17 +4393,17 @@ func (g *compiledGraph) writeUser(x *compiled.Execution, s *compiled.Selection, 
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfUser(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.User) {
+func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.User) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"User"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // address
 			x.Buf = scalar.AppendAddress(x.Buf, obj.Address)
 		case 3: // balance
@@ -4519,7 +4519,7 @@ func (g *compiledGraph) writeFieldsOfUser(x *compiled.Execution, s *compiled.Sel
 	}
 }
 
-func (g *compiledGraph) writeValuation(x *compiled.Execution, s *compiled.Selection, obj *model.Valuation) bool {
+func (g *executor) writeValuation(x *exec.Execution, s *exec.Selection, obj *model.Valuation) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfValuation(x, s, &o, obj)
@@ -4527,21 +4527,21 @@ func (g *compiledGraph) writeValuation(x *compiled.Execution, s *compiled.Select
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfValuation(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *model.Valuation) {
+func (g *executor) writeFieldsOfValuation(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Valuation) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Valuation"`...)
 		case 1: // id
 			v := obj.ID()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // price
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
 		case 3: // basis
-			x.Buf = compiled.AppendString(x.Buf, string(obj.Basis))
+			x.Buf = exec.AppendString(x.Buf, string(obj.Basis))
 		case 4: // value
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Value)
 		case 5: // unrealizedPnl
@@ -4566,7 +4566,7 @@ func (g *compiledGraph) writeFieldsOfValuation(x *compiled.Execution, s *compile
 	}
 }
 
-func (g *compiledGraph) write__Directive(x *compiled.Execution, s *compiled.Selection, obj *introspection.Directive) bool {
+func (g *executor) write__Directive(x *exec.Execution, s *exec.Selection, obj *introspection.Directive) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Directive(x, s, &o, obj)
@@ -4574,32 +4574,32 @@ func (g *compiledGraph) write__Directive(x *compiled.Execution, s *compiled.Sele
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Directive(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Directive) {
+func (g *executor) writeFieldsOf__Directive(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Directive) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Directive"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // isRepeatable
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.IsRepeatable)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.IsRepeatable)
 		case 4: // locations
 			x.Buf = append(x.Buf, '[')
 			for i0 := range obj.Locations {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = compiled.AppendString(x.Buf, obj.Locations[i0])
+				x.Buf = exec.AppendString(x.Buf, obj.Locations[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		case 5: // args
@@ -4631,7 +4631,7 @@ func (g *compiledGraph) writeFieldsOf__Directive(x *compiled.Execution, s *compi
 	}
 }
 
-func (g *compiledGraph) write__EnumValue(x *compiled.Execution, s *compiled.Selection, obj *introspection.EnumValue) bool {
+func (g *executor) write__EnumValue(x *exec.Execution, s *exec.Selection, obj *introspection.EnumValue) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__EnumValue(x, s, &o, obj)
@@ -4639,38 +4639,38 @@ func (g *compiledGraph) write__EnumValue(x *compiled.Execution, s *compiled.Sele
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__EnumValue(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.EnumValue) {
+func (g *executor) writeFieldsOf__EnumValue(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.EnumValue) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__EnumValue"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // isDeprecated
 			v := obj.IsDeprecated()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		case 4: // deprecationReason
 			v := obj.DeprecationReason()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) write__Field(x *compiled.Execution, s *compiled.Selection, obj *introspection.Field) bool {
+func (g *executor) write__Field(x *exec.Execution, s *exec.Selection, obj *introspection.Field) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Field(x, s, &o, obj)
@@ -4678,22 +4678,22 @@ func (g *compiledGraph) write__Field(x *compiled.Execution, s *compiled.Selectio
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Field(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Field) {
+func (g *executor) writeFieldsOf__Field(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Field) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Field"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // args
 			if x.Arguments(f) == nil {
@@ -4732,19 +4732,19 @@ func (g *compiledGraph) writeFieldsOf__Field(x *compiled.Execution, s *compiled.
 			}
 		case 5: // isDeprecated
 			v := obj.IsDeprecated()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		case 6: // deprecationReason
 			v := obj.DeprecationReason()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) write__InputValue(x *compiled.Execution, s *compiled.Selection, obj *introspection.InputValue) bool {
+func (g *executor) write__InputValue(x *exec.Execution, s *exec.Selection, obj *introspection.InputValue) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__InputValue(x, s, &o, obj)
@@ -4752,22 +4752,22 @@ func (g *compiledGraph) write__InputValue(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__InputValue(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.InputValue) {
+func (g *executor) writeFieldsOf__InputValue(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.InputValue) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__InputValue"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // type
 			if obj.Type == nil {
@@ -4783,23 +4783,23 @@ func (g *compiledGraph) writeFieldsOf__InputValue(x *compiled.Execution, s *comp
 			if obj.DefaultValue == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *obj.DefaultValue)
+				x.Buf = exec.AppendString(x.Buf, *obj.DefaultValue)
 			}
 		case 5: // isDeprecated
 			v := obj.IsDeprecated()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		case 6: // deprecationReason
 			v := obj.DeprecationReason()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) write__Schema(x *compiled.Execution, s *compiled.Selection, obj *introspection.Schema) bool {
+func (g *executor) write__Schema(x *exec.Execution, s *exec.Selection, obj *introspection.Schema) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Schema(x, s, &o, obj)
@@ -4807,20 +4807,20 @@ func (g *compiledGraph) write__Schema(x *compiled.Execution, s *compiled.Selecti
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Schema(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Schema) {
+func (g *executor) writeFieldsOf__Schema(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Schema) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Schema"`...)
 		case 1: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 2: // types
 			v := obj.Types()
@@ -4899,7 +4899,7 @@ func (g *compiledGraph) writeFieldsOf__Schema(x *compiled.Execution, s *compiled
 	}
 }
 
-func (g *compiledGraph) write__Type(x *compiled.Execution, s *compiled.Selection, obj *introspection.Type) bool {
+func (g *executor) write__Type(x *exec.Execution, s *exec.Selection, obj *introspection.Type) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Type(x, s, &o, obj)
@@ -4907,37 +4907,37 @@ func (g *compiledGraph) write__Type(x *compiled.Execution, s *compiled.Selection
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Type(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Type) {
+func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Type) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Type"`...)
 		case 1: // kind
 			v := obj.Kind()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // name
 			v := obj.Name()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 4: // specifiedByURL
 			v := obj.SpecifiedByURL()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // fields
 			a, ok := x.Arguments(f).(*argumentsOf__TypeFields)
@@ -5085,12 +5085,12 @@ func (g *compiledGraph) writeFieldsOf__Type(x *compiled.Execution, s *compiled.S
 			}
 		case 11: // isOneOf
 			v := obj.IsOneOf()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		}
 	}
 }
 
-func (g *compiledGraph) writeNode(x *compiled.Execution, f *compiled.Field, obj model.Node) bool {
+func (g *executor) writeNode(x *exec.Execution, f *exec.Field, obj model.Node) bool {
 	switch obj := obj.(type) {
 	case model.User:
 		return g.writeUser(x, f.Of[5], &obj)

@@ -5,25 +5,25 @@ package sample
 import (
 	"context"
 	"fmt"
-	"oddsgraph/graph/compiled"
+	"oddsgraph/graph/exec"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
 )
 
 // NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.
-func NewCompiler(cfg Config) *compiled.Compiler {
+func NewCompiler(cfg Config) *exec.Compiler {
 	e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}
 	ec := newExecutionContext(&graphql.OperationContext{}, e, nil)
-	g := &compiledGraph{
+	g := &executor{
 		ec:           ec,
 		branch:       cfg.Resolvers.Branch(),
 		leaf:         cfg.Resolvers.Leaf(),
 		query:        cfg.Resolvers.Query(),
 		subscription: cfg.Resolvers.Subscription(),
 	}
-	return compiled.NewCompiler(e.Schema(), map[string]compiled.Type{
-		"Branch": {Fields: map[string]compiled.FieldOf{
+	return exec.NewCompiler(e.Schema(), map[string]exec.Type{
+		"Branch": {Fields: map[string]exec.FieldOf{
 			"id":         {Number: 1},
 			"name":       {Number: 2},
 			"leaf":       {Number: 3},
@@ -38,7 +38,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"mustThings": {Number: 12},
 			"named":      {Number: 13},
 		}},
-		"Leaf": {Fields: map[string]compiled.FieldOf{
+		"Leaf": {Fields: map[string]exec.FieldOf{
 			"id":         {Number: 1},
 			"name":       {Number: 2},
 			"colour":     {Number: 3},
@@ -51,7 +51,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"branch":     {Number: 10},
 			"mustBranch": {Number: 11},
 		}},
-		"Query": {Fields: map[string]compiled.FieldOf{
+		"Query": {Fields: map[string]exec.FieldOf{
 			"branch": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_branch_args(ctx, raw)
 				if err != nil {
@@ -61,7 +61,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					id: a["id"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryBranch](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryBranch](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryBranch)
 					switch name {
@@ -82,7 +82,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					id: a["id"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryMustBranch](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryMustBranch](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryMustBranch)
 					switch name {
@@ -108,7 +108,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					money:  a["money"].(Money),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQueryEcho](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryEcho](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQueryEcho)
 					switch name {
@@ -129,7 +129,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					name: a["name"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfQuery__type](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuery__type](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfQuery__type)
 					switch name {
@@ -143,7 +143,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			},
 			"__schema": {Number: 8},
 		}},
-		"Subscription": {Fields: map[string]compiled.FieldOf{
+		"Subscription": {Fields: map[string]exec.FieldOf{
 			"branches": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_branches_args(ctx, raw)
 				if err != nil {
@@ -154,7 +154,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					money: a["money"].(*Money),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionBranches](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionBranches](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionBranches)
 					switch name {
@@ -175,7 +175,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					id: a["id"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionLeaves](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionLeaves](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionLeaves)
 					switch name {
@@ -196,7 +196,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					id: a["id"].(string),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOfSubscriptionThings](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionThings](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOfSubscriptionThings)
 					switch name {
@@ -209,7 +209,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				},
 			},
 		}},
-		"__Directive": {Fields: map[string]compiled.FieldOf{
+		"__Directive": {Fields: map[string]exec.FieldOf{
 			"name":         {Number: 1},
 			"description":  {Number: 2},
 			"isRepeatable": {Number: 3},
@@ -223,7 +223,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(*bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__DirectiveArgs](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__DirectiveArgs](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__DirectiveArgs)
 					switch name {
@@ -236,13 +236,13 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 				},
 			},
 		}},
-		"__EnumValue": {Fields: map[string]compiled.FieldOf{
+		"__EnumValue": {Fields: map[string]exec.FieldOf{
 			"name":              {Number: 1},
 			"description":       {Number: 2},
 			"isDeprecated":      {Number: 3},
 			"deprecationReason": {Number: 4},
 		}},
-		"__Field": {Fields: map[string]compiled.FieldOf{
+		"__Field": {Fields: map[string]exec.FieldOf{
 			"name":        {Number: 1},
 			"description": {Number: 2},
 			"args": {Number: 3, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
@@ -254,7 +254,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(*bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__FieldArgs](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__FieldArgs](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__FieldArgs)
 					switch name {
@@ -270,7 +270,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"isDeprecated":      {Number: 5},
 			"deprecationReason": {Number: 6},
 		}},
-		"__InputValue": {Fields: map[string]compiled.FieldOf{
+		"__InputValue": {Fields: map[string]exec.FieldOf{
 			"name":              {Number: 1},
 			"description":       {Number: 2},
 			"type":              {Number: 3},
@@ -278,7 +278,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"isDeprecated":      {Number: 5},
 			"deprecationReason": {Number: 6},
 		}},
-		"__Schema": {Fields: map[string]compiled.FieldOf{
+		"__Schema": {Fields: map[string]exec.FieldOf{
 			"description":      {Number: 1},
 			"types":            {Number: 2},
 			"queryType":        {Number: 3},
@@ -286,7 +286,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 			"subscriptionType": {Number: 5},
 			"directives":       {Number: 6},
 		}},
-		"__Type": {Fields: map[string]compiled.FieldOf{
+		"__Type": {Fields: map[string]exec.FieldOf{
 			"kind":           {Number: 1},
 			"name":           {Number: 2},
 			"description":    {Number: 3},
@@ -300,7 +300,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__TypeFields](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__TypeFields](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__TypeFields)
 					switch name {
@@ -323,7 +323,7 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 					includeDeprecated: a["includeDeprecated"].(bool),
 				}, nil
 			},
-				New: func(x *compiled.Execution) any { return compiled.Make[argumentsOf__TypeEnumValues](x) },
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOf__TypeEnumValues](x) },
 				Set: func(to any, name string, value any) bool {
 					a := to.(*argumentsOf__TypeEnumValues)
 					switch name {
@@ -344,8 +344,8 @@ func NewCompiler(cfg Config) *compiled.Compiler {
 	}, g.writeQuery, g.streamSubscription)
 }
 
-// compiledGraph writes what is selected of each type.
-type compiledGraph struct {
+// executor writes what is selected of each type.
+type executor struct {
 	ec           *executionContext
 	branch       BranchResolver
 	leaf         LeafResolver
@@ -400,7 +400,7 @@ type argumentsOf__TypeEnumValues struct {
 	includeDeprecated bool
 }
 
-func (g *compiledGraph) writeBranch(x *compiled.Execution, s *compiled.Selection, obj *Branch) bool {
+func (g *executor) writeBranch(x *exec.Execution, s *exec.Selection, obj *Branch) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfBranch(x, s, &o, obj)
@@ -408,19 +408,19 @@ func (g *compiledGraph) writeBranch(x *compiled.Execution, s *compiled.Selection
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfBranch(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *Branch) {
+func (g *executor) writeFieldsOfBranch(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *Branch) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Branch"`...)
 		case 1: // id
-			x.Buf = compiled.AppendString(x.Buf, obj.ID)
+			x.Buf = exec.AppendString(x.Buf, obj.ID)
 		case 2: // name
 			v := obj.Name()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 3: // leaf
 			v, err := g.branch.Leaf(x.Enter(f), obj)
 			if err != nil {
@@ -733,7 +733,7 @@ func (g *compiledGraph) writeFieldsOfBranch(x *compiled.Execution, s *compiled.S
 	}
 }
 
-func (g *compiledGraph) writeLeaf(x *compiled.Execution, s *compiled.Selection, obj *Leaf) bool {
+func (g *executor) writeLeaf(x *exec.Execution, s *exec.Selection, obj *Leaf) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfLeaf(x, s, &o, obj)
@@ -741,19 +741,19 @@ func (g *compiledGraph) writeLeaf(x *compiled.Execution, s *compiled.Selection, 
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfLeaf(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *Leaf) {
+func (g *executor) writeFieldsOfLeaf(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *Leaf) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Leaf"`...)
 		case 1: // id
-			x.Buf = compiled.AppendString(x.Buf, obj.ID)
+			x.Buf = exec.AppendString(x.Buf, obj.ID)
 		case 2: // name
 			v := obj.Name()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 3: // colour
 			if obj.Colour == nil {
 				x.Null()
@@ -802,7 +802,7 @@ func (g *compiledGraph) writeFieldsOfLeaf(x *compiled.Execution, s *compiled.Sel
 					if i0 > 0 {
 						x.Buf = append(x.Buf, ',')
 					}
-					x.Buf = compiled.AppendString(x.Buf, obj.Tags[i0])
+					x.Buf = exec.AppendString(x.Buf, obj.Tags[i0])
 				}
 				x.Buf = append(x.Buf, ']')
 			}
@@ -869,7 +869,7 @@ func (g *compiledGraph) writeFieldsOfLeaf(x *compiled.Execution, s *compiled.Sel
 	}
 }
 
-func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection) bool {
+func (g *executor) writeQuery(x *exec.Execution, s *exec.Selection) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOfQuery(x, s, &o)
@@ -877,13 +877,13 @@ func (g *compiledGraph) writeQuery(x *compiled.Execution, s *compiled.Selection)
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOfQuery(x *compiled.Execution, s *compiled.Selection, o *compiled.Object) {
+func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *exec.Object) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"Query"`...)
 		case 1: // branch
 			a, ok := x.Arguments(f).(*argumentsOfQueryBranch)
@@ -1000,7 +1000,7 @@ func (g *compiledGraph) writeFieldsOfQuery(x *compiled.Execution, s *compiled.Se
 				o.Nullify()
 				break
 			}
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 7: // __type
 			a, ok := x.Arguments(f).(*argumentsOfQuery__type)
 			if !ok {
@@ -1038,7 +1038,7 @@ func (g *compiledGraph) writeFieldsOfQuery(x *compiled.Execution, s *compiled.Se
 	}
 }
 
-func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Field) compiled.Events {
+func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Events {
 	switch f.Number {
 	case 1: // branches
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionBranches)
@@ -1050,7 +1050,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v *Branch) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v *Branch) bool {
 			if v == nil {
 				x.Missing(f)
 				return false
@@ -1072,7 +1072,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v *Leaf) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v *Leaf) bool {
 			if v == nil {
 				x.Null()
 			} else {
@@ -1092,7 +1092,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 			x.Error(f, err)
 			return nil
 		}
-		return compiled.EventsOf(events, func(x *compiled.Execution, f *compiled.Field, v []Thing) bool {
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v []Thing) bool {
 			if v == nil {
 				x.Null()
 			} else {
@@ -1127,7 +1127,7 @@ func (g *compiledGraph) streamSubscription(x *compiled.Execution, f *compiled.Fi
 	return nil
 }
 
-func (g *compiledGraph) write__Directive(x *compiled.Execution, s *compiled.Selection, obj *introspection.Directive) bool {
+func (g *executor) write__Directive(x *exec.Execution, s *exec.Selection, obj *introspection.Directive) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Directive(x, s, &o, obj)
@@ -1135,32 +1135,32 @@ func (g *compiledGraph) write__Directive(x *compiled.Execution, s *compiled.Sele
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Directive(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Directive) {
+func (g *executor) writeFieldsOf__Directive(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Directive) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Directive"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // isRepeatable
-			x.Buf = compiled.AppendBoolean(x.Buf, obj.IsRepeatable)
+			x.Buf = exec.AppendBoolean(x.Buf, obj.IsRepeatable)
 		case 4: // locations
 			x.Buf = append(x.Buf, '[')
 			for i0 := range obj.Locations {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = compiled.AppendString(x.Buf, obj.Locations[i0])
+				x.Buf = exec.AppendString(x.Buf, obj.Locations[i0])
 			}
 			x.Buf = append(x.Buf, ']')
 		case 5: // args
@@ -1192,7 +1192,7 @@ func (g *compiledGraph) writeFieldsOf__Directive(x *compiled.Execution, s *compi
 	}
 }
 
-func (g *compiledGraph) write__EnumValue(x *compiled.Execution, s *compiled.Selection, obj *introspection.EnumValue) bool {
+func (g *executor) write__EnumValue(x *exec.Execution, s *exec.Selection, obj *introspection.EnumValue) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__EnumValue(x, s, &o, obj)
@@ -1200,38 +1200,38 @@ func (g *compiledGraph) write__EnumValue(x *compiled.Execution, s *compiled.Sele
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__EnumValue(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.EnumValue) {
+func (g *executor) writeFieldsOf__EnumValue(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.EnumValue) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__EnumValue"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // isDeprecated
 			v := obj.IsDeprecated()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		case 4: // deprecationReason
 			v := obj.DeprecationReason()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) write__Field(x *compiled.Execution, s *compiled.Selection, obj *introspection.Field) bool {
+func (g *executor) write__Field(x *exec.Execution, s *exec.Selection, obj *introspection.Field) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Field(x, s, &o, obj)
@@ -1239,22 +1239,22 @@ func (g *compiledGraph) write__Field(x *compiled.Execution, s *compiled.Selectio
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Field(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Field) {
+func (g *executor) writeFieldsOf__Field(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Field) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Field"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // args
 			if x.Arguments(f) == nil {
@@ -1293,19 +1293,19 @@ func (g *compiledGraph) writeFieldsOf__Field(x *compiled.Execution, s *compiled.
 			}
 		case 5: // isDeprecated
 			v := obj.IsDeprecated()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		case 6: // deprecationReason
 			v := obj.DeprecationReason()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) write__InputValue(x *compiled.Execution, s *compiled.Selection, obj *introspection.InputValue) bool {
+func (g *executor) write__InputValue(x *exec.Execution, s *exec.Selection, obj *introspection.InputValue) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__InputValue(x, s, &o, obj)
@@ -1313,22 +1313,22 @@ func (g *compiledGraph) write__InputValue(x *compiled.Execution, s *compiled.Sel
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__InputValue(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.InputValue) {
+func (g *executor) writeFieldsOf__InputValue(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.InputValue) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__InputValue"`...)
 		case 1: // name
-			x.Buf = compiled.AppendString(x.Buf, obj.Name)
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
 		case 2: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // type
 			if obj.Type == nil {
@@ -1344,23 +1344,23 @@ func (g *compiledGraph) writeFieldsOf__InputValue(x *compiled.Execution, s *comp
 			if obj.DefaultValue == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *obj.DefaultValue)
+				x.Buf = exec.AppendString(x.Buf, *obj.DefaultValue)
 			}
 		case 5: // isDeprecated
 			v := obj.IsDeprecated()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		case 6: // deprecationReason
 			v := obj.DeprecationReason()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		}
 	}
 }
 
-func (g *compiledGraph) write__Schema(x *compiled.Execution, s *compiled.Selection, obj *introspection.Schema) bool {
+func (g *executor) write__Schema(x *exec.Execution, s *exec.Selection, obj *introspection.Schema) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Schema(x, s, &o, obj)
@@ -1368,20 +1368,20 @@ func (g *compiledGraph) write__Schema(x *compiled.Execution, s *compiled.Selecti
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Schema(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Schema) {
+func (g *executor) writeFieldsOf__Schema(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Schema) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Schema"`...)
 		case 1: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 2: // types
 			v := obj.Types()
@@ -1460,7 +1460,7 @@ func (g *compiledGraph) writeFieldsOf__Schema(x *compiled.Execution, s *compiled
 	}
 }
 
-func (g *compiledGraph) write__Type(x *compiled.Execution, s *compiled.Selection, obj *introspection.Type) bool {
+func (g *executor) write__Type(x *exec.Execution, s *exec.Selection, obj *introspection.Type) bool {
 	o := x.Open()
 	for o.Next < len(s.Fields) {
 		g.writeFieldsOf__Type(x, s, &o, obj)
@@ -1468,37 +1468,37 @@ func (g *compiledGraph) write__Type(x *compiled.Execution, s *compiled.Selection
 	return x.Close(s, &o)
 }
 
-func (g *compiledGraph) writeFieldsOf__Type(x *compiled.Execution, s *compiled.Selection, o *compiled.Object, obj *introspection.Type) {
+func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *introspection.Type) {
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		x.Field(o, f)
 		switch f.Number {
-		case compiled.Typename:
+		case exec.Typename:
 			x.Buf = append(x.Buf, `"__Type"`...)
 		case 1: // kind
 			v := obj.Kind()
-			x.Buf = compiled.AppendString(x.Buf, v)
+			x.Buf = exec.AppendString(x.Buf, v)
 		case 2: // name
 			v := obj.Name()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 3: // description
 			v := obj.Description()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 4: // specifiedByURL
 			v := obj.SpecifiedByURL()
 			if v == nil {
 				x.Null()
 			} else {
-				x.Buf = compiled.AppendString(x.Buf, *v)
+				x.Buf = exec.AppendString(x.Buf, *v)
 			}
 		case 5: // fields
 			a, ok := x.Arguments(f).(*argumentsOf__TypeFields)
@@ -1646,12 +1646,12 @@ func (g *compiledGraph) writeFieldsOf__Type(x *compiled.Execution, s *compiled.S
 			}
 		case 11: // isOneOf
 			v := obj.IsOneOf()
-			x.Buf = compiled.AppendBoolean(x.Buf, v)
+			x.Buf = exec.AppendBoolean(x.Buf, v)
 		}
 	}
 }
 
-func (g *compiledGraph) writeNamed(x *compiled.Execution, f *compiled.Field, obj Named) bool {
+func (g *executor) writeNamed(x *exec.Execution, f *exec.Field, obj Named) bool {
 	switch obj := obj.(type) {
 	case Leaf:
 		return g.writeLeaf(x, f.Of[1], &obj)
@@ -1672,7 +1672,7 @@ func (g *compiledGraph) writeNamed(x *compiled.Execution, f *compiled.Field, obj
 	}
 }
 
-func (g *compiledGraph) writeThing(x *compiled.Execution, f *compiled.Field, obj Thing) bool {
+func (g *executor) writeThing(x *exec.Execution, f *exec.Field, obj Thing) bool {
 	switch obj := obj.(type) {
 	case Leaf:
 		return g.writeLeaf(x, f.Of[1], &obj)

@@ -684,7 +684,7 @@ func (ec *executionContext) field_Query_echo_args(ctx context.Context, rawArgs m
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
 		func(ctx context.Context, v any) (*Filter, error) {
-			return ec.unmarshalOFilter2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐFilter(ctx, v)
+			return ec.unmarshalOFilter2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -700,7 +700,7 @@ func (ec *executionContext) field_Query_echo_args(ctx context.Context, rawArgs m
 	args["any"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "money",
 		func(ctx context.Context, v any) (Money, error) {
-			return ec.unmarshalNMoney2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx, v)
+			return ec.unmarshalNMoney2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -736,7 +736,7 @@ func (ec *executionContext) field_Subscription_branches_args(ctx context.Context
 	args["id"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "money",
 		func(ctx context.Context, v any) (*Money, error) {
-			return ec.unmarshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx, v)
+			return ec.unmarshalOMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -892,7 +892,7 @@ func (ec *executionContext) _Branch_leaf(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
+			return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
 		},
 		true,
 		false,
@@ -924,7 +924,7 @@ func (ec *executionContext) _Branch_mustLeaf(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Leaf) graphql.Marshaler {
-			return ec.marshalNLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
+			return ec.marshalNLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
 		},
 		true,
 		true,
@@ -956,7 +956,7 @@ func (ec *executionContext) _Branch_leaves(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
+			return ec.marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -988,7 +988,7 @@ func (ec *executionContext) _Branch_mustLeaves(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*Leaf) graphql.Marshaler {
-			return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
+			return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1020,7 +1020,7 @@ func (ec *executionContext) _Branch_loose(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
+			return ec.marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1052,7 +1052,7 @@ func (ec *executionContext) _Branch_mustLoose(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*Leaf) graphql.Marshaler {
-			return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
+			return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1084,7 +1084,7 @@ func (ec *executionContext) _Branch_grid(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v [][]*Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
+			return ec.marshalOLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1116,7 +1116,7 @@ func (ec *executionContext) _Branch_looseGrid(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v [][]*Leaf) graphql.Marshaler {
-			return ec.marshalNLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
+			return ec.marshalNLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1148,7 +1148,7 @@ func (ec *executionContext) _Branch_thing(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v Thing) graphql.Marshaler {
-			return ec.marshalOThing2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThing(ctx, selections, v)
+			return ec.marshalOThing2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThing(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1171,7 +1171,7 @@ func (ec *executionContext) _Branch_mustThings(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Thing) graphql.Marshaler {
-			return ec.marshalNThing2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThingᚄ(ctx, selections, v)
+			return ec.marshalNThing2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThingᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1194,7 +1194,7 @@ func (ec *executionContext) _Branch_named(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Named) graphql.Marshaler {
-			return ec.marshalONamed2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamed(ctx, selections, v)
+			return ec.marshalONamed2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamed(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1272,7 +1272,7 @@ func (ec *executionContext) _Leaf_colour(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Colour) graphql.Marshaler {
-			return ec.marshalOColour2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx, selections, v)
+			return ec.marshalOColour2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1295,7 +1295,7 @@ func (ec *executionContext) _Leaf_weight(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Money) graphql.Marshaler {
-			return ec.marshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx, selections, v)
+			return ec.marshalOMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1318,7 +1318,7 @@ func (ec *executionContext) _Leaf_worth(ctx context.Context, field graphql.Colle
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Money) graphql.Marshaler {
-			return ec.marshalNMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx, selections, v)
+			return ec.marshalNMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1341,7 +1341,7 @@ func (ec *executionContext) _Leaf_grade(ctx context.Context, field graphql.Colle
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v Grade) graphql.Marshaler {
-			return ec.marshalNGrade2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐGrade(ctx, selections, v)
+			return ec.marshalNGrade2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐGrade(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1410,7 +1410,7 @@ func (ec *executionContext) _Leaf_twins(ctx context.Context, field graphql.Colle
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
+			return ec.marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1442,7 +1442,7 @@ func (ec *executionContext) _Leaf_branch(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Branch) graphql.Marshaler {
-			return ec.marshalOBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx, selections, v)
+			return ec.marshalOBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1474,7 +1474,7 @@ func (ec *executionContext) _Leaf_mustBranch(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Branch) graphql.Marshaler {
-			return ec.marshalNBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx, selections, v)
+			return ec.marshalNBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1507,7 +1507,7 @@ func (ec *executionContext) _Query_branch(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Branch) graphql.Marshaler {
-			return ec.marshalOBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx, selections, v)
+			return ec.marshalOBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1551,7 +1551,7 @@ func (ec *executionContext) _Query_mustBranch(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Branch) graphql.Marshaler {
-			return ec.marshalNBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx, selections, v)
+			return ec.marshalNBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1594,7 +1594,7 @@ func (ec *executionContext) _Query_leaf(ctx context.Context, field graphql.Colle
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
+			return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1626,7 +1626,7 @@ func (ec *executionContext) _Query_thing(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v Thing) graphql.Marshaler {
-			return ec.marshalOThing2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThing(ctx, selections, v)
+			return ec.marshalOThing2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThing(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1649,7 +1649,7 @@ func (ec *executionContext) _Query_named(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Named) graphql.Marshaler {
-			return ec.marshalONamed2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamedᚄ(ctx, selections, v)
+			return ec.marshalONamed2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamedᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1808,7 +1808,7 @@ func (ec *executionContext) _Subscription_branches(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Branch) graphql.Marshaler {
-			return ec.marshalNBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx, selections, v)
+			return ec.marshalNBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1852,7 +1852,7 @@ func (ec *executionContext) _Subscription_leaves(ctx context.Context, field grap
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Leaf) graphql.Marshaler {
-			return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
+			return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1896,7 +1896,7 @@ func (ec *executionContext) _Subscription_things(ctx context.Context, field grap
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Thing) graphql.Marshaler {
-			return ec.marshalOThing2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThingᚄ(ctx, selections, v)
+			return ec.marshalOThing2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThingᚄ(ctx, selections, v)
 		},
 		true,
 		false,
@@ -3005,28 +3005,28 @@ func (ec *executionContext) unmarshalInputFilter(ctx context.Context, obj any) (
 		switch k {
 		case "colours":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("colours"))
-			data, err := ec.unmarshalOColour2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColourᚄ(ctx, v)
+			data, err := ec.unmarshalOColour2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColourᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Colours = data
 		case "min":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("min"))
-			data, err := ec.unmarshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx, v)
+			data, err := ec.unmarshalOMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Min = data
 		case "grade":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("grade"))
-			data, err := ec.unmarshalOGrade2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐGrade(ctx, v)
+			data, err := ec.unmarshalOGrade2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐGrade(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Grade = data
 		case "nested":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nested"))
-			data, err := ec.unmarshalOFilter2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐFilter(ctx, v)
+			data, err := ec.unmarshalOFilter2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -4332,7 +4332,7 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) marshalNBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx context.Context, sel ast.SelectionSet, v *Branch) graphql.Marshaler {
+func (ec *executionContext) marshalNBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx context.Context, sel ast.SelectionSet, v *Branch) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4342,31 +4342,31 @@ func (ec *executionContext) marshalNBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋint
 	return ec._Branch(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNColour2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx context.Context, v any) (Colour, error) {
+func (ec *executionContext) unmarshalNColour2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx context.Context, v any) (Colour, error) {
 	var res Colour
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNColour2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx context.Context, sel ast.SelectionSet, v Colour) graphql.Marshaler {
+func (ec *executionContext) marshalNColour2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx context.Context, sel ast.SelectionSet, v Colour) graphql.Marshaler {
 	return v
 }
 
-func (ec *executionContext) unmarshalNGrade2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐGrade(ctx context.Context, v any) (Grade, error) {
+func (ec *executionContext) unmarshalNGrade2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐGrade(ctx context.Context, v any) (Grade, error) {
 	var res Grade
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNGrade2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐGrade(ctx context.Context, sel ast.SelectionSet, v Grade) graphql.Marshaler {
+func (ec *executionContext) marshalNGrade2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐGrade(ctx context.Context, sel ast.SelectionSet, v Grade) graphql.Marshaler {
 	return v
 }
 
-func (ec *executionContext) marshalNLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v [][]*Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalNLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v [][]*Leaf) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
+		return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4378,21 +4378,21 @@ func (ec *executionContext) marshalNLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋcompiled�
 	return ret
 }
 
-func (ec *executionContext) marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
+		return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
 	})
 
 	return ret
 }
 
-func (ec *executionContext) marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
+		return ec.marshalNLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4404,7 +4404,7 @@ func (ec *executionContext) marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋin
 	return ret
 }
 
-func (ec *executionContext) marshalNLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v *Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalNLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v *Leaf) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4414,12 +4414,12 @@ func (ec *executionContext) marshalNLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinter
 	return ec._Leaf(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNMoney2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx context.Context, v any) (Money, error) {
+func (ec *executionContext) unmarshalNMoney2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx context.Context, v any) (Money, error) {
 	res, err := UnmarshalMoney(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNMoney2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx context.Context, sel ast.SelectionSet, v Money) graphql.Marshaler {
+func (ec *executionContext) marshalNMoney2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx context.Context, sel ast.SelectionSet, v Money) graphql.Marshaler {
 	_ = sel
 	res := MarshalMoney(v)
 	if res == graphql.Null {
@@ -4430,12 +4430,12 @@ func (ec *executionContext) marshalNMoney2oddsgraphᚋgraphᚋcompiledᚋinterna
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
-func (ec *executionContext) unmarshalNMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx context.Context, v any) (*Money, error) {
+func (ec *executionContext) unmarshalNMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx context.Context, v any) (*Money, error) {
 	res, err := UnmarshalMoney(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx context.Context, sel ast.SelectionSet, v *Money) graphql.Marshaler {
+func (ec *executionContext) marshalNMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx context.Context, sel ast.SelectionSet, v *Money) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4452,7 +4452,7 @@ func (ec *executionContext) marshalNMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinte
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
-func (ec *executionContext) marshalNNamed2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamed(ctx context.Context, sel ast.SelectionSet, v Named) graphql.Marshaler {
+func (ec *executionContext) marshalNNamed2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamed(ctx context.Context, sel ast.SelectionSet, v Named) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4478,7 +4478,7 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) marshalNThing2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThing(ctx context.Context, sel ast.SelectionSet, v Thing) graphql.Marshaler {
+func (ec *executionContext) marshalNThing2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThing(ctx context.Context, sel ast.SelectionSet, v Thing) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -4488,11 +4488,11 @@ func (ec *executionContext) marshalNThing2oddsgraphᚋgraphᚋcompiledᚋinterna
 	return ec._Thing(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNThing2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThingᚄ(ctx context.Context, sel ast.SelectionSet, v []Thing) graphql.Marshaler {
+func (ec *executionContext) marshalNThing2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThingᚄ(ctx context.Context, sel ast.SelectionSet, v []Thing) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNThing2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThing(ctx, sel, v[i])
+		return ec.marshalNThing2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThing(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4692,14 +4692,14 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
-func (ec *executionContext) marshalOBranch2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐBranch(ctx context.Context, sel ast.SelectionSet, v *Branch) graphql.Marshaler {
+func (ec *executionContext) marshalOBranch2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐBranch(ctx context.Context, sel ast.SelectionSet, v *Branch) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Branch(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOColour2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColourᚄ(ctx context.Context, v any) ([]Colour, error) {
+func (ec *executionContext) unmarshalOColour2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColourᚄ(ctx context.Context, v any) ([]Colour, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4708,7 +4708,7 @@ func (ec *executionContext) unmarshalOColour2ᚕoddsgraphᚋgraphᚋcompiledᚋi
 	res := make([]Colour, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNColour2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNColour2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -4716,14 +4716,14 @@ func (ec *executionContext) unmarshalOColour2ᚕoddsgraphᚋgraphᚋcompiledᚋi
 	return res, nil
 }
 
-func (ec *executionContext) marshalOColour2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColourᚄ(ctx context.Context, sel ast.SelectionSet, v []Colour) graphql.Marshaler {
+func (ec *executionContext) marshalOColour2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColourᚄ(ctx context.Context, sel ast.SelectionSet, v []Colour) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNColour2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx, sel, v[i])
+		return ec.marshalNColour2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4735,7 +4735,7 @@ func (ec *executionContext) marshalOColour2ᚕoddsgraphᚋgraphᚋcompiledᚋint
 	return ret
 }
 
-func (ec *executionContext) unmarshalOColour2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx context.Context, v any) (*Colour, error) {
+func (ec *executionContext) unmarshalOColour2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx context.Context, v any) (*Colour, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4744,14 +4744,14 @@ func (ec *executionContext) unmarshalOColour2ᚖoddsgraphᚋgraphᚋcompiledᚋi
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOColour2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐColour(ctx context.Context, sel ast.SelectionSet, v *Colour) graphql.Marshaler {
+func (ec *executionContext) marshalOColour2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐColour(ctx context.Context, sel ast.SelectionSet, v *Colour) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return v
 }
 
-func (ec *executionContext) unmarshalOFilter2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐFilter(ctx context.Context, v any) (*Filter, error) {
+func (ec *executionContext) unmarshalOFilter2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐFilter(ctx context.Context, v any) (*Filter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4759,7 +4759,7 @@ func (ec *executionContext) unmarshalOFilter2ᚖoddsgraphᚋgraphᚋcompiledᚋi
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOGrade2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐGrade(ctx context.Context, v any) (*Grade, error) {
+func (ec *executionContext) unmarshalOGrade2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐGrade(ctx context.Context, v any) (*Grade, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4768,21 +4768,21 @@ func (ec *executionContext) unmarshalOGrade2ᚖoddsgraphᚋgraphᚋcompiledᚋin
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOGrade2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐGrade(ctx context.Context, sel ast.SelectionSet, v *Grade) graphql.Marshaler {
+func (ec *executionContext) marshalOGrade2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐGrade(ctx context.Context, sel ast.SelectionSet, v *Grade) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return v
 }
 
-func (ec *executionContext) marshalOLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v [][]*Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalOLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v [][]*Leaf) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx, sel, v[i])
+		return ec.marshalNLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4794,27 +4794,27 @@ func (ec *executionContext) marshalOLeaf2ᚕᚕᚖoddsgraphᚋgraphᚋcompiled�
 	return ret
 }
 
-func (ec *executionContext) marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
+		return ec.marshalOLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
 	})
 
 	return ret
 }
 
-func (ec *executionContext) marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeafᚄ(ctx context.Context, sel ast.SelectionSet, v []*Leaf) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
+		return ec.marshalNLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4826,14 +4826,14 @@ func (ec *executionContext) marshalOLeaf2ᚕᚖoddsgraphᚋgraphᚋcompiledᚋin
 	return ret
 }
 
-func (ec *executionContext) marshalOLeaf2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v *Leaf) graphql.Marshaler {
+func (ec *executionContext) marshalOLeaf2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐLeaf(ctx context.Context, sel ast.SelectionSet, v *Leaf) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Leaf(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx context.Context, v any) (*Money, error) {
+func (ec *executionContext) unmarshalOMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx context.Context, v any) (*Money, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -4841,7 +4841,7 @@ func (ec *executionContext) unmarshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋin
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐMoney(ctx context.Context, sel ast.SelectionSet, v *Money) graphql.Marshaler {
+func (ec *executionContext) marshalOMoney2ᚖoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐMoney(ctx context.Context, sel ast.SelectionSet, v *Money) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -4850,34 +4850,34 @@ func (ec *executionContext) marshalOMoney2ᚖoddsgraphᚋgraphᚋcompiledᚋinte
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
-func (ec *executionContext) marshalONamed2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamed(ctx context.Context, sel ast.SelectionSet, v Named) graphql.Marshaler {
+func (ec *executionContext) marshalONamed2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamed(ctx context.Context, sel ast.SelectionSet, v Named) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Named(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalONamed2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamed(ctx context.Context, sel ast.SelectionSet, v []Named) graphql.Marshaler {
+func (ec *executionContext) marshalONamed2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamed(ctx context.Context, sel ast.SelectionSet, v []Named) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalONamed2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamed(ctx, sel, v[i])
+		return ec.marshalONamed2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamed(ctx, sel, v[i])
 	})
 
 	return ret
 }
 
-func (ec *executionContext) marshalONamed2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamedᚄ(ctx context.Context, sel ast.SelectionSet, v []Named) graphql.Marshaler {
+func (ec *executionContext) marshalONamed2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamedᚄ(ctx context.Context, sel ast.SelectionSet, v []Named) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNNamed2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐNamed(ctx, sel, v[i])
+		return ec.marshalNNamed2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐNamed(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -4942,21 +4942,21 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	return res
 }
 
-func (ec *executionContext) marshalOThing2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThing(ctx context.Context, sel ast.SelectionSet, v Thing) graphql.Marshaler {
+func (ec *executionContext) marshalOThing2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThing(ctx context.Context, sel ast.SelectionSet, v Thing) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Thing(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOThing2ᚕoddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThingᚄ(ctx context.Context, sel ast.SelectionSet, v []Thing) graphql.Marshaler {
+func (ec *executionContext) marshalOThing2ᚕoddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThingᚄ(ctx context.Context, sel ast.SelectionSet, v []Thing) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNThing2oddsgraphᚋgraphᚋcompiledᚋinternalᚋsampleᚐThing(ctx, sel, v[i])
+		return ec.marshalNThing2oddsgraphᚋgraphᚋexecᚋinternalᚋsampleᚐThing(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

@@ -1,4 +1,4 @@
-// Package compiled executes queries and subscriptions.
+// Package exec executes queries and subscriptions.
 //
 // An operation's selections are compiled once, to a tree of numbered fields with their keys encoded and their arguments
 // decoded, and executed by generated code that calls the resolvers and appends JSON to a buffer. It runs on the caller's
@@ -7,7 +7,7 @@
 //
 // A pass always completes. It collects the errors of fields with their paths and locations, and null spreads to the nearest
 // object or element that may be null, as the GraphQL specification says.
-package compiled
+package exec
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package compiled_test
+package exec_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
 
-	"oddsgraph/graph/compiled"
-	"oddsgraph/graph/compiled/internal/sample"
+	"oddsgraph/graph/exec"
+	"oddsgraph/graph/exec/internal/sample"
 	"oddsgraph/resolvers"
 )
 
@@ -46,7 +46,7 @@ func (w *world) decide(ctx context.Context, id, field string) (value bool, err e
 	case 2:
 		panic("at " + field + " of " + id)
 	default:
-		compiled.Report(ctx, errors.New("half of "+field+" of "+id))
+		exec.Report(ctx, errors.New("half of "+field+" of "+id))
 		return percent(r, 50), nil
 	}
 }
@@ -109,7 +109,7 @@ func list[T any](ctx context.Context, w *world, id, field string, element func(i
 		if at := fmt.Sprint(id, ".", field, i); !percent(r, w.trouble) {
 			out[i] = element(at)
 		} else if percent(r, 50) {
-			compiled.ReportAt(ctx, i, errors.New("no "+at))
+			exec.ReportAt(ctx, i, errors.New("no "+at))
 		}
 	}
 	return out, nil
@@ -251,7 +251,7 @@ func (s worldSubscription) Leaves(_ context.Context, id string) (<-chan *sample.
 }
 func (s worldSubscription) Things(_ context.Context, id string) (<-chan []sample.Thing, error) {
 	return eventsOf(s.w, id, func(id string) []sample.Thing {
-		things, _ := list(compiled.WithReporter(context.Background(), nobody{}), &world{seed: s.w.seed}, id, "things", s.w.thing)
+		things, _ := list(exec.WithReporter(context.Background(), nobody{}), &world{seed: s.w.seed}, id, "things", s.w.thing)
 		return things
 	})
 }
@@ -333,7 +333,7 @@ type result struct {
 type samples struct {
 	schema   *ast.Schema
 	exec     *executor.Executor
-	compiler *compiled.Compiler
+	compiler *exec.Compiler
 	// troubles are those of the library's present response.
 	troubles []trouble
 }
@@ -363,7 +363,7 @@ func (s *samples) said(resp *graphql.Response) result {
 	return out
 }
 
-func saidOf(data []byte, errs []compiled.Error) result {
+func saidOf(data []byte, errs []exec.Error) result {
 	out := result{data: string(data)}
 	for i := range errs {
 		e := &errs[i]
