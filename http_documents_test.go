@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -120,7 +121,11 @@ func TestTrustedDocuments(t *testing.T) {
 			}
 		}
 	}
-	err := run(t.Context(), []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
+	manifest = filepath.Join(dir, "invalid.json")
+	write(map[string]string{"trusted-1": "{ nope }"})
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a program that takes it would serve until then
+	defer cancel()
+	err := run(ctx, []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "trusted-1") {
 		t.Errorf("an invalid one at the start: %v", err)
 	}

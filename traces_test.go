@@ -389,7 +389,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > 15*time.Second {
+	if took := time.Since(start); took > patience { // the collector would have ten minutes
 		t.Errorf("the end took %s", took)
 	}
 }
