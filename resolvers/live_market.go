@@ -9,7 +9,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *Resolver) subscriptionPriceChanged(ctx context.Context, tokenIDs []string, maxPerSecond *int) (<-chan model.PriceUpdate, error) {
+func (r *subscriptionResolver) PriceChanged(ctx context.Context, tokenIDs []string, maxPerSecond *int) (<-chan model.PriceUpdate, error) {
 	ids, err := distinctIDs("tokenIds", tokenIDs)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func priceUpdate(reason model.UpdateReason, p follow.PriceUpdate) model.PriceUpd
 	return u
 }
 
-func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error) {
+func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error) {
 	if err := market.CheckID(tokenID); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (r *Resolver) subscriptionOrderbookChanged(ctx context.Context, tokenID str
 		return nil, err
 	}
 	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, or(deltas, false), every, func(ctx context.Context) (market.Read[*market.Book], error) {
-		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*market.Book], error) { return set.Book(tokenID, d) })
+		return readOne(ctx, r.Resolver, func(set *loaders.Set) (market.Read[*market.Book], error) { return set.Book(tokenID, d) })
 	}), orderbookUpdate), nil
 }
 
@@ -66,7 +66,7 @@ func orderbookUpdate(reason model.UpdateReason, b follow.BookUpdate) model.Order
 	return u
 }
 
-func (r *Resolver) subscriptionMarketChanged(ctx context.Context, marketIDs []string) (<-chan model.MarketUpdate, error) {
+func (r *subscriptionResolver) MarketChanged(ctx context.Context, marketIDs []string) (<-chan model.MarketUpdate, error) {
 	ids, err := distinctIDs("marketIds", marketIDs)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func marketUpdate(reason model.UpdateReason, m follow.MarketUpdate) model.Market
 	return u
 }
 
-func (r *Resolver) subscriptionTradesAdded(ctx context.Context, tokenIDs []string) (<-chan model.TradesUpdate, error) {
+func (r *subscriptionResolver) TradesAdded(ctx context.Context, tokenIDs []string) (<-chan model.TradesUpdate, error) {
 	ids, err := distinctIDs("tokenIds", tokenIDs)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func tradesUpdate(reason model.UpdateReason, t follow.TradesUpdate) model.Trades
 	return u
 }
 
-func (r *Resolver) subscriptionStreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error) {
+func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error) {
 	status := func() model.StreamStatus { return r.Status(ctx).Stream }
 	return subscribe(ctx, follow.StreamStatus(ctx, r.source(ctx), status, sameStatus), func(_ model.UpdateReason, s model.StreamStatus) model.StreamStatus { return s }), nil
 }

@@ -9,11 +9,11 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
+func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
-	account := accountOf(ctx, r, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
+	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
 	return subscribe(ctx, follow.Balance(ctx, r.source(ctx), account), func(reason model.UpdateReason, b follow.BalanceUpdate) model.BalanceUpdate {
 		u := model.BalanceUpdate{Reason: reason}
 		if b.Balance != nil {
@@ -23,11 +23,11 @@ func (r *Resolver) subscriptionBalanceChanged(ctx context.Context, a market.Addr
 	}), nil
 }
 
-func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
+func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
-	account := accountOf(ctx, r, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
+	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
 	return subscribe(ctx, follow.Orders(ctx, r.source(ctx), account), func(reason model.UpdateReason, o follow.OrdersUpdate) model.OrdersUpdate {
 		u := model.OrdersUpdate{Reason: reason, Changed: make([]model.Order, len(o.Changed)), ClosedOrderIds: make([]string, len(o.Closed))}
 		for i, order := range o.Changed {
@@ -40,19 +40,19 @@ func (r *Resolver) subscriptionOrdersChanged(ctx context.Context, a market.Addre
 	}), nil
 }
 
-func (r *Resolver) subscriptionUserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
+func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
 	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
-		return readOne(market.WithFresh(ctx), r, func(set *loaders.Set) (market.Read[*market.TradePage], error) {
+		return readOne(market.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*market.TradePage], error) {
 			return set.Trades(a, market.TradeQuery{Limit: follow.MaxTrades})
 		})
 	}}
 	return subscribe(ctx, follow.UserTrades(ctx, r.source(ctx), account, (*market.Trade).Key), tradesUpdate), nil
 }
 
-func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
+func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (r *Resolver) subscriptionPortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	account := accountOf(ctx, r, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
+	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
 	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) (quotes []market.Quotes, valuations []*market.Valuation, err error) {
 		r.read(ctx, func(set *loaders.Set) {
 			var errs []error

@@ -44,7 +44,7 @@ func byToken(tokenID string) market.MarketRef {
 	return market.MarketRef{By: market.ByToken, Value: tokenID}
 }
 
-func (r *Resolver) queryMarket(ctx context.Context, marketID, slug *string) (*model.Market, error) {
+func (r *queryResolver) Market(ctx context.Context, marketID, slug *string) (*model.Market, error) {
 	isID, value, err := oneOf("marketId", marketID, "slug", slug)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (r *Resolver) queryMarket(ctx context.Context, marketID, slug *string) (*mo
 	return readMarket(ctx, market.MarketRef{By: market.BySlug, Value: value})
 }
 
-func (r *Resolver) queryMarkets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
+func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
 	return readList(ctx, "marketIds", marketIDs, byID, &loaders.From(ctx).Markets, nil, func(read market.Read[*market.Market]) *model.Market {
 		return object(ctx, model.Market{Market: read.Value, Meta: read.Meta})
 	})
@@ -91,7 +91,7 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	return out, nil
 }
 
-func (r *Resolver) queryEvent(ctx context.Context, eventID, slug *string) (*model.Event, error) {
+func (r *queryResolver) Event(ctx context.Context, eventID, slug *string) (*model.Event, error) {
 	isID, value, err := oneOf("eventId", eventID, "slug", slug)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func detailed(ctx context.Context, m *model.Market) (model.Market, error) {
 	return *full, nil
 }
 
-func (r *Resolver) marketDescription(ctx context.Context, m *model.Market) (*string, error) {
+func (r *marketResolver) Description(ctx context.Context, m *model.Market) (*string, error) {
 	full, err := detailed(ctx, m)
 	if err != nil || full.Market.Description == "" {
 		return nil, err
@@ -135,7 +135,7 @@ func mayBeResolved(s market.Status) bool {
 	}
 }
 
-func (r *Resolver) marketResolution(ctx context.Context, m *model.Market) (*model.Resolution, error) {
+func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*model.Resolution, error) {
 	if !mayBeResolved(m.Status) {
 		return nil, nil
 	}
@@ -161,7 +161,7 @@ func loaded(ctx context.Context, e *model.Event) (*model.Event, error) {
 	return readEvent(loaders.From(ctx), market.EventRef{EventID: e.EventID})
 }
 
-func (r *Resolver) eventStartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
+func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
 	full, err := loaded(ctx, e)
 	if full == nil || full.Loaded.StartsAt.IsZero() {
 		return nil, err
@@ -169,7 +169,7 @@ func (r *Resolver) eventStartsAt(ctx context.Context, e *model.Event) (*time.Tim
 	return &full.Loaded.StartsAt, nil
 }
 
-func (r *Resolver) eventEndsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
+func (r *eventResolver) EndsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
 	full, err := loaded(ctx, e)
 	if full == nil || full.Loaded.EndsAt.IsZero() {
 		return nil, err
@@ -177,7 +177,7 @@ func (r *Resolver) eventEndsAt(ctx context.Context, e *model.Event) (*time.Time,
 	return &full.Loaded.EndsAt, nil
 }
 
-func (r *Resolver) eventVolume(ctx context.Context, e *model.Event) (*market.Decimal, error) {
+func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Decimal, error) {
 	full, err := loaded(ctx, e)
 	if full == nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (r *Resolver) eventVolume(ctx context.Context, e *model.Event) (*market.Dec
 	return full.Loaded.Volume, nil
 }
 
-func (r *Resolver) eventMarkets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
+func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
 	part, err := cutOf(listHash("event", e.EventID), first, after)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func marketConnection(ctx context.Context, p page[*market.Market], meta market.M
 	return &model.MarketConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
-func (r *Resolver) querySearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *market.Sort, order *market.Direction, first *int, after *string) (*model.MarketConnection, error) {
+func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *market.Sort, order *market.Direction, first *int, after *string) (*model.MarketConnection, error) {
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *Resolver) queryNode(ctx context.Context, id string) (model.Node, error) {
+func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
 	kind, parts, ok := model.DecodeID(id)
 	if !ok {
 		return nil, badInput("id is not a global id of this graph")
@@ -44,13 +44,13 @@ func node[T model.Node](object *T, err error) (model.Node, error) {
 	return *object, nil
 }
 
-func (r *Resolver) queryNodes(ctx context.Context, ids []string) ([]model.Node, error) {
+func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
 	if err := checkNumber("ids", ids); err != nil {
 		return nil, err
 	}
 	out := make([]model.Node, len(ids))
 	for i, id := range ids {
-		n, err := r.queryNode(ctx, id)
+		n, err := r.Node(ctx, id)
 		if err != nil {
 			addErrorAt(ctx, i, err)
 			continue

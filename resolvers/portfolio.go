@@ -13,7 +13,7 @@ import (
 
 func holdingOf(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }
 
-func (r *Resolver) userPositions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error) {
+func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error) {
 	part, err := cutOf(listHash("positions", string(u.Address)), first, after)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func readQuotes(set *loaders.Set, p *market.Position, basis market.PriceBasis) (
 	return q, err
 }
 
-func (r *Resolver) positionValuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
+func (r *positionResolver) Valuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
 	by := or(basis, "")
 	if p.Valued != nil && p.ValuedBy == by {
 		return &model.Valuation{Valuation: p.Valued, Of: p, By: by}, nil
@@ -238,7 +238,7 @@ func (r *Resolver) positionValuation(ctx context.Context, p *model.Position, bas
 	return object(ctx, model.Valuation{Valuation: v, Of: p, By: by}), nil
 }
 
-func (r *Resolver) positionRedeemable(ctx context.Context, p *model.Position) (*bool, error) {
+func (r *positionResolver) Redeemable(ctx context.Context, p *model.Position) (*bool, error) {
 	m, err := marketOf(ctx, holdingOf(p.Position))
 	if m == nil {
 		return nil, err
@@ -246,11 +246,11 @@ func (r *Resolver) positionRedeemable(ctx context.Context, p *model.Position) (*
 	return canRedeem(m.Market, p.Position), nil
 }
 
-func (r *Resolver) positionMarket(ctx context.Context, p *model.Position) (*model.Market, error) {
+func (r *positionResolver) Market(ctx context.Context, p *model.Position) (*model.Market, error) {
 	return marketOf(ctx, holdingOf(p.Position))
 }
 
-func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model.Token, error) {
+func (r *positionResolver) Token(ctx context.Context, p *model.Position) (*model.Token, error) {
 	t, err := tokenOf(ctx, holdingOf(p.Position))
 	if t != nil {
 		t.Shown = p.Shown
@@ -258,7 +258,7 @@ func (r *Resolver) positionToken(ctx context.Context, p *model.Position) (*model
 	return t, err
 }
 
-func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
+func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
 	set, by := loaders.From(ctx), or(basis, "")
 	read, err := readUser(ctx, &set.Positions, u.Address)
 	var valuations []*market.Valuation
@@ -275,7 +275,7 @@ func (r *Resolver) userPortfolio(ctx context.Context, u *model.User, basis *mark
 	return &model.PortfolioSummary{Portfolio: sum, Address: u.Address, Basis: by}, nil
 }
 
-func (r *Resolver) portfolioSummaryTotalValue(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
+func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	cash, err := readCash(ctx, p.Address)
 	if cash == nil {
 		return nil, err
@@ -284,7 +284,7 @@ func (r *Resolver) portfolioSummaryTotalValue(ctx context.Context, p *model.Port
 	return &total, nil
 }
 
-func (r *Resolver) portfolioSummaryAvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
+func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
 	if identified(ctx) == nil {
 		set.Orders.Prefetch([]market.Address{p.Address}) // beside the balance, not behind it

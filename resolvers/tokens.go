@@ -9,14 +9,14 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *Resolver) queryToken(_ context.Context, tokenID string) (*model.Token, error) {
+func (r *queryResolver) Token(_ context.Context, tokenID string) (*model.Token, error) {
 	if err := market.CheckID(tokenID); err != nil {
 		return nil, err
 	}
 	return &model.Token{TokenID: tokenID}, nil
 }
 
-func (r *Resolver) queryTokens(ctx context.Context, tokenIDs []string) ([]*model.Token, error) {
+func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model.Token, error) {
 	if err := checkNumber("tokenIds", tokenIDs); err != nil {
 		return nil, err
 	}
@@ -45,13 +45,13 @@ func pendingBook(tokenID string) *market.Book {
 	return &market.Book{TokenID: tokenID, Bids: make([]market.Level, 1)}
 }
 
-func (r *Resolver) queryTokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
+func (r *queryResolver) TokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
 	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Prices, pendingPrice, func(read market.Read[*market.Price]) *model.TokenPrice {
 		return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta})
 	})
 }
 
-func (r *Resolver) querySpreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
+func (r *queryResolver) Spreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
 	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Spreads, pendingSpread, func(read market.Read[*market.Spread]) *model.Spread {
 		return spreadOf(ctx, read)
 	})
@@ -66,7 +66,7 @@ func spreadOf(ctx context.Context, read market.Read[*market.Spread]) *model.Spre
 	return object(ctx, model.Spread{Top: s, Meta: read.Meta})
 }
 
-func (r *Resolver) tokenMarket(ctx context.Context, t *model.Token) (*model.Market, error) {
+func (r *tokenResolver) Market(ctx context.Context, t *model.Token) (*model.Market, error) {
 	if t.In != nil {
 		return object(ctx, model.Market{Market: t.In, Meta: t.Meta}), nil
 	}
@@ -93,7 +93,7 @@ func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Marke
 	return m, m.OutcomeByToken(t.TokenID), nil
 }
 
-func (r *Resolver) tokenOutcome(ctx context.Context, t *model.Token) (*string, error) {
+func (r *tokenResolver) Outcome(ctx context.Context, t *model.Token) (*string, error) {
 	_, o, err := r.outcomeOf(ctx, t)
 	if o == nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (r *Resolver) tokenOutcome(ctx context.Context, t *model.Token) (*string, e
 	return &o.Label, nil
 }
 
-func (r *Resolver) tokenOutcomeKind(ctx context.Context, t *model.Token) (*market.OutcomeKind, error) {
+func (r *tokenResolver) OutcomeKind(ctx context.Context, t *model.Token) (*market.OutcomeKind, error) {
 	_, o, err := r.outcomeOf(ctx, t)
 	if o == nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (r *Resolver) tokenOutcomeKind(ctx context.Context, t *model.Token) (*marke
 	return &kind, nil
 }
 
-func (r *Resolver) tokenWinner(ctx context.Context, t *model.Token) (*bool, error) {
+func (r *tokenResolver) Winner(ctx context.Context, t *model.Token) (*bool, error) {
 	m, o, err := r.outcomeOf(ctx, t)
 	if o == nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (r *Resolver) tokenWinner(ctx context.Context, t *model.Token) (*bool, erro
 	return full.Won(full.OutcomeByToken(t.TokenID)), nil
 }
 
-func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.TokenPrice, error) {
+func (r *tokenResolver) Price(ctx context.Context, t *model.Token) (*model.TokenPrice, error) {
 	if t.Shown != nil && t.Shown.Price != nil {
 		return t.Shown.Price, nil
 	}
@@ -139,7 +139,7 @@ func (r *Resolver) tokenPrice(ctx context.Context, t *model.Token) (*model.Token
 	return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta}), nil
 }
 
-func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spread, error) {
+func (r *tokenResolver) Spread(ctx context.Context, t *model.Token) (*model.Spread, error) {
 	if t.Shown != nil && t.Shown.Spread != nil {
 		return t.Shown.Spread, nil
 	}
@@ -153,7 +153,7 @@ func (r *Resolver) tokenSpread(ctx context.Context, t *model.Token) (*model.Spre
 	return spreadOf(ctx, read), nil
 }
 
-func (r *Resolver) tokenOrderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
+func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
 	d := or(depth, 20)
 	if d < 1 || d > market.MaxBookDepth {
 		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
@@ -202,7 +202,7 @@ func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *ma
 	return &model.PriceHistory{From: first, To: last, Points: read.Value.Points, Meta: read.Meta}, nil
 }
 
-func (r *Resolver) tokenHistory(ctx context.Context, t *model.Token, from, to *market.Date, order *market.Direction) (*model.PriceHistory, error) {
+func (r *tokenResolver) History(ctx context.Context, t *model.Token, from, to *market.Date, order *market.Direction) (*model.PriceHistory, error) {
 	h, err := r.readHistory(ctx, t, from, to)
 	if h != nil && or(order, market.Ascending) == market.Descending {
 		h.Points = slices.Clone(h.Points) // what was read is shared
@@ -211,7 +211,7 @@ func (r *Resolver) tokenHistory(ctx context.Context, t *model.Token, from, to *m
 	return h, err
 }
 
-func (r *Resolver) tokenRecentPrices(ctx context.Context, t *model.Token) ([]market.PricePoint, error) {
+func (r *tokenResolver) RecentPrices(ctx context.Context, t *model.Token) ([]market.PricePoint, error) {
 	recent := r.Feed.Recent(t.TokenID)
 	if recent == nil {
 		return nil, nil
@@ -223,7 +223,7 @@ func (r *Resolver) tokenRecentPrices(ctx context.Context, t *model.Token) ([]mar
 	return out, nil
 }
 
-func (r *Resolver) tokenCandles(ctx context.Context, t *model.Token, interval market.CandleInterval, from, to *market.Date) ([]market.Candle, error) {
+func (r *tokenResolver) Candles(ctx context.Context, t *model.Token, interval market.CandleInterval, from, to *market.Date) ([]market.Candle, error) {
 	h, err := r.readHistory(ctx, t, from, to)
 	if h == nil {
 		return nil, err
@@ -248,7 +248,7 @@ func checkEstimate(side market.OrderSide, size, amount *market.Decimal) error {
 	}
 }
 
-func (r *Resolver) tokenFillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal) (*model.FillEstimate, error) {
+func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side market.OrderSide, size, amount *market.Decimal) (*model.FillEstimate, error) {
 	if err := checkEstimate(side, size, amount); err != nil {
 		return nil, err
 	}

@@ -10,11 +10,11 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *Resolver) queryUser(_ context.Context, a market.Address) (*model.User, error) {
+func (r *queryResolver) User(_ context.Context, a market.Address) (*model.User, error) {
 	return &model.User{Address: a}, nil
 }
 
-func (r *Resolver) queryViewer(ctx context.Context) (*model.User, error) {
+func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	c := market.CredentialsFrom(ctx)
 	if c == nil {
 		return nil, nil
@@ -46,7 +46,7 @@ func readUser[T any](ctx context.Context, from *loaders.Loader[market.Address, T
 	return read, err
 }
 
-func (r *Resolver) userBalance(ctx context.Context, u *model.User) (*model.Balance, error) {
+func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balance, error) {
 	if err := identified(ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (r *Resolver) userBalance(ctx context.Context, u *model.User) (*model.Balan
 	return &model.Balance{Balance: read.Value, Address: u.Address, Meta: read.Meta}, nil
 }
 
-func (r *Resolver) userOrders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
+func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
 	part, err := cutOf(listHash("orders", string(u.Address)), first, after)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	return func(id string) bool { return in[id] }, nil
 }
 
-func (r *Resolver) userTrades(ctx context.Context, u *model.User, first *int, after *string, marketID *string, from, to *time.Time) (*model.TradeConnection, error) {
+func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, after *string, marketID *string, from, to *time.Time) (*model.TradeConnection, error) {
 	n, err := pageSize(first, defaultPage, maxUpstreamPage)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func checkSpan(from, to *time.Time) error {
 	return nil
 }
 
-func (r *Resolver) userHistory(ctx context.Context, u *model.User, first *int, after *string, kinds []market.HistoryKind, from, to *time.Time) (*model.HistoryConnection, error) {
+func (r *userResolver) History(ctx context.Context, u *model.User, first *int, after *string, kinds []market.HistoryKind, from, to *time.Time) (*model.HistoryConnection, error) {
 	n, err := pageSize(first, defaultPage, maxUpstreamPage)
 	if err != nil {
 		return nil, err
@@ -280,22 +280,22 @@ func tokenOf(ctx context.Context, h holding) (*model.Token, error) {
 	return object(ctx, m.Token(o)), nil
 }
 
-func (r *Resolver) orderMarket(ctx context.Context, o *model.Order) (*model.Market, error) {
+func (r *orderResolver) Market(ctx context.Context, o *model.Order) (*model.Market, error) {
 	return marketOf(ctx, holding{o.MarketID, o.Order.TokenID, o.Outcome})
 }
 
-func (r *Resolver) orderToken(ctx context.Context, o *model.Order) (*model.Token, error) {
+func (r *orderResolver) Token(ctx context.Context, o *model.Order) (*model.Token, error) {
 	return tokenOf(ctx, holding{o.MarketID, o.Order.TokenID, o.Outcome})
 }
 
-func (r *Resolver) tradeMarket(ctx context.Context, t *model.Trade) (*model.Market, error) {
+func (r *tradeResolver) Market(ctx context.Context, t *model.Trade) (*model.Market, error) {
 	return marketOf(ctx, holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome})
 }
 
-func (r *Resolver) tradeToken(ctx context.Context, t *model.Trade) (*model.Token, error) {
+func (r *tradeResolver) Token(ctx context.Context, t *model.Trade) (*model.Token, error) {
 	return tokenOf(ctx, holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome})
 }
 
-func (r *Resolver) historyRecordMarket(ctx context.Context, h *model.HistoryRecord) (*model.Market, error) {
+func (r *historyRecordResolver) Market(ctx context.Context, h *model.HistoryRecord) (*model.Market, error) {
 	return marketOf(ctx, holding{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome})
 }
