@@ -5,6 +5,7 @@ import (
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
 )
 
 // page is a part of a list with what Relay says of it.
@@ -60,14 +61,15 @@ const maxPages = 5
 
 // venuePage is one page of a list that the venue pages.
 type venuePage[T any] struct {
-	rows  []T
-	next  string
-	total *int
+	rows    []T
+	next    string
+	total   *int
+	leftOut market.LeftOut
 }
 
 // readPages reads a page of a list that the venue pages. It follows the venue's pages where rows are left out, up to
 // maxPages, and then returns a short page that says that more follows.
-func readPages[T any](read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
+func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
 		return page[T]{}, err
@@ -81,6 +83,7 @@ func readPages[T any](read func(page string, limit int) (venuePage[T], error), k
 		if err != nil {
 			return page[T]{}, err
 		}
+		addLeftOut(ctx, p.leftOut)
 		if out.total == nil {
 			out.total = p.total
 		}

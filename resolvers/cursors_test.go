@@ -148,7 +148,7 @@ func (p *paged) read(page string, limit int) (venuePage[string], error) {
 
 func (p *paged) page(t *testing.T, first int, after *string) page[string] {
 	t.Helper()
-	out, err := readPages(p.read, func(s *string) string { return *s }, ofKeys, first, after)
+	out, err := readPages(t.Context(), p.read, func(s *string) string { return *s }, ofKeys, first, after)
 	if err != nil {
 		t.Fatal(err)
 	}

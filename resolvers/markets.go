@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"oddsgraph/graph/exec"
@@ -221,35 +222,42 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	if err != nil {
 		return nil, err
 	}
-	if len(query) > 1000 {
-		return nil, badInput("query has %d bytes; at most 1000 are accepted", len(query))
-	}
-	q := market.Search{Text: query, Sort: or(sort, market.SortRelevance), Direction: or(order, market.Descending)}
-	if filter != nil {
-		for _, s := range filter.Status {
-			if s == market.StatusUnknown {
-				return nil, badInput("markets can't be searched by the status UNKNOWN")
-			}
-		}
-		q.Status, q.Category, q.Tag = filter.Status, or(filter.Category, ""), or(filter.Tag, "")
-		q.EndsAfter, q.EndsBefore = or(filter.EndsAfter, time.Time{}), or(filter.EndsBefore, time.Time{})
+	q, err := searchOf(query, filter, or(sort, market.SortRelevance), or(order, market.Descending))
+	if err != nil {
+		return nil, err
 	}
 	set, list := loaders.From(ctx), listHash("search", fmt.Sprintf("%+v", q))
 	var meta market.Meta
-	p, err := readPages(func(page string, limit int) (venuePage[*market.Market], error) {
+	p, err := readPages(ctx, func(page string, limit int) (venuePage[*market.Market], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.Search(q)
 		if err != nil || read.Value == nil {
 			return venuePage[*market.Market]{}, err
 		}
 		meta = older(meta, read.Meta)
-		addLeftOut(ctx, read.Value.LeftOut)
-		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total}, nil
+		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
 	}, marketKey, list, n, after)
 	if err != nil {
 		return nil, err
 	}
 	return marketConnection(ctx, p, meta), nil
+}
+
+// searchOf checks the arguments of a search.
+func searchOf(text string, filter *model.MarketSearchFilter, sort market.Sort, order market.Direction) (market.Search, error) {
+	q := market.Search{Text: text, Sort: sort, Direction: order}
+	if len(text) > 1000 {
+		return q, badInput("query has %d bytes; at most 1000 are accepted", len(text))
+	}
+	if filter == nil {
+		return q, nil
+	}
+	if slices.Contains(filter.Status, market.StatusUnknown) {
+		return q, badInput("markets can't be searched by the status UNKNOWN")
+	}
+	q.Status, q.Category, q.Tag = filter.Status, or(filter.Category, ""), or(filter.Tag, "")
+	q.EndsAfter, q.EndsBefore = or(filter.EndsAfter, time.Time{}), or(filter.EndsBefore, time.Time{})
+	return q, nil
 }
 
 // older returns the Meta of a list that was read in parts: the first part's, or that of a part received before it.

@@ -5,20 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 )
 
-func holdingOf(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }
-
 func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error) {
-	part, err := cutOf(listHash("positions", string(u.Address)), first, after)
-	if err != nil {
-		return nil, err
-	}
-	in, err := filterByMarket(marketIDs)
+	part, in, err := listArguments("positions", u.Address, first, after, marketIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -27,29 +20,20 @@ func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int,
 	if err != nil {
 		return nil, err
 	}
-	positions := make([]*market.Position, 0, len(*read.Value))
-	for i := range *read.Value {
-		if p := &(*read.Value)[i]; in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) {
-			positions = append(positions, p)
-		}
-	}
-	if redeemable != nil {
-		if positions, err = keepRedeemable(set, positions, *redeemable); err != nil {
-			return nil, err
-		}
+	positions := pick(*read.Value, func(p *market.Position) bool { return in(p.MarketID) && (minSize == nil || p.Size.Cmp(*minSize) >= 0) })
+	if positions, err = keepRedeemable(set, positions, redeemable); err != nil {
+		return nil, err
 	}
 	if err := sortPositions(set, positions, read.Meta, or(sort, model.PositionSortVenue)); err != nil {
 		return nil, err
 	}
 	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).Key().String() }, part)
-	nodes := exec.MakeList[model.Position](ctx, len(p.items))
-	for i, item := range p.items {
-		nodes[i] = model.Position{Position: item, Address: u.Address, Meta: read.Meta}
-	}
-	prefetchRows(ctx, nodes, func(p *model.Position) holding { return holdingOf(p.Position) })
-	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Position) model.PositionEdge {
-		return model.PositionEdge{Cursor: cursor, Node: node}
-	})
+	nodes, edges := rowsOf(ctx, p, func(p **market.Position) model.Position {
+		return model.Position{Position: *p, Address: u.Address, Meta: read.Meta}
+	}, func(p *model.Position) holding { return holdingOf(p.Position) },
+		func(cursor string, node model.Position) model.PositionEdge {
+			return model.PositionEdge{Cursor: cursor, Node: node}
+		})
 	return &model.PositionConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
@@ -95,13 +79,17 @@ func canRedeem(m *market.Market, p *market.Position) *bool {
 	}
 }
 
-func keepRedeemable(set *loaders.Set, positions []*market.Position, wanted bool) ([]*market.Position, error) {
+// keepRedeemable returns the positions that can be redeemed, or those that can't; nil wants all.
+func keepRedeemable(set *loaders.Set, positions []*market.Position, wanted *bool) ([]*market.Position, error) {
+	if wanted == nil {
+		return positions, nil
+	}
 	var kept []*market.Position
 	for i, result := range readMarkets(set, positions) {
 		if result.Err != nil {
 			return nil, result.Err
 		}
-		if can := canRedeem(result.Value.Value, positions[i]); can != nil && *can == wanted {
+		if can := canRedeem(result.Value.Value, positions[i]); can != nil && *can == *wanted {
 			kept = append(kept, positions[i])
 		}
 	}

@@ -2,9 +2,9 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -15,15 +15,12 @@ func (r *queryResolver) User(_ context.Context, a market.Address) (*model.User, 
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
-	c := market.CredentialsFrom(ctx)
-	if c == nil {
-		return nil, nil
+	if c := market.CredentialsFrom(ctx); c != nil {
+		if a, ok := c.Address(); ok {
+			return &model.User{Address: a}, nil
+		}
 	}
-	a, ok := c.Address()
-	if !ok {
-		return nil, nil
-	}
-	return &model.User{Address: a}, nil
+	return nil, nil
 }
 
 // identified refuses anonymous readers of user data before the venue has to.
@@ -58,11 +55,7 @@ func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balan
 }
 
 func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
-	part, err := cutOf(listHash("orders", string(u.Address)), first, after)
-	if err != nil {
-		return nil, err
-	}
-	in, err := filterByMarket(marketIDs)
+	part, in, err := listArguments("orders", u.Address, first, after, marketIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -70,21 +63,12 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	var orders []*market.Order
-	for i := range *read.Value {
-		if o := &(*read.Value)[i]; in(o.MarketID) && (side == nil || o.Side == *side) {
-			orders = append(orders, o)
-		}
-	}
+	orders := pick(*read.Value, func(o *market.Order) bool { return in(o.MarketID) && (side == nil || o.Side == *side) })
 	p := cutPage(ctx, orders, func(o **market.Order) string { return (*o).OrderID }, part)
-	nodes := make([]model.Order, len(p.items))
-	for i, o := range p.items {
-		nodes[i] = model.Order{Order: o, Address: u.Address}
-	}
-	prefetchRows(ctx, nodes, func(o *model.Order) holding { return holding{o.MarketID, o.Order.TokenID, o.Outcome} })
-	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Order) model.OrderEdge {
-		return model.OrderEdge{Cursor: cursor, Node: node}
-	})
+	nodes, edges := rowsOf(ctx, p, func(o **market.Order) model.Order { return model.Order{Order: *o, Address: u.Address} }, holdingOfOrder,
+		func(cursor string, node model.Order) model.OrderEdge {
+			return model.OrderEdge{Cursor: cursor, Node: node}
+		})
 	return &model.OrderConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
@@ -103,46 +87,61 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	return func(id string) bool { return in[id] }, nil
 }
 
-func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, after *string, marketID *string, from, to *time.Time) (*model.TradeConnection, error) {
-	n, err := pageSize(first, defaultPage, maxUpstreamPage)
-	if err != nil {
-		return nil, err
+// listArguments checks the arguments of a list of an account that is read whole: which part of it is shown, and which markets.
+func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part cut, in func(string) bool, err error) {
+	if part, err = cutOf(listHash(list, string(a)), first, after); err == nil {
+		in, err = filterByMarket(marketIDs)
 	}
+	return part, in, err
+}
+
+// pick returns pointers to the rows for which keep is true.
+func pick[T any](rows []T, keep func(*T) bool) (picked []*T) {
+	for i := range rows {
+		if keep(&rows[i]) {
+			picked = append(picked, &rows[i])
+		}
+	}
+	return picked
+}
+
+// readAccountPage checks the arguments of a list of an account that the venue pages, and reads a page of it.
+func readAccountPage[T any](ctx context.Context, list string, a market.Address, first *int, after *string, from, to *time.Time, key func(*T) string, read func(page string, limit int) (venuePage[T], error)) (page[T], error) {
+	n, err := pageSize(first, defaultPage, maxUpstreamPage)
+	if err == nil {
+		err = checkSpan(from, to)
+	}
+	if err == nil {
+		err = identified(ctx)
+	}
+	if err != nil {
+		return page[T]{}, err
+	}
+	return readPages(ctx, read, key, listHash(list, string(a)), n, after)
+}
+
+func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, after *string, marketID *string, from, to *time.Time) (*model.TradeConnection, error) {
 	if marketID != nil {
 		if err := market.CheckID(*marketID); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkSpan(from, to); err != nil {
-		return nil, err
-	}
-	if err := identified(ctx); err != nil {
-		return nil, err
-	}
-	q := market.TradeQuery{MarketID: or(marketID, ""), From: or(from, time.Time{}), To: or(to, time.Time{})}
-	set := loaders.From(ctx)
-	p, err := readPages(func(page string, limit int) (venuePage[market.Trade], error) {
+	set, q := loaders.From(ctx), market.TradeQuery{MarketID: or(marketID, ""), From: or(from, time.Time{}), To: or(to, time.Time{})}
+	p, err := readAccountPage(ctx, "trades", u.Address, first, after, from, to, (*market.Trade).Key, func(page string, limit int) (venuePage[market.Trade], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.Trades(u.Address, q)
 		if err != nil || read.Value == nil {
 			return venuePage[market.Trade]{}, err
 		}
-		addLeftOut(ctx, read.Value.LeftOut)
-		return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total}, nil
-	}, (*market.Trade).Key, listHash("trades", string(u.Address)), n, after)
+		return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]model.Trade, len(p.items))
-	for i := range p.items {
-		nodes[i] = model.Trade{Trade: &p.items[i]}
-	}
-	prefetchRows(ctx, nodes, func(t *model.Trade) holding {
-		return holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome}
-	})
-	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Trade) model.TradeEdge {
-		return model.TradeEdge{Cursor: cursor, Node: node}
-	})
+	nodes, edges := rowsOf(ctx, p, func(t *market.Trade) model.Trade { return model.Trade{Trade: t} }, holdingOfTrade,
+		func(cursor string, node model.Trade) model.TradeEdge {
+			return model.TradeEdge{Cursor: cursor, Node: node}
+		})
 	return &model.TradeConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
@@ -154,148 +153,24 @@ func checkSpan(from, to *time.Time) error {
 }
 
 func (r *userResolver) History(ctx context.Context, u *model.User, first *int, after *string, kinds []market.HistoryKind, from, to *time.Time) (*model.HistoryConnection, error) {
-	n, err := pageSize(first, defaultPage, maxUpstreamPage)
-	if err != nil {
-		return nil, err
+	if slices.Contains(kinds, market.HistoryUnknown) {
+		return nil, badInput("history can't be filtered by the kind UNKNOWN")
 	}
-	for _, k := range kinds {
-		if k == market.HistoryUnknown {
-			return nil, badInput("history can't be filtered by the kind UNKNOWN")
-		}
-	}
-	if err := checkSpan(from, to); err != nil {
-		return nil, err
-	}
-	if err := identified(ctx); err != nil {
-		return nil, err
-	}
-	q := market.HistoryQuery{Kinds: kinds, From: or(from, time.Time{}), To: or(to, time.Time{})}
-	set := loaders.From(ctx)
-	p, err := readPages(func(page string, limit int) (venuePage[market.HistoryRecord], error) {
+	set, q := loaders.From(ctx), market.HistoryQuery{Kinds: kinds, From: or(from, time.Time{}), To: or(to, time.Time{})}
+	p, err := readAccountPage(ctx, "history", u.Address, first, after, from, to, (*market.HistoryRecord).Key, func(page string, limit int) (venuePage[market.HistoryRecord], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.History(u.Address, q)
 		if err != nil || read.Value == nil {
 			return venuePage[market.HistoryRecord]{}, err
 		}
-		addLeftOut(ctx, read.Value.LeftOut)
-		return venuePage[market.HistoryRecord]{read.Value.Records, read.Value.Next, read.Value.Total}, nil
-	}, (*market.HistoryRecord).Key, listHash("history", string(u.Address)), n, after)
+		return venuePage[market.HistoryRecord]{read.Value.Records, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]model.HistoryRecord, len(p.items))
-	for i := range p.items {
-		nodes[i] = model.HistoryRecord{HistoryRecord: &p.items[i]}
-	}
-	prefetchRows(ctx, nodes, func(h *model.HistoryRecord) holding {
-		return holding{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
-	})
-	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.HistoryRecord) model.HistoryEdge {
-		return model.HistoryEdge{Cursor: cursor, Node: node}
-	})
+	nodes, edges := rowsOf(ctx, p, func(h *market.HistoryRecord) model.HistoryRecord { return model.HistoryRecord{HistoryRecord: h} }, holdingOfRecord,
+		func(cursor string, node model.HistoryRecord) model.HistoryEdge {
+			return model.HistoryEdge{Cursor: cursor, Node: node}
+		})
 	return &model.HistoryConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
-}
-
-// holding is what a row of an account says of the token that it is about.
-type holding struct{ marketID, tokenID, outcome string }
-
-// market names the market of the row in the best way that is known, if any is.
-func (h holding) market() (ref market.MarketRef, ok bool) {
-	switch {
-	case h.marketID != "":
-		return byID(h.marketID), true
-	case h.tokenID != "":
-		return byToken(h.tokenID), true
-	default:
-		return ref, false
-	}
-}
-
-// fieldsOfRows returns the paths to fields of the rows of a connection.
-func fieldsOfRows(fields ...[]string) (paths [][]string) {
-	for _, f := range fields {
-		paths = append(paths, append([]string{"nodes"}, f...), append([]string{"edges", "node"}, f...))
-	}
-	return paths
-}
-
-// The fields that read the market of each row of an account, and the price of its token, whatever their arguments.
-var (
-	fieldsOfMarkets = fieldsOfRows([]string{"market"}, []string{"redeemable"},
-		[]string{"token", "outcome"}, []string{"token", "outcomeKind"}, []string{"token", "winner"}, []string{"token", "market"})
-	fieldsOfPrices = fieldsOfRows([]string{"token", "price"})
-)
-
-// prefetchRows looks up the markets and prices of a connection's rows where they are selected. The fields would look up the
-// same one by one, which takes longer than a list.
-func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) holding) {
-	x := exec.From(ctx)
-	if x == nil || len(rows) == 0 {
-		return
-	}
-	set := loaders.From(ctx)
-	if x.SelectsAny(fieldsOfMarkets) {
-		refs := exec.MakeList[market.MarketRef](ctx, len(rows))[:0]
-		for i := range rows {
-			if ref, ok := hold(&rows[i]).market(); ok {
-				refs = append(refs, ref)
-			}
-		}
-		set.Markets.Prefetch(refs)
-	}
-	if x.SelectsAny(fieldsOfPrices) {
-		tokens := exec.MakeList[string](ctx, len(rows))[:0]
-		for i := range rows {
-			if id := hold(&rows[i]).tokenID; id != "" {
-				tokens = append(tokens, id)
-			}
-		}
-		set.Prices.Prefetch(tokens)
-	}
-}
-
-// marketOf reads the market that a row of an account belongs to.
-func marketOf(ctx context.Context, h holding) (*model.Market, error) {
-	ref, ok := h.market()
-	if !ok {
-		return nil, nil
-	}
-	return readMarket(ctx, ref)
-}
-
-// tokenOf returns the token of a row of an account: the one that it names, else the one that its market trades for its
-// outcome, compared without case. It is nil where neither is known.
-func tokenOf(ctx context.Context, h holding) (*model.Token, error) {
-	if h.tokenID != "" {
-		return object(ctx, model.Token{TokenID: h.tokenID, MarketID: h.marketID}), nil
-	}
-	m, err := marketOf(ctx, h)
-	if m == nil {
-		return nil, err
-	}
-	o := m.OutcomeByLabel(h.outcome)
-	if o == nil {
-		return nil, nil
-	}
-	return object(ctx, m.Token(o)), nil
-}
-
-func (r *orderResolver) Market(ctx context.Context, o *model.Order) (*model.Market, error) {
-	return marketOf(ctx, holding{o.MarketID, o.Order.TokenID, o.Outcome})
-}
-
-func (r *orderResolver) Token(ctx context.Context, o *model.Order) (*model.Token, error) {
-	return tokenOf(ctx, holding{o.MarketID, o.Order.TokenID, o.Outcome})
-}
-
-func (r *tradeResolver) Market(ctx context.Context, t *model.Trade) (*model.Market, error) {
-	return marketOf(ctx, holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome})
-}
-
-func (r *tradeResolver) Token(ctx context.Context, t *model.Trade) (*model.Token, error) {
-	return tokenOf(ctx, holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome})
-}
-
-func (r *historyRecordResolver) Market(ctx context.Context, h *model.HistoryRecord) (*model.Market, error) {
-	return marketOf(ctx, holding{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome})
 }
