@@ -105,6 +105,9 @@ func (w *annals) open(t testing.TB) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l, err := net.Listen("tcp", w.address)
+	for begin := time.Now(); err != nil && time.Since(begin) < patience; l, err = net.Listen("tcp", w.address) {
+		time.Sleep(10 * time.Millisecond) // a connection of somebody has this port meanwhile
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/cache"
@@ -20,10 +21,10 @@ type live struct {
 }
 
 // openLive wires the stream to the feed, and the feed to where queries read. Without a URL there is no stream; nothing is
-// measured where metrics are nil.
-func openLive(cfg stream.Config, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
+// measured where metrics are nil. A topic without watches stays open for linger.
+func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
 	state := feed.Config{
-		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections,
+		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
 	}
 	if metrics != nil {
 		state.Lag, cfg.Observer = metrics.Stream().Lag, metrics.Stream()

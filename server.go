@@ -171,6 +171,8 @@ type wiring struct {
 	stream stream.Config
 	// cold is for how long calls of a process before may count.
 	cold time.Duration
+	// linger is how long a topic of the stream stays open without a watch; zero is the feed's own time.
+	linger time.Duration
 }
 
 // open wires the service and binds its ports. rig is for tests, which change the wiring.
@@ -215,7 +217,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	}
 	w := wiring{s.venueConfig(cfg, venueURL, clock), s.cacheConfig(cfg, clock), stream.Config{
 		URL: streamURL, Log: log, TopicsPerConnection: stream.DefaultTopicsPerConnection, Connections: stream.DefaultConnections,
-	}, s.coldStart(cfg)}
+	}, s.coldStart(cfg), 0}
 	for _, change := range rig {
 		change(&w)
 	}
@@ -223,7 +225,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 		return nil, err
 	}
 	s.cache = cache.New(s.client, w.reads)
-	if s.live, err = openLive(w.stream, s.cache, s.metrics, log, clock); err != nil {
+	if s.live, err = openLive(w.stream, w.linger, s.cache, s.metrics, log, clock); err != nil {
 		return nil, err
 	}
 	s.cache.SetWatcher(s.live.feed)

@@ -32,7 +32,7 @@ func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // inBubble runs a test with a client of a server in a synctest bubble.
-func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, o *operator, r *raw)) {
+func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, r *raw)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOperator()
 		cfg.Operator = o
@@ -47,7 +47,7 @@ func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, o *ope
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, o, &raw{t, conn, in})
+		test(t, s, o, &raw{t, conn, in})
 		_ = conn.Close()
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -68,14 +68,14 @@ func TestTimesAreKept(t *testing.T) {
 		}
 	}
 	t.Run("introduction", func(t *testing.T) {
-		inBubble(t, graphqlws.Config{InitTimeout: short, Ping: time.Hour, WriteTimeout: time.Hour}, func(t *testing.T, _ *operator, r *raw) {
+		inBubble(t, graphqlws.Config{InitTimeout: short, Ping: time.Hour, WriteTimeout: time.Hour}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 			began := time.Now()
 			r.expectClose(4408)
 			onTime(t, "the close", began, short)
 		})
 	})
 	t.Run("ping", func(t *testing.T) {
-		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: short, WriteTimeout: time.Hour}, func(t *testing.T, _ *operator, r *raw) {
+		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: short, WriteTimeout: time.Hour}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 			r.say(initialise)
 			if _, _, err := r.hear(); err != nil { // the acknowledgement
 				t.Fatal(err)
@@ -88,11 +88,24 @@ func TestTimesAreKept(t *testing.T) {
 		})
 	})
 	t.Run("message", func(t *testing.T) {
-		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: time.Hour, WriteTimeout: short}, func(t *testing.T, _ *operator, r *raw) {
+		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: time.Hour, WriteTimeout: short}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 			began := time.Now()
 			r.send(frame(opText&^0x80, `{"type":`)) // the first of several frames
 			r.expectClose(websocket.StatusPolicyViolation)
 			onTime(t, "the close", began, short)
 		})
+	})
+}
+
+// TestDrainIsBrief: a client that neither reads nor answers delays a server that has no time left by a second at most.
+func TestDrainIsBrief(t *testing.T) {
+	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		s.Drain(ended)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
 	})
 }

@@ -595,10 +595,8 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestConnectionFailures(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	for name, base := range map[string]string{
-		"refused": closed.URL,
+		"refused": "http://127.0.0.1:1", // nothing listens there
 		"reset":   newVenue(t, everywhere(reset)).URL + prefix,
 		"cut off": newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
