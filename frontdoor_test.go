@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -230,6 +231,50 @@ func TestOrigins(t *testing.T) {
 				_ = conn.CloseNow()
 			}
 		}
+	}
+}
+
+// TestPagesOfThisMachine: while the demo venue listens on this machine only, its pages may use the service, whatever their port.
+// With any other venue they need --origins, as pages of other hosts always do.
+func TestPagesOfThisMachine(t *testing.T) {
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	defer elsewhere.Close()
+	for name, test := range map[string]struct {
+		arg  string
+		want bool
+	}{
+		"demo on loopback":      {"--demo-listen=127.0.0.1:0", true},
+		"demo on all addresses": {"--demo-listen=0.0.0.0:0", false},
+		"another venue":         {"--venue-url=" + elsewhere.URL, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, test.arg)
+			for origin, want := range map[string]bool{"http://localhost:5173": test.want, "http://127.0.0.1:3000": test.want, "https://evil.example.com": false} {
+				got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
+				if allowed := got.header.Get("Access-Control-Allow-Origin") == origin; allowed != want {
+					t.Errorf("%s: Access-Control-Allow-Origin is %q", origin, got.header.Get("Access-Control-Allow-Origin"))
+				}
+				conn, resp, err := websocket.Dial(t.Context(), strings.Replace(s.url(), "http", "ws", 1)+"/graphql", &websocket.DialOptions{
+					HTTPClient: s.client, HTTPHeader: http.Header{"Origin": {origin}}, Subprotocols: []string{"graphql-transport-ws"},
+				})
+				if conn != nil {
+					_ = conn.CloseNow()
+				}
+				if want {
+					if err != nil {
+						t.Errorf("%s: a WebSocket: %v", origin, err)
+					}
+					continue
+				}
+				if err == nil || resp == nil || resp.StatusCode != http.StatusForbidden {
+					t.Errorf("%s: a WebSocket: %v", origin, err)
+					continue
+				}
+				if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), origin) || !strings.Contains(string(body), "--origins") {
+					t.Errorf("%s: the refusal says %q", origin, body)
+				}
+			}
+		})
 	}
 }
 
