@@ -340,6 +340,44 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	})
 }
 
+// TestScarcityServesNothingThatIsKnownToBeWrong: while the budget is short, neither a market that has changed since it was read nor
+// the absence of a token is served past its stale time, as long as the venue can be asked.
+func TestScarcityServesNothingThatIsKnownToBeWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, a := &venue{}, newAdmission()
+		c := open(t, v, admitBy(a), func(cfg *Config) { cfg.Stretch = 24 * time.Hour })
+		go func() {
+			for { // every call is admitted
+				select {
+				case a.verdict <- nil:
+				case <-t.Context().Done():
+					return
+				}
+			}
+		}()
+		v.setUnknown("t", true)
+		must(t, c.Markets(), byID("m"))
+		must(t, c.Markets(), byID("same"))
+		must(t, c.Prices(), "t")
+		c.StreamMarket("m")
+		v.setUnknown("t", false)
+		ttl := DefaultConfig().Market.TTL
+		time.Sleep(ttl.Fresh + ttl.Stale)
+		a.mu.Lock()
+		a.spent = 0.99
+		a.mu.Unlock()
+		if r := must(t, c.Markets(), byID("same")); !r.Stale {
+			t.Fatalf("the budget is not short: %+v", r)
+		}
+		if r := must(t, c.Markets(), byID("m")); r.Stale {
+			t.Errorf("a market that has changed: %+v", r)
+		}
+		if r := must(t, c.Prices(), "t"); r.Value == nil {
+			t.Errorf("a token that was unknown: %+v", r)
+		}
+	})
+}
+
 // An entry within its stale time stands in for an answer that failed, whatever made it a miss when it was looked up.
 func TestFailureIsExcusedByWhatIsThere(t *testing.T) {
 	for _, code := range []market.Code{market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse, market.CodeRateLimited, market.CodeForbidden} {

@@ -348,13 +348,15 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 	defer c.mu.Unlock()
 	late, now := market.CodeOf(err) == market.CodeUpstreamTimeout, time.Now()
 	for i, f := range joined {
-		switch {
-		case f == nil:
+		if f == nil {
 			continue
+		}
+		turn := f.batch.ticket.Turn() // zero for one that waits no more
+		switch {
 		case f.ended && !errors.Is(f.result.Err, context.Canceled):
 			out[i] = f.result
-		case late && !f.ended && !f.batch.left && !f.batch.ticket.Turn().IsZero():
-			out[i].Err = market.RateLimited(f.batch.ticket.Turn().Sub(c.clock.Now()))
+		case late && !turn.IsZero():
+			out[i].Err = market.RateLimited(turn.Sub(c.clock.Now()))
 		case late && f.batch.left && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
 			out[i].Err = market.RateLimited(f.batch.admitted.Add(c.pace.most()).Sub(now))
 		default:

@@ -25,3 +25,14 @@ func TestPace(t *testing.T) {
 		t.Errorf("%s after a slow one", got)
 	}
 }
+
+// TestPaceOfTwo: a new time counts an eighth in the mean and a quarter in the deviation.
+func TestPaceOfTwo(t *testing.T) {
+	var p pace
+	p.add(100 * time.Millisecond)
+	p.add(200 * time.Millisecond)
+	want := pace{true, 112500 * time.Microsecond, 62500 * time.Microsecond}
+	if p != want || p.most() != 362500*time.Microsecond {
+		t.Errorf("%+v, %s at most; want %+v", p, p.most(), want)
+	}
+}
