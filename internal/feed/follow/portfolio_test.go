@@ -42,7 +42,7 @@ func newPriced(price string) *priced {
 
 func (s *stage) portfolio(r *rest[*[]market.Position], p *priced) follow.Stream[follow.PortfolioUpdate] {
 	return follow.Portfolio(s.ctx, s.source(), follow.PortfolioSource{
-		Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.MarketID },
+		Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.Key().String() },
 	}, 500*time.Millisecond)
 }
 
@@ -143,5 +143,53 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 		s.price("T", "0.7") // the read under way does not know it
 		time.Sleep(4 * time.Second)
 		f.want(showPortfolio, "CHANGE 1-0 1.4")
+	})
+}
+
+// TestPortfolioOfLots has two positions of one outcome, with and without the stream. As long as neither changes there is no event.
+func TestPortfolioOfLots(t *testing.T) {
+	lots := func(first, second string) *[]market.Position {
+		list := *positionsOf("T", "T")
+		list[0].Size, list[1].Size = market.MustDecimal(first), market.MustDecimal(second)
+		return &list
+	}
+	numbered := func(list *[]market.Position) *[]market.Position {
+		market.NumberPositions(*list)
+		return list
+	}
+	t.Run("REST", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *stage) {
+			r, p := &rest[*[]market.Position]{value: numbered(lots("5", "7"))}, newPriced("0.5")
+			f := run(t, s.portfolio(r, p))
+			time.Sleep(time.Minute)
+			f.want(showPortfolio, "INITIAL 2-0 6")
+			if r.calls < 3 {
+				t.Fatalf("%d reads", r.calls)
+			}
+			r.set(numbered(lots("5", "8")))
+			time.Sleep(time.Minute)
+			f.want(showPortfolio, "CHANGE 1-0 6.5")
+			r.set(numbered(lots("5", "0"))) // the second is closed
+			time.Sleep(time.Minute)
+			f.want(showPortfolio, "CHANGE 1-0 2.5")
+		})
+	})
+	t.Run("stream", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *stage) {
+			r, p := &rest[*[]market.Position]{}, newPriced("0.5")
+			f := run(t, s.portfolio(r, p))
+			s.live(account)
+			s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *lots("5", "7") })
+			f.want(showPortfolio, "INITIAL 2-0 6")
+			s.live(pricesOf("T"))
+			for range 3 {
+				s.price("T", "0.5")
+				time.Sleep(time.Second)
+			}
+			f.want(showPortfolio)
+			if p.calls < 3 {
+				t.Errorf("%d updates", p.calls)
+			}
+		})
 	})
 }
