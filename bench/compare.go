@@ -171,7 +171,7 @@ func (p *pairs) markdown() string {
 	if len(p.rows) == 0 {
 		return ""
 	}
-	lines := [][]string{{"workload", "before CPU µs", "now", "now / before", "95 % at least", "at most", "before allocs", "now", "before KB", "now"}}
+	lines := [][]string{{"workload", "before CPU µs", "now", "now / before", "95 % at least", "at most", "before allocs", "now", "before KB", "now", "before calls", "now"}}
 	var all strings.Builder
 	for _, r := range p.rows {
 		before, now := row{cells: r.before}, row{cells: r.now}
@@ -183,6 +183,7 @@ func (p *pairs) markdown() string {
 			fmt.Sprintf("%.3f", median(ratios)), fmt.Sprintf("%.3f", lower), fmt.Sprintf("%.3f", upper),
 			fmt.Sprintf("%.1f", before.median(allocs)), fmt.Sprintf("%.1f", now.median(allocs)),
 			fmt.Sprintf("%.1f", before.median(heapBytes)/1e3), fmt.Sprintf("%.1f", now.median(heapBytes)/1e3),
+			fmt.Sprintf("%.2f", before.median(upstream)), fmt.Sprintf("%.2f", now.median(upstream)),
 		})
 		fmt.Fprintf(&all, "%s, CPU ratios in order: %.3f\n", r.workload, ratios)
 	}

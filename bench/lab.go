@@ -66,10 +66,11 @@ func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err er
 		return nil, err
 	}
 
-	flags := slices.Concat(unlimited, []string{"--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"}, o.flags)
+	flags := slices.Concat(unlimited, []string{"--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"})
 	if !t.moving {
 		flags = append(flags, warm...)
 	}
+	flags = append(flags, o.flags...) // the last of equal flags counts
 	subject, err := l.start(ctx, b, graphServer, program, flags)
 	if err != nil {
 		return nil, err
