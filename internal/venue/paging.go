@@ -209,7 +209,7 @@ func (p place) repeats(rows []wire.Value) bool {
 // identity is what tells rows apart: ids, and the figures of rows without ids that never change.
 var identity = wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash",
 	"type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice").
-	Or(wire.FieldTradeAt.Names()...)
+	Or(wire.FieldTradeAt.Names()...).Names()
 
 // fingerprint is a short text that differs between lists of different rows.
 func fingerprint(rows []wire.Value) string {
@@ -223,7 +223,7 @@ func fingerprint(rows []wire.Value) string {
 			write(row)
 			continue
 		}
-		for _, name := range identity.Names() {
+		for _, name := range identity {
 			write(row.Member(name))
 		}
 	}

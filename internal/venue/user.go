@@ -53,9 +53,9 @@ func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
 // Positions have no ids. Two rows of one outcome are two lots, unless one row moved to a later page during the read, so a
 // list that has such rows on different pages is read again until two reads agree.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	l := wholeList[market.Position]{endpoint: market.EndpointPositions, name: "positions", read: (*wire.Row).Position, key: func(p *market.Position) string {
-		return p.MarketID + "\x00" + p.TokenID + "\x00" + p.Outcome
-	}}
+	type holding struct{ marketID, tokenID, outcome string }
+	l := wholeList[market.Position, holding]{endpoint: market.EndpointPositions, name: "positions", read: (*wire.Row).Position,
+		key: func(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }}
 	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
 		var before []market.Position
 		for range maxReads {
@@ -78,7 +78,7 @@ func sameHolding(a, b market.Position) bool {
 
 // Orders returns all active orders of a wallet, each once; it is whole or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	l := wholeList[market.Order]{endpoint: market.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
+	l := wholeList[market.Order, string]{endpoint: market.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
 	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
 		rows, _, err := l.follow(ctx, c, a)

@@ -24,20 +24,20 @@ const (
 )
 
 // wholeList is a wallet's list that is read to its end.
-type wholeList[T any] struct {
+type wholeList[T any, K comparable] struct {
 	endpoint market.Endpoint
 	name     string
 	read     func(*wire.Row) T
-	key      func(*T) string
+	key      func(*T) K
 	// unique says that no two rows have one key: the second is the first one again.
 	unique bool
 }
 
 // follow reads every page of a list. moved reports that two pages have rows of one key. A page that equals an earlier one is
 // the end where only its predecessor's length spoke for it, and an error otherwise, unless it may be another page of lots.
-func (l wholeList[T]) follow(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
+func (l wholeList[T, K]) follow(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
-	seen, pages := make(map[string]int), make(map[string]bool) // seen is the number of the page that a key was on
+	seen, pages := make(map[K]int), make(map[string]bool) // seen is the number of the page that a key was on
 	habit := &c.habits[l.endpoint]
 	page, err := l.first(ctx, c, a)
 	limited := page.limited
@@ -53,7 +53,11 @@ func (l wholeList[T]) follow(ctx context.Context, c *Client, a market.Address) (
 		if err != nil {
 			return nil, false, err
 		}
-		print := fingerprint(page.raw)
+		last := page.next.isStart()
+		var print string
+		if n > 0 || !last { // a list of one page repeats nothing
+			print = fingerprint(page.raw)
+		}
 		repeated := len(page.rows) > 0 && pages[print]
 		if repeated && !l.unique {
 			if repeated, err = l.repeats(ctx, c, a, at, guessed, page.raw, n); err != nil {
@@ -67,7 +71,6 @@ func (l wholeList[T]) follow(ctx context.Context, c *Client, a market.Address) (
 		}
 		fresh, again := l.fresh(page.rows, seen, n)
 		moved = moved || again
-		last := page.next.isStart()
 		switch {
 		case guessed && len(fresh) == 0:
 			if len(page.raw) > 0 {
@@ -91,23 +94,24 @@ func (l wholeList[T]) follow(ctx context.Context, c *Client, a market.Address) (
 }
 
 // ends notes that the venue does not know of page n, of which only the length of the one before spoke.
-func (l wholeList[T]) ends(c *Client, n int) {
+func (l wholeList[T, K]) ends(c *Client, n int) {
 	if n == 1 {
 		c.habits[l.endpoint].ignoresOffset(c.clock.Now())
 	}
 }
 
 // fresh returns the rows of page n that count. again reports that an earlier page, as noted in seen, has rows of the same key.
-func (l wholeList[T]) fresh(rows []T, seen map[string]int, n int) (fresh []T, again bool) {
+func (l wholeList[T, K]) fresh(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
-	for _, row := range rows {
-		on, known := seen[l.key(&row)]
+	for i := range rows {
+		key := l.key(&rows[i])
+		on, known := seen[key]
 		if !known {
-			seen[l.key(&row)] = n
+			seen[key] = n
 		}
 		again = again || known && on != n
 		if !known || !l.unique {
-			fresh = append(fresh, row)
+			fresh = append(fresh, rows[i])
 		}
 	}
 	return fresh, again
@@ -115,7 +119,7 @@ func (l wholeList[T]) fresh(rows []T, seen map[string]int, n int) (fresh []T, ag
 
 // repeats reports whether page n, whose rows equal those of an earlier page, is that page again. Lots that are all alike
 // may fill several pages.
-func (l wholeList[T]) repeats(ctx context.Context, c *Client, a market.Address, at place, guessed bool, rows []wire.Value, n int) (bool, error) {
+func (l wholeList[T, K]) repeats(ctx context.Context, c *Client, a market.Address, at place, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := alike(rows)
 	switch {
 	case n > maxAlike, !uniform && (guessed || at.cursor != ""):
@@ -128,7 +132,7 @@ func (l wholeList[T]) repeats(ctx context.Context, c *Client, a market.Address, 
 }
 
 // first reads the first page of a list: without a page size, unless the venue is known to page it.
-func (l wholeList[T]) first(ctx context.Context, c *Client, a market.Address) (page[T], error) {
+func (l wholeList[T, K]) first(ctx context.Context, c *Client, a market.Address) (page[T], error) {
 	habit := &c.habits[l.endpoint]
 	if !habit.limits() {
 		return wholePageAt(ctx, c, l, a, place{}, false)
@@ -154,7 +158,7 @@ type page[T any] struct {
 }
 
 // wholePageAt reads one page of which every row must be good.
-func wholePageAt[T any](ctx context.Context, c *Client, l wholeList[T], a market.Address, at place, limited bool) (page[T], error) {
+func wholePageAt[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at place, limited bool) (page[T], error) {
 	e, rq := l.endpoint, forAccount(l.endpoint, a)
 	if limited {
 		rq.query.set("limit", strconv.Itoa(wholePage))
