@@ -131,7 +131,7 @@ func (r *tokenResolver) Price(ctx context.Context, t *model.Token) (*model.Token
 	}
 	read, err := loaders.From(ctx).Prices.Get(t.TokenID)
 	if err == loaders.ErrPending {
-		read.Value, err = pendingPrice(t.TokenID), nil
+		read.Value, err = object(ctx, market.Price{TokenID: t.TokenID}), nil
 	}
 	if err != nil || read.Value == nil {
 		return nil, err

@@ -96,7 +96,8 @@ func listArguments(list string, a market.Address, first *int, after *string, mar
 }
 
 // pick returns pointers to the rows for which keep is true.
-func pick[T any](rows []T, keep func(*T) bool) (picked []*T) {
+func pick[T any](rows []T, keep func(*T) bool) []*T {
+	picked := make([]*T, 0, len(rows))
 	for i := range rows {
 		if keep(&rows[i]) {
 			picked = append(picked, &rows[i])
