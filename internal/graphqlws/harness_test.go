@@ -378,11 +378,17 @@ func handshake(address string) (net.Conn, *bufio.Reader, error) {
 
 // upgrade opens a WebSocket on a connection and returns what reads from it.
 func upgrade(conn net.Conn) (*bufio.Reader, error) {
-	_, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: service.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: "+graphqlws.Subprotocol+"\r\n\r\n")
-	if err != nil {
+	if _, err := io.WriteString(conn, upgradeRequest); err != nil {
 		return nil, err
 	}
+	return upgraded(conn)
+}
+
+const upgradeRequest = "GET / HTTP/1.1\r\nHost: service.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + graphqlws.Subprotocol + "\r\n\r\n"
+
+// upgraded reads the answer to an upgradeRequest and returns what reads the frames that follow.
+func upgraded(conn net.Conn) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(conn, 512)
 	resp, err := http.ReadResponse(in, nil)
 	if err == nil && resp.StatusCode != http.StatusSwitchingProtocols {

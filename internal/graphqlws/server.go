@@ -103,6 +103,8 @@ type Server struct {
 	mu       sync.Mutex
 	sockets  map[*socket]struct{}
 	draining bool
+	// hurrying means that Drain has no time left.
+	hurrying bool
 }
 
 // New returns a server that is ready to serve.
@@ -168,11 +170,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.conn, k.line = conn, line.conn
 	s.mu.Lock()
 	s.sockets[k] = struct{}{}
-	draining := s.draining
+	draining, hurrying := s.draining, s.hurrying
 	s.mu.Unlock()
 	go k.run() // s.open counts it
 	if draining {
 		k.drain()
+	}
+	if hurrying {
+		k.hurry()
 	}
 }
 
@@ -255,6 +260,9 @@ func (s *Server) Drain(ctx context.Context) {
 	select {
 	case <-closed:
 	case <-ctx.Done():
+		s.mu.Lock()
+		s.hurrying = true
+		s.mu.Unlock()
 		for _, k := range s.all(nil) {
 			k.hurry()
 		}

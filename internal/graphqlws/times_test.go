@@ -33,6 +33,17 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // inBubble runs a test with a client of a server in a synctest bubble.
 func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, r *raw)) {
+	inBubbleConnected(t, cfg, func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn) {
+		in, err := upgrade(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, s, o, &raw{t, conn, in})
+	})
+}
+
+// inBubbleConnected is inBubble with a connection that is no WebSocket yet.
+func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOperator()
 		cfg.Operator = o
@@ -43,11 +54,7 @@ func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *gra
 		go func() { served <- server.Serve(p) }()
 		conn, accepted := net.Pipe()
 		p.accepted <- accepted
-		in, err := upgrade(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, s, o, &raw{t, conn, in})
+		test(t, s, o, conn)
 		_ = conn.Close()
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -102,6 +109,7 @@ func TestDrainIsBrief(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
+		synctest.Wait()
 		began := time.Now()
 		s.Drain(ended)
 		if took := time.Since(began); took > time.Second {

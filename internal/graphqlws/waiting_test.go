@@ -2,10 +2,13 @@ package graphqlws_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"oddsgraph/internal/graphqlws"
 	"oddsgraph/internal/market"
@@ -102,5 +105,49 @@ func TestResultsThatWait(t *testing.T) {
 			}
 		}
 		begun(11)
+	})
+}
+
+// TestDrainDuringAHandshake: a socket whose handshake is under way when the server begins to drain is closed like the others.
+func TestDrainDuringAHandshake(t *testing.T) {
+	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
+		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the server waits for the client to read the answer
+		drained := make(chan struct{})
+		go func() { s.Drain(context.Background()); close(drained) }()
+		synctest.Wait()
+		in, err := upgraded(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &raw{t, conn, in}
+		r.expectClose(1012)
+		r.send(frame(opClose, "\x03\xf4"))
+		<-drained
+	})
+}
+
+// TestBriefDrainDuringAHandshake is TestDrainDuringAHandshake with no time left and a client that does not answer.
+func TestBriefDrainDuringAHandshake(t *testing.T) {
+	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
+		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the server waits for the client to read the answer
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		drained := make(chan struct{})
+		go func() { s.Drain(ended); close(drained) }()
+		synctest.Wait()
+		began := time.Now()
+		if _, err := upgraded(conn); err != nil {
+			t.Fatal(err)
+		}
+		<-drained
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
 	})
 }
