@@ -19,6 +19,7 @@ import (
 
 	"oddsgraph/internal/budget"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
 )
 
 // branch is a part of an answer that one endpoint of the venue is asked for.
@@ -97,6 +98,30 @@ type lane struct {
 	budget *budget.Budget
 	// flying counts the calls for books under way, in lanes that openWatched has started.
 	flying *atomic.Int64
+	reads  *endedReads
+}
+
+// endedReads notes of each endpoint when the last of its reads left that have ended, with all that follows from their answers.
+type endedReads struct {
+	mu   sync.Mutex
+	left map[string]time.Time
+}
+
+func (e *endedReads) note(b market.Batch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, call := range b.Calls {
+		if b.Left.After(e.left[call.Endpoint]) {
+			e.left[call.Endpoint] = b.Left
+		}
+	}
+}
+
+// since reports whether a read of an endpoint has ended that left after an instant.
+func (e *endedReads) since(endpoint string, at time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.left[endpoint].After(at)
 }
 
 // newLane starts a service on a small venue; rig may be nil.
@@ -111,11 +136,18 @@ func newLaneAt(t testing.TB, now time.Time, rig func(*wiring), args ...string) *
 	args = append([]string{
 		"--demo-markets=60", "--log-level=error", "--venue-max-body=2MiB", fmt.Sprint("--venue-timeout=", callTime), fmt.Sprint("--request-timeout=", operationTime),
 	}, args...)
-	l := &lane{strays: &atomic.Int64{}, flying: &atomic.Int64{}, within: operationTime}
+	l := &lane{strays: &atomic.Int64{}, flying: &atomic.Int64{}, reads: &endedReads{left: make(map[string]time.Time)}, within: operationTime}
 	l.service = startRigged(t, now, func(w *wiring) {
 		w.client.Rand = func() float64 { return rand.Float64() / 8 } // attempts wait for each other in real time
 		if rig != nil {
 			rig(w)
+		}
+		observe := w.reads.Observer
+		w.reads.Observer = func(b market.Batch, waited []*market.Journal) {
+			l.reads.note(b)
+			if observe != nil {
+				observe(b, waited)
+			}
 		}
 		admission := w.reads.Admission
 		if a, changed := admission.(admitting); changed {
@@ -437,7 +469,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 		return err
 	}
 	if b.public() {
-		before := l.asked(b)
+		before, began := l.asked(b), time.Now()
 		got := l.intact(&r, "stale")
 		for path := range strings.SplitSeq(b.freshness(got.data), " ") {
 			if at(got.data, path) != true {
@@ -445,7 +477,11 @@ func (l *lane) warm(b *branch, f *fault) error {
 			}
 		}
 		least, most := f.attempts(b)
-		until(patience, func() bool { return l.asked(b)-before >= least }) // the refresh runs behind the answer, and waits between its attempts
+		// The refresh runs behind the answer, and waits between its attempts. What the venue said, a date for instance, is read by the
+		// clock, which may go on only when the refresh has ended.
+		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
+			r.f("no refresh has ended")
+		}
 		if n := l.asked(b) - before; n < least || n > most {
 			r.f("refreshing it took %d calls, want %d to %d", n, least, most)
 		}
