@@ -334,8 +334,6 @@ type samples struct {
 	schema   *ast.Schema
 	exec     *executor.Executor
 	compiler *exec.Compiler
-	// troubles are those of the library's present response.
-	troubles []trouble
 }
 
 func newSamples(w *world) *samples {
@@ -346,9 +344,7 @@ func newSamples(w *world) *samples {
 	s.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
 		f := placed(ctx, err)
 		presented := &gqlerror.Error{Err: err, Message: troubleOf(err, nil, nil, f.argument).text, Path: f.path}
-		for _, l := range f.locations {
-			presented.Locations = append(presented.Locations, l)
-		}
+		presented.Locations = append(presented.Locations, f.locations...)
 		return presented
 	})
 	return s

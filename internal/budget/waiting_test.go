@@ -77,7 +77,7 @@ func TestWaitersGetALapsedShare(t *testing.T) {
 		k := b.Enter(prices("busy", 5*time.Minute))
 		time.Sleep(time.Until(lapses) - 1)
 		waits(t, k)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(k) {
 			t.Error("waits although the share has lapsed")
 		}
@@ -101,7 +101,7 @@ func TestWaitersGetAMendedLimit(t *testing.T) {
 		k := b.Enter(market.Want{Priority: market.PriorityPrices})
 		time.Sleep(2*span - 1)
 		waits(t, k)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(k) {
 			t.Error("waits although the limit is raised")
 		}

@@ -110,7 +110,6 @@ func (s *stage) price(id, price string) {
 }
 
 func pricesOf(id string) market.Topic { return market.Topic{Channel: market.ChannelPrices, ID: id} }
-func booksOf(id string) market.Topic  { return market.Topic{Channel: market.ChannelOrderbook, ID: id} }
 func marketsOf(id string) market.Topic {
 	return market.Topic{Channel: market.ChannelMarket, ID: id}
 }
