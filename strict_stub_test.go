@@ -61,20 +61,6 @@ func (s *strictStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// wantAsked compares what the stub was asked since the last time: endpoint, names of parameters and status of each call, in order
-// of their texts.
-func (s *strictStub) wantAsked(t testing.TB, want ...string) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slices.Sort(s.asked)
-	slices.Sort(want)
-	if !slices.Equal(s.asked, want) {
-		t.Errorf("the venue was asked\n got %s\nwant %s", strings.Join(s.asked, ", "), strings.Join(want, ", "))
-	}
-	s.asked = nil
-}
-
 // always answers 200 with a body.
 func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
