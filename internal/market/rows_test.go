@@ -1,6 +1,8 @@
 package market
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,5 +129,46 @@ func TestNumberPositions(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[2 0 0 0 1]" || len(seen) != len(rows) {
 		t.Errorf("ordinals %v, keys %v", got, seen)
+	}
+}
+
+// TestNumberingCarriesTheLastInstant: rows before the last instant of a page cannot come again, so they take no room in a cursor.
+func TestNumberingCarriesTheLastInstant(t *testing.T) {
+	trade := func(hash string, second int64) Trade {
+		return Trade{MarketID: "M", Price: MustDecimal("0.5"), Size: MustDecimal("1"), Timestamp: time.Unix(second, 0), TransactionHash: hash}
+	}
+	var both, last Numbering
+	both.NumberTrades([]Trade{trade("a", 2), trade("b", 1)})
+	last.NumberTrades([]Trade{trade("b", 1)})
+	if both.String() != last.String() {
+		t.Errorf("%s, want %s", both.String(), last.String())
+	}
+}
+
+// TestParseNumberingBounds reads the greatest numbering that is accepted, and those beyond it.
+func TestParseNumberingBounds(t *testing.T) {
+	text := func(rows int, count uint64) string {
+		b := binary.AppendVarint(nil, 1)
+		for i := range rows {
+			b = binary.AppendUvarint(binary.BigEndian.AppendUint32(b, uint32(i)), count)
+		}
+		return base64.RawURLEncoding.EncodeToString(b)
+	}
+	greatest := text(maxAlike, 1<<20)
+	if n, err := ParseNumbering(greatest); err != nil || n.String() != greatest {
+		t.Errorf("the greatest numbering: %v", err)
+	}
+	for _, bad := range []string{text(maxAlike+1, 1), text(1, 0), text(1, 1<<20+1)} {
+		if n, err := ParseNumbering(bad); err == nil || n.String() != "" {
+			t.Errorf("%.20s was read as %q", bad, n.String())
+		}
+	}
+}
+
+// TestKeysOfNeighbours: what one field ends with is not what the next begins with.
+func TestKeysOfNeighbours(t *testing.T) {
+	a, b := Trade{MarketID: "ab", TokenID: "c"}, Trade{MarketID: "a", TokenID: "bc"}
+	if a.Key() == b.Key() {
+		t.Errorf("trades in different markets have one key, %s", a.Key())
 	}
 }
