@@ -193,3 +193,24 @@ func TestPortfolioOfLots(t *testing.T) {
 		})
 	})
 }
+
+// TestPortfolioThatStaysTheSame: what does not change is sent again when it is stale, when it is fresh again, and when the stream
+// takes it over from REST.
+func TestPortfolioThatStaysTheSame(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+		f := run(t, s.portfolio(r, p))
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "INITIAL 1-0 1")
+		r.fail(errDown)
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "FRESHNESS 1-0 1 stale")
+		r.fail(nil)
+		time.Sleep(time.Minute)
+		f.want(showPortfolio, "FRESHNESS 1-0 1")
+		s.live(account)
+		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+		time.Sleep(time.Second)
+		f.want(showPortfolio, "RESYNC 1-0 1")
+	})
+}
