@@ -164,12 +164,11 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	case len(bearer) > 1:
 		return nobody, badInput("%s was sent %d times; send it once", authorization, len(bearer))
 	}
-	if err := i.refusals.Check(client); err != nil {
-		return nobody, err
-	}
 	var err error
 	if len(credentials) == 1 {
-		id.credentials, err = i.parsed.parse(credentials[0])
+		if err = i.refusals.Check(client); err == nil {
+			id.credentials, err = i.parsed.parse(credentials[0])
+		}
 	} else if id.account, err = i.lookup(client, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
 		ctx = until(ctx, id.account.Context())
@@ -195,7 +194,8 @@ func (i *identities) caller(id identity) string {
 	return name
 }
 
-// lookup returns the account of an Authorization header.
+// lookup returns the account of an Authorization header. A known token is good from any address: others may share it with
+// somebody who guesses, all clients behind an undeclared proxy for example.
 func (i *identities) lookup(client netip.Addr, value string) (*accounts.Account, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	token = strings.TrimSpace(token)
@@ -208,11 +208,14 @@ func (i *identities) lookup(client netip.Addr, value string) (*accounts.Account,
 		return nil, market.Errorf(market.CodeUnauthenticated, "no bearer tokens are known here; send %s", CredentialsHeader)
 	}
 	account, ok := i.accounts.Lookup(token)
-	if !ok {
-		i.refusals.Refused(client)
-		return nil, market.Errorf(market.CodeUnauthenticated, "the bearer token is not known")
+	if ok {
+		return account, nil
 	}
-	return account, nil
+	if err := i.refusals.Check(client); err != nil {
+		return nil, err
+	}
+	i.refusals.Refused(client)
+	return nil, market.Errorf(market.CodeUnauthenticated, "the bearer token is not known")
 }
 
 // until returns ctx, which ends with the end of another context too, with its cause.

@@ -186,7 +186,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted tries tokens until nothing is looked at any more.
+// TestRefusalsAreCounted tries tokens until unknown ones and credentials of the address are refused. A known token of the same
+// address stays good.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)
@@ -197,20 +198,27 @@ func TestRefusalsAreCounted(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
-	for name, value := range map[string]string{"Authorization": "Bearer " + testToken, CredentialsHeader: encodedCredentials} {
+	for name, value := range map[string]string{"Authorization": "Bearer another-guess", CredentialsHeader: encodedCredentials} {
 		w := post(t, h, `{"query":"{ __typename }"}`, name, value)
 		if w.Code != 429 || w.Header().Get("Retry-After") != "60" || answerOf(t, w).Errors[0].Extensions.Code != "RATE_LIMITED" {
 			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
 		}
 	}
-	if _, _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer " + testToken}, netip.MustParseAddr("192.0.2.1")); market.CodeOf(err) != market.CodeRateLimited {
+	client := netip.MustParseAddr("192.0.2.1")
+	if _, _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer another-guess"}, client); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("connection_init: %v", err)
+	}
+	if w := post(t, h, `{"query":"{ __typename }"}`, "Authorization", "Bearer "+testToken); w.Code != 200 {
+		t.Errorf("a known token: %d %s", w.Code, w.Body)
+	}
+	if _, account, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer " + testToken}, client); err != nil || account == nil {
+		t.Errorf("connection_init with a known token: %v", err)
 	}
 	if w := post(t, h, `{"query":"{ __typename }"}`); w.Code != 200 {
 		t.Errorf("anonymous: %d %s", w.Code, w.Body)
 	}
 	clock.now = clock.now.Add(time.Minute)
-	if w := post(t, h, `{"query":"{ __typename }"}`, "Authorization", "Bearer "+testToken); w.Code != 200 {
+	if w := post(t, h, `{"query":"{ __typename }"}`, CredentialsHeader, encodedCredentials); w.Code != 200 {
 		t.Errorf("a minute later: %d %s", w.Code, w.Body)
 	}
 }
