@@ -421,5 +421,5 @@ func TestRedeemableReadsEachMarketOnce(t *testing.T) {
 	got := s.counted(func() {
 		s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 500, redeemable: true, sort: ENDS_AT) { nodes { redeemable market { resolution { winningOutcome } } } } } }`, nil, keyOf50)
 	})
-	wantCalls(t, got, calls{"positions": {1, 1}, "market-details": {2, got["market-details"][1]}})
+	wantCalls(t, got, calls{"positions": {1, 1}, "market-details": {1, got["market-details"][1]}})
 }

@@ -271,7 +271,7 @@ var meant = map[string][]string{
 	"/api/exchange/price-history":  {"tokenId", "startDate", "endDate"},
 	"/api/exchange/spreads":        {"tokenIds", "tokenId"},
 	"/api/exchange/market-search":  {"q", "status", "category", "tag", "sort", "order", "limit", "cursor", "eventId", "eventSlug", "tokenId", "endsAfter", "endsBefore", "minLiquidity", "minVolume"},
-	"/api/exchange/market-details": {"id", "ids", "slug", "tokenId", "tokenIds"},
+	"/api/exchange/market-details": {"marketId", "id", "ids", "slug", "tokenId", "tokenIds"},
 	"/api/user/balance":            {"address", "credentials"},
 	"/api/user/positions":          {"address", "credentials", "limit", "cursor", "offset"},
 	"/api/user/orders":             {"address", "credentials", "limit", "cursor", "offset"},

@@ -90,6 +90,7 @@ func (s *stage) source() follow.Source { return follow.Source{Feed: s.Feed, Time
 
 // live opens topics and, where they are markets, confirms them.
 func (s *stage) live(topics ...market.Topic) {
+	synctest.Wait() // streams have begun to watch the topics
 	s.Up("e", topics)
 	s.Acknowledged(topics)
 }
