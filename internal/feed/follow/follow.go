@@ -73,8 +73,8 @@ type outlet[T any] struct {
 	yield func(Event[T], error) bool
 	// to is who events are for; 0 is everybody.
 	to market.Audience
-	// said reports that something was sent.
-	said bool
+	// sent counts events and problems.
+	sent int
 }
 
 // send hands an event over. mode is what may become of it when a reader is slow, unless it is a whole state.
@@ -107,7 +107,7 @@ func (o *outlet[T]) repeat(u *unknowns) error {
 }
 
 func (o *outlet[T]) post(e Event[T], envelope market.Envelope) error {
-	o.said = true
+	o.sent++
 	if o.group != nil {
 		o.group.Post(envelope)
 	}
@@ -117,8 +117,8 @@ func (o *outlet[T]) post(e Event[T], envelope market.Envelope) error {
 	return nil
 }
 
-// begun reports whether anything was sent.
-func (o *outlet[T]) begun() bool { return o.said }
+// count returns how many events and problems were sent.
+func (o *outlet[T]) count() int { return o.sent }
 
 // address sets who events are for from now on.
 func (o *outlet[T]) address(to market.Audience) { o.to = to }

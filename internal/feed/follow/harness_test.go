@@ -90,7 +90,7 @@ func (s *stage) source() follow.Source { return follow.Source{Feed: s.Feed, Time
 
 // live opens topics and, where they are markets, confirms them.
 func (s *stage) live(topics ...market.Topic) {
-	synctest.Wait() // streams have begun to watch the topics
+	synctest.Wait() // streams watch the topics by now
 	s.Up("e", topics)
 	s.Acknowledged(topics)
 }

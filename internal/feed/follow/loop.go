@@ -34,7 +34,7 @@ type read func(ctx context.Context) (apply func() error)
 
 // channel is what the loop needs of an outlet.
 type channel interface {
-	begun() bool
+	count() int
 	address(to market.Audience)
 	problem(err error) error
 }
@@ -43,7 +43,7 @@ type channel interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// every is the least time between two calls of changed for a watch; 0 is none.
+	// every is the least time between two events of a watch; 0 is none.
 	every time.Duration
 	body  body
 	out   channel
@@ -102,7 +102,7 @@ func (l *loop) run(ctx context.Context) error {
 				l.joined, l.reread = time.Now(), false
 			}
 		case <-late.C:
-			if !l.out.begun() {
+			if l.out.count() == 0 {
 				err = l.out.problem(errLate)
 			}
 		}
@@ -165,11 +165,12 @@ func (l *loop) pass(now time.Time) (next time.Time, err error) {
 			continue
 		}
 		delete(l.queued, w)
-		if l.every > 0 {
-			l.due[w] = now.Add(l.every)
-		}
+		sent := l.out.count()
 		if err == nil {
 			err = l.body.changed(w)
+		}
+		if l.every > 0 && l.out.count() > sent { // a change that says nothing yet must not delay the first state
+			l.due[w] = now.Add(l.every)
 		}
 	}
 	l.waiting = later
@@ -205,7 +206,7 @@ func (l *loop) serve() error {
 // start begins a read. The loop waits for it before it ends.
 func (l *loop) start(ctx context.Context, get read) {
 	within := pollEvery
-	if !l.out.begun() {
+	if l.out.count() == 0 {
 		within = max(min(within, time.Until(l.deadline)), within/100)
 	}
 	l.reading = true

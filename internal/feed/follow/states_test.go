@@ -137,7 +137,7 @@ func TestJoinersHearOfTheProblem(t *testing.T) {
 // TestAPaceKeepsNoBacklog lets a price change far more often than its reader wants to hear of it.
 func TestAPaceKeepsNoBacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{}
+		r := &rest[*market.Price]{value: priceOf("T", "0.50")} // a venue that does not know the token would end the stream
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Second, r.list))
 		s.live(pricesOf("T"))
 		for n := range 100 {
@@ -258,5 +258,17 @@ func TestTheBudgetsWait(t *testing.T) {
 		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })
 		time.Sleep(time.Second)
 		f.want(showPrice, "INITIAL 0.4 REST")
+	})
+}
+
+// TestAPaceDoesNotDelayTheFirstState opens a topic some time before its first price comes.
+func TestAPaceDoesNotDelayTheFirstState(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Price]{value: priceOf("T", "0.4"), takes: time.Hour}
+		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Minute, r.list))
+		s.live(pricesOf("T"))
+		synctest.Wait() // the topic is open, and says nothing
+		s.price("T", "0.5")
+		f.want(showPrice, "INITIAL 0.5 STREAM")
 	})
 }
