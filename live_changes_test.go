@@ -276,7 +276,7 @@ func TestFailuresOfSubscriptionsAreTold(t *testing.T) {
 	if ev := overSSE.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 {
 		t.Fatalf("over SSE: got %+v, want one error", ev)
 	}
-	// Whoever joins is told as well.
+	// A reader that joins gets the state as well.
 	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
 		t.Errorf("a joiner got %+v, want the error", ev)
 	}

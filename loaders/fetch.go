@@ -26,7 +26,7 @@ type response struct {
 	recorder *market.Recorder
 	journal  *market.Journal
 
-	// pending tells that the present pass has read a value that is not there yet.
+	// pending reports that the present pass has read a value that is not there yet.
 	pending bool
 	// failed is the error of keys that are missing from now on; nil as long as they can be fetched.
 	failed error

@@ -44,7 +44,7 @@ type Loader[K comparable, T any] struct {
 	*response
 	kind   market.Kind
 	source Source[K, T]
-	// gathers tells that one call carries several keys.
+	// gathers reports that one call carries several keys.
 	gathers bool
 
 	// index holds the place in results of each key that was read. The result of a key that is missing has the error ErrPending.

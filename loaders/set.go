@@ -133,7 +133,7 @@ func (s *Set) Done() {
 		l.done()
 		l.empty()
 	}
-	s.reading.set = nil // whoever holds the context must not meet another response
+	s.reading.set = nil // a holder of the context must not reach another response
 	s.reading = nil
 	clear(s.depths)
 	s.response = response{}

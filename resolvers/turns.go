@@ -10,7 +10,7 @@ import (
 )
 
 // turns say what comes next of a subscription: an event, a problem or the end. The subscription notes each before it hands an
-// event over; whoever makes the responses takes them. They are safe for concurrent use.
+// event over; the engine takes them. They are safe for concurrent use.
 type turns struct {
 	mu    sync.Mutex
 	begun bool

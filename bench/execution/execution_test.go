@@ -370,7 +370,7 @@ func BenchmarkMiss(b *testing.B) {
 	}
 }
 
-// BenchmarkPasses executes a portfolio nothing of which is in memory but comes at once when it is sent for: what making a response
+// BenchmarkPasses executes a portfolio that is not in memory and arrives as soon as it is fetched: what making a response
 // in passes takes beyond the calls.
 func BenchmarkPasses(b *testing.B) {
 	s := newGraphService(b)

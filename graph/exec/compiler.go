@@ -49,7 +49,7 @@ type Compiler struct {
 	satisfies map[string][]string
 }
 
-// NewCompiler returns a compiler for a schema, of which the generated code knows types. query writes the root of a query and
+// NewCompiler returns a compiler for a schema. types are the types that the generated code knows. query writes the root of a query and
 // reports whether it is not null, subscribe starts the stream of a root field of subscriptions.
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}

@@ -124,7 +124,7 @@ func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	return data, o.presented(failed), !set.Pending()
 }
 
-// byPasses executes in passes, after each of which what it lacked is fetched.
+// byPasses executes in passes. After each pass it fetches what was missing.
 func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error

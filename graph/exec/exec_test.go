@@ -174,7 +174,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions executes every combination of conditions, those of the first 16 of which are kept compiled.
+// TestConditions executes every combination of conditions. The first 16 combinations are kept compiled.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string

@@ -26,7 +26,7 @@ type Execution struct {
 	errs    []Error
 	// taken is memory for the indexes of errors.
 	taken []int
-	// slabs hold a *slab for each type of which values were made.
+	// slabs hold a *slab for each type whose values were made.
 	slabs []interface{ empty() }
 }
 

@@ -97,7 +97,7 @@ func (w *world) thingOf(id string) interface {
 	}
 }
 
-// list returns the list of a field, some elements of which are null, with an error or without.
+// list returns the list of a field. Some elements are null, with an error or without.
 func list[T any](ctx context.Context, w *world, id, field string, element func(id string) T) ([]T, error) {
 	value, err := w.decide(ctx, id, field)
 	if !value {
@@ -256,7 +256,7 @@ func (s worldSubscription) Things(_ context.Context, id string) (<-chan []sample
 	})
 }
 
-// nobody takes errors that nobody is told of.
+// nobody drops the errors that it is given.
 type nobody struct{}
 
 func (nobody) Report(error)        {}

@@ -62,7 +62,7 @@ type Budget struct {
 // maxHeld bounds Budget.held; calls are let through too rarely for that many refusals within patience.
 const maxHeld = 1024
 
-// New returns a budget of which nothing is spent, by nobody; see Inherit.
+// New returns an unspent budget; see Inherit.
 func New(cfg Config) *Budget {
 	cfg.Public, cfg.Key = cmp.Or(cfg.Public, DefaultPublic), cmp.Or(cfg.Key, DefaultKey)
 	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, DefaultQueue), cmp.Or(cfg.Scopes, DefaultScopes)

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// openCold returns a budget of which an earlier process may have spent anything. Call it in a synctest bubble.
+// openCold returns a budget that an earlier process may have spent. Call it in a synctest bubble.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
@@ -25,7 +25,7 @@ func made(b *Budget, scope string) (n int) {
 	return n
 }
 
-// A window of which nobody knows what was spent has the reserve for a minute, and everything from then on.
+// A window without a record has the reserve for a minute, and everything from then on.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {

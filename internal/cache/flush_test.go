@@ -45,7 +45,7 @@ func TestFlushForgetsNames(t *testing.T) {
 	}
 }
 
-// TestFlushOfOneMarket lets go of one market by any of its names, and of no other.
+// TestFlushOfOneMarket removes one market by any of its names, and no other.
 func TestFlushOfOneMarket(t *testing.T) {
 	for _, key := range []string{"m1", "election", "yes", "no"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestFlushOfOneMarket(t *testing.T) {
 	}
 }
 
-// TestFlushOfAbsences lets go of what the venue did not have, by its key and wholly.
+// TestFlushOfAbsences removes remembered absences, by key and all together.
 func TestFlushOfAbsences(t *testing.T) {
 	for _, key := range []string{"", "t1"} {
 		synctest.Test(t, func(t *testing.T) {

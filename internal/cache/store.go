@@ -285,7 +285,7 @@ func (s *store[K, T]) laneOf(key K) int {
 }
 
 // Refresh fetches the stale entries of keys in the background, with as few calls as carry them. Keys whose entry is fresh or
-// being refreshed are left out, as are those of which a refresh has just failed.
+// being refreshed are left out, as are those whose refresh has just failed.
 func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	now := s.clock.Now()
 	var due []K

@@ -32,7 +32,7 @@ const (
 )
 
 // ParseOrderStatus maps the venue's text without regard to case; LIVE and CANCELED are read as OPEN and CANCELLED. An open
-// order of which something is filled is PARTIALLY_FILLED, whether the venue distinguishes the two or not.
+// order that is filled in part is PARTIALLY_FILLED, whether the venue distinguishes the two or not.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {

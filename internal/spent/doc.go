@@ -10,7 +10,7 @@
 // they did, and the next write carries them. Calls of a killed process that were under way count as if they had ended when the
 // next process opened the file. So a crash makes the file say too much, never too little.
 //
-// Whoever makes calls holds a lock on the file, which the kernel releases when the process ends in any way. A process that
+// A process that makes calls holds a lock on the file, which the kernel releases when the process ends in any way. A process that
 // starts beside another one, as in a rolling restart, does not wait: it takes a second file, for the reserve that is left
 // unused otherwise, and changes to the first when that is free. A third process makes no calls. So all processes on one
 // directory stay within the limit together, without talking to each other.

@@ -95,7 +95,7 @@ func (c *content) add(t time.Time, calls int64) {
 	s.Calls += calls
 }
 
-// errTaken tells that another process holds the lock of a file.
+// errTaken reports that another process holds the lock of a file.
 var errTaken = errors.New("another process has it")
 
 // openLocked opens a file that no other process writes to, and makes it where there is none.

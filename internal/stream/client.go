@@ -18,7 +18,7 @@ import (
 // wire; calls about topics of different connections come at the same time. No method may block, since a connection that
 // is not read is closed by the venue.
 type Handler interface {
-	// Up tells that a subscription of topics has just been sent on an open connection, so their snapshots follow. A connection's
+	// Up reports that a subscription of topics has just been sent on an open connection, so their snapshots follow. A connection's
 	// topics come in several calls, one a frame. epoch is the venue's at this moment and empty where it has none; the
 	// one in a Message is what its numbers count in. A topic may be up again without having been down: what is known of
 	// it is to be replaced by the next snapshot.

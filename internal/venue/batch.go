@@ -96,7 +96,7 @@ func (l *lookup[T]) pieces(c *Client, keys []string) (ends []int) {
 	return ends
 }
 
-// tooLong tells whether the venue says that a URL was too long.
+// tooLong reports whether the venue says that a URL was too long.
 func tooLong(err error) bool {
 	var c *cause
 	return errors.As(err, &c) && (c.status == http.StatusRequestURITooLong || c.status == http.StatusRequestHeaderFieldsTooLarge)

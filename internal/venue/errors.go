@@ -63,13 +63,13 @@ func refusesForm(err error) bool {
 	return errors.As(err, &c) && (c.kind == causeRefused || c.kind == causeUnclear || c.kind == causeShape)
 }
 
-// refusesParameter tells whether err may be for a parameter rather than for what was asked for.
+// refusesParameter reports whether err may be about a parameter rather than about the data.
 func refusesParameter(err error) bool {
 	var c *cause
 	return errors.As(err, &c) && c.kind == causeRefused && c.status != http.StatusNotFound && c.status != http.StatusGone
 }
 
-// refused tells whether the venue says that it does not take the request: it may be for a parameter, or for an id in it.
+// refused reports whether the venue says that it does not take the request: it may be for a parameter, or for an id in it.
 func refused(err error) bool {
 	var c *cause
 	return errors.As(err, &c) && c.kind == causeRefused

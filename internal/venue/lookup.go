@@ -258,7 +258,7 @@ type dissection struct {
 	extra int
 	// refused and listed tell whether lists of more than one key were refused and answered.
 	refused, listed bool
-	// halved tells that both halves of a list were answered.
+	// halved reports that both halves of a list were answered.
 	halved bool
 }
 

@@ -12,7 +12,7 @@ type DetailNames struct {
 	ID, IDs, Slug, TokenID, TokenIDs string
 }
 
-// parameter is a parameter for one id, of which the venue knows one of several names. It is safe for concurrent use once its
+// parameter is a parameter for one id. The venue knows it by one of several names. It is safe for concurrent use once its
 // names are set.
 type parameter struct {
 	names []string

@@ -143,7 +143,7 @@ type turn struct {
 	total *int
 	// guessed tells that nothing in the answer says that there is a next page: only its length suggests one.
 	guessed bool
-	// counted tells that the venue counts as many rows as there are on this page.
+	// counted reports that the venue counts as many rows as there are on this page.
 	counted bool
 	// carry numbers the page's rows that look like others; a user's list has one.
 	carry market.Numbering

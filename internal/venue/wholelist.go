@@ -93,7 +93,7 @@ func (l wholeList[T, K]) follow(ctx context.Context, c *Client, a market.Address
 	return nil, false, unknownForm(l.endpoint, "the list has too many pages")
 }
 
-// ends notes that the venue does not know of page n, of which only the length of the one before spoke.
+// ends notes that the venue has no page n. Only the length of the page before suggested one.
 func (l wholeList[T, K]) ends(c *Client, n int) {
 	if n == 1 {
 		c.habits[l.endpoint].ignoresOffset(c.clock.Now())
@@ -157,7 +157,7 @@ type page[T any] struct {
 	limited bool
 }
 
-// wholePageAt reads one page of which every row must be good.
+// wholePageAt reads one page. Every row must be good.
 func wholePageAt[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at place, limited bool) (page[T], error) {
 	e, rq := l.endpoint, forAccount(l.endpoint, a)
 	if limited {

@@ -101,7 +101,7 @@ func (p *pending[C]) wake() time.Time {
 	return p.retry
 }
 
-// sooner returns the earlier one of two times, of which zero is none.
+// sooner returns the earlier of two times. A zero time is none.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
