@@ -28,7 +28,9 @@ type strictVenue struct {
 	venue *demo.Venue
 	// arrived counts the calls that reached it, sent those that were sent.
 	arrived, sent atomic.Int64
-	books         []string
+	// asked holds the token ids of the books that it was asked for.
+	asked sync.Map
+	books []string
 }
 
 // travel is how long a call takes to a strictVenue.
@@ -38,6 +40,7 @@ const travel = 40 * time.Millisecond
 func newStrictVenue(t *testing.T, tells bool) *strictVenue {
 	v := &strictVenue{venue: demo.New(demo.Config{Markets: 300, PublicPerMinute: 100})}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.asked.Store(r.URL.Query().Get("tokenId"), true)
 		v.sent.Add(1)
 		time.Sleep(travel)
 		v.arrived.Add(1)
@@ -76,15 +79,23 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit fails when the venue had to refuse a call, or was not asked at all.
-func (v *strictVenue) wantWithinTheLimit(t *testing.T, least int64) {
+// wantWithinTheLimit fails if the venue refused a call, or if fewer calls reached it than the limit without its margin allows.
+// The killed process may have recorded a call for each book of the last burst and died before it sent them all. Such calls are
+// lost: they count, but the venue never saw them.
+func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
-	n, refused := v.arrived.Load(), v.venue.Stats().Statuses["429"]
-	if refused != 0 || n > 100 || n < least {
-		t.Errorf("the venue was asked %d times and refused %d calls; want it asked %d to 100 times", n, refused, least)
+	least := most
+	for _, id := range burst {
+		if _, asked := v.asked.Load(id); !asked {
+			least--
+		}
 	}
-	t.Logf("the venue was asked %d times", n)
+	n, refused := v.arrived.Load(), v.venue.Stats().Statuses["429"]
+	if refused != 0 || n > most || n < least {
+		t.Errorf("%d calls reached the venue and it refused %d; want %d to %d calls and none refused", n, refused, least, most)
+	}
+	t.Logf("%d calls reached the venue, want %d to %d", n, least, most)
 }
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
@@ -158,13 +169,13 @@ func (p *program) wantStale(t *testing.T, id string) {
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, tells bool
-		// least is how many calls there are in the end at least: what may be spent is spent.
-		least int64
+		// most is how many calls may be made, and are made in the end.
+		most int64
 	}{
-		"with a record":                  {record: true, least: 85},
-		"with a venue that tells":        {tells: true, least: 85},
-		"with both":                      {record: true, tells: true, least: 85},
-		"with neither, in its first run": {least: 5},
+		"with a record":                  {record: true, most: 95},
+		"with a venue that tells":        {tells: true, most: 95},
+		"with both":                      {record: true, tells: true, most: 95},
+		"with neither, in its first run": {most: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,13 +188,13 @@ func TestKilledUnderLoad(t *testing.T) {
 			if test.tells {
 				p.book(v.books[0]) // by which the venue tells
 			}
-			for i := range 4 {
-				all := p.burst(v.books[10*i : 10*i+10])
-				if i < 3 {
-					all()
-				}
+			for i := range 3 {
+				p.burst(v.books[10*i : 10*i+10])()
 			}
-			if test.least > 10 {
+			var last []string
+			if test.most > 10 {
+				last = v.books[30:40]
+				p.burst(last)
 				eventually(t, "the burst has reached the venue in part", func() bool { return v.sent.Load() >= 33 })
 			}
 			p.kill(t)
@@ -209,7 +220,7 @@ func TestKilledUnderLoad(t *testing.T) {
 				t.Errorf("the answers are %v", codes)
 			}
 			p.wantStale(t, read)
-			v.wantWithinTheLimit(t, test.least)
+			v.wantWithinTheLimit(t, test.most, last)
 		})
 	}
 }
@@ -245,7 +256,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart the answers are %v; want refusals", codes)
 			}
-			v.wantWithinTheLimit(t, 100)
+			v.wantWithinTheLimit(t, 100, nil)
 		})
 	}
 }
@@ -280,13 +291,14 @@ func TestRollingRestartWithinTheLimit(t *testing.T) {
 				}
 			}
 			next.wantStale(t, read)
+			last := v.books[60:70]
 			if killed {
-				old.burst(v.books[60:70])
+				old.burst(last)
 				eventually(t, "the burst has reached the venue in part", func() bool { return v.sent.Load() >= 67 })
 				old.kill(t)
 			} else {
 				old.terminate(t)
-				old.burst(v.books[60:70])
+				old.burst(last)
 				old.wantExit(t, 0)
 			}
 			eventually(t, "the new one takes the place of the old one", func() bool {
@@ -303,7 +315,7 @@ func TestRollingRestartWithinTheLimit(t *testing.T) {
 				t.Errorf("after the old one the answers are %v", codes)
 			}
 			next.wantStale(t, read)
-			v.wantWithinTheLimit(t, 90)
+			v.wantWithinTheLimit(t, 95, last)
 		})
 	}
 }
