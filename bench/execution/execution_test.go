@@ -114,7 +114,7 @@ func BenchmarkReplacedBooks(b *testing.B) {
 					clear(r.written)
 				}
 				var ok bool
-				if buf, ok = page.compiled(buf[:0]); !ok {
+				if buf, ok = page.passes(buf[:0]); !ok {
 					b.Fatal("not in memory")
 				}
 			}
@@ -169,8 +169,8 @@ func (x *execution) library() (resp *graphql.Response) {
 	return resp
 }
 
-// compiled executes from memory.
-func (x *execution) compiled(buf []byte) ([]byte, bool) {
+// passes executes from memory.
+func (x *execution) passes(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
 	data, errs := x.operation.Execute(ctx, x.variables, buf)
@@ -246,9 +246,9 @@ func (s *graphService) executions(t testing.TB) map[string]*execution {
 		if len(first.Errors) > 0 || !bytes.Equal(first.Data, again.Data) {
 			t.Fatalf("%s: %v", name, first.Errors)
 		}
-		data, ok := x.compiled(nil)
+		data, ok := x.passes(nil)
 		if !ok || !bytes.Equal(data, first.Data) {
-			t.Fatalf("%s: compiled %v\n%s\ninstead of\n%s", name, ok, data, first.Data)
+			t.Fatalf("%s: executed %v\n%s\ninstead of\n%s", name, ok, data, first.Data)
 		}
 	}
 	return out
@@ -278,7 +278,7 @@ func deep(t testing.TB, data []byte) bool {
 func TestCompiledAllocations(t *testing.T) {
 	x := newGraphService(t).executions(t)["wholePortfolio"]
 	var buf []byte
-	if n := testing.AllocsPerRun(50, func() { buf, _ = x.compiled(buf[:0]) }); n >= 300 {
+	if n := testing.AllocsPerRun(50, func() { buf, _ = x.passes(buf[:0]) }); n >= 300 {
 		t.Errorf("a portfolio of 50 positions takes %.0f allocations", n)
 	}
 }
@@ -291,7 +291,7 @@ func TestListsAreLookedUpAtOnce(t *testing.T) {
 	s.sources.Markets, s.sources.Prices = markets, prices
 	for name, x := range executions {
 		markets.keys, prices.keys = nil, nil
-		if _, ok := x.compiled(nil); !ok {
+		if _, ok := x.passes(nil); !ok {
 			t.Fatalf("%s is not in memory", name)
 		}
 		var wantMarkets, wantPrices []int
@@ -315,7 +315,7 @@ func TestListsAreLookedUpAtOnce(t *testing.T) {
 	} {
 		x := s.execution(t, "query($address: Address!) "+document, map[string]any{"address": holder}, holderCredentials)
 		markets.keys, prices.keys = nil, nil
-		if _, ok := x.compiled(nil); !ok {
+		if _, ok := x.passes(nil); !ok {
 			t.Errorf("%s is not in memory", document)
 		}
 		if got := [2]int{sum(markets.keys), sum(prices.keys)}; got != want || len(markets.keys) > 1 || len(prices.keys) > 1 {
@@ -363,7 +363,7 @@ func BenchmarkMiss(b *testing.B) {
 		s.sources.Prices = without{s.sources.Prices, nodes[len(nodes)-1].Token.TokenID}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, ok := x.compiled(nil); ok {
+			if _, ok := x.passes(nil); ok {
 				b.Fatal("nothing is missed")
 			}
 		}
@@ -462,7 +462,7 @@ func BenchmarkVaried(b *testing.B) {
 			before := cpu(b)
 			for i := 0; b.Loop(); i++ {
 				var ok bool
-				if buf, ok = all[i%len(all)].compiled(buf[:0]); !ok {
+				if buf, ok = all[i%len(all)].passes(buf[:0]); !ok {
 					b.Fatal("not in memory")
 				}
 			}
@@ -480,7 +480,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkExecute executes what is in the cache, without a transport: by gqlgen and compiled.
+// BenchmarkExecute executes what is in the cache, without a transport: by gqlgen and by our executor.
 func BenchmarkExecute(b *testing.B) {
 	for name, x := range newGraphService(b).executions(b) {
 		b.Run(name+"/library", func(b *testing.B) {
@@ -489,11 +489,11 @@ func BenchmarkExecute(b *testing.B) {
 				x.library()
 			}
 		})
-		b.Run(name+"/compiled", func(b *testing.B) {
+		b.Run(name+"/executor", func(b *testing.B) {
 			b.ReportAllocs()
 			var buf []byte
 			for b.Loop() {
-				buf, _ = x.compiled(buf[:0])
+				buf, _ = x.passes(buf[:0])
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func TestAFailureCostsLittle(t *testing.T) {
 			var buf []byte
 			allocations[i] = testing.AllocsPerRun(50, func() {
 				var ok bool
-				if buf, ok = x.compiled(buf[:0]); ok != (i == 0) {
+				if buf, ok = x.passes(buf[:0]); ok != (i == 0) {
 					t.Fatalf("%s: %.200s", name, buf)
 				}
 			})
@@ -56,7 +56,7 @@ func BenchmarkFailing(b *testing.B) {
 				b.ReportAllocs()
 				var buf []byte
 				for b.Loop() {
-					buf, _ = x[i].compiled(buf[:0])
+					buf, _ = x[i].passes(buf[:0])
 				}
 			})
 		}

@@ -76,9 +76,9 @@ func decode(t testing.TB, text []byte, into any) {
 // operation is a valid operation with its variables.
 type operation struct {
 	*both
-	doc       *ast.QueryDocument
-	variables map[string]any
-	compiled  *exec.Operation
+	doc        *ast.QueryDocument
+	variables  map[string]any
+	executable *exec.Operation
 }
 
 // parse returns the operation of a document, or an error when it is not valid.
@@ -97,7 +97,7 @@ func (b *both) parse(document string, variables map[string]any) (*operation, err
 	if err := d.Decode(&given); err != nil {
 		return nil, err
 	}
-	o := &operation{both: b, doc: doc, compiled: b.compiler.Operation(doc, doc.Operations[0], func(int) {})}
+	o := &operation{both: b, doc: doc, executable: b.compiler.Operation(doc, doc.Operations[0], func(int) {})}
 	if o.variables, err = validator.VariableValues(b.schema, doc.Operations[0], given); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ type fromMemoryKey struct{}
 func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	ctx, set, _ := loaders.With(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
 	defer set.Done()
-	data, failed := o.compiled.Execute(ctx, o.variables, nil)
+	data, failed := o.executable.Execute(ctx, o.variables, nil)
 	return data, o.presented(failed), !set.Pending()
 }
 
@@ -128,7 +128,7 @@ func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
-		data, failed = o.compiled.Execute(ctx, o.variables, nil)
+		data, failed = o.executable.Execute(ctx, o.variables, nil)
 		errs = o.presented(failed)
 	})
 	return data, errs

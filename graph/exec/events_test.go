@@ -84,7 +84,7 @@ func (o *operation) eventByLibrary() (data []byte, errs gqlerror.List) {
 
 // event executes the only event of a subscription.
 func (o *operation) event() (data []byte, errs gqlerror.List) {
-	stream, failed := o.compiled.Subscribe(o.ctx, o.variables)
+	stream, failed := o.executable.Subscribe(o.ctx, o.variables)
 	if stream == nil {
 		return nil, o.presented(failed)
 	}

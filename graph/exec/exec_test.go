@@ -143,7 +143,7 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 		{`{ ` + wide + ` }`, nil, " [] the operation selects more than 10000 fields map[code:BAD_USER_INPUT]"},
 	} {
 		o := b.mustParse(test.document, test.variables)
-		data, errs := o.compiled.Execute(b.ctx, o.variables, []byte("before"))
+		data, errs := o.executable.Execute(b.ctx, o.variables, []byte("before"))
 		if got := said(o.presented(errs)); data != nil || len(got) != 1 || got[0] != test.want {
 			t.Errorf("%.100s: %.100q, %q", test.document, data, got)
 		}

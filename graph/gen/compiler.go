@@ -26,7 +26,7 @@ const (
 type compiler struct{ filename string }
 
 // Name implements plugin.Plugin.
-func (*compiler) Name() string { return "compiled" }
+func (*compiler) Name() string { return "executor" }
 
 // MutateConfig removes what was written before, which need not fit the schema any more.
 func (c *compiler) MutateConfig(*config.Config) error {
@@ -164,65 +164,14 @@ func isField(field *codegen.Field) bool { return field.IsVariable() && !field.Is
 func composite(ref *config.TypeReference) bool {
 	return ref.Definition.Kind == ast.Object || ref.Definition.Kind == ast.Interface || ref.Definition.Kind == ast.Union
 }
-
-// listsStrings reports whether a type is a list of strings that is decoded one like the other. gqlgen does so at three
-// allocations each.
-func listsStrings(ref *config.TypeReference) bool {
-	if !ref.IsSlice() || ref.GQL.Elem.Elem != nil || !types.Identical(ref.GO, types.NewSlice(types.Typ[types.String])) || ref.Unmarshaler == nil {
-		return false
-	}
-	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
-}
-
-// argument returns the case that decodes one argument, "" if that takes more than a function of its value.
-func argument(a *codegen.FieldArgument) string {
-	ref := a.TypeReference
-	if len(a.Directives) > 0 {
-		return ""
-	}
-	if listsStrings(ref) {
-		return fmt.Sprintf("case %q:\nlist, ok := %s.Strings(value)\na.%s = list\nreturn ok\n", a.Name, lookup(execPackage), a.VarName)
-	}
-	if ref.Unmarshaler == nil || ref.IsContext || ref.CastType != nil || ref.IsSlice() {
-		return ""
-	}
-	decode, ok := ref.Unmarshaler.Pkg().Scope().Lookup(ref.Unmarshaler.Name()).(*types.Func)
-	if !ok {
-		return ""
-	}
-	parameters, results := decode.Signature().Params(), decode.Signature().Results()
-	if parameters.Len() != 1 || results.Len() != 2 {
-		return "" // it wants a context
-	}
-	decoded, value := results.At(0).Type(), ""
-	switch {
-	case types.Identical(ref.GO, decoded):
-		value = "v"
-	case types.Identical(ref.GO, types.NewPointer(decoded)):
-		value = "&v"
-	default:
-		return ""
-	}
-	return fmt.Sprintf("case %q:\nv, err := %s(value)\na.%s = %s\nreturn err == nil\n", a.Name, templates.Call(ref.Unmarshaler), a.VarName, value)
-}
-
-// argumentsType is the name of the type of a field's decoded arguments.
-func argumentsType(field *codegen.Field) string {
-	return "argumentsOf" + field.Object.Name + templates.UcFirst(field.Name)
-}
-
 func resolverField(o *codegen.Object) string { return templates.LcFirst(o.Name) }
 
-// compiler writes the constructor with the table of fields, and the types that everything else hangs on.
+// compiler writes the constructor with the table of fields, and the types that everything else uses.
 func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interface) {
-	compiled, resolvers := lookup(execPackage), []*codegen.Object{}
-	for _, o := range objects {
-		if o.HasResolvers() {
-			resolvers = append(resolvers, o)
-		}
-	}
+	resolvers := slices.DeleteFunc(slices.Clone(objects), func(o *codegen.Object) bool { return !o.HasResolvers() })
+	exec := lookup(execPackage)
 	f.line("// NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.")
-	f.line("func NewCompiler(cfg Config) *%s.Compiler {", compiled)
+	f.line("func NewCompiler(cfg Config) *%s.Compiler {", exec)
 	f.line("e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}")
 	f.line("ec := newExecutionContext(&%s.OperationContext{}, e, nil)", lookup(graphqlPackage))
 	f.line("g := &executor{")
@@ -231,35 +180,11 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 		f.line("%s: cfg.Resolvers.%s(),", resolverField(o), templates.UcFirst(o.Name))
 	}
 	f.line("}")
-	f.line("return %s.NewCompiler(e.Schema(), map[string]%s.Type{", compiled, compiled)
+	f.line("return %s.NewCompiler(e.Schema(), map[string]%s.Type{", exec, exec)
 	for _, o := range objects {
-		f.line("%q: {Fields: map[string]%s.FieldOf{", o.Name, compiled)
+		f.line("%q: {Fields: map[string]%s.FieldOf{", o.Name, exec)
 		for i, field := range o.Fields {
-			if len(field.Args) == 0 {
-				f.line("%q: {Number: %d},", field.Name, i+1)
-				continue
-			}
-			f.line("%q: {Number: %d, Arguments: func(ctx %s.Context, raw map[string]any) (any, error) {", field.Name, i+1, lookup("context"))
-			f.line("a, err := ec.%s(ctx, raw)", field.ArgsFunc())
-			f.line("if err != nil { return nil, err }")
-			f.line("return &%s{", argumentsType(field))
-			for _, a := range field.Args {
-				if types.IsInterface(a.TypeReference.GO) {
-					f.line("%s: a[%q],", a.VarName, a.Name)
-					continue
-				}
-				f.line("%s: a[%q].(%s),", a.VarName, a.Name, typeOf(a.TypeReference.GO))
-			}
-			f.line("}, nil\n},")
-			var cases strings.Builder
-			for _, a := range field.Args {
-				cases.WriteString(argument(a))
-			}
-			if cases.Len() > 0 {
-				f.line("New: func(x *%s.Execution) any { return %s.Make[%s](x) },", compiled, compiled, argumentsType(field))
-				f.line("Set: func(to any, name string, value any) bool {\na := to.(*%s)\nswitch name {\n%s}\nreturn false\n},", argumentsType(field), &cases)
-			}
-			f.line("},")
+			f.entry(i+1, field)
 		}
 		f.line("}},")
 	}
@@ -280,14 +205,7 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	f.line("}\n")
 	for _, o := range objects {
 		for _, field := range o.Fields {
-			if len(field.Args) == 0 {
-				continue
-			}
-			f.line("type %s struct {", argumentsType(field))
-			for _, a := range field.Args {
-				f.line("%s %s", a.VarName, typeOf(a.TypeReference.GO))
-			}
-			f.line("}\n")
+			f.argumentsType(field)
 		}
 	}
 }
@@ -295,17 +213,17 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 // object writes how an object is written: a function for the whole, which reports whether there is an object, and one for the
 // fields, which ends early when one of them panics. Fields of Go alone don't panic, and need no function of their own.
 func (f *file) object(o *codegen.Object) {
-	compiled, receiver, object := lookup(execPackage), "", ""
+	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
 		receiver, object = ", obj "+typeOf(o.Reference()), ", obj"
 	}
 	calls := slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !isField(field) })
-	f.line("func (g *executor) write%s(x *%s.Execution, s *%s.Selection%s) bool {", o.Name, compiled, compiled, receiver)
+	f.line("func (g *executor) write%s(x *%s.Execution, s *%s.Selection%s) bool {", o.Name, exec, exec, receiver)
 	f.line("o := x.Open()")
 	if calls {
 		f.line("for o.Next < len(s.Fields) {\ng.writeFieldsOf%s(x, s, &o%s)\n}", o.Name, object)
 		f.line("return x.Close(s, &o)\n}\n")
-		f.line("func (g *executor) writeFieldsOf%s(x *%s.Execution, s *%s.Selection, o *%[2]s.Object%[4]s) {", o.Name, compiled, compiled, receiver)
+		f.line("func (g *executor) writeFieldsOf%s(x *%s.Execution, s *%s.Selection, o *%[2]s.Object%[4]s) {", o.Name, exec, exec, receiver)
 		f.line("defer x.Recover(s, o)")
 	}
 	f.line("for ; o.Next < len(s.Fields); o.Next++ {")
@@ -316,7 +234,7 @@ func (f *file) object(o *codegen.Object) {
 		f.line("x.Buf = append(x.Buf, f.Key...)")
 	}
 	f.line("switch f.Number {")
-	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", compiled, o.Name)
+	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", exec, o.Name)
 	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
 		if f.keeps(field) {
@@ -334,15 +252,15 @@ func (f *file) object(o *codegen.Object) {
 
 // stream writes the function that starts the stream of a root field of subscriptions.
 func (f *file) stream(o *codegen.Object) {
-	compiled := lookup(execPackage)
-	f.line("func (g *executor) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, compiled, compiled, compiled)
+	exec := lookup(execPackage)
+	f.line("func (g *executor) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, exec, exec, exec)
 	f.line("switch f.Number {")
 	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
 		args := f.arguments(field, "x.Start(f)", "return nil")
 		f.line("events, err := g.%s.%s(%s)", resolverField(o), field.GoFieldName, strings.Join(args, ", "))
 		f.line("if err != nil {\nx.Error(f, err)\nreturn nil\n}")
-		f.line("return %s.EventsOf(events, func(x *%s.Execution, f *%s.Field, v %s) bool {", compiled, compiled, compiled, typeOf(field.TypeReference.GO))
+		f.line("return %s.EventsOf(events, func(x *%s.Execution, f *%s.Field, v %s) bool {", exec, exec, exec, typeOf(field.TypeReference.GO))
 		f.value(field.TypeReference, "v", 0, "x.Missing(f)\nreturn false")
 		f.line("return true\n})")
 	}
@@ -376,29 +294,6 @@ func (f *file) kept(field *codegen.Field) {
 
 // invalid is what a field does that is null where it must not be.
 const invalid = "x.Missing(f)\no.Nullify()"
-
-// arguments writes how the arguments of a field are decoded, and returns those of the call that reads it. refused is what to do
-// where they are refused.
-func (f *file) arguments(field *codegen.Field, ctx, refused string) (args []string) {
-	if field.IsResolver || field.MethodHasContext {
-		args = append(args, ctx)
-	}
-	if field.IsResolver && !field.Object.Root {
-		args = append(args, "obj")
-	}
-	switch {
-	case len(field.Args) == 0:
-	case isField(field):
-		f.line("if x.Arguments(f) == nil {\n%s\n}", refused)
-	default:
-		f.line("a, ok := x.Arguments(f).(*%s)", argumentsType(field))
-		f.line("if !ok {\n%s\n}", refused)
-		for _, a := range field.Args {
-			args = append(args, "a."+a.VarName)
-		}
-	}
-	return args
-}
 
 // field writes how a field is read and written.
 func (f *file) field(field *codegen.Field) {
@@ -435,153 +330,4 @@ func (f *file) field(field *codegen.Field) {
 		f.line("v := %s", call)
 	}
 	f.value(field.TypeReference, "v", 0, invalid)
-}
-
-// appends reports whether the text that a method returns can be had by one that appends it to a buffer, and is such that JSON
-// needs no escapes for it.
-func appends(field *codegen.Field) bool {
-	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
-	method, ok := m.(*types.Func)
-	return ok && len(field.Args) == 0 && field.TypeReference.Marshaler != nil && field.TypeReference.Marshaler.Name() == "MarshalID" &&
-		appender(method.Type().(*types.Signature), nil)
-}
-
-// appender reports whether a signature is that of an append function: of a value, or of a method's own where that is nil.
-func appender(s *types.Signature, value types.Type) bool {
-	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
-	if value != nil {
-		want = append(want, value)
-	}
-	if s.Params().Len() != len(want) || s.Results().Len() != 1 || !types.Identical(s.Results().At(0).Type(), want[0]) {
-		return false
-	}
-	for i, t := range want {
-		if !types.Identical(s.Params().At(i).Type(), t) {
-			return false
-		}
-	}
-	return true
-}
-
-// value writes how a value is written. It follows gqlgen's type.gotpl case by case. invalid is what to do for a null that the
-// schema does not allow.
-func (f *file) value(ref *config.TypeReference, v string, depth int, invalid string) {
-	null := "x.Null()"
-	if ref.GQL.NonNull {
-		null = invalid
-	}
-	end := ""
-	if ref.IsPtrToSlice() || ref.IsPtrToIntf() || ref.IsNilable() && (!ref.IsSlice() || !ref.GQL.NonNull) {
-		f.line("if %s == nil {\n%s\n} else {", v, null)
-		end = "}"
-	}
-	switch {
-	case ref.IsPtrToSlice(), ref.IsPtrToIntf():
-		f.value(ref.Elem(), "(*"+v+")", depth, invalid)
-	case ref.IsSlice():
-		f.list(ref, v, depth, null)
-	case ref.IsMarshaler && ref.IsContext:
-		f.line("if !x.Marshal(%s.WrapContextMarshaler(x, %s)) {\n%s\n}", lookup(graphqlPackage), v, null)
-	case ref.IsMarshaler:
-		f.line("if !x.Marshal(%s) {\n%s\n}", v, null)
-	case ref.Marshaler != nil:
-		f.scalar(ref, v, null)
-	case f.data.Interfaces[ref.Definition.Name] != nil:
-		f.line("if !g.write%s(x, f, %s) {\n%s\n}", ref.Definition.Name, v, null)
-	case ref.IsNilable():
-		f.line("if !g.write%s(x, f.Sub, %s) {\n%s\n}", ref.Definition.Name, v, null)
-	default:
-		f.line("if !g.write%s(x, f.Sub, &%s) {\n%s\n}", ref.Definition.Name, v, null)
-	}
-	if end != "" {
-		f.line("%s", end)
-	}
-}
-
-// list writes how a list is written. null is what to do where an element is null that must not be.
-func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
-	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
-	before := f.out.String()
-	f.out.Reset()
-	f.value(ref.Elem(), v+"["+i+"]", depth+1, "x.Missing(f)\n"+whole+" = false")
-	element := f.out.String()
-	f.out.Reset()
-	f.out.WriteString(before)
-	mayFail := strings.Contains(element, whole)
-	if mayFail {
-		f.line("%s, %s := len(x.Buf), true", from, whole)
-	}
-	f.line("x.Buf = append(x.Buf, '[')")
-	if composite(ref) {
-		f.line("x.Enlist()")
-	}
-	f.line("for %s := range %s {", i, v)
-	f.line("if %s > 0 { x.Buf = append(x.Buf, ',') }", i)
-	if composite(ref) {
-		f.line("x.Element(%s)", i)
-	}
-	f.out.WriteString(element)
-	f.line("}")
-	if composite(ref) {
-		f.line("x.Unlist()")
-	}
-	f.line("x.Buf = append(x.Buf, ']')")
-	if mayFail {
-		f.line("if !%s {\nx.Buf = x.Buf[:%s]\n%s\n}", whole, from, null)
-	}
-}
-
-// known are append functions of package compiled that write what functions of gqlgen do.
-var known = map[string]string{"MarshalString": "AppendString", "MarshalID": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
-
-// scalar writes how a value is written that has a marshaling function: by the append function for the same type, else by
-// itself. The append function of scalar.MarshalX is scalar.AppendX.
-func (f *file) scalar(ref *config.TypeReference, v, null string) {
-	switch {
-	case ref.IsTargetNilable() && !ref.IsNilable():
-		v = "&" + v
-	case !ref.IsTargetNilable() && ref.IsNilable():
-		v = "*" + v
-	}
-	if ref.HasEnumValues() {
-		v = fmt.Sprintf("%s[%s]", ref.EnumMarshalVar(f.data.Config.UseFunctionSyntaxForExecutionContext), v)
-	} else if ref.CastType != nil {
-		v = fmt.Sprintf("%s(%s)", typeOf(ref.CastType), v)
-	}
-	m := ref.Marshaler
-	pkg := m.Pkg()
-	if name := known[m.Name()]; name != "" && pkg.Path() == graphqlPackage {
-		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(execPackage), name, v)
-		return
-	}
-	name := "Append" + strings.TrimPrefix(m.Name(), "Marshal")
-	value := m.Type().(*types.Signature).Params().At(0).Type()
-	if a, ok := pkg.Scope().Lookup(name).(*types.Func); ok && appender(a.Type().(*types.Signature), value) {
-		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(pkg.Path()), name, v)
-		return
-	}
-	marshaler := fmt.Sprintf("%s(%s)", templates.Call(m), v)
-	if ref.IsContext {
-		marshaler = fmt.Sprintf("%s.WrapContextMarshaler(x, %s)", lookup(graphqlPackage), marshaler)
-	}
-	f.line("if !x.Marshal(%s) {\n%s\n}", marshaler, null)
-}
-
-// abstract writes the function that writes an object of an interface or union type, and reports whether there is one.
-func (f *file) abstract(i *codegen.Interface) {
-	compiled, names := lookup(execPackage), possible(i)
-	f.line("func (g *executor) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, compiled, compiled, typeOf(i.Type))
-	f.line("switch obj := obj.(type) {")
-	for _, p := range i.Implementors {
-		f.line("case %s:", typeOf(p.Type))
-		ref := "obj"
-		if p.TakeRef {
-			ref = "&obj"
-		}
-		if p.CanBeNil() {
-			f.line("if obj == nil { return false }")
-		}
-		f.line("return g.write%s(x, f.Of[%d], %s)", p.Name, slices.Index(names, p.Name), ref)
-	}
-	f.line("default:\npanic(%s.Errorf(\"unexpected type %%T for %s\", obj))\n}\n}\n", lookup("fmt"), i.Name)
 }

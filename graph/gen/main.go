@@ -1,4 +1,4 @@
-// Command gen writes what is made from schema.graphqls: gqlgen's code, that by which package compiled answers queries, the
+// Command gen writes what is made from schema.graphqls: gqlgen's code, the executor of package exec, the
 // reference of the schema, and what a client's cache has to know. Run it in the module's root; `make generate` does.
 package main
 

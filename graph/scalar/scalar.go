@@ -17,7 +17,7 @@ import (
 // DateTimeLayout is how a DateTime leaves: RFC 3339 in UTC with milliseconds.
 const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Each MarshalX writes what AppendX appends; compiled selections use the latter.
+// Each MarshalX writes what AppendX appends; the executor uses the latter.
 
 // AppendDecimal appends an exact number as a JSON string without exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {

@@ -50,8 +50,8 @@ type plan struct {
 	policy policy
 	// simple reads variables that are simple; nil where some can't be.
 	simple simpleVariables
-	// compiled executes the operation.
-	compiled *exec.Operation
+	// executable executes the operation.
+	executable *exec.Operation
 }
 
 // documentCache keeps what was parsed and validated last, refusals too.
@@ -98,7 +98,7 @@ func (d *documentCache) load(text string) *document {
 		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
 			p := &plan{asked: asked(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), simple: newSimpleVariables(d.schema, op)}
-			p.compiled = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
+			p.executable = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			doc.plans[op] = p
 		}
 	}

@@ -176,7 +176,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []exec.Error) { return op.plan.compiled.Execute(ctx, op.variables, into) })
+	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []exec.Error) { return op.plan.executable.Execute(ctx, op.variables, into) })
 	if !ok {
 		return nil
 	}
@@ -266,7 +266,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next func() *gra
 		}
 	}
 	ctx = resolvers.WithTurns(ctx)
-	stream, errs := op.plan.compiled.Subscribe(ctx, values)
+	stream, errs := op.plan.executable.Subscribe(ctx, values)
 	if len(errs) > 0 {
 		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
 	}

@@ -124,7 +124,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestCompiledDocumentsMakeRoom has what is compiled counted with its document.
+// TestCompiledDocumentsMakeRoom counts compiled operations with their documents.
 func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})
@@ -133,7 +133,7 @@ func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	doc := c.load(text)
 	before := c.bytes
 	for _, a := range []bool{true, false, true} {
-		if _, errs := doc.plans[doc.ast.Operations[0]].compiled.Execute(t.Context(), map[string]any{"a": a}, nil); len(errs) > 0 {
+		if _, errs := doc.plans[doc.ast.Operations[0]].executable.Execute(t.Context(), map[string]any{"a": a}, nil); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 	}
