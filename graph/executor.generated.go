@@ -984,7 +984,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					marketIds:  a["marketIds"].([]string),
 					minSize:    a["minSize"].(*market.Decimal),
 					redeemable: a["redeemable"].(*bool),
-					sort:       a["sort"].(*model.PositionSort),
+					sort:       a["sort"].(*market.PositionSort),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfUserPositions](x) },
@@ -1425,7 +1425,7 @@ type argumentsOfUserPositions struct {
 	marketIds  []string
 	minSize    *market.Decimal
 	redeemable *bool
-	sort       *model.PositionSort
+	sort       *market.PositionSort
 }
 
 type argumentsOfUserOrders struct {

@@ -441,7 +441,7 @@ type ComplexityRoot struct {
 		ID        func(childComplexity int) int
 		Orders    func(childComplexity int, first *int, after *string, marketIds []string, side *market.OrderSide) int
 		Portfolio func(childComplexity int, basis *market.PriceBasis) int
-		Positions func(childComplexity int, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) int
+		Positions func(childComplexity int, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *market.PositionSort) int
 		Trades    func(childComplexity int, first *int, after *string, marketID *string, from *time.Time, to *time.Time) int
 	}
 
@@ -2318,7 +2318,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.Positions(childComplexity, args["first"].(*int), args["after"].(*string), args["marketIds"].([]string), args["minSize"].(*market.Decimal), args["redeemable"].(*bool), args["sort"].(*model.PositionSort)), true
+		return e.ComplexityRoot.User.Positions(childComplexity, args["first"].(*int), args["after"].(*string), args["marketIds"].([]string), args["minSize"].(*market.Decimal), args["redeemable"].(*bool), args["sort"].(*market.PositionSort)), true
 	case "User.trades":
 		if e.ComplexityRoot.User.Trades == nil {
 			break

@@ -94,7 +94,7 @@ type TradeResolver interface {
 }
 type UserResolver interface {
 	Balance(ctx context.Context, obj *model.User) (*model.Balance, error)
-	Positions(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *model.PositionSort) (*model.PositionConnection, error)
+	Positions(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *market.PositionSort) (*model.PositionConnection, error)
 	Orders(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, side *market.OrderSide) (*model.OrderConnection, error)
 	Trades(ctx context.Context, obj *model.User, first *int, after *string, marketID *string, from *time.Time, to *time.Time) (*model.TradeConnection, error)
 	History(ctx context.Context, obj *model.User, first *int, after *string, kinds []market.HistoryKind, from *time.Time, to *time.Time) (*model.HistoryConnection, error)
@@ -771,8 +771,8 @@ func (ec *executionContext) field_User_positions_args(ctx context.Context, rawAr
 	}
 	args["redeemable"] = arg4
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "sort",
-		func(ctx context.Context, v any) (*model.PositionSort, error) {
-			return ec.unmarshalOPositionSort2ᚖoddsgraphᚋgraphᚋmodelᚐPositionSort(ctx, v)
+		func(ctx context.Context, v any) (*market.PositionSort, error) {
+			return ec.unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚐPositionSort(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8324,7 +8324,7 @@ func (ec *executionContext) _User_positions(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Positions(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["marketIds"].([]string), fc.Args["minSize"].(*market.Decimal), fc.Args["redeemable"].(*bool), fc.Args["sort"].(*model.PositionSort))
+			return ec.Resolvers.User().Positions(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["marketIds"].([]string), fc.Args["minSize"].(*market.Decimal), fc.Args["redeemable"].(*bool), fc.Args["sort"].(*market.PositionSort))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PositionConnection) graphql.Marshaler {
@@ -13879,20 +13879,23 @@ func (ec *executionContext) marshalOPositionConnection2ᚖoddsgraphᚋgraphᚋmo
 	return ec._PositionConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋgraphᚋmodelᚐPositionSort(ctx context.Context, v any) (*model.PositionSort, error) {
+func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚐPositionSort(ctx context.Context, v any) (*market.PositionSort, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(model.PositionSort)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+	tmp, err := graphql.UnmarshalString(v)
+	res := market.PositionSort(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOPositionSort2ᚖoddsgraphᚋgraphᚋmodelᚐPositionSort(ctx context.Context, sel ast.SelectionSet, v *model.PositionSort) graphql.Marshaler {
+func (ec *executionContext) marshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚐPositionSort(ctx context.Context, sel ast.SelectionSet, v *market.PositionSort) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) unmarshalOPriceBasis2ᚖoddsgraphᚋinternalᚋmarketᚐPriceBasis(ctx context.Context, v any) (*market.PriceBasis, error) {

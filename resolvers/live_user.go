@@ -64,9 +64,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
 	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) (quotes []market.Quotes, valuations []*market.Valuation, err error) {
 		r.read(ctx, func(set *loaders.Set) {
-			var errs []error
-			quotes, valuations, errs = quoteEach(set, pointers(positions), held, by)
-			err = firstOf(errs)
+			quotes, valuations, err = market.ValueAll(set, pointers(positions), held, by)
 		})
 		return quotes, valuations, err
 	}}
@@ -76,16 +74,6 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 }
 
 func positionKey(p *market.Position) string { return p.Key().String() }
-
-// firstOf returns the first error.
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // portfolioUpdate shows each position with its valuation and the prices that it was made of.
 func portfolioUpdate(a market.Address, by market.PriceBasis, reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
