@@ -52,7 +52,7 @@ func (b *branch) public() bool { return !strings.HasPrefix(b.at, "user") }
 // wholeQuery asks every endpoint, each for a branch of its own.
 const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a: Address!, $day: Date!) {
   prices: tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } }
-  spreads(tokenIds: $ids) { tokenId bestBid bestAsk freshness { stale } }
+  spreads(tokenIds: $ids) { tokenId bestBid bestAsk basis freshness { stale } }
   book: token(tokenId: $id) { orderbook(depth: 20) { bids { price size } asks { price size } freshness { stale } } }
   chart: token(tokenId: $id) { history(from: $day, to: $day) { points { timestamp price } freshness { stale } } }
   search: searchMarkets(first: 5) { nodes { marketId question freshness { stale } } }
@@ -347,6 +347,12 @@ func drifts(b *branch) (rows []row) {
 
 // rows returns the rows of an endpoint with the fault.
 func (f *fault) rows(b *branch) []row {
+	if b.endpoint == "spreads" && f.code != "RATE_LIMITED" {
+		return []row{
+			{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.coldFromBooks(b, f) }, alone: f.bulk},
+			{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warmFromBooks(b, f) }, alone: f.bulk},
+		}
+	}
 	return []row{
 		{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.cold(b, f) }, alone: f.bulk},
 		{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warm(b, f) }, alone: f.bulk},
@@ -390,6 +396,84 @@ func (l *lane) cold(b *branch, f *fault) error {
 			}
 		}
 	}
+	l.recovers(&r, b, f)
+	return r.err()
+}
+
+// ofBooks returns values of spreads as order books give them.
+func ofBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
+
+// fromBooks asks for everything while the spreads fail, and gets them from order books, at a call for each token.
+func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		r.f("%s: %w", when, err)
+		return got
+	}
+	r.timely(when, got, f.within())
+	for _, e := range got.errors {
+		r.f("%s: %s: %s", when, e, e.Message)
+	}
+	if values, want := valuesAt(got.data, b.at), ofBooks(l.whole[b.at]); values != want {
+		r.f("%s: %s is %.300s, want %.300s", when, b.at, values, want)
+	}
+	for path := range strings.SplitSeq(b.freshness(got.data), " ") {
+		if at(got.data, path) != false {
+			r.f("%s: %s is marked stale", when, path)
+		}
+	}
+	l.others(r, when, b, got.data)
+	if n := l.strays.Swap(0); n != 0 {
+		r.f("%s: another host was asked %d times", when, n)
+	}
+	return got
+}
+
+// coldFromBooks reads spreads that are not cached while they fail.
+func (l *lane) coldFromBooks(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	got := l.fromBooks(&r, "cold", b, f)
+	least, most := f.attempts(b)
+	if n := got.calls[b.endpoint][0]; n < least || n > most {
+		r.f("the venue was asked %d times, want %d to %d", n, least, most)
+	}
+	for endpoint, n := range l.calls {
+		if endpoint == "orderbook" {
+			n[0] += int64(len(b.errors))
+		}
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] {
+			r.f("%s was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
+		}
+	}
+	if n := l.fromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
+		r.f("at the same instant the venue was asked %v more", n)
+	}
+	l.prepare(&r) // what came from the books is forgotten
+	l.recovers(&r, b, f)
+	return r.err()
+}
+
+// warmFromBooks reads spreads that are no longer fresh while they fail: first the stale ones, then those that came from books behind
+// that answer.
+func (l *lane) warmFromBooks(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	l.intact(&r, "warming up")
+	l.clock.advance(b.past)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	began := time.Now()
+	l.intact(&r, "stale")
+	if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
+		r.f("no refresh has ended")
+	}
+	l.fromBooks(&r, "refreshed", b, f)
+	l.prepare(&r)
 	l.recovers(&r, b, f)
 	return r.err()
 }
@@ -439,7 +523,14 @@ func (l *lane) badElement(b *branch) error {
 		return err
 	}
 	r.timely("a bad element", got, prompt)
-	if want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}; !slices.Equal(errorTexts(got.errors), want) {
+	want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}
+	if b.endpoint == "spreads" { // its book has it
+		want = nil
+		if v := valuesAt(got.data, b.errors[1]); !strings.Contains(ofBooks(l.whole[b.at]), v) || v == "null" {
+			r.f("element 1 is %s", v)
+		}
+	}
+	if !slices.Equal(errorTexts(got.errors), want) {
 		r.f("errors %q, want %q", errorTexts(got.errors), want)
 	}
 	for _, i := range []int{0, 2} {

@@ -29,8 +29,16 @@ func TestGraphOnStrictVenues(t *testing.T) {
 		},
 		"spreads are missing": {
 			map[string]strictEndpoint{"orderbook": book},
-			`{ spreads(tokenIds: ["7"]) { bestBid bestAsk spread } }`, `{"spreads":[{"bestBid":"0.4","bestAsk":"0.43","spread":"0.03"}]}`,
+			`{ spreads(tokenIds: ["7"]) { bestBid bestAsk spread basis } }`, `{"spreads":[{"basis":"ORDER_BOOK","bestAsk":"0.43","bestBid":"0.4","spread":"0.03"}]}`,
 			[]string{"spreads tokenId 404", "orderbook depth tokenId 200"},
+		},
+		"spreads fail": {
+			map[string]strictEndpoint{"orderbook": book, "spreads": {"tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
+				return http.StatusInternalServerError, `{"success":false,"message":"out of order"}`
+			}}},
+			`{ token(tokenId: "7") { spread { bestBid bestAsk spread midpoint basis } } }`,
+			`{"token":{"spread":{"basis":"ORDER_BOOK","bestAsk":"0.43","bestBid":"0.4","midpoint":"0.415","spread":"0.03"}}}`,
+			[]string{"spreads tokenId 500", "orderbook depth tokenId 200"},
 		},
 		"positions refuse all other parameters": {
 			map[string]strictEndpoint{"positions": {"address credentials", always(`{"positions":[]}`)}},

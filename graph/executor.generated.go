@@ -607,8 +607,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"bestAsk":   {Number: 4},
 			"spread":    {Number: 5},
 			"midpoint":  {Number: 6},
-			"token":     {Number: 7},
-			"freshness": {Number: 8},
+			"basis":     {Number: 7},
+			"token":     {Number: 8},
+			"freshness": {Number: 9},
 		}},
 		"StreamStatus": {Fields: map[string]exec.FieldOf{
 			"state":         {Number: 1},
@@ -3671,7 +3672,10 @@ func (g *executor) writeFieldsOfSpread(x *exec.Execution, s *exec.Selection, o *
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 7: // token
+		case 7: // basis
+			v := obj.Basis()
+			x.Buf = exec.AppendString(x.Buf, string(v))
+		case 8: // token
 			v := obj.Token()
 			if v == nil {
 				x.Null()
@@ -3680,7 +3684,7 @@ func (g *executor) writeFieldsOfSpread(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 8: // freshness
+		case 9: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)

@@ -341,6 +341,7 @@ type ComplexityRoot struct {
 	}
 
 	Spread struct {
+		Basis     func(childComplexity int) int
 		BestAsk   func(childComplexity int) int
 		BestBid   func(childComplexity int) int
 		Freshness func(childComplexity int) int
@@ -1786,6 +1787,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ServiceStatus.Version(childComplexity), true
 
+	case "Spread.basis":
+		if e.ComplexityRoot.Spread.Basis == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Spread.Basis(childComplexity), true
 	case "Spread.bestAsk":
 		if e.ComplexityRoot.Spread.BestAsk == nil {
 			break
@@ -3252,10 +3259,23 @@ type Spread {
   spread: Decimal
   "Mean of best bid and best ask; null unless both are known."
   midpoint: Decimal
+  "Where the figures were read."
+  basis: SpreadBasis!
   "The token quoted."
   token: Token
   "Age and source of the quote."
   freshness: Freshness!
+}
+
+"Where the top of a book was read."
+enum SpreadBasis {
+  "The venue states it, in its answer for spreads or in its stream."
+  VENUE
+  """
+  The first levels of the order book, read because the venue has no spreads or failed to answer for them. One upstream call
+  per token.
+  """
+  ORDER_BOOK
 }
 
 "A token's resting limit orders, summed by price and cut to the depth that was asked for."
@@ -4347,6 +4367,8 @@ func (ec *executionContext) childFields_Spread(ctx context.Context, field graphq
 		return ec.fieldContext_Spread_spread(ctx, field)
 	case "midpoint":
 		return ec.fieldContext_Spread_midpoint(ctx, field)
+	case "basis":
+		return ec.fieldContext_Spread_basis(ctx, field)
 	case "token":
 		return ec.fieldContext_Spread_token(ctx, field)
 	case "freshness":

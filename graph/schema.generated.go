@@ -6437,6 +6437,29 @@ func (ec *executionContext) fieldContext_Spread_midpoint(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Spread", field, true, false, errors.New("field of type Decimal does not have child fields"))
 }
 
+func (ec *executionContext) _Spread_basis(ctx context.Context, field graphql.CollectedField, obj *model.Spread) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Spread_basis(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Basis(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v market.SpreadBasis) graphql.Marshaler {
+			return ec.marshalNSpreadBasis2oddsgraphᚋinternalᚋmarketᚐSpreadBasis(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Spread_basis(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Spread", field, true, false, errors.New("field of type SpreadBasis does not have child fields"))
+}
+
 func (ec *executionContext) _Spread_token(ctx context.Context, field graphql.CollectedField, obj *model.Spread) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11680,6 +11703,11 @@ func (ec *executionContext) _Spread(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "basis":
+			out.Values[i] = ec._Spread_basis(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "token":
 			out.Values[i] = ec._Spread_token(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -13466,6 +13494,23 @@ func (ec *executionContext) marshalNPriceUpdate2oddsgraphᚋgraphᚋmodelᚐPric
 
 func (ec *executionContext) marshalNServiceStatus2oddsgraphᚋgraphᚋmodelᚐServiceStatus(ctx context.Context, sel ast.SelectionSet, v model.ServiceStatus) graphql.Marshaler {
 	return ec._ServiceStatus(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNSpreadBasis2oddsgraphᚋinternalᚋmarketᚐSpreadBasis(ctx context.Context, v any) (market.SpreadBasis, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := market.SpreadBasis(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSpreadBasis2oddsgraphᚋinternalᚋmarketᚐSpreadBasis(ctx context.Context, sel ast.SelectionSet, v market.SpreadBasis) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNStreamState2oddsgraphᚋgraphᚋmodelᚐStreamState(ctx context.Context, v any) (model.StreamState, error) {

@@ -212,6 +212,9 @@ func (s Spread) Spread() *market.Decimal { return s.Top.Spread }
 // Midpoint returns the mean of both sides.
 func (s Spread) Midpoint() *market.Decimal { return s.Top.Midpoint() }
 
+// Basis says where the figures were read.
+func (s Spread) Basis() market.SpreadBasis { return s.Top.Basis() }
+
 // Token returns the token.
 func (s Spread) Token() *Token { return &Token{TokenID: s.Top.TokenID} }
 

@@ -212,7 +212,7 @@ var table = []weightsOf{
 	{"Balance", nil, "id portfolioValue cashBalance positionsValue totalValue freshness"},
 	{"Valuation", nil, "id price basis value unrealizedPnl unrealizedPnlPercent freshness"},
 	{"TokenPrice", nil, "id tokenId price basis timestamp token freshness"},
-	{"Spread", nil, "id tokenId bestBid bestAsk spread midpoint token freshness"},
+	{"Spread", nil, "id tokenId bestBid bestAsk spread midpoint basis token freshness"},
 	{"OrderbookLevel", nil, "price size"},
 	{"PricePoint", nil, "timestamp price volume"},
 	{"Candle", nil, "start open high low close volume"},

@@ -124,6 +124,15 @@ const (
 	BasisPosition   PriceBasis = "POSITION"
 )
 
+// SpreadBasis says where the top of a book was read.
+type SpreadBasis string
+
+// The bases of a spread.
+const (
+	SpreadOfVenue SpreadBasis = "VENUE"
+	SpreadOfBook  SpreadBasis = "ORDER_BOOK"
+)
+
 // Source is where a value came from.
 type Source string
 

@@ -232,6 +232,16 @@ type Spread struct {
 	// BestBid and BestAsk are nil for an empty side. Spread may be known where the sides are not.
 	BestBid, BestAsk, Spread *Decimal
 	Timestamp                time.Time
+	// FromBook reports that these are the first levels of the order book, read because the venue gave no spread.
+	FromBook bool
+}
+
+// Basis says where the figures were read.
+func (s *Spread) Basis() SpreadBasis {
+	if s.FromBook {
+		return SpreadOfBook
+	}
+	return SpreadOfVenue
 }
 
 // Midpoint returns the mean of best bid and best ask, or nil when a side is empty.

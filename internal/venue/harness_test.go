@@ -250,8 +250,15 @@ func showPrice(p *market.Price) string {
 	return strings.Join([]string{p.TokenID, p.Price.String(), string(p.Basis), showTime(p.Timestamp)}, " ")
 }
 
+// fromBook marks a spread of an order book.
+const fromBook = " of the book"
+
 func showSpread(s *market.Spread) string {
-	return strings.Join([]string{s.TokenID, showDecimal(s.BestBid), showDecimal(s.BestAsk), showDecimal(s.Spread), showTime(s.Timestamp)}, " ")
+	text := strings.Join([]string{s.TokenID, showDecimal(s.BestBid), showDecimal(s.BestAsk), showDecimal(s.Spread), showTime(s.Timestamp)}, " ")
+	if s.FromBook {
+		text += fromBook
+	}
+	return text
 }
 
 func showBook(b *market.Book) string {

@@ -71,6 +71,16 @@ func hangs(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
+// withoutBooks answers like another script, and fails at once where it is asked for an order book.
+func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == paths[market.EndpointBook] {
+			return says(503, "", "Retry-After", "60")(r)
+		}
+		return answer(r)
+	}
+}
+
 // truth answers every endpoint with what the reads of the tests ask for.
 func truth(r *http.Request) (*http.Response, error) {
 	const m = `{"marketId":"M1","slug":"will-it-rain","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"}]}`
