@@ -19,8 +19,9 @@ import (
 // check prints that a server would start with this configuration, the files that it names, and the environment's collector
 // of traces, as they are now, or returns all that is wrong. It serves nothing, binds no port and asks nobody.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
-	wrong := []error{coherent(cfg), checkTraces(ctx, log)}
-	front, err := newFront(cfg, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	proxies, err := trustedProxies(cfg)
+	wrong := []error{coherent(cfg), checkTraces(ctx, log), err}
+	front, err := newFront(cfg, proxies, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
 	var files files
 	if err == nil {
 		files, err = openFiles(cfg, front, log)

@@ -11,6 +11,7 @@ import (
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/hosts"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
 )
@@ -31,7 +32,8 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
 		MarketEvery: marketEvery, Log: log,
 	})
-	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, v, log, 0)
+	h := hosts.Guard(nil, "the demo venue is for this host: ask it as localhost or by its number", hosts.OnLoopback, v)
+	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
 	if err != nil {
 		return nil, err
 	}

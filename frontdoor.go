@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
+	"net/http"
 	"sync"
 
 	"oddsgraph/graph"
@@ -13,6 +15,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
+	"oddsgraph/internal/hosts"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
@@ -77,13 +80,18 @@ func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f fi
 	return f, errors.Join(wrong...)
 }
 
-// newFront returns what the configuration alone says of what clients talk to.
-func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
-	compiler := graph.NewCompiler(executed)
-	proxies, wrong := accounts.ParseProxies(cfg.TrustedProxies)
-	if wrong != nil {
-		wrong = fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", wrong)
+// trustedProxies reads the proxies that the configuration names.
+func trustedProxies(cfg *config.Config) (accounts.Proxies, error) {
+	proxies, err := accounts.ParseProxies(cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", err)
 	}
+	return proxies, nil
+}
+
+// newFront returns what the configuration alone says of what clients talk to.
+func newFront(cfg *config.Config, proxies accounts.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
+	compiler := graph.NewCompiler(executed)
 	front = httpapi.Config{
 		Compiler: compiler, SDL: sdl, Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
@@ -101,21 +109,27 @@ func newFront(cfg *config.Config, executed graph.Config, log *slog.Logger) (fron
 		Pages:   []fs.FS{web.Built(), web.Plain()},
 	}
 	front.Guard, err = guard.New(limits(cfg.Limit), compiler.Schema())
-	return front, errors.Join(wrong, err)
+	return front, err
 }
 
 // connectionLimits bound the TCP connections of clients.
-func connectionLimits(cfg *config.Config) quota.ConnectionLimits {
-	limits := quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets}
-	if proxies, err := accounts.ParseProxies(cfg.TrustedProxies); err == nil { // newFront reports the error
-		limits.Exempt = proxies.Trusts
+func connectionLimits(cfg *config.Config, proxies accounts.Proxies) quota.ConnectionLimits {
+	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
+}
+
+// ofHosts refuses requests for other hosts than those that are served: where some are configured, or where the service listens
+// on a loopback address, which pages in a browser on this machine could reach by a name of their own.
+func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return next
 	}
-	return limits
+	return hosts.Guard(cfg.Hosts, "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)", hosts.Always, next)
 }
 
 // frontDoor wires what clients talk to.
-func (s *server) frontDoor(cfg *config.Config, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
-	front, err := newFront(cfg, graph.Config{Resolvers: root}, s.log)
+func (s *server) frontDoor(cfg *config.Config, proxies accounts.Proxies, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
+	front, err := newFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
 		return nil, err
 	}

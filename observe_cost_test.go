@@ -37,7 +37,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 		t.Cleanup(func() { w.Close(time.Minute) })
 		log = telemetry.NewLogger(w, slog.LevelInfo, "json")
 	}
-	front, err := newFront(cfg, graph.Config{Resolvers: root}, log)
+	front, err := newFront(cfg, nil, graph.Config{Resolvers: root}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
 	cfg := config.Default()
 	log := telemetry.NewLogger(said, level, "text")
-	front, err := newFront(&cfg, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	front, err := newFront(&cfg, nil, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestReload(t *testing.T) {
 	}
 	said, level := &logBuffer{}, new(slog.LevelVar)
 	log := telemetry.NewLogger(said, level, "text")
-	front, err := newFront(cfg, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	front, err := newFront(cfg, nil, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,6 +182,10 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	if err := coherent(cfg); err != nil {
 		return nil, err
 	}
+	proxies, err := trustedProxies(cfg)
+	if err != nil {
+		return nil, err
+	}
 	for _, warning := range warnings(cfg) {
 		log.Warn(warning)
 	}
@@ -231,12 +235,12 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	s.cache.SetWatcher(s.live.feed)
 	s.cache.SetStreamer(s.live.feed)
 	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope, Timeout: cfg.RequestTimeout}
-	if s.api, err = s.frontDoor(cfg, root, clock); err != nil {
+	if s.api, err = s.frontDoor(cfg, proxies, root, clock); err != nil {
 		s.cache.Close()
 		return nil, err
 	}
 	s.registerMetrics(clock)
-	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg), telemetry.Requests(log, cfg.Log.SampleAbove, s.api), log, cfg.ShutdownTimeout); err == nil {
+	if s.listener, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), telemetry.Requests(log, cfg.Log.SampleAbove, ofHosts(cfg, s.api)), log, cfg.ShutdownTimeout); err == nil {
 		s.listener.executing = func() int { return s.api.Stats().Executing }
 		s.registerConnections()
 		s.http.MaxHeaderBytes, s.http.ReadTimeout = int(cfg.MaxHeaders), cfg.BodyTimeout

@@ -4,13 +4,13 @@ package admin
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"time"
+
+	"oddsgraph/internal/hosts"
 )
 
 // Config is what operators are shown. All of it is needed.
@@ -45,7 +45,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/trace", brief(pprof.Trace))
 	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
 	mux.HandleFunc("POST /cache/flush", cfg.flush)
-	return named(own(mux))
+	return hosts.Guard(nil, "this address is for this host: ask it as localhost or by its number", hosts.OnLoopback, own(mux))
 }
 
 func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {
@@ -105,28 +105,4 @@ func brief(next http.HandlerFunc) http.HandlerFunc {
 		}
 		next(w, r)
 	}
-}
-
-// named refuses requests that reached the loopback address by a name other than localhost.
-func named(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isLocal(r.Host) {
-			http.Error(w, "this address is for this host: ask it as localhost or by its number", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// isLocal reports whether the host of a request is localhost or an address, which no foreign name server can make anything of.
-func isLocal(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	if len(name) > 1 && name[0] == '[' && name[len(name)-1] == ']' {
-		name = name[1 : len(name)-1]
-	}
-	_, err = netip.ParseAddr(name)
-	return name == "localhost" || err == nil
 }

@@ -188,6 +188,8 @@ func readList(tag *kong.Tag, s string) (any, error) {
 		switch kind := tag.Get("check"); kind {
 		case "origins":
 			err = checkOrigin(element)
+		case "hosts":
+			err = checkHost(element)
 		case "networks":
 			err = checkNetwork(element)
 		case "parameters":
@@ -209,6 +211,8 @@ func wantList(tag *kong.Tag) string {
 		return "some of " + strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
 	case "origins":
 		return "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *"
+	case "hosts":
+		return "names of hosts without a port, such as odds.example.com, or *"
 	case "parameters":
 		return "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId"
 	}
@@ -221,6 +225,8 @@ func takesList(tag *kong.Tag) string {
 		return strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
 	case "origins":
 		return "http:// or https:// URLs of hosts, or *"
+	case "hosts":
+		return "names of hosts, or *"
 	case "parameters":
 		return "id, ids, slug, tokenId or tokenIds, a colon and a name"
 	}
@@ -239,6 +245,16 @@ func checkOrigin(s string) error {
 		return errors.New("has more than scheme, host and port")
 	case strings.Contains(u.Host, "*"):
 		return errors.New("has a * in a host")
+	}
+	return nil
+}
+
+// hostName is the name of a host.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+
+func checkHost(s string) error {
+	if s != "*" && (len(s) > 253 || !hostName.MatchString(s)) {
+		return errors.New("is no name of a host")
 	}
 	return nil
 }
