@@ -98,7 +98,7 @@ func newFront(cfg *config.Config, proxies accounts.Proxies, executed graph.Confi
 		ResponseBytes: int64(cfg.Cache.Responses),
 		Operations:    cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
-		Client: proxies.ClientAddress, RequestID: telemetry.RequestID,
+		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},

@@ -17,9 +17,9 @@ type observer struct {
 }
 
 // Began implements httpapi.Observer.
-func (o *observer) Began(j *market.Journal, said httpapi.Said) {
+func (o *observer) Began(j *market.Journal, said httpapi.Said, trusted bool) {
 	if o.tracer != nil {
-		o.tracer.Began(j, said.Get("Traceparent"))
+		o.tracer.Began(j, said.Get("Traceparent"), trusted)
 	}
 }
 

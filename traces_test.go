@@ -108,6 +108,11 @@ func links(span *otlp.Span) []string {
 	return ids
 }
 
+// linkedTo reports whether a span is linked with one of a trace.
+func linkedTo(span *otlp.Span, trace string) bool {
+	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
+}
+
 // gatedPrices lets calls for prices through one by one, and keeps what they said of their trace.
 type gatedPrices struct {
 	http.RoundTripper
@@ -265,10 +270,11 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 }
 
-// TestTracesOverWebSocket goes on with the trace of an introduction, and with that of an operation.
+// TestTracesOverWebSocket links operations with the trace of an introduction, or with their own. Proxies do not read messages, so
+// no such trace is continued.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
-	s := startLive(t)
+	s := startLive(t, "--trusted-proxies=127.0.0.1")
 	s.streaming(t)
 	const connection, operation = "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c"
 	k := s.dialSaying(t, vars{"traceparent": "00-" + connection + "-b7ad6b7169203331-01"})
@@ -290,13 +296,13 @@ func TestTracesOverWebSocket(t *testing.T) {
 		n := 0
 		for _, span := range c.all(t, 0) {
 			name := attribute(span, "graphql.operation.name")
-			if trace, ok := want[name]; ok && hex.EncodeToString(span.TraceId) == trace && attribute(span, "oddsgraph.transport") == "websocket" && (name == "Three") == (span.Name == "subscription") {
+			if trace, ok := want[name]; ok && hex.EncodeToString(span.TraceId) != trace && linkedTo(span, trace) && attribute(span, "oddsgraph.transport") == "websocket" && (name == "Three") == (span.Name == "subscription") {
 				n++
 			}
 		}
 		return n
 	}
-	eventually(t, "all three operations are in their traces", func() bool { return found() == 3 })
+	eventually(t, "all three operations are linked with their traces", func() bool { return found() == 3 })
 }
 
 // TestNoTracesUnlessWanted counts spans where no collector is named, where traces are off, and where they are sampled.
@@ -306,14 +312,18 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		env   map[string]string
+		proxy string // the trusted one
 		spans int
 	}{
-		{"no collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, 0},
-		{"off", map[string]string{"OTEL_SDK_DISABLED": "true"}, 0},
-		{"none", map[string]string{"OTEL_TRACES_EXPORTER": "none"}, 0},
-		{"never sampled", map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}, 0},
-		{"those of clients that sample", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, 2},
-		{"by default", nil, 4},
+		{"no collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, "127.0.0.1", 0},
+		{"off", map[string]string{"OTEL_SDK_DISABLED": "true"}, "127.0.0.1", 0},
+		{"none", map[string]string{"OTEL_TRACES_EXPORTER": "none"}, "127.0.0.1", 0},
+		{"never sampled", map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}, "127.0.0.1", 0},
+		{"those that a trusted proxy samples", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "127.0.0.1", 2},
+		{"those that a client wants sampled", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "", 0},
+		{"those that another proxy wants sampled", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "192.0.2.1", 0},
+		{"by default", nil, "127.0.0.1", 4},
+		{"by default without a proxy", nil, "", 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for name, value := range test.env {
@@ -324,7 +334,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 			c.mu.Unlock()
 			var heard []string
 			t.Run("serve", func(t *testing.T) { // which sends what is left at its end
-				s, gate := startGated(t)
+				s, gate := startGated(t, "--trusted-proxies="+test.proxy)
 				for i, id := range s.openTokens(2) {
 					r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, id)}), anonymous)
 					if i == 0 {

@@ -67,6 +67,8 @@ type Config struct {
 	Refusals Refusals
 	// Client returns the address that a request comes from.
 	Client func(r *http.Request) netip.Addr
+	// Trusted reports whether a trusted proxy sent a request; nil trusts nobody.
+	Trusted func(r *http.Request) bool
 	// Clients bounds what one client address may keep open for events, and Sockets how WebSockets behave.
 	Clients quota.Limits
 	Sockets Sockets
@@ -122,7 +124,7 @@ func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
 
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
-	who := newIdentities(cfg.Accounts, cfg.Refusals, cfg.Client)
+	who := newIdentities(cfg)
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
 	g := &graphQL{
 		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),

@@ -43,7 +43,7 @@ func (noRefusals) Refused(netip.Addr)     {}
 // ended is an Observer of what has ended.
 type ended func(j *market.Journal)
 
-func (ended) Began(*market.Journal, Said) {}
+func (ended) Began(*market.Journal, Said, bool) {}
 
 func (ended) EventFailed([]string) {}
 

@@ -46,7 +46,9 @@ type identities struct {
 	refusals Refusals
 	// client returns the address of the client.
 	client func(r *http.Request) netip.Addr
-	parsed *parsedCredentials
+	// trusted reports whether a trusted proxy sent a request; nil trusts nobody.
+	trusted func(r *http.Request) bool
+	parsed  *parsedCredentials
 	// names are the names of the clients that came last.
 	names *lru.Cache[netip.Prefix, string]
 }
@@ -54,17 +56,19 @@ type identities struct {
 // maxNames bounds the clients' names that are remembered.
 const maxNames = 1000
 
-func newIdentities(known Accounts, refusals Refusals, client func(r *http.Request) netip.Addr) *identities {
+func newIdentities(cfg Config) *identities {
 	names, err := lru.New[netip.Prefix, string](maxNames)
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
-	return &identities{known, refusals, client, newParsedCredentials(), names}
+	return &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, parsed: newParsedCredentials(), names: names}
 }
 
 // identity is who is asking. The zero value is anonymous.
 type identity struct {
-	client      netip.Addr
+	client netip.Addr
+	// proxied tells that a trusted proxy sent the request, so its headers are that proxy's word.
+	proxied     bool
 	credentials *market.Credentials
 	// account is what a bearer token stood for; nil with credentials of the caller's own.
 	account *accounts.Account
@@ -98,6 +102,7 @@ func identityFrom(ctx context.Context) identity {
 // with bad credentials is refused rather than answered as somebody else. The error is a market.Error.
 func (i *identities) fromHeaders(r *request) (err error) {
 	r.asking, err = i.identify(r.asking.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
+	r.proxied = i.trusted != nil && i.trusted(r.Request)
 	if r.credentials != nil {
 		r.withoutCredentials()
 	}

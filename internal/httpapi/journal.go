@@ -34,8 +34,9 @@ const maxName = 64
 
 // Observer is told what becomes of operations. Its methods are called by many at once and must not block.
 type Observer interface {
-	// Began is told of an operation before anything is known of it, and of what the client says of its own trace.
-	Began(j *market.Journal, said Said)
+	// Began is called for an operation before anything is known of it. said is what the client says of its own trace; trusted
+	// reports that a trusted proxy sent it.
+	Began(j *market.Journal, said Said, trusted bool)
 	// EventFailed is told of an event of a subscription that goes on although parts of it failed, by which codes, each once: of
 	// what is executed, however many share it.
 	EventFailed(codes []string)
@@ -50,10 +51,11 @@ type Said interface{ Get(name string) string }
 
 // begin begins to note an operation.
 func (e *engine) begin(ctx context.Context, transport string, said Said) *market.Journal {
-	j := &market.Journal{Operation: market.Operation{Transport: transport, Caller: identityFrom(ctx).kind(), Started: time.Now()}}
+	id := identityFrom(ctx)
+	j := &market.Journal{Operation: market.Operation{Transport: transport, Caller: id.kind(), Started: time.Now()}}
 	j.Explained = e.asksForExplanation(said)
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Began(j, said)
+		e.cfg.Observer.Began(j, said, id.proxied && transport != transportWebSocket) // messages pass proxies unread
 	}
 	return j
 }

@@ -116,14 +116,22 @@ func contextOf(c market.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
 }
 
-// Began begins the span of an operation, if it is sampled, below the one that the client names by traceparent. Neither its
-// tracestate nor its baggage is taken, since they could hold anything.
-func (t *Tracer) Began(j *market.Journal, traceparent string) {
+// Began begins the span of an operation, if it is sampled. It lies below the span that traceparent names where that is trusted.
+// Otherwise it begins a trace of its own, with a link to the client's span: a client must not decide what is sampled. Neither
+// tracestate nor baggage is read, since they could hold anything.
+func (t *Tracer) Began(j *market.Journal, traceparent string, trusted bool) {
 	ctx := context.Background()
+	options := make([]trace.SpanStartOption, 2, 3)
+	options[0], options[1] = trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(j.Started)
 	if traceparent != "" {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent})
+		remote := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent})
+		if c := trace.SpanContextFromContext(remote); trusted {
+			ctx = remote
+		} else if c.IsValid() {
+			options = append(options, trace.WithLinks(trace.Link{SpanContext: c}))
+		}
 	}
-	_, span := t.tracer.Start(ctx, "graphql", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(j.Started))
+	_, span := t.tracer.Start(ctx, "graphql", options...)
 	if span.SpanContext().IsSampled() {
 		j.Span = operationSpan{span}
 	}
