@@ -102,7 +102,9 @@ func fromRight(lines []string) iter.Seq[string] {
 }
 
 // TrustsPeer reports whether a request comes straight from a trusted proxy, so that its headers are that proxy's word.
-func (p Proxies) TrustsPeer(r *http.Request) bool { return len(p) > 0 && p.Trusts(parseHop(r.RemoteAddr)) }
+func (p Proxies) TrustsPeer(r *http.Request) bool {
+	return len(p) > 0 && p.Trusts(parseHop(r.RemoteAddr))
+}
 
 // Trusts reports whether an address is that of a trusted proxy.
 func (p Proxies) Trusts(addr netip.Addr) bool {
