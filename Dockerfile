@@ -29,6 +29,7 @@ LABEL org.opencontainers.image.title="oddsgraph" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version=$VERSION
 COPY --from=build /src/bin/oddsgraph /oddsgraph
+COPY --from=build /src/LICENSE /src/THIRD_PARTY_LICENSES /src/web/dist/licenses.txt /licenses/
 ENV ODDSGRAPH_LISTEN=:8080
 ENV ODDSGRAPH_ADMIN_LISTEN=:9091
 ENV ODDSGRAPH_LOG_FORMAT=json

@@ -20,7 +20,7 @@ export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run tools web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible notes cc
+.PHONY: help run tools web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible release notes cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,9 +77,10 @@ check: cc ## what must be green before a commit: format, lint, generated code, g
 	$(GO) mod tidy -diff
 	@$(MAKE) --no-print-directory test VET=off
 
-generate: ## write what is made from schema.graphqls (code, docs/schema.md, web/kit), and docs/configuration.md
+generate: ## write what is made from schema.graphqls (code, docs/schema.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
 	$(GO) run ./graph/gen
 	$(GO) test ./internal/config -run '^TestReference$$' -count=1 -update
+	$(GO) run ./scripts/licenses
 
 fmt: ## format the Go code
 	gofmt -w $(GOFILES)
@@ -103,6 +104,9 @@ binary:
 
 reproducible: web ## build here and in another place, and compare the binaries
 	@scripts/reproducible
+
+release: web ## build archives for Linux, macOS and Windows with SHA256SUMS and an SBOM in bin/release
+	$(GO) run ./scripts/release -version '$(VERSION)' $(if $(PLATFORMS),-platforms '$(PLATFORMS)')
 
 notes: ## print the notes of the release VERSION=1.2.3 from CHANGELOG.md
 	@scripts/notes '$(VERSION)'

@@ -15,6 +15,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
+	"oddsgraph/web"
 )
 
 // get reads a page of the service.
@@ -82,7 +83,7 @@ func TestHealthcheckCommand(t *testing.T) {
 }
 
 func TestCommandsThatOnlyPrint(t *testing.T) {
-	for args, want := range map[string]string{"schema": sdl, "version": buildVersion() + "\n"} {
+	for args, want := range map[string]string{"schema": sdl, "version": buildVersion() + "\n", "licenses": thirdParty + web.Licenses()} {
 		var out bytes.Buffer
 		if err := run(t.Context(), []string{args}, nil, &out, io.Discard); err != nil || out.String() != want {
 			t.Errorf("%s: %v, %q", args, err, out.String())

@@ -32,10 +32,16 @@ import (
 	"oddsgraph/internal/venue"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
+	"oddsgraph/web"
 )
 
 //go:embed schema.graphqls
 var sdl string
+
+// thirdParty is the licence texts of the Go code in the program, written by scripts/licenses.
+//
+//go:embed THIRD_PARTY_LICENSES
+var thirdParty string
 
 // version is stamped by the build.
 var version = ""
@@ -74,6 +80,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	case config.CommandVersion:
 		_, err := fmt.Fprintln(stdout, buildVersion())
+		return err
+	case config.CommandLicenses:
+		_, err := io.WriteString(stdout, thirdParty+web.Licenses())
 		return err
 	case config.CommandHealthcheck:
 		return healthcheck(ctx, cfg.HealthcheckURL())

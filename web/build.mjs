@@ -1,11 +1,12 @@
-// Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, and beside everything that is
-// worth it the same compressed. tests/ are built for Node.js, into tests/dist.
+// Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, compressed copies of both where
+// they are smaller, and the licences of the npm packages in them. It builds tests/ for Node.js, into tests/dist.
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { build } from 'esbuild'
+import { writeLicenses } from './licenses.mjs'
 
 const root = new URL('.', import.meta.url)
 const dist = new URL('dist/', root)
@@ -95,6 +96,8 @@ await Promise.all(
     await writeFile(`${file.pathname}.gz`, await promisify(gzip)(text, { level: 9 }))
   }),
 )
+
+await writeLicenses(Object.keys(built.metafile.inputs))
 
 await rm(new URL('tests/dist/', root), { recursive: true, force: true })
 await build({

@@ -18,6 +18,15 @@ var plain embed.FS
 // each beside itself compressed (.br, .gz) if that is smaller. It holds none that was not there when this was compiled.
 func Built() fs.FS { return sub(dist, "dist") }
 
+// Licenses returns the licence texts of the npm packages in GraphiQL and the live board, "" when those were not built.
+func Licenses() string {
+	text, err := fs.ReadFile(Built(), "licenses.txt")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // Plain returns the files of the small page, plain.html, which is always there.
 func Plain() fs.FS { return sub(plain, "plain") }
 

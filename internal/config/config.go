@@ -23,10 +23,16 @@ const (
 	CommandVenue       Command = "venue"
 	CommandSchema      Command = "schema"
 	CommandVersion     Command = "version"
+	CommandLicenses    Command = "licenses"
 	CommandHealthcheck Command = "healthcheck"
 	CommandConfigCheck Command = "config check"
 	CommandConfigShow  Command = "config show"
 )
+
+// configured reports whether the command uses settings from the environment and the configuration file.
+func (c Command) configured() bool {
+	return c != CommandSchema && c != CommandVersion && c != CommandLicenses
+}
 
 // ErrHelp tells that the caller asked for --help and got it; there is nothing left to do and nothing went wrong.
 var ErrHelp = errors.New("help was printed")
@@ -189,7 +195,7 @@ const Off = "off"
 
 // Parse reads args (without the program's name), environ (in the form of os.Environ) and the file that either names. Help
 // goes to out, followed by ErrHelp. Any other error joins every problem found, one a line. An empty variable counts as
-// unset. CommandSchema and CommandVersion depend on nothing, so they look at neither environ nor file.
+// unset. CommandSchema, CommandVersion and CommandLicenses read neither environ nor file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)

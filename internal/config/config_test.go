@@ -101,6 +101,7 @@ func TestCommands(t *testing.T) {
 		"--demo-markets=10 venue":         config.CommandVenue,
 		"schema":                          config.CommandSchema,
 		"version":                         config.CommandVersion,
+		"licenses":                        config.CommandLicenses,
 		"healthcheck --listen=[::1]:8080": config.CommandHealthcheck,
 		"config check --venue-batch=10":   config.CommandConfigCheck,
 		"--venue-batch=10 config show":    config.CommandConfigShow,
@@ -365,7 +366,7 @@ func TestStructuralErrors(t *testing.T) {
 }
 
 func TestCommandsWithoutConfiguration(t *testing.T) {
-	for _, command := range []string{"schema", "version"} {
+	for _, command := range []string{"schema", "version", "licenses"} {
 		parse(t, command, "ODDSGRAPH_LISTEN=broken", "ODDSGRAPH_UNKNOWN=1")
 	}
 	for _, command := range []string{"serve", "venue", "healthcheck", "config check", "config show"} {

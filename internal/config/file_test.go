@@ -35,7 +35,7 @@ func TestFile(t *testing.T) {
 	if got := parse(t, "", "ODDSGRAPH_CONFIG="+path, "ODDSGRAPH_VENUE_BATCH=25").Venue.Batch; got != 25 {
 		t.Errorf("the environment over the file gave %d", got)
 	}
-	for _, command := range []string{"schema", "version"} {
+	for _, command := range []string{"schema", "version", "licenses"} {
 		parse(t, command+" --config=/no/such/file")
 	}
 }

@@ -37,6 +37,7 @@ type grammar struct {
 
 	Schema      struct{} `cmd:"" help:"Print the GraphQL schema."`
 	Version     struct{} `cmd:"" help:"Print the version."`
+	Licenses    struct{} `cmd:"" help:"Print the licences of the third-party code in the program and its pages."`
 	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 when it is not."`
 }
 
@@ -98,7 +99,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 		g.Command = Command(ctx.Command())
 		g.origins = p.given(ctx)
 	}
-	if g.Command != CommandSchema && g.Command != CommandVersion {
+	if g.Command.configured() {
 		p.checkNames(k)
 	}
 	if g.Command == CommandHealthcheck && strings.HasSuffix(g.Listen, ":0") {
@@ -107,7 +108,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	if len(p.problems) > 0 {
 		return nil, errors.Join(p.problems...)
 	}
-	if g.StateDir == "" && p.stateDir != "" && g.Command != CommandSchema && g.Command != CommandVersion {
+	if g.StateDir == "" && p.stateDir != "" && g.Command.configured() {
 		g.StateDir = p.stateDir
 		if g.origins == nil {
 			g.origins = map[string]string{}
@@ -161,7 +162,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 
 // resolve looks a flag that was not given up in the environment, and then in the configuration file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if c := Command(ctx.Command()); c == CommandSchema || c == CommandVersion {
+	if !Command(ctx.Command()).configured() {
 		return nil, nil
 	}
 	if flag.Name == "help" {

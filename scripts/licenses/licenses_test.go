@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"oddsgraph/web"
+)
+
+// TestLicenses fails when THIRD_PARTY_LICENSES misses a module of go.mod's program, or has an old version.
+func TestLicenses(t *testing.T) {
+	t.Chdir("../..")
+	out := t.TempDir() + "/licences"
+	if err := run(out); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("THIRD_PARTY_LICENSES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("THIRD_PARTY_LICENSES is stale: run make generate")
+	}
+	for _, name := range []string{"Go standard library", "github.com/99designs/gqlgen v", "github.com/coder/websocket v"} {
+		if !strings.Contains(string(got), name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestNoLicence(t *testing.T) {
+	if _, err := (&component{name: "example.com/none v1", root: t.TempDir()}).texts(); err == nil || !strings.Contains(err.Error(), "example.com/none v1") {
+		t.Errorf("a module without a licence: %v", err)
+	}
+}
+
+func TestPages(t *testing.T) {
+	text := web.Licenses()
+	if text == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("the pages are not built: run make web")
+		}
+		t.Skip("the pages are not built: run make web")
+	}
+	for _, name := range []string{"\nreact ", "\ngraphiql ", "\nlightweight-charts ", "Permission is hereby granted"} {
+		if !strings.Contains(text, name) {
+			t.Errorf("the licences of the pages lack %q", name)
+		}
+	}
+}
