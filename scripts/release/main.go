@@ -66,7 +66,7 @@ func run(version string, platforms []string, out string) error {
 		}
 		programs, files = append(programs, program), append(files, name)
 	}
-	sbom := fmt.Sprintf("oddsgraph_%s_sbom.cdx.json", version)
+	sbom := fmt.Sprintf("oddsgraph-%s-sbom.cdx.json", version)
 	if err := writeSBOM(filepath.Join(out, sbom), version, programs); err != nil {
 		return fmt.Errorf("SBOM: %w", err)
 	}
@@ -105,7 +105,7 @@ func build(work, platform, version string) (string, error) {
 
 // archive writes a .tar.gz, or a .zip for Windows, with the files in one folder. It returns the archive's name.
 func archive(out, platform, version string, files []string) (name string, err error) {
-	folder := fmt.Sprintf("oddsgraph_%s_%s", version, strings.ReplaceAll(platform, "/", "_"))
+	folder := fmt.Sprintf("oddsgraph-%s-%s", version, strings.ReplaceAll(platform, "/", "-"))
 	name = folder + ".tar.gz"
 	pack := packTar
 	if strings.HasPrefix(platform, "windows/") {

@@ -35,7 +35,7 @@ func TestRelease(t *testing.T) {
 	if err := run("v1.2.3", []string{platform}, out); err != nil {
 		t.Fatal(err)
 	}
-	folder := "oddsgraph_v1.2.3_" + strings.ReplaceAll(platform, "/", "_")
+	folder := "oddsgraph-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")
 	archive, err := os.ReadFile(filepath.Join(out, folder+".tar.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the program prints other licences than those beside it, or %v", err)
 	}
 
-	sbom := "oddsgraph_v1.2.3_sbom.cdx.json"
+	sbom := "oddsgraph-v1.2.3-sbom.cdx.json"
 	components := readSBOM(t, filepath.Join(out, sbom))
 	for _, prefix := range []string{"pkg:golang/std@1.", "pkg:golang/github.com/99designs/gqlgen@v", "pkg:npm/react@", "pkg:npm/%40graphiql/react@"} {
 		if !slices.ContainsFunc(components, func(purl string) bool { return strings.HasPrefix(purl, prefix) }) {
@@ -142,7 +142,7 @@ func TestArchives(t *testing.T) {
 		}
 		if platform == "windows/arm64" {
 			z, err := zip.NewReader(bytes.NewReader(first), int64(len(first)))
-			if err != nil || len(z.File) != 1 || z.File[0].Name != "oddsgraph_v1_windows_arm64/oddsgraph.exe" {
+			if err != nil || len(z.File) != 1 || z.File[0].Name != "oddsgraph-v1-windows-arm64/oddsgraph.exe" {
 				t.Errorf("the zip is %+v, %v", z, err)
 			}
 		}
