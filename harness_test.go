@@ -117,6 +117,14 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 // startRigged is startAt with other wiring; rig may be nil.
 func startRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string) *service {
 	t.Helper()
+	s := openRigged(t, now, rig, args...)
+	s.serveUntilEnd(t)
+	return s
+}
+
+// openRigged wires a service and binds its ports.
+func openRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string) *service {
+	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
 		"--trusted-proxies=127.0.0.1",
@@ -139,6 +147,11 @@ func startRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string)
 	if s.demo != nil {
 		s.venue = s.demo.venue
 	}
+	return s
+}
+
+// serveUntilEnd serves until the test ends.
+func (s *service) serveUntilEnd(t testing.TB) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.serve(ctx) }()
@@ -149,7 +162,6 @@ func startRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string)
 			t.Errorf("the service ended with: %v", err)
 		}
 	})
-	return s
 }
 
 // asWired changes nothing of the wiring.

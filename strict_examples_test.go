@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestExamplesOnStrictVenue runs examples against a venue that does only what its description shows, and counts its calls. The
@@ -35,21 +37,22 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var variables vars
 			decode(t, read(t, "examples/"+name+".json"), &variables)
-			s := start(t, "--demo-strict")
 			var data any
-			got := s.counted(func() { data = s.ask(t, read(t, "examples/"+name+".graphql"), variables, keyOf50) })
+			calls := map[string]int64{}
+			synctest.Test(t, func(t *testing.T) {
+				s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), "--demo-strict")
+				got := s.counted(func() { data = s.ask(t, read(t, "examples/"+name+".graphql"), variables, keyOf50) })
+				for endpoint, n := range got {
+					calls[endpoint] = n[0]
+				}
+			})
 			for _, path := range missing(data, "") {
 				if !slices.Contains(want.absent, path) {
 					t.Errorf("there is nothing at %s", path)
 				}
 			}
-			calls := map[string]int64{}
-			for endpoint, n := range got {
-				calls[endpoint] = n[0]
-			}
-			// On a busy machine positions and orders arrive apart, and what hangs on them leaves in one call more.
-			if !maps.EqualFunc(calls, want.calls, func(got, want int64) bool { return got == want || got == want+1 }) {
-				t.Errorf("calls %v, want %v", got, want.calls)
+			if !maps.Equal(calls, want.calls) {
+				t.Errorf("calls %v, want %v", calls, want.calls)
 			}
 		})
 	}
