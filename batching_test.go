@@ -20,13 +20,26 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-func TestPortfolioTakesFourCalls(t *testing.T) {
-	s := start(t)
-	var data any
-	cold := s.counted(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) })
-	if len(cold) != 4 || cold["balance"][0] != 1 || cold["positions"][0] != 1 || cold["market-details"][0] != 1 || cold["prices"] != [2]int64{1, 50} {
-		t.Errorf("cold: %v", cold)
+// onBothDemos runs a test on the ordinary demo venue and on the strict one, with the flags that start it.
+func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
+	t.Run("ordinary", func(t *testing.T) { test(t, false) })
+	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
+}
+
+func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCalls) }
+
+// oneByOne are the calls for markets of a venue that refuses the first list of them, and then takes a call for each.
+func oneByOne(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
+
+// The strict venue takes one market a call, and 50 rows may be a page of more positions.
+func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
+	s := start(t, flags...)
+	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
+	if strict {
+		want["positions"], want["market-details"] = [2]int64{2, 2}, oneByOne(49)
 	}
+	var data any
+	wantCalls(t, s.counted(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
 	nodes := list(data, "user.positions.nodes")
 	if len(nodes) != 50 {
 		t.Fatalf("%d positions", len(nodes))
@@ -53,7 +66,9 @@ func TestPortfolioTakesFourCalls(t *testing.T) {
 
 // TestPagesOfOneListTravelTogether asks for the same list twice, to another length and for something else each time: what both
 // show is read by one batch of each kind, and nothing more than they show.
-func TestPagesOfOneListTravelTogether(t *testing.T) {
+func TestPagesOfOneListTravelTogether(t *testing.T) { onBothDemos(t, testPagesOfOneList) }
+
+func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	for name, test := range map[string]struct {
 		selection string
 		prices    int64
@@ -63,13 +78,15 @@ func TestPagesOfOneListTravelTogether(t *testing.T) {
 		"behind another": {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 600) { nodes { token { price { price } } } }`, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t)
+			s := start(t, flags...)
+			want := calls{"positions": {1, 1}, "prices": {1, test.prices}}
+			if strict { // it names the tokens in their markets alone
+				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneByOne(test.prices)}
+			}
 			got := s.counted(func() {
 				s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
 			})
-			if got["positions"][0] != 1 || got["prices"] != [2]int64{1, test.prices} {
-				t.Errorf("%v", got)
-			}
+			wantCalls(t, got, want)
 		})
 	}
 }
@@ -92,7 +109,9 @@ func tokenNodes(ids []string) []string {
 }
 
 // TestTokensTravelTogether counts the calls for up to 50 tokens, from cold, however they are asked for.
-func TestTokensTravelTogether(t *testing.T) {
+func TestTokensTravelTogether(t *testing.T) { onBothDemos(t, testTokensTravelTogether) }
+
+func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	const selection = "{ tokenId price { price } spread { spread } }"
 	for _, form := range []struct {
 		name  string
@@ -149,7 +168,7 @@ func TestTokensTravelTogether(t *testing.T) {
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			for _, size := range []int{1, 41, 50} {
-				s := start(t)
+				s := start(t, flags...)
 				query, variables := form.query(s.openTokens(size))
 				var data any
 				got := s.counted(func() { data = s.ask(t, query, variables, anonymous) })
@@ -163,7 +182,9 @@ func TestTokensTravelTogether(t *testing.T) {
 }
 
 // TestPricesBelowListsTravelTogether counts the calls for the tokens of lists that have to be read first.
-func TestPricesBelowListsTravelTogether(t *testing.T) {
+func TestPricesBelowListsTravelTogether(t *testing.T) { onBothDemos(t, testPricesBelowLists) }
+
+func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 	// wantPrices checks one price call for as many tokens as were shown, and that each was shown with its price.
 	prices := func(data any) (shown []string) {
 		var walk func(v any)
@@ -189,32 +210,33 @@ func TestPricesBelowListsTravelTogether(t *testing.T) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		others      calls
+		// others are the calls for what is not prices; strict are those of the strict venue, where they differ.
+		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
-			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}},
+			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneByOne(30)}},
 		{"position edges", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { edges { node { ... on Node { ... on Position { token { tokenId price { price } } } } } } } } }`,
-			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}},
+			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneByOne(30)}},
 		{"orders", `{ user(address: "` + addressOf50 + `") { orders { nodes { token { tokenId price { price } } } } } }`,
-			nil, keyOf50, calls{"orders": {1, 1}, "market-details": {1, 10}}},
+			nil, keyOf50, calls{"orders": {1, 1}, "market-details": {1, 10}}, calls{"orders": {2, 2}, "market-details": oneByOne(10)}},
 		{"trades", `{ user(address: "` + addressOf50 + `") { trades(first: 40) { nodes { token { tokenId price { price } } } } } }`,
-			nil, keyOf50, calls{"trades": {1, 1}}},
+			nil, keyOf50, calls{"trades": {1, 1}}, nil},
 		{"history", `{ user(address: "` + addressOf50 + `") { history(first: 10, kinds: [TRADE]) { nodes { market { tokens { tokenId price { price } } } } } } }`,
-			nil, keyOf50, calls{"history": {1, 1}, "market-details": {1, 0}}},
+			nil, keyOf50, calls{"history": {1, 1}, "market-details": {1, 10}}, calls{"history": {1, 1}, "market-details": oneByOne(10)}},
 		{"markets", `query ($ids: [String!]!) { markets(marketIds: $ids) { question tokens { tokenId price { price } } } }`,
-			func(s *service) vars { return vars{"ids": s.openMarkets(12)} }, anonymous, calls{"market-details": {1, 12}}},
-		{"aliases of market", "", func(s *service) vars { return nil }, anonymous, calls{"market-details": {1, 12}}},
+			func(s *service) vars { return vars{"ids": s.openMarkets(12)} }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneByOne(12)}},
+		{"aliases of market", "", func(s *service) vars { return nil }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneByOne(12)}},
 		{"search nodes", `{ searchMarkets(first: 12, sort: VOLUME) { nodes { tokens { tokenId price { price } } } } }`,
-			nil, anonymous, calls{"market-search": {1, 1}}},
+			nil, anonymous, calls{"market-search": {1, 1}}, nil},
 		{"search edges", `{ searchMarkets(first: 12, sort: VOLUME) { edges { node { ...M } } } } fragment M on Market { tokens { tokenId price { price } } }`,
-			nil, anonymous, calls{"market-search": {1, 1}}},
+			nil, anonymous, calls{"market-search": {1, 1}}, nil},
 		{"event", `{ event(eventId: "10001") { markets { nodes { tokens { tokenId price { price } } } } } }`,
-			nil, anonymous, calls{"market-search": {1, 1}}},
+			nil, anonymous, calls{"market-search": {1, 1}}, nil},
 		{"tokens of tokens' markets", `query ($ids: [String!]!) { tokens(tokenIds: $ids) { market { tokens { tokenId price { price } } } } }`,
-			func(s *service) vars { return vars{"ids": s.openTokens(20)} }, anonymous, calls{"market-details": {1, 20}}},
+			func(s *service) vars { return vars{"ids": s.openTokens(20)} }, anonymous, calls{"market-details": {1, 20}}, calls{"market-details": oneByOne(20)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := start(t)
+			s := start(t, flags...)
 			query, variables := test.query, vars(nil)
 			if test.variables != nil {
 				variables = test.variables(s)
@@ -233,12 +255,11 @@ func TestPricesBelowListsTravelTogether(t *testing.T) {
 				t.Errorf("%d tokens are shown, the venue was asked %v", keys, got)
 			}
 			delete(got, "prices")
-			for name, n := range test.others {
-				if n[1] == 0 { // however many
-					got[name] = [2]int64{got[name][0], 0}
-				}
+			want := test.others
+			if strict && test.strict != nil {
+				want = test.strict
 			}
-			wantCalls(t, got, test.others)
+			wantCalls(t, got, want)
 		})
 	}
 }
@@ -252,8 +273,10 @@ func heldMarkets(s *service, address string, n int) []string {
 	return ids
 }
 
-func TestTwoClientsFetchEachKeyOnce(t *testing.T) {
-	s := start(t, "--demo-latency=50ms")
+func TestTwoClientsFetchEachKeyOnce(t *testing.T) { onBothDemos(t, testTwoClientsFetchEachKeyOnce) }
+
+func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
+	s := start(t, append(flags, "--demo-latency=50ms")...)
 	ids := s.openTokens(60)
 	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }"
 	got := s.counted(func() {
@@ -274,8 +297,10 @@ func TestTwoClientsFetchEachKeyOnce(t *testing.T) {
 }
 
 // TestCrowd is a thousand queries of two hundred clients for some of the same 300 tokens.
-func TestCrowd(t *testing.T) {
-	s := start(t, "--demo-latency=20ms")
+func TestCrowd(t *testing.T) { onBothDemos(t, testCrowd) }
+
+func testCrowd(t *testing.T, _ bool, flags ...string) {
+	s := start(t, append(flags, "--demo-latency=20ms")...)
 	ids := s.openTokens(300)
 	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }"
 	got := s.counted(func() {
@@ -302,8 +327,10 @@ func TestCrowd(t *testing.T) {
 }
 
 // What is known to be settled is worth 1 or 0 a share, so nobody asks for its price.
-func TestSettledPositionsAreNotPriced(t *testing.T) {
-	s := start(t)
+func TestSettledPositionsAreNotPriced(t *testing.T) { onBothDemos(t, testSettledPositionsAreNotPriced) }
+
+func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
+	s := start(t, flags...)
 	portfolio := func() any {
 		return s.ask(t, `query ($address: Address!) { user(address: $address) { portfolio { positionsValue }
 			positions(first: 50) { nodes { valuation { basis } } } } }`, vars{"address": addressOf50}, keyOf50)
@@ -322,5 +349,5 @@ func TestSettledPositionsAreNotPriced(t *testing.T) {
 	}
 	s.clock.advance(40 * time.Second) // prices have gone, markets are fresh
 	got := s.counted(func() { portfolio() })
-	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {got["prices"][0], open}})
+	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
 }

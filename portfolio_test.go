@@ -252,15 +252,30 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 }
 
 // TestThePortfolioOfManyPositions sums 2,000 positions in as few calls as the batch and page limits allow.
-func TestThePortfolioOfManyPositions(t *testing.T) {
-	s := start(t)
-	h := s.holdings(t, addressOf2000, keyOf2000)
+func TestThePortfolioOfManyPositions(t *testing.T) { onBothDemos(t, testPortfolioOfManyPositions) }
+
+func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
+	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same, and says less
+	s := start(t, flags...)
 	total := new(big.Rat)
 	markets := map[string]bool{}
+	open := int64(0)
 	for _, p := range h.positions {
-		price, _ := h.price(t, p, "")
+		price, basis := h.price(t, p, "")
+		if basis != "SETTLEMENT" {
+			open++
+		}
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
+	}
+	if strict { // two other markets show that it takes one a call
+		var others []string
+		for _, token := range s.venue.Tokens() {
+			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
+				others = append(others, id)
+			}
+		}
+		s.ask(t, `query ($ids: [String!]!) { markets(marketIds: $ids) { question } }`, vars{"ids": others}, anonymous)
 	}
 	var data any
 	got := s.counted(func() {
@@ -270,7 +285,13 @@ func TestThePortfolioOfManyPositions(t *testing.T) {
 	if n := fmt.Sprint(at(data, "user.positions.totalCount")); n != "2000" {
 		t.Errorf("totalCount is %s", n)
 	}
-	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}})
+	want := calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}}
+	if strict {
+		// A position is of a token that its market names, so it is known to be settled before it would be priced.
+		n := int64(len(markets))
+		want = calls{"positions": {2, 2}, "prices": {(open + 97) / 98, open}, "market-details": {n, n}}
+	}
+	wantCalls(t, got, want)
 }
 
 // TestOneSetOfPrices asks while the market moves: within an answer a token has one price, wherever it is shown.
@@ -416,10 +437,16 @@ func TestFiltersOfPositions(t *testing.T) {
 }
 
 // TestRedeemableReadsEachMarketOnce counts what the filter costs beside what is shown.
-func TestRedeemableReadsEachMarketOnce(t *testing.T) {
-	s := start(t)
+func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
+
+func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {
+	s := start(t, flags...)
+	want := calls{"positions": {1, 1}, "market-details": {1, 49}}
+	if strict {
+		want = calls{"positions": {2, 2}, "market-details": oneByOne(49)}
+	}
 	got := s.counted(func() {
 		s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 500, redeemable: true, sort: ENDS_AT) { nodes { redeemable market { resolution { winningOutcome } } } } } }`, nil, keyOf50)
 	})
-	wantCalls(t, got, calls{"positions": {1, 1}, "market-details": {1, got["market-details"][1]}})
+	wantCalls(t, got, want)
 }
