@@ -20,6 +20,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
 	"oddsgraph/resolvers"
 	"oddsgraph/web"
 )
@@ -98,7 +99,8 @@ func newFront(cfg *config.Config, proxies accounts.Proxies, executed graph.Confi
 		ResponseBytes: int64(cfg.Cache.Responses),
 		Operations:    cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
-		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
+		Unchecked: credentialsMode(cfg) == venue.CredentialsNone,
+		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},

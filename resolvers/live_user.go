@@ -10,7 +10,7 @@ import (
 )
 
 func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
-	if err := identified(ctx); err != nil {
+	if err := permitted(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
@@ -24,7 +24,7 @@ func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Addr
 }
 
 func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
-	if err := identified(ctx); err != nil {
+	if err := permitted(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
@@ -41,7 +41,7 @@ func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Addre
 }
 
 func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
-	if err := identified(ctx); err != nil {
+	if err := permitted(ctx, a); err != nil {
 		return nil, err
 	}
 	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
@@ -53,7 +53,7 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 }
 
 func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
-	if err := identified(ctx); err != nil {
+	if err := permitted(ctx, a); err != nil {
 		return nil, err
 	}
 	n, by := or(maxPerSecond, 2), or(basis, "")

@@ -107,7 +107,7 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
-	if identified(ctx) == nil {
+	if permitted(ctx, p.Address) == nil {
 		set.Orders.Prefetch([]market.Address{p.Address}) // beside the balance, not behind it
 	}
 	cash, err := readCash(ctx, p.Address)
@@ -124,6 +124,9 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 
 // readCash reads an account's cash, nil where the venue does not state it.
 func readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
+	if err := permitted(ctx, a); err != nil {
+		return nil, err
+	}
 	read, err := loaders.From(ctx).Balances.Get(a)
 	if err != nil || read.Value == nil {
 		return nil, err

@@ -23,17 +23,20 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	return nil, nil
 }
 
-// identified refuses anonymous readers of user data before the venue has to.
-func identified(ctx context.Context) error {
-	if market.CredentialsFrom(ctx) == nil {
-		return market.Errorf(market.CodeUnauthenticated, "user data needs credentials; send them in the header X-Venue-Credentials")
+// permitted refuses reads of an account by anonymous callers, and by those who may read another account alone.
+func permitted(ctx context.Context, a market.Address) error {
+	switch c := market.CredentialsFrom(ctx); {
+	case c == nil:
+		return market.Errorf(market.CodeUnauthenticated, "user data needs credentials; send them in X-Venue-Credentials, or a bearer token in Authorization")
+	case !c.MayRead(a):
+		return market.Errorf(market.CodeForbidden, "only the caller's own account can be read here, since the venue checks no credentials")
 	}
 	return nil
 }
 
 // readUser reads a value of an account as the caller sees it.
 func readUser[T any](ctx context.Context, from *loaders.Loader[market.Address, T], a market.Address) (market.Read[*T], error) {
-	if err := identified(ctx); err != nil {
+	if err := permitted(ctx, a); err != nil {
 		return market.Read[*T]{}, err
 	}
 	read, err := from.Get(a)
@@ -44,7 +47,7 @@ func readUser[T any](ctx context.Context, from *loaders.Loader[market.Address, T
 }
 
 func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balance, error) {
-	if err := identified(ctx); err != nil {
+	if err := permitted(ctx, u.Address); err != nil {
 		return nil, err
 	}
 	read, err := loaders.From(ctx).Balances.Get(u.Address)
@@ -113,7 +116,7 @@ func readAccountPage[T any](ctx context.Context, list string, a market.Address, 
 		err = checkSpan(from, to)
 	}
 	if err == nil {
-		err = identified(ctx)
+		err = permitted(ctx, a)
 	}
 	if err != nil {
 		return page[T]{}, err

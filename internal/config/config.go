@@ -127,7 +127,7 @@ type Log struct {
 // Venue says which venue is asked and how.
 type Venue struct {
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
-	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all; auto is the header with the demo venue, unless that is strict, and the parameter with any other."`
+	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all; with none, user data is served only to bearer tokens, each for the address of its account; auto is the header with the demo venue, unless that is strict, and the parameter with any other."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, its body included."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Greatest answer that is read from the venue; a longer one is an error."`
 	Batch       int           `default:"100" min:"1" max:"1000" help:"Ids in one call to the venue at most; the length of its URL bounds them too."`

@@ -64,6 +64,8 @@ type Config struct {
 	LoopbackOrigins bool
 	// Accounts finds what bearer tokens stand for; nil where there are none. Refusals counts credentials that were refused.
 	Accounts Accounts
+	// Unchecked says that the venue checks no credentials. Then callers can't send any, and accounts read their own data alone.
+	Unchecked bool
 	Refusals Refusals
 	// Client returns the address that a request comes from.
 	Client func(r *http.Request) netip.Addr

@@ -48,7 +48,9 @@ type identities struct {
 	client func(r *http.Request) netip.Addr
 	// trusted reports whether a trusted proxy sent a request; nil trusts nobody.
 	trusted func(r *http.Request) bool
-	parsed  *parsedCredentials
+	// unchecked says that the venue checks no credentials.
+	unchecked bool
+	parsed    *parsedCredentials
 	// names are the names of the clients that came last.
 	names *lru.Cache[netip.Prefix, string]
 }
@@ -61,7 +63,7 @@ func newIdentities(cfg Config) *identities {
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}
-	return &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, parsed: newParsedCredentials(), names: names}
+	return &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked, parsed: newParsedCredentials(), names: names}
 }
 
 // identity is who is asking. The zero value is anonymous.
@@ -171,11 +173,17 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	}
 	var err error
 	if len(credentials) == 1 {
+		if i.unchecked {
+			return nobody, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
+		}
 		if err = i.refusals.Check(client); err == nil {
 			id.credentials, err = i.parsed.parse(credentials[0])
 		}
 	} else if id.account, err = i.lookup(client, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
+		if i.unchecked {
+			id.credentials = id.credentials.Confined()
+		}
 		ctx = until(ctx, id.account.Context())
 	}
 	if err != nil {
@@ -209,6 +217,8 @@ func (i *identities) lookup(client netip.Addr, value string) (*accounts.Account,
 		return nil, market.Errorf(market.CodeUnauthenticated, "%s takes a bearer token and nothing else", authorization)
 	case token == "" || len(token) > maxBearer || strings.ContainsAny(token, " ,"):
 		return nil, badInput("%s is not Bearer and one token", authorization)
+	case i.accounts == nil && i.unchecked:
+		return nil, market.Errorf(market.CodeUnauthenticated, "no user data is served here: the venue checks no credentials, and no bearer tokens are known")
 	case i.accounts == nil:
 		return nil, market.Errorf(market.CodeUnauthenticated, "no bearer tokens are known here; send %s", CredentialsHeader)
 	}

@@ -41,6 +41,8 @@ type Credentials struct {
 	// wire is a pointer because fmt prints what lies in an unexported field of a struct without asking its methods.
 	wire    *string
 	address Address
+	// confined credentials are good for address alone.
+	confined bool
 }
 
 // ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4, and keeps its text. Where its
@@ -88,6 +90,14 @@ func depthOf(b []byte) (deepest int) {
 
 // Of returns the same credentials as those of an account.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
+
+// Confined returns the same credentials for reads of their own account alone.
+func (c *Credentials) Confined() *Credentials {
+	return &Credentials{wire: c.wire, address: c.address, confined: true}
+}
+
+// MayRead reports whether the venue may be asked for an account with these credentials.
+func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.address }
 
 // Wire returns the JSON object as the caller wrote it, which is sent to the venue. The text must not reach a log, an error or
 // a key that is not hashed.
