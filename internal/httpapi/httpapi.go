@@ -66,7 +66,7 @@ type Config struct {
 	Accounts Accounts
 	// Unchecked says that the venue checks no credentials. Then callers can't send any, and accounts read their own data alone.
 	Unchecked bool
-	Refusals Refusals
+	Refusals  Refusals
 	// Client returns the address that a request comes from.
 	Client func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil trusts nobody.
