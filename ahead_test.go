@@ -89,7 +89,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, "--venue-url="+v.URL)
-			of := sources(s.cache)
+			of := sources(s.cache, 0)
 			w := &watched[string, market.Price]{Source: of.Prices}
 			of.Prices = w
 			record(t, s, market.WithCredentials(t.Context(), c), of, test.query, nil)
@@ -149,7 +149,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 			})
 			defer close(ended)
 			s := start(t, "--venue-url="+v.URL)
-			of := sources(s.cache)
+			of := sources(s.cache, 0)
 			w.Source, of.Prices = of.Prices, w
 			ctx := t.Context()
 			if test.hangs {
@@ -211,7 +211,7 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 // TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing is read for it.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
-	of := sources(s.cache)
+	of := sources(s.cache, 0)
 	markets, books := &watched[market.MarketRef, market.Market]{Source: of.Markets}, &watched[market.BookQuery, market.Book]{Source: of.Books}
 	positions := &watched[market.Address, []market.Position]{Source: of.Positions}
 	of.Markets, of.Books, of.Positions = markets, books, positions

@@ -142,7 +142,7 @@ func (s *server) frontDoor(cfg *config.Config, proxies accounts.Proxies, root *r
 		front.Accounts = s.files.accounts
 		s.files.accounts.OnRevoke(s.forget)
 	}
-	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), clock
+	front.Documents, front.Sources, front.Clock = s.files.documents, root.Sources, clock
 	front.Refusals, front.Ready = accounts.NewRefusals(clock), s.ready
 	front.LoopbackOrigins = s.demo != nil && s.demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.demo != nil

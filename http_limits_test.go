@@ -113,10 +113,10 @@ func TestLimitsAreThoseOfTheGuard(t *testing.T) {
 	if got := limits(config.Default().Limit); got != guard.Default() {
 		t.Errorf("the configuration has %+v, the guard %+v", got, guard.Default())
 	}
-	s := start(t, "--limit-aliases=1", "--limit-cost=1500")
+	s := start(t, "--limit-aliases=1", "--limit-cost=80")
 	for query, says := range map[string]string{
 		`{ a: __typename b: __typename }`:                                                 "aliases",
-		`{ tokenPrices(tokenIds: ["1"]) { price } spreads(tokenIds: ["1"]) { bestBid } }`: "at most 1500",
+		`{ tokenPrices(tokenIds: ["1"]) { price } spreads(tokenIds: ["1"]) { bestBid } }`: "at most 80",
 	} {
 		_, errors := s.query(t, query, nil, anonymous)
 		if wantErrors(t, errors, " BAD_USER_INPUT"); len(errors) == 1 && !strings.Contains(errors[0].Message, says) {

@@ -30,7 +30,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := &resolvers.Resolver{Status: s.status, Clock: s.clock, Feed: s.server.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope}
+	root := &resolvers.Resolver{Status: s.status, Clock: s.clock, Feed: s.server.live.feed, Sources: sources(s.cache, 0), Scope: s.cache.Scope}
 	log := telemetry.NewLogger(io.Discard, slog.LevelError, "json")
 	if by {
 		w := telemetry.NewWriter(io.Discard, logLines)
@@ -41,7 +41,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	if err != nil {
 		t.Fatal(err)
 	}
-	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache), s.clock
+	front.Documents, front.Sources, front.Clock = s.files.documents, sources(s.cache, 0), s.clock
 	front.Refusals, front.Ready = accounts.NewRefusals(s.clock), s.ready
 	if by {
 		front.Observer = &observer{metrics: telemetry.NewMetrics("test"), log: telemetry.NewOperations(log, lines)}

@@ -85,7 +85,7 @@ var probeTokens = []string{"0", "1"}
 
 // probe asks a search, which needs no id, and prices where that fails. The error is that of the search.
 func (s *server) probe(ctx context.Context) (err error) {
-	loaders.Read(ctx, sources(s.cache), func(set *loaders.Set) {
+	loaders.Read(ctx, sources(s.cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
 	})
 	if err != nil {

@@ -99,7 +99,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 
 	for _, state := range []string{"cold", "cached"} {
 		t.Run(state, func(t *testing.T) {
-			data, recorded := record(t, s, ctx, sources(s.cache), portfolioQuery, vars{"address": addressOf50})
+			data, recorded := record(t, s, ctx, sources(s.cache, 0), portfolioQuery, vars{"address": addressOf50})
 			if n := len(list(data, "user.positions.nodes")); n != 50 {
 				t.Fatalf("%d positions", n)
 			}
@@ -113,7 +113,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 					markets = append(markets, market.MarketRef{By: market.ByMarketID, Value: p.MarketID})
 				}
 			}
-			of := sources(s.cache)
+			of := sources(s.cache, 0)
 			take(t, ctx, "balance", recorded, of.Balances, addressOf50)
 			take(t, ctx, "positions", recorded, of.Positions, addressOf50)
 			take(t, ctx, "markets", recorded, of.Markets, markets...)
@@ -125,13 +125,13 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	}
 	t.Run("absence and lists", func(t *testing.T) {
 		open := s.openTokens(1)[0]
-		_, recorded := record(t, s, ctx, sources(s.cache), `query ($open: String!) {
+		_, recorded := record(t, s, ctx, sources(s.cache, 0), `query ($open: String!) {
 		  markets(marketIds: ["none"]) { slug }
 		  tokens(tokenIds: [$open, "none"]) { price { price } spread { spread } orderbook(depth: 3) { spread } fillEstimate(side: BUY, size: 1) { cost } history { from } candles { open } market { slug } }
 		  event(eventId: "10001") { title }
 		  user(address: "`+addressOf50+`") { orders { totalCount } }
 		}`, vars{"open": open})
-		of := sources(s.cache)
+		of := sources(s.cache, 0)
 		take(t, ctx, "prices", recorded, of.Prices, open, "none")
 		take(t, ctx, "spreads", recorded, of.Spreads, open, "none")
 		for _, id := range []string{open, "none"} { // one book is read for both depths

@@ -243,7 +243,7 @@ func open(cfg *config.Config, log *slog.Logger, clock market.Clock, rig ...func(
 	}
 	s.cache.SetWatcher(s.live.feed)
 	s.cache.SetStreamer(s.live.feed)
-	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache), Scope: s.cache.Scope, Timeout: cfg.RequestTimeout}
+	root := &resolvers.Resolver{Status: s.status, Clock: clock, Feed: s.live.feed, Sources: sources(s.cache, cfg.Limit.Calls), Scope: s.cache.Scope, Timeout: cfg.RequestTimeout}
 	if s.api, err = s.frontDoor(cfg, proxies, root, clock); err != nil {
 		s.cache.Close()
 		return nil, err
@@ -356,10 +356,11 @@ func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Confi
 	return out
 }
 
-// sources lets the loaders read through the cache.
-func sources(c *cache.Cache) loaders.Sources {
+// sources returns what responses read. One response makes at most maxCalls upstream calls; 0 means any number.
+func sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
-		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
+		MaxCalls: maxCalls,
+		Prices:   c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
 		Searches: c.Searches(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 }

@@ -28,6 +28,8 @@ func (r *ready) Lookup(_ context.Context, keys []string, out []market.Result[mar
 
 func (*ready) Refresh(context.Context, []string) {}
 
+func (*ready) Calls(keys []string) int { return (len(keys) + 99) / 100 }
+
 func (r *ready) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))
 	for i := range out {

@@ -25,6 +25,10 @@ type response struct {
 	cancel   context.CancelFunc
 	recorder *market.Recorder
 	journal  *market.Journal
+	// made counts the calls that the keys sent so far take, which are maxCalls at most unless that is 0.
+	made, maxCalls int
+	// refused is the error of keys that would have taken more.
+	refused error
 
 	// pending reports that the present pass has read a value that is not there yet.
 	pending bool
@@ -44,11 +48,14 @@ func (s *Set) Pending() bool { return s.pending }
 // Fetch ends a pass that is pending: it sends the missing keys, one batch for each kind, and waits for values. ctx bounds the
 // calls too. Fetch returns nil when another pass may find more: all values have arrived, or some have and the rest takes its
 // time. Of keys that are a call each it waits for all, until half of the time that ctx has left, so that what hangs on them leaves
-// together. At the end of ctx it returns why; call Fail then.
+// together. At the end of ctx, or when the keys would take more calls than the response may make, it returns why; call Fail then.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err := s.take(); err != nil {
+		return err
 	}
 	if s.cancel == nil {
 		s.calls, s.cancel = context.WithCancel(ctx)
@@ -61,6 +68,32 @@ func (s *Set) Fetch(ctx context.Context) error {
 	s.pending, s.began = false, time.Now()
 	return err
 }
+
+// take counts the calls of the missing keys. It returns an error if they are too many.
+func (s *Set) take() error {
+	var most market.Kind
+	sum, largest := s.made, 0
+	for _, l := range s.loaders() {
+		kind, n := l.cost()
+		if sum += n; n > largest {
+			most, largest = kind, n
+		}
+	}
+	if s.maxCalls > 0 && sum > s.maxCalls {
+		const text = "the operation takes %d calls to the venue or more; at most %d are accepted. %d of them are for the kind %s: ask for fewer items at once"
+		s.refused = market.Errorf(market.CodeBadUserInput, text, sum, s.maxCalls, largest, most).Because(ErrTooManyCalls)
+		return s.refused
+	}
+	s.made = sum
+	return nil
+}
+
+// Calls returns the number of upstream calls that the keys fetched so far take by themselves. Some of them may have shared calls with
+// other responses.
+func (s *Set) Calls() int { return s.made }
+
+// Refused returns the error of Fetch if the response would have taken too many upstream calls.
+func (s *Set) Refused() error { return s.refused }
 
 // await lands values as Fetch says.
 func (s *Set) await(ctx context.Context, patience time.Duration) error {
@@ -108,9 +141,12 @@ func (s *Set) split() bool {
 	return false
 }
 
-// Fail ends fetching, once the context of Fetch has ended: calls under way end with it, and their results are kept. From now on
+// Fail ends fetching, after an error of Fetch: calls under way are cancelled, and results that have arrived are kept. From now on
 // reads of what is missing return err, and no pass is pending.
 func (s *Set) Fail(err error) {
+	if s.cancel != nil {
+		s.cancel()
+	}
 	s.land()
 	s.failed, s.pending = err, false
 	for _, l := range s.loaders() {
@@ -125,8 +161,8 @@ func (s *Set) land() {
 	}
 }
 
-// Complete calls pass until it reads nothing that is missing, and fetches what is between the calls. At the end of ctx the last
-// call gets errors for what is missing still.
+// Complete calls pass until it reads nothing that is missing, and fetches what is between the calls. After an error of Fetch the
+// last call gets errors for what is still missing.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -348,4 +349,47 @@ func TestFromPanicsWithoutASet(t *testing.T) {
 		}
 	}()
 	From(t.Context())
+}
+
+// A response that would take more calls than it may makes none of those that go too far. What is in memory takes none.
+func TestTooManyCalls(t *testing.T) {
+	s, events := prices("hit", "known"), &source[market.EventRef, market.Event]{}
+	set, _ := with(t, Sources{Prices: s, Events: events, MaxCalls: 3})
+	getMany(set, "hit", "a", "b", "c") // two keys share a call
+	if err := set.Fetch(t.Context()); err != nil || set.Calls() != 2 {
+		t.Fatalf("%v after %d calls", err, set.Calls())
+	}
+	getMany(set, "a", "known", "d")
+	_, _ = set.Events.Get(market.EventRef{EventID: "1"})
+	err := set.Fetch(t.Context())
+	const says = "the operation takes 4 calls to the venue or more; at most 3 are accepted. 1 of them are for the kind price"
+	if !errors.Is(err, ErrTooManyCalls) || market.CodeOf(err) != market.CodeBadUserInput || !strings.Contains(err.Error(), says) || set.Refused() != err {
+		t.Errorf("%v", err)
+	}
+	set.Fail(err)
+	if got := getMany(set, "a", "d"); got[0].Err != nil || got[1].Err != err || set.Pending() {
+		t.Errorf("%+v, pending %v", got, set.Pending())
+	}
+	if len(s.fetches) != 1 || len(events.fetches) != 0 || set.Calls() != 2 {
+		t.Errorf("fetched %v and %v in %d calls", s.fetches, events.fetches, set.Calls())
+	}
+}
+
+// An operation that is refused for its calls does not wait for those under way.
+func TestTooManyCallsEndsTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, quick := prices(), &source[string, market.Spread]{}
+		s.gate = make(chan struct{})
+		set, _ := with(t, Sources{Prices: s, Spreads: quick, MaxCalls: 2})
+		getMany(set, "slow")
+		_, _ = set.Spreads.Get("quick")
+		if err := set.Fetch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		getMany(set, "slow", "more")
+		set.Fail(set.Fetch(t.Context()))
+		if got := getMany(set, "slow", "more"); market.CodeOf(got[0].Err) != market.CodeUpstreamTimeout || !errors.Is(got[1].Err, ErrTooManyCalls) {
+			t.Errorf("%v and %v", got[0].Err, got[1].Err)
+		}
+	})
 }

@@ -19,6 +19,8 @@ var (
 	ErrPending = errors.New("the value has not arrived yet")
 	// errNoAnswer is the error of a key whose source did not return.
 	errNoAnswer = errors.New("the source gave no answer")
+	// ErrTooManyCalls is the cause of the error of a response that would take more upstream calls than it may.
+	ErrTooManyCalls = errors.New("too many upstream calls")
 )
 
 const (
@@ -35,6 +37,8 @@ type Source[K comparable, T any] interface {
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
+	// Calls returns the number of upstream calls that fetching keys takes at present.
+	Calls(keys []K) int
 	// Fetch asks upstream for keys and waits under ctx. The results are aligned with the keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
@@ -177,6 +181,14 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 		}
 	}
 	l.journal.Looked(l.kind, n)
+}
+
+// cost returns the kind, and the number of calls that its missing keys take.
+func (l *Loader[K, T]) cost() (market.Kind, int) {
+	if len(l.missing) == 0 {
+		return l.kind, 0
+	}
+	return l.kind, l.source.Calls(l.missing)
 }
 
 // send lets the missing keys leave: together, or each in a call of its own where a call carries one.

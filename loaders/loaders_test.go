@@ -84,6 +84,9 @@ func (s *source[K, T]) Refresh(_ context.Context, keys []K) {
 	s.refreshed = append(s.refreshed, slices.Clone(keys))
 }
 
+// Calls has two keys in a call.
+func (s *source[K, T]) Calls(keys []K) int { return (len(keys) + 1) / 2 }
+
 func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	s.mu.Lock()
 	s.fetches = append(s.fetches, slices.Clone(keys))

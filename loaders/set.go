@@ -10,6 +10,9 @@ import (
 
 // Sources is all that can be read.
 type Sources struct {
+	// MaxCalls bounds the upstream calls of one response; 0 means no bound.
+	MaxCalls int
+
 	Prices    Source[string, market.Price]
 	Spreads   Source[string, market.Spread]
 	Books     Source[market.BookQuery, market.Book]
@@ -48,6 +51,7 @@ type Set struct {
 
 // loader is what a Set does with all its loaders.
 type loader interface {
+	cost() (market.Kind, int)
 	send()
 	split() bool
 	fail(err error)
@@ -102,7 +106,7 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *market.Recor
 	s := sets.Get().(*Set)
 	r := &reading{Recording: market.Recording{Context: ctx}, set: s}
 	s.reading = r
-	s.ctx, s.recorder, s.journal, s.began = r, &r.Recorder, market.JournalFrom(ctx), time.Now()
+	s.ctx, s.recorder, s.journal, s.began, s.maxCalls = r, &r.Recorder, market.JournalFrom(ctx), time.Now(), of.MaxCalls
 	s.Prices.begin(of.Prices)
 	s.Spreads.begin(of.Spreads)
 	s.books.begin(of.Books)

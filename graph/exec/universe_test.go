@@ -238,6 +238,9 @@ func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[ma
 // Refresh implements loaders.Source.
 func (source[K, T]) Refresh(context.Context, []K) {}
 
+// Calls implements loaders.Source.
+func (source[K, T]) Calls(keys []K) int { return len(keys) }
+
 // Fetch implements loaders.Source.
 func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if ctx.Value(fromMemoryKey{}) != nil {

@@ -176,6 +176,8 @@ type Source[K comparable, T any] interface {
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
+	// Calls returns the number of upstream calls that fetching keys takes at present.
+	Calls(keys []K) int
 	// Fetch asks the venue for keys and waits under ctx. The results are aligned with the keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }

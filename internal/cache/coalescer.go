@@ -237,8 +237,16 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 			bytes += bytesOf(key)
 		}
 	}
-	calls := max((missing+c.batch-1)/c.batch, c.cost(missing, bytes), 1)
+	calls := max(c.calls(missing, bytes), 1)
 	return known, (missing + calls - 1) / calls
+}
+
+// calls returns the number of calls for so many keys, whose ids have so many bytes in a URL.
+func (c *coalescer[K, T]) calls(keys, bytes int) int {
+	if keys == 0 {
+		return 0
+	}
+	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
 }
 
 // enter puts a new key into a batch that has not left, or into one of its own. It fails when that is not admitted. The

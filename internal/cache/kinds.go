@@ -61,6 +61,14 @@ func bytesOf(key any) int {
 	return 0
 }
 
+// bytesOfAll returns the sum of bytesOf.
+func bytesOfAll[K any](keys []K) (sum int) {
+	for _, key := range keys {
+		sum += bytesOf(key)
+	}
+	return sum
+}
+
 // one adapts a read of a single key to lists of one.
 func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
 	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {

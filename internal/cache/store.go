@@ -277,6 +277,26 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 	return out
 }
 
+// Calls returns the number of upstream calls that fetching keys takes at present. Keys that are on their way for others count, too.
+func (s *store[K, T]) Calls(keys []K) (calls int) {
+	if len(s.lanes) == 1 {
+		return s.lanes[0].calls(len(keys), bytesOfAll(keys))
+	}
+	counts, bytes := make([]int, len(s.lanes)), make([]int, len(s.lanes))
+	for _, key := range keys {
+		if s.canonical != nil {
+			key = s.canonical(key)
+		}
+		l := s.laneOf(key)
+		counts[l]++
+		bytes[l] += bytesOf(key)
+	}
+	for i, l := range s.lanes {
+		calls += l.calls(counts[i], bytes[i])
+	}
+	return calls
+}
+
 func (s *store[K, T]) laneOf(key K) int {
 	if s.lane == nil {
 		return 0

@@ -87,6 +87,9 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 	u.store.Refresh(ctx, u.keys(ctx, keys))
 }
 
+// Calls returns the number of keys, since each is a call.
+func (u userSource[P, K, T]) Calls(keys []P) int { return len(keys) }
+
 // Balances returns the source of balances, as the caller of each context sees them.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {
 	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.of}

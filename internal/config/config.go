@@ -113,7 +113,8 @@ type Limit struct {
 	Directives int   `default:"50" min:"1" max:"10000" help:"Directives of a document."`
 	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in arguments and variables."`
 	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Greatest size of the variables."`
-	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value that it shows, 1000 for each call to the venue that it may take."`
+	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value that it shows, 40 for each id that is read in a list of ids, 1000 for each read that is a call to the venue of its own."`
+	Calls      int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, takes at most; what is cached takes none."`
 }
 
 // Log says how much is logged and in which form.

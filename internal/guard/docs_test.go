@@ -34,12 +34,13 @@ func TestDocumentation(t *testing.T) {
 	for rule := range documented {
 		t.Errorf("there is no limit %s", rule)
 	}
-	for _, rule := range []string{RuleFragmentCycle, RuleSyntax} {
+	for _, rule := range []string{RuleFragmentCycle, RuleSyntax, RuleCalls} {
 		if !strings.Contains(string(text), "`"+rule+"`") {
 			t.Errorf("%s is not documented", rule)
 		}
 	}
-	if points := fmt.Sprintf("1 point for each value in its answer and %d,%03d for each call", callPoints/1000, callPoints%1000); !strings.Contains(string(text), points) {
-		t.Errorf("it is not documented that there is %s", points)
+	prices := fmt.Sprintf("1 point for each value, %d for each id that is read in a list of ids and %d,%03d for each read", keyPoints, callPoints/1000, callPoints%1000)
+	if !strings.Contains(string(text), prices) {
+		t.Errorf("it is not documented that there is %s", prices)
 	}
 }

@@ -25,25 +25,23 @@ const (
 // Guard refuses what is expensive. It is safe for concurrent use.
 type Guard struct {
 	limits  Limits
-	weights map[fieldName]*weight
 	refused *lru.Cache[[sha256.Size]byte, error]
 }
 
-// New returns a guard for operations on a schema. It is an error when a limit is less than 1, when a field of the schema has
-// no weight, or when the table of weights names a field that the schema lacks.
+// New returns a guard for operations on a schema. It is an error when a limit is less than 1, or when the table of weights does
+// not fit the schema.
 func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	if err := limits.check(); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	weights, err := weigh(schema)
-	if err != nil {
+	if err := fits(schema); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	refused, err := lru.New[[sha256.Size]byte, error](remembered)
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	return &Guard{limits: limits, weights: weights, refused: refused}, nil
+	return &Guard{limits: limits, refused: refused}, nil
 }
 
 // Document parses a document and measures it. What it returns has at least one operation and no fragment cycle, and can be

@@ -1,47 +1,28 @@
 package guard
 
-// Plan tells what an operation costs, for any variables. It is immutable and safe for concurrent use.
+// Plan calculates the cost of an operation for any variables. It is immutable and safe for concurrent use.
 type Plan struct {
 	limit int64
-	// amounts are the numbers that variables decide on.
+	// amounts are the numbers that variables decide.
 	amounts []amount
-	// steps are the fields that give objects or are read; parents stand before what they hold, and the first is the operation.
+	// steps are the fields that give objects or cost more than their value. A parent comes before its fields; the first step is
+	// the operation.
 	steps []step
-	reads []upstreamRead
-	// groups are the waves of the groups in which batched reads are added up.
-	groups []int32
-	waves  []wave
 }
 
 // step is a field of an operation.
 type step struct {
 	parent int32
-	// items is how many objects the field gives for each object of the parent.
+	// items is the number of objects that the field gives for each object of the parent.
 	items number
-	// values is how many values are shown of each object, the object itself included.
-	values int64
-	when   []condition
+	// own is the price of the field for each object of the parent, points that of each object it gives.
+	own, points int64
+	when        []condition
 	// key is the response key.
 	key string
 }
 
-// upstreamRead is what is read for a step.
-type upstreamRead struct {
-	step int32
-	// times is the number of reads for each object of the step, or of its parent.
-	times    number
-	ofParent bool
-	when     []condition
-	// group is where batched reads are added up; none for what takes a call each.
-	group int32
-}
-
 const none = -1
-
-// wave is a moment at which ids become known, so that what is read by them leaves together: at the start what the operation
-// itself names, and later what a read has brought. What came by calls of its own, one for each object of the parent of step,
-// comes in as many waves.
-type wave struct{ parent, step int32 }
 
 // number is one of the plan's amounts, or a constant.
 type number struct {
@@ -51,21 +32,63 @@ type number struct {
 
 func constant(n int64) number { return number{none, n} }
 
-// amount is a number that a variable decides on.
-type amount struct {
-	variable string
-	of       aspect
-	// otherwise is the number when the variable is null or not given.
-	otherwise, limit int64
-}
-
 // condition is a @skip or an @include by a variable.
 type condition struct {
 	variable string
 	include  bool
 }
 
-// path returns where a step's field stands in the response: the end of the path, where it is long.
+// Cost returns the points of the operation for variables as validation returns them: checked, with defaults filled in. If they
+// are past the limit it returns an error, too.
+func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
+	var few [128]int64
+	scratch := few[:]
+	if n := len(p.amounts) + len(p.steps); n > len(few) {
+		scratch = make([]int64, n)
+	}
+	amounts, objects := scratch[:len(p.amounts)], scratch[len(p.amounts):]
+	for i := range p.amounts {
+		amounts[i] = p.amounts[i].of(variables[p.amounts[i].variable])
+	}
+	var largest int32
+	var most int64
+	for i := range p.steps {
+		s := &p.steps[i]
+		own, items := int64(0), int64(0)
+		switch {
+		case s.parent == none:
+			items = 1
+		case met(s.when, variables):
+			n := s.items.constant
+			if s.items.amount != none {
+				n = amounts[s.items.amount]
+			}
+			own, items = mulSat(objects[s.parent], s.own), mulSat(objects[s.parent], n)
+		}
+		objects[i] = items
+		cost := addSat(own, mulSat(items, s.points))
+		if points = addSat(points, cost); i > 0 && cost > most {
+			largest, most = int32(i), cost
+		}
+	}
+	if points > p.limit {
+		return points, refuse(RuleCost, "the operation costs %d points; at most %d are accepted. %s costs most of all, %d points: ask for fewer items at once",
+			points, p.limit, p.path(largest), most)
+	}
+	return points, nil
+}
+
+// met reports whether conditions may be met.
+func met(when []condition, variables map[string]any) bool {
+	for _, c := range when {
+		if is, ok := variables[c.variable].(bool); ok && is != c.include {
+			return false
+		}
+	}
+	return true
+}
+
+// path returns the place of a step's field in the response: the end of the path, if it is long.
 func (p *Plan) path(at int32) string {
 	const enough = 60
 	path := p.steps[at].key

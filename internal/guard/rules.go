@@ -24,6 +24,8 @@ const (
 	RuleListItems     = "list_items"
 	RuleVariableBytes = "variable_bytes"
 	RuleCost          = "cost"
+	// RuleCalls is about the upstream calls of an operation, which the loaders count while it is executed.
+	RuleCalls = "calls"
 )
 
 // Rule returns which rule an error of this package is about, one of the constants, for use as a label of metrics. It is empty

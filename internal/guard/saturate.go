@@ -17,11 +17,3 @@ func mulSat(a, b int64) int64 {
 	}
 	return a * b
 }
-
-// ceilDiv returns a / b, rounded up, of a that is not negative and b that is positive.
-func ceilDiv(a, b int64) int64 {
-	if a == 0 {
-		return 0
-	}
-	return (a-1)/b + 1
-}

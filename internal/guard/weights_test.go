@@ -8,20 +8,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestEveryFieldHasAWeight fails when the schema has a field that the table lacks, or the other way round.
-func TestEveryFieldHasAWeight(t *testing.T) {
-	if _, err := weigh(schema()); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestWeightsAreHeldAgainstTheSchema changes the schema.
 func TestWeightsAreHeldAgainstTheSchema(t *testing.T) {
 	text := schema().Types["Query"].Position.Src.Input
 	for _, test := range []struct{ old, changed, says string }{
-		{"type Freshness {", "type Freshness {\n  open: Int\n", "Freshness.open has no weight"},
-		{"type Freshness {", "type Fresh { a: Int }\ntype Freshness {", "Fresh.a has no weight"},
-		{"  serviceStatus: ServiceStatus!", "  status: ServiceStatus!", "the schema has no Query.serviceStatus"},
+		{"type Freshness {", "type Freshness {\n  all: [Market!]\n", "Freshness.all gives a list and has no weight"},
+		{"type Freshness {", "type Fresh { a: [Node!]! }\ntype Freshness {", "Fresh.a gives a list and has no weight"},
+		{"  recentPrices: ", "  lastPrices: ", "the schema has no Token.recentPrices"},
 		{"    marketIds: [String!]!", "    ids: [String!]!", "Query.markets has no argument marketIds"},
 	} {
 		if !strings.Contains(text, test.old) {

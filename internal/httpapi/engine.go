@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -59,8 +60,9 @@ type operation struct {
 	variables map[string]any
 	// simple tells that the variables hold on to their whole text, so that nothing of them must be kept for long.
 	simple bool
-	// cost is what executing it takes.
-	cost guard.Cost
+	// points are its cost, calls the upstream calls that executing it took.
+	points int64
+	calls  int
 
 	// deadline is when executing it ends at the latest; zero where its context says that.
 	deadline time.Time
@@ -144,10 +146,10 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 			return nil, validationErrors(err)
 		}
 	}
-	if op.cost, err = op.plan.cost.Cost(op.variables); err != nil {
+	if op.points, err = op.plan.cost.Cost(op.variables); err != nil {
 		return nil, []error{err}
 	}
-	j.Points, j.Foreseen = op.cost.Points, op.cost.Calls
+	j.Points = op.points
 	return op, nil
 }
 
@@ -177,10 +179,27 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	op.recorder = recorder
 	into := op.prefix()
 	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []exec.Error) { return op.plan.executable.Execute(ctx, op.variables, into) })
-	if !ok {
+	if op.calls = set.Calls(); !ok {
 		return nil
 	}
+	if err := set.Refused(); err != nil {
+		return e.tooManyCalls(ctx, err, errs)
+	}
 	return e.respond(ctx, op, into, data, errs)
+}
+
+// tooManyCalls returns the response of a query that would take too many calls, which has no data. Its error has the path of the first
+// field that could not be read.
+func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
+	for i := range errs {
+		if errors.Is(&errs[i], cause) {
+			cause = &errs[i]
+			break
+		}
+	}
+	refused := e.present(ctx, cause)
+	refused.Err = loaders.ErrTooManyCalls
+	return &graphql.Response{Errors: gqlerror.List{refused}}
 }
 
 // prefix returns what stands before the data of the response, in the caller's buffer where there is one.

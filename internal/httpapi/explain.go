@@ -27,7 +27,7 @@ type explanation struct {
 	Document string `json:"document"`
 	Cost     struct {
 		Points        int64 `json:"points"`
-		UpstreamCalls int64 `json:"upstreamCalls"`
+		UpstreamCalls int   `json:"upstreamCalls"`
 	} `json:"cost"`
 	Elapsed float64 `json:"elapsedMs"`
 	// ResponseCache is what would have been, had it been asked: HIT, MISS or OFF. An operation that is explained is executed.
@@ -79,8 +79,8 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns what is known of an operation that was executed. kept is what the cache of responses would have said.
-func explain(j *market.Journal, kept string) *explanation {
+// explain returns what is known of an operation that was executed and took so many calls. kept is what the cache of responses would have said.
+func explain(j *market.Journal, calls int, kept string) *explanation {
 	out := &explanation{
 		Type: j.Type(), Elapsed: milliseconds(time.Since(j.Started)), ResponseCache: kept,
 		Cache: map[string]explainedReads{}, Batches: []explainedBatch{},
@@ -88,7 +88,7 @@ func explain(j *market.Journal, kept string) *explanation {
 	if j.Asked != nil {
 		out.Name, out.Document = j.Asked.Name, j.Asked.Document
 	}
-	out.Cost.Points, out.Cost.UpstreamCalls = j.Points, j.Foreseen
+	out.Cost.Points, out.Cost.UpstreamCalls = j.Points, calls
 	for k := range market.Kind(market.Kinds) {
 		if r := j.Reads(k); r != (market.Reads{}) {
 			out.Cache[k.String()] = explainedReads(r)
@@ -141,7 +141,7 @@ func (e *engine) explained(ctx context.Context, j *market.Journal, op *operation
 	if extensions == nil {
 		extensions = map[string]any{}
 	}
-	extensions["explain"] = explain(j, kept)
+	extensions["explain"] = explain(j, op.calls, kept)
 	resp.Extensions = extensions
 	return resp
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
@@ -117,7 +116,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		g.write(w, r, j, r.media, status, done.response, nil)
 	default:
 		if asksForCost(r) {
-			done.response.Extensions = withCost(done.response.Extensions, op.cost)
+			done.response.Extensions = withCost(done.response.Extensions, op)
 		}
 		g.write(w, r, j, r.media, statusOf(done.response), done.response, op)
 	}
@@ -168,9 +167,9 @@ func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done perfor
 	return done, err
 }
 
-// withCost returns extensions with the cost of an operation.
-func withCost(extensions map[string]any, cost guard.Cost) map[string]any {
-	out := map[string]any{"cost": map[string]int64{"points": cost.Points, "upstreamCalls": cost.Calls}}
+// withCost returns extensions with the cost of an operation that was executed.
+func withCost(extensions map[string]any, op *operation) map[string]any {
+	out := map[string]any{"cost": map[string]int64{"points": op.points, "upstreamCalls": int64(op.calls)}}
 	maps.Copy(out, extensions)
 	return out
 }

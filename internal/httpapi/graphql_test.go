@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -245,12 +246,40 @@ func TestCostOnRequest(t *testing.T) {
 	}
 	var cost struct{ Points, UpstreamCalls int }
 	w := post(t, h, query, CostHeader, "1")
-	if err := json.Unmarshal(answerOf(t, w).Extensions["cost"], &cost); err != nil || cost.UpstreamCalls != 1 || cost.Points <= 1000 {
+	if err := json.Unmarshal(answerOf(t, w).Extensions["cost"], &cost); err != nil || cost.UpstreamCalls != 0 || cost.Points != 42 {
 		t.Errorf("%+v, %v: %s", cost, err, w.Body)
 	}
 	w = send(t, h, "GET", PathGraphQL+"?query={tokenPrices(tokenIds:[%221%22]){price}}", "", CostHeader, "1")
 	if w.Header().Get("Cache-Control") != noStore {
 		t.Errorf("it may be kept: %v", w.Header())
+	}
+}
+
+// TestTooManyCalls refuses a query in the pass whose calls are too many, with the path of a field that has none. It does not matter
+// whether responses are kept.
+func TestTooManyCalls(t *testing.T) {
+	for name, keep := range map[string]int64{"kept": 1 << 20, "not kept": 0} {
+		t.Run(name, func(t *testing.T) {
+			var rules []string
+			prices := &shelf{held: []string{"1"}}
+			cfg := testConfig(t)
+			cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: prices, MaxCalls: 2}, keep, market.SystemClock{}
+			cfg.Observer = ended(func(j *market.Journal) { rules = append(rules, j.Outcome+" "+j.Rule) })
+			h := New(cfg)
+			w := post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\", \"2\", \"3\"]) { price } }"}`, CostHeader, "1")
+			if !strings.Contains(w.Body.String(), `"extensions":{"cost":{"points":126,"upstreamCalls":2}}`) {
+				t.Errorf("%s", w.Body)
+			}
+			w = post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: []) { id } token(tokenId: \"1\") { a: price { price } } tokens(tokenIds: [\"4\", \"5\", \"6\"]) { b: price { price } } }"}`)
+			want := `{"errors":[{"message":"the operation takes 3 calls to the venue or more; at most 2 are accepted. 3 of them are for the kind price: ask for fewer items at once",` +
+				`"path":["tokens",0,"b"],"locations":[{"line":1,"column":150}],"extensions":{"code":"BAD_USER_INPUT"}}]}`
+			if w.Code != http.StatusBadRequest || w.Body.String() != want {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			if got, want := fmt.Sprint(prices.fetched, rules), "[2 3] [ok  BAD_USER_INPUT calls]"; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
 	}
 }
 

@@ -30,6 +30,8 @@ func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market
 // Refresh implements loaders.Source.
 func (*nothing) Refresh(context.Context, []string) {}
 
+func (*nothing) Calls(keys []string) int { return len(keys) }
+
 func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	return make([]market.Result[market.Read[*market.Price]], len(keys))
 }

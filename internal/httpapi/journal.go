@@ -11,7 +11,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
 )
 
 // The transports, as journals name them.
@@ -78,6 +80,9 @@ func (e *engine) made(ctx context.Context, j *market.Journal, errs gqlerror.List
 	if gone(ctx) {
 		j.Outcome = market.OutcomeCancelled
 		return
+	}
+	if errors.Is(errs[0], loaders.ErrTooManyCalls) {
+		j.Rule = guard.RuleCalls
 	}
 	j.Codes = codesIn(errs)
 	j.Outcome = j.Codes[0]

@@ -46,9 +46,9 @@ type note struct {
 	media  string
 	policy policy
 	// What is noted of the operation.
-	asked            *market.Asked
-	trusted          string
-	points, foreseen int64
+	asked   *market.Asked
+	trusted string
+	points  int64
 	// The values of headers that are the same whenever the response is sent.
 	contentType   []string
 	contentLength [1]string
@@ -91,7 +91,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		n := &note{
 			status: statusOf(resp), media: media, policy: op.plan.policy,
 			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
-			asked: j.Asked, trusted: j.Trusted, points: j.Points, foreseen: j.Foreseen,
+			asked: j.Asked, trusted: j.Trusted, points: j.Points,
 		}
 		if len(resp.Errors) > 0 {
 			n.refused, op.recorder = resp, nil
@@ -152,7 +152,7 @@ func (e *engine) repeat(r *request, j *market.Journal, text []byte) *respcache.R
 	kept := e.responses.Repeat(e.responses.Scope(r.credentials), form(r.Method, r.media), text)
 	if kept != nil {
 		n := noteOf(kept)
-		j.Response, j.Asked, j.Trusted, j.Points, j.Foreseen = verdictHit, n.asked, n.trusted, n.points, n.foreseen
+		j.Response, j.Asked, j.Trusted, j.Points = verdictHit, n.asked, n.trusted, n.points
 		e.served(r.Context(), kept)
 	}
 	return kept

@@ -39,6 +39,8 @@ type refusing struct {
 
 func (refusing) Refresh(context.Context, []market.Address) {}
 
+func (refusing) Calls(keys []market.Address) int { return len(keys) }
+
 func (refusing) Lookup(_ context.Context, keys []market.Address, _ []market.Result[market.Read[*market.Balance]], missing []int) []int {
 	for i := range keys {
 		missing = append(missing, i)

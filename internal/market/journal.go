@@ -75,8 +75,8 @@ type Operation struct {
 	Started  time.Time
 	// Elapsed is the time until the response was made, or the subscription over.
 	Elapsed time.Duration
-	// Points and Foreseen are what the operation was thought to cost, and to take in calls to the venue.
-	Points, Foreseen int64
+	// Points is the cost of the operation.
+	Points int64
 	// Status is that of HTTP, 0 on other transports. Bytes is the size of the response as it is sent, of a subscription that
 	// of its Events.
 	Status        int

@@ -2,7 +2,7 @@
 
 /** What is read here of the members of extensions. */
 interface Extensions {
-  cost?: { points: number; upstreamCalls: number }
+  cost?: { points: number }
   explain?: {
     elapsedMs: number
     upstreamCalls: number
@@ -19,7 +19,7 @@ export function Figures({ extensions, asking, onAsk }: { extensions: unknown; as
       </label>
       {cost && (
         <span>
-          estimated: {counted(cost.points, 'point')}, {counted(cost.upstreamCalls, 'call')}
+          cost: {counted(cost.points, 'point')}
         </span>
       )}
       {explain && (

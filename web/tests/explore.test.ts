@@ -54,7 +54,7 @@ test('every example runs at once on the demo venue', async t => {
     assert.equal(errors, undefined, name)
     assert.ok(Object.values(data).every(value => value !== null), name)
     assert.ok(extensions.cost.points > 0, name)
-    await page.getByText(`estimated: ${extensions.cost.points} points`).waitFor()
+    await page.getByText(`cost: ${extensions.cost.points} points`).waitFor()
     await page.getByText(RegExp(`took: ${extensions.explain.upstreamCalls} calls?, .* from memory`)).waitFor()
   }
   await open(page, 'Portfolio')
