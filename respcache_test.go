@@ -355,6 +355,23 @@ func TestAnAnswerOfTheLastDaysEndsWithTheDay(t *testing.T) {
 	}
 }
 
+// TestARangeThatBeginsTomorrowIsRefusedUntilThen although the error is one of the request.
+func TestARangeThatBeginsTomorrowIsRefusedUntilThen(t *testing.T) {
+	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
+	w := newTwins(s, 1)
+	a := asked{"history", http.MethodPost, asJSON(vars{
+		"query": `query($token: String!) { token(tokenId: $token) { history(from: "2026-03-15") { to } } }`, "variables": vars{"token": w.tokens[0]},
+	}), anonymous}
+	w.kept(t, a)
+	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+	s.clock.advance(time.Second)
+	if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+}
+
 // TestARevokedAccountIsAnsweredNothing that was kept for it.
 func TestARevokedAccountIsAnsweredNothing(t *testing.T) {
 	f := newAccountsFile(t)

@@ -55,6 +55,12 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%d rows of %s, want %d", len(got), row, want)
 		}
 	}
+	for _, row := range []string{`[WV][1-4] with one failing field`, `[WV]3 with one invalid id of 50`} {
+		want := map[bool]int{true: 7, false: 2}[strings.Contains(row, "field")]
+		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
+			t.Errorf("%d rows of %s, want %d", len(got), row, want)
+		}
+	}
 	rounds, err := os.ReadFile(o.benchfmt)
 	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 23 || strings.Count(string(rounds), "\nBenchmarkDeliver/") != 2 {
 		t.Errorf("the rounds are %s, %v", rounds, err)

@@ -50,10 +50,9 @@ func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 		{"executed", append(slices.Clone(warm), off...), true, ""},
 		{"cold", append(slices.Clone(coldFlags), off...), true, "V1"},
 	} {
-		p := &pairs{setting: setting.name}
+		p := &pairs{setting: setting.name, sides: [2]string{beforeServer, nowServer}}
 		chosen := func(w workload) bool {
-			return w.varied == setting.varied && (setting.only == "" || w.name == setting.only) &&
-				(len(o.workloads) == 0 || slices.Contains(o.workloads, w.name))
+			return w.varied == setting.varied && (setting.only == "" || w.name == setting.only) && o.chooses(w)
 		}
 		if err := p.measure(ctx, b, o, [2]string{before, now}, setting.flags, chosen); err != nil {
 			return fmt.Errorf("%s: %w", setting.name, err)
@@ -86,10 +85,18 @@ func (b *builds) oddsgraphAt(ctx context.Context, revision string) (string, erro
 	return (&builds{dir: dir, root: tree}).oddsgraph(ctx)
 }
 
-// pairs holds what both programs took under each workload, pair by pair.
+// pairs holds what both sides of a comparison took under each workload, pair by pair.
 type pairs struct {
 	setting string
-	rows    []pairRow
+	// sides name what is compared.
+	sides [2]string
+	rows  []pairRow
+}
+
+// side is a server under a workload, given by its index.
+type side struct {
+	server   *server
+	workload int
 }
 
 type pairRow struct {
@@ -97,17 +104,32 @@ type pairRow struct {
 	before, now []cell
 }
 
-// measure starts a still venue and both programs over it, and measures the chosen workloads.
-func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]string, flags []string, chosen func(workload) bool) (err error) {
-	l := &lab{connections: o.connections, answers: map[*server][][][]byte{}}
-	defer l.stop()
-	if l.process, err = startVenue(ctx, b, programs[1], o.latencies[0]); err != nil {
-		return err
+// newPairLab starts a still venue.
+func newPairLab(ctx context.Context, b *builds, o options, program string) (l *lab, err error) {
+	l = &lab{connections: o.connections, answers: map[*server][][][]byte{}}
+	if l.process, err = startVenue(ctx, b, program, o.latencies[0]); err != nil {
+		return nil, err
 	}
 	l.venue = venue{l.process.url()}
 	if l.listing, err = l.venue.list(ctx, o.variety.markets); err != nil {
+		l.stop()
+		return nil, err
+	}
+	return l, nil
+}
+
+// flags returns those of a program that reads the venue.
+func (l *lab) flags() []string {
+	return append(slices.Clone(unlimited), "--venue-url="+l.process.url(), "--stream-url=ws://"+l.process.address+"/ws")
+}
+
+// measure starts a still venue and both programs over it, and measures the chosen workloads.
+func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]string, flags []string, chosen func(workload) bool) error {
+	l, err := newPairLab(ctx, b, o, programs[1])
+	if err != nil {
 		return err
 	}
+	defer l.stop()
 	for _, w := range newWorkloads(l.listing, o.variety) {
 		if chosen(w) {
 			l.workloads = append(l.workloads, w)
@@ -116,26 +138,34 @@ func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]s
 	if len(l.workloads) == 0 {
 		return nil
 	}
-	flags = slices.Concat(unlimited, []string{"--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"}, flags, o.flags)
+	flags = slices.Concat(l.flags(), flags, o.flags)
 	for i, name := range []string{beforeServer, nowServer} {
 		if _, err := l.start(ctx, b, name, programs[i], flags); err != nil {
 			return err
 		}
 	}
 	for w := range l.workloads {
-		row := pairRow{workload: l.workloads[w].name}
-		for n := range o.rounds {
-			var cells [2]cell
-			for k := range 2 {
-				i := (n + k) % 2
-				if cells[i], err = l.measure(ctx, l.servers[i], w, o.duration); err != nil {
-					return fmt.Errorf("%s, %s, pair %d: %w", row.workload, l.servers[i].name, n+1, err)
-				}
-			}
-			row.before, row.now = append(row.before, cells[0]), append(row.now, cells[1])
+		if err := p.add(ctx, l, o, l.workloads[w].name, [2]side{{l.servers[0], w}, {l.servers[1], w}}); err != nil {
+			return err
 		}
-		p.rows = append(p.rows, row)
 	}
+	return nil
+}
+
+// add measures a row: pairs of short runs that alternate which side goes first.
+func (p *pairs) add(ctx context.Context, l *lab, o options, name string, sides [2]side) (err error) {
+	row := pairRow{workload: name}
+	for n := range o.rounds {
+		var cells [2]cell
+		for k := range 2 {
+			i := (n + k) % 2
+			if cells[i], err = l.measure(ctx, sides[i].server, sides[i].workload, o.duration); err != nil {
+				return fmt.Errorf("%s, %s, pair %d: %w", name, p.sides[i], n+1, err)
+			}
+		}
+		row.before, row.now = append(row.before, cells[0]), append(row.now, cells[1])
+	}
+	p.rows = append(p.rows, row)
 	return nil
 }
 
@@ -171,7 +201,8 @@ func (p *pairs) markdown() string {
 	if len(p.rows) == 0 {
 		return ""
 	}
-	lines := [][]string{{"workload", "before CPU µs", "now", "now / before", "95 % at least", "at most", "before allocs", "now", "before KB", "now", "before calls", "now"}}
+	a, z := p.sides[0], p.sides[1]
+	lines := [][]string{{"workload", a + " CPU µs", z, z + " / " + a, "95 % at least", "at most", a + " allocs", z, a + " KB", z, a + " calls", z}}
 	var all strings.Builder
 	for _, r := range p.rows {
 		before, now := row{cells: r.before}, row{cells: r.now}

@@ -38,6 +38,19 @@ type options struct {
 	profile     string
 	// against is the revision that the program is compared with; empty measures tables.
 	against string
+	// failing compares each workload with the same with a failure, and nothing else.
+	failing bool
+}
+
+// chooses reports whether a workload is one of those that are named; no names are all.
+func (o *options) chooses(w workload) bool {
+	return len(o.workloads) == 0 || slices.Contains(o.workloads, w.name)
+}
+
+// inPairs returns the options for alternating pairs of short runs: 30 unless there are fewer rounds than usual.
+func (o options) inPairs() options {
+	o.rounds, o.duration, o.latencies = min(30, 6*o.rounds), min(o.duration, 300*time.Millisecond), []time.Duration{0}
+	return o
 }
 
 // quick is for a look at whether all works.
@@ -82,10 +95,11 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.benchfmt, "benchfmt", "", "`file` to write every round to, for benchstat")
 	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph and limit to, one of each workload and the last latency")
 	f.StringVar(&o.against, "against", "", "`revision` to compare the working tree with, by alternating pairs of runs; 30 of 300ms unless -rounds and -duration say otherwise")
+	f.BoolVar(&o.failing, "failing", false, "compare each workload with the same with one failing field, and with one invalid id of 50, by alternating pairs of runs as -against does")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if o.against != "" {
+	if o.against != "" || o.failing {
 		given := map[string]bool{}
 		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
 		if !given["rounds"] {
@@ -153,8 +167,13 @@ func buildAndMeasure(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if o.against != "" {
+	switch {
+	case o.against != "":
 		return compare(ctx, b, o, os.Stdout)
+	case o.failing:
+		all, err := compareFailures(ctx, b, o)
+		fmt.Fprintf(os.Stdout, "%s.\n\n%s", machine(), failuresMarkdown(all, o))
+		return err
 	}
 	return measure(ctx, b, o, os.Stdout)
 }
@@ -179,6 +198,13 @@ func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 			return fmt.Errorf("%d subscribers: %w", n, err)
 		}
 		r.crowds = append(r.crowds, c)
+	}
+	if len(o.workloads) == 0 {
+		inPairs, err := o.inPairs(), error(nil)
+		if r.failures, err = compareFailures(ctx, b, inPairs); err != nil {
+			return err
+		}
+		r.failuresIn = inPairs
 	}
 	text := r.markdown()
 	if _, err := io.WriteString(out, text); err != nil {

@@ -15,6 +15,9 @@ type report struct {
 	rounds, connections int
 	tables              []*table
 	crowds              []*crowd
+	// failures are what failures cost, measured with failuresIn.
+	failures   []*pairs
+	failuresIn options
 }
 
 // markdown returns the tables.
@@ -39,6 +42,9 @@ func (r *report) markdown() string {
 	}
 	if len(r.crowds) > 0 {
 		fmt.Fprintf(&b, "\n## Subscribers of one token, %d events a second\n\n%s", changesPerSecond, crowdsMarkdown(r.crowds))
+	}
+	if len(r.failures) > 0 {
+		fmt.Fprintf(&b, "\n## What a failure costs\n\n%s", failuresMarkdown(r.failures, r.failuresIn))
 	}
 	return b.String()
 }

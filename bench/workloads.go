@@ -58,6 +58,8 @@ type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
+	// fails is whether one of it can't be answered, which is an error of the answer; besides tells that a field fails beside all this.
+	fails, besides bool
 }
 
 func newRequest(document, operation string, variables map[string]any, q question) request {

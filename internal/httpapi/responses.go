@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/market"
@@ -52,7 +54,7 @@ type note struct {
 	// The values of headers that are the same whenever the response is sent.
 	contentType   []string
 	contentLength [1]string
-	// refused are its errors; nil for a response that is kept.
+	// refused are its errors, nil without any.
 	refused *graphql.Response
 
 	once sync.Once
@@ -94,7 +96,10 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 			asked: j.Asked, trusted: j.Trusted, points: j.Points,
 		}
 		if len(resp.Errors) > 0 {
-			n.refused, op.recorder = resp, nil
+			n.refused = &graphql.Response{Errors: resp.Errors}
+			if !lasting(resp.Errors) {
+				op.recorder = nil
+			}
 		}
 		return respcache.NewResponse(body, n, op.recorder)
 	})
@@ -103,6 +108,17 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		e.served(ctx, r)
 	}
 	return r, err
+}
+
+// maxLasting bounds the errors of a response that is kept, since they are kept beside its bytes.
+const maxLasting = 8
+
+// lasting reports whether errors are in what the client asks and nothing else, so that they stay as long as the rest of the
+// response does.
+func lasting(errs gqlerror.List) bool {
+	return len(errs) <= maxLasting && !slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
+		return codeOf(err) != string(market.CodeBadUserInput)
+	})
 }
 
 // key says what is asked, and by whom.

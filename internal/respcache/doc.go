@@ -16,8 +16,9 @@
 //     else. What was made without a look is found by everybody, since an execution for anybody would read the same, find the
 //     same, and not look either.
 //   - What is asked: document, operation, variables and media type are in Key.
-//   - Errors, refusals and rows that were left out are errors of the response, and those are never kept. A read that failed, or
-//     has no entry, spoils the recorder, even where the response does not show it.
+//   - Errors in what is asked, such as an invalid id: the request, which is in Key. Responses with any other error, and with rows
+//     that were left out, are never kept. A read that failed, or has no entry, spoils the recorder, even where the response does
+//     not show it.
 //   - The state of the service itself (serviceStatus), which has no handle: the caller does not ask the cache for it.
 //   - Configuration and schema do not change while the process lives.
 //

@@ -17,7 +17,7 @@ type Response struct {
 	// Note is whatever the caller wants to find beside the body.
 	Note any
 
-	// handles and deadline are what the response rests on. rests is false where that is not known, as with errors.
+	// handles and deadline are what the response rests on. rests is false where that is not known, as with a read that failed.
 	handles  []*market.Handle
 	deadline time.Time // zero where there is none
 	personal bool
@@ -34,8 +34,8 @@ type Response struct {
 	requests []requestKey
 }
 
-// NewResponse returns a response that rests on what was recorded, and takes over its body. One with errors rests on nothing:
-// its recorder must be nil.
+// NewResponse returns a response that rests on what was recorded, and takes over its body. The recorder must be nil for a response
+// that may be different the next time, such as one with an error of the venue.
 func NewResponse(body []byte, note any, recorder *market.Recorder) *Response {
 	r := &Response{Body: body, Note: note}
 	basis, ok := recorder.Basis()
