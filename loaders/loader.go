@@ -11,7 +11,6 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/stack"
 )
 
 var (
@@ -221,7 +220,6 @@ func (l *Loader[K, T]) split() bool { return !l.gathers && l.back > 0 && l.back 
 
 // fetch is the dataloader's batch function. Its results go to the goroutine of the Set.
 func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[struct{}] {
-	stack.Reserve()
 	results := l.ask(ctx, keys)
 	l.arrivals <- func() { l.land(keys, results) }
 	out := make([]*dataloader.Result[struct{}], len(keys))

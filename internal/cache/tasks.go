@@ -3,8 +3,6 @@ package cache
 import (
 	"context"
 	"sync"
-
-	"oddsgraph/internal/stack"
 )
 
 // tasks owns the cache's goroutines: close cancels their context and waits for them.
@@ -31,10 +29,7 @@ func (t *tasks) start(f func()) bool {
 	if t.closed {
 		return false
 	}
-	t.wg.Go(func() {
-		stack.Reserve()
-		f()
-	})
+	t.wg.Go(f)
 	return true
 }
 

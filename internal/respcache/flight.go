@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/stack"
 )
 
 // Outcome is where a response came from.
@@ -171,7 +170,6 @@ func (c *Cache) end(f *flight) {
 // fly executes, keeps what that has brought, if it stands, and tells those who wait. It judges when nobody can join any more,
 // so that nobody shares what had changed when he came.
 func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
-	stack.Reserve()
 	c.misses.Add(1)
 	defer f.cancel(nil)
 	defer close(f.done)
