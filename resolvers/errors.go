@@ -39,10 +39,12 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 		if errors.As(err, &located) {
 			out.Path, out.Locations = located.Path, located.Locations
 		}
-		var input, field string
+		var input string
 		var place placed
+		field := func() string { return "" }
 		if errors.As(err, &place) {
-			out.Path, out.Locations, input, field = place.Path(), place.Locations(), place.Argument(), place.FieldPath().String()
+			out.Path, out.Locations, input = place.Path(), place.Locations(), place.Argument()
+			field = func() string { return place.FieldPath().String() }
 		} else if len(out.Path) > 1 && out.Path[0] == ast.PathName("variable") {
 			out.Path, input = nil, "variable $"+out.Path[1:].String()
 		}
@@ -65,7 +67,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 				out.Extensions["retryAfterMs"] = known.RetryAfter.Milliseconds()
 			}
 			if known.Err != nil {
-				log.DebugContext(ctx, "field failed", "field", field, "code", known.Code, "error", known)
+				log.DebugContext(ctx, "field failed", "field", field(), "code", known.Code, "error", known)
 			}
 		case located != nil && located.Err == nil:
 			// The GraphQL library's own words about the document or its variables.
@@ -86,10 +88,10 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			}
 			var p *exec.Panic
 			if errors.As(err, &p) {
-				log.ErrorContext(ctx, "panic in a resolver", "field", field, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+				log.ErrorContext(ctx, "panic in a resolver", "field", field(), "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 				break
 			}
-			log.ErrorContext(ctx, "internal error", "field", field, "error", err)
+			log.ErrorContext(ctx, "internal error", "field", field(), "error", err)
 		}
 		return out
 	}

@@ -39,11 +39,16 @@ func (e *Error) Path() ast.Path { return e.path(func(f *ast.Field) string { retu
 func (e *Error) FieldPath() ast.Path { return e.path(func(f *ast.Field) string { return f.Name }) }
 
 func (e *Error) path(name func(*ast.Field) string) (path ast.Path) {
-	var fields []*Field
+	var memory [16]*Field
+	fields := memory[:0]
 	for f := e.field; f != nil; f = f.parent {
 		fields = append(fields, f)
 	}
+	if len(fields) == 0 {
+		return nil
+	}
 	rest := e.indexes
+	path = make(ast.Path, 0, len(fields)+len(rest))
 	for i, f := range slices.Backward(fields) {
 		path = append(path, ast.PathName(name(f.field)))
 		n := min(f.lists, len(rest))

@@ -210,7 +210,8 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with data that were appended to into, and with errors.
+// respond returns the response with data that were appended to into, and with errors. Where it is in the caller's buffer, its Data
+// only say whether there are any.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -221,9 +222,19 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	}
 	resp := &graphql.Response{Errors: e.presented(ctx, errs)}
 	if data != nil {
-		resp.Data = bytes.Clone(data[len(into):]) // the buffer is used again before the response is
+		resp.Data = data[len(into):]
 	}
 	e.identities.note(ctx, resp)
+	if op.buffer == nil {
+		return resp
+	}
+	whole := getBuffer()
+	defer putBuffer(whole)
+	whole.Write(appendResponse(whole.AvailableBuffer(), resp))
+	op.buffer.Write(whole.Bytes()) // where the data were until now
+	if op.ready = true; data != nil {
+		resp.Data = op.buffer.Bytes()
+	}
 	return resp
 }
 

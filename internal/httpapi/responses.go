@@ -88,7 +88,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		if op.ready {
 			body = bytes.Clone(op.buffer.Bytes())
 		} else {
-			body = appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
+			body = appendResponse(nil, resp) // a panic
 		}
 		n := &note{
 			status: statusOf(resp), media: media, policy: op.plan.policy,
