@@ -36,7 +36,7 @@ func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, 
 	}
 	resp := &graphql.Response{}
 	set.Complete(ctx, func() {
-		data, errs := operation.Execute(ctx, values, nil)
+		data, errs := operation.Execute(ctx, values, nil, nil)
 		resp = &graphql.Response{Data: data}
 		for i := range errs {
 			resp.Errors = append(resp.Errors, gqlerror.WrapPath(errs[i].Path(), errs[i].Err))

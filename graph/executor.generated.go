@@ -1484,6 +1484,10 @@ func (g *executor) writeFieldsOfBalance(x *exec.Execution, s *exec.Selection, o 
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1529,6 +1533,10 @@ func (g *executor) writeBalanceUpdate(x *exec.Execution, s *exec.Selection, obj 
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -1555,6 +1563,10 @@ func (g *executor) writeCandle(x *exec.Execution, s *exec.Selection, obj *market
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -1592,6 +1604,10 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1686,6 +1702,10 @@ func (g *executor) writeFieldsOfFillEstimate(x *exec.Execution, s *exec.Selectio
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1728,6 +1748,10 @@ func (g *executor) writeFreshness(x *exec.Execution, s *exec.Selection, obj *mod
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -1753,6 +1777,10 @@ func (g *executor) writeHistoryConnection(x *exec.Execution, s *exec.Selection, 
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -1819,6 +1847,10 @@ func (g *executor) writeHistoryEdge(x *exec.Execution, s *exec.Selection, obj *m
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -1847,6 +1879,10 @@ func (g *executor) writeFieldsOfHistoryRecord(x *exec.Execution, s *exec.Selecti
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1943,6 +1979,10 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -2132,6 +2172,10 @@ func (g *executor) writeMarketConnection(x *exec.Execution, s *exec.Selection, o
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2198,6 +2242,10 @@ func (g *executor) writeMarketEdge(x *exec.Execution, s *exec.Selection, obj *mo
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2218,6 +2266,10 @@ func (g *executor) writeMarketUpdate(x *exec.Execution, s *exec.Selection, obj *
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2255,6 +2307,10 @@ func (g *executor) writeFieldsOfOrder(x *exec.Execution, s *exec.Selection, o *e
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -2337,6 +2393,10 @@ func (g *executor) writeOrderConnection(x *exec.Execution, s *exec.Selection, ob
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2403,6 +2463,10 @@ func (g *executor) writeOrderEdge(x *exec.Execution, s *exec.Selection, obj *mod
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2431,6 +2495,10 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -2543,6 +2611,10 @@ func (g *executor) writeOrderbookLevel(x *exec.Execution, s *exec.Selection, obj
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2568,6 +2640,10 @@ func (g *executor) writeFieldsOfOrderbookUpdate(x *exec.Execution, s *exec.Selec
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -2659,6 +2735,10 @@ func (g *executor) writeOrdersUpdate(x *exec.Execution, s *exec.Selection, obj *
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2707,6 +2787,10 @@ func (g *executor) writePageInfo(x *exec.Execution, s *exec.Selection, obj *mode
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2744,6 +2828,10 @@ func (g *executor) writeFieldsOfPortfolioSummary(x *exec.Execution, s *exec.Sele
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -2809,6 +2897,10 @@ func (g *executor) writePortfolioUpdate(x *exec.Execution, s *exec.Selection, ob
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -2870,6 +2962,10 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -2992,6 +3088,10 @@ func (g *executor) writePositionConnection(x *exec.Execution, s *exec.Selection,
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -3058,6 +3158,10 @@ func (g *executor) writePositionEdge(x *exec.Execution, s *exec.Selection, obj *
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -3086,6 +3190,10 @@ func (g *executor) writeFieldsOfPriceHistory(x *exec.Execution, s *exec.Selectio
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -3129,6 +3237,10 @@ func (g *executor) writePricePoint(x *exec.Execution, s *exec.Selection, obj *ma
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -3160,6 +3272,10 @@ func (g *executor) writeFieldsOfPriceUpdate(x *exec.Execution, s *exec.Selection
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -3202,6 +3318,10 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -3555,6 +3675,10 @@ func (g *executor) writeFieldsOfResolution(x *exec.Execution, s *exec.Selection,
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -3597,6 +3721,10 @@ func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj 
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -3635,6 +3763,10 @@ func (g *executor) writeFieldsOfSpread(x *exec.Execution, s *exec.Selection, o *
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -3698,6 +3830,10 @@ func (g *executor) writeStreamStatus(x *exec.Execution, s *exec.Selection, obj *
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -3895,6 +4031,10 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4119,6 +4259,10 @@ func (g *executor) writeFieldsOfTokenPrice(x *exec.Execution, s *exec.Selection,
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4172,6 +4316,10 @@ func (g *executor) writeFieldsOfTrade(x *exec.Execution, s *exec.Selection, o *e
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4266,6 +4414,10 @@ func (g *executor) writeTradeConnection(x *exec.Execution, s *exec.Selection, ob
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -4332,6 +4484,10 @@ func (g *executor) writeTradeEdge(x *exec.Execution, s *exec.Selection, obj *mod
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -4352,6 +4508,10 @@ func (g *executor) writeTradesUpdate(x *exec.Execution, s *exec.Selection, obj *
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
@@ -4401,6 +4561,10 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4535,6 +4699,10 @@ func (g *executor) writeFieldsOfValuation(x *exec.Execution, s *exec.Selection, 
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4582,6 +4750,10 @@ func (g *executor) writeFieldsOf__Directive(x *exec.Execution, s *exec.Selection
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4647,6 +4819,10 @@ func (g *executor) writeFieldsOf__EnumValue(x *exec.Execution, s *exec.Selection
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4686,6 +4862,10 @@ func (g *executor) writeFieldsOf__Field(x *exec.Execution, s *exec.Selection, o 
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4760,6 +4940,10 @@ func (g *executor) writeFieldsOf__InputValue(x *exec.Execution, s *exec.Selectio
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4815,6 +4999,10 @@ func (g *executor) writeFieldsOf__Schema(x *exec.Execution, s *exec.Selection, o
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -4915,6 +5103,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:

@@ -173,7 +173,7 @@ func (x *execution) library() (resp *graphql.Response) {
 func (x *execution) passes(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
-	data, errs := x.operation.Execute(ctx, x.variables, buf)
+	data, errs := x.operation.Execute(ctx, x.variables, buf, nil)
 	return data, len(errs) == 0 && !set.Pending()
 }
 
@@ -383,7 +383,7 @@ func BenchmarkPasses(b *testing.B) {
 	for b.Loop() {
 		ctx, set, _ := loaders.With(x.ctx, s.sources)
 		var errs []exec.Error
-		set.Complete(ctx, func() { buf, errs = x.operation.Execute(ctx, x.variables, buf[:0]) })
+		set.Complete(ctx, func() { buf, errs = x.operation.Execute(ctx, x.variables, buf[:0], nil) })
 		set.Done()
 		if len(errs) > 0 {
 			b.Fatal(errs[0].Err)

@@ -120,7 +120,7 @@ type fromMemoryKey struct{}
 func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	ctx, set, _ := loaders.With(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
 	defer set.Done()
-	data, failed := o.executable.Execute(ctx, o.variables, nil)
+	data, failed := o.executable.Execute(ctx, o.variables, nil, nil)
 	return data, o.presented(failed), !set.Pending()
 }
 
@@ -128,7 +128,7 @@ func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
-		data, failed = o.executable.Execute(ctx, o.variables, nil)
+		data, failed = o.executable.Execute(ctx, o.variables, nil, nil)
 		errs = o.presented(failed)
 	})
 	return data, errs

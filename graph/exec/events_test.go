@@ -93,7 +93,7 @@ func (o *operation) event() (data []byte, errs gqlerror.List) {
 	}
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
-		data, failed = stream.Execute(ctx, nil)
+		data, failed = stream.Execute(ctx, nil, nil)
 		errs = o.presented(failed)
 	})
 	if stream.Next(o.ctx) {

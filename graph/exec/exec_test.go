@@ -143,7 +143,7 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 		{`{ ` + wide + ` }`, nil, " [] the operation selects more than 10000 fields map[code:BAD_USER_INPUT]"},
 	} {
 		o := b.mustParse(test.document, test.variables)
-		data, errs := o.executable.Execute(b.ctx, o.variables, []byte("before"))
+		data, errs := o.executable.Execute(b.ctx, o.variables, []byte("before"), nil)
 		if got := said(o.presented(errs)); data != nil || len(got) != 1 || got[0] != test.want {
 			t.Errorf("%.100s: %.100q, %q", test.document, data, got)
 		}
@@ -198,7 +198,7 @@ func TestConditions(t *testing.T) {
 					want += fmt.Sprintf(`,"f%d":"Query"`, i)
 				}
 			}
-			data, errs := op.Execute(b.ctx, variables, nil)
+			data, errs := op.Execute(b.ctx, variables, nil, nil)
 			if want = "{" + strings.TrimPrefix(want, ",") + "}"; len(errs) > 0 || string(data) != want {
 				t.Fatalf("combination %d gives\n%s %v\ninstead of\n%s", n, data, errs, want)
 			}
@@ -330,7 +330,7 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 	}
 	execute := func(n int) (errs []exec.Error, panicked any) {
 		defer func() { panicked = recover() }()
-		_, errs = o.Execute(context.WithValue(t.Context(), key{}, n), map[string]any{"n": n}, nil)
+		_, errs = o.Execute(context.WithValue(t.Context(), key{}, n), map[string]any{"n": n}, nil, nil)
 		return errs, nil
 	}
 	for n := 1; n <= 90; n++ {
@@ -358,7 +358,7 @@ func TestExecuteUsesTheBuffer(t *testing.T) {
 	doc := gqlparser.MustLoadQueryWithRules(schema, `{ a }`, nil)
 	o := c.Operation(doc, doc.Operations[0], func(int) {})
 	execute := func(buf []byte) []byte {
-		data, errs := o.Execute(t.Context(), nil, buf)
+		data, errs := o.Execute(t.Context(), nil, buf, nil)
 		if len(errs) > 0 || string(data) != string(buf)+strings.Repeat("a", size) {
 			t.Fatalf("%v, %s", errs, data)
 		}
@@ -476,7 +476,7 @@ func TestArgumentsOneByOne(t *testing.T) {
 	} {
 		doc := gqlparser.MustLoadQueryWithRules(schema, test.document, nil)
 		got, together = nil, false
-		if _, errs := c.Operation(doc, doc.Operations[0], func(int) {}).Execute(t.Context(), test.variables, nil); len(errs) > 0 || got != test.want || together != test.together {
+		if _, errs := c.Operation(doc, doc.Operations[0], func(int) {}).Execute(t.Context(), test.variables, nil, nil); len(errs) > 0 || got != test.want || together != test.together {
 			t.Errorf("%s with %v: %v, together: %v", test.document, test.variables, got, together)
 		}
 	}

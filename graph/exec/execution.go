@@ -15,6 +15,14 @@ type Execution struct {
 	context.Context
 	// Buf is the response so far. Generated code appends to it.
 	Buf []byte
+	// Limit is the length of Buf beyond which generated code asks Full before it writes a field.
+	Limit int
+
+	// room bounds the response, which begins at start of Buf and has so many bytes of errors beside. full says that it has
+	// become too large, so that nothing more is written.
+	room                Room
+	start, errorsInSize int
+	full                bool
 
 	variables map[string]any
 	// arguments holds the decoded arguments of fields by slot, or a refusal.
@@ -137,6 +145,11 @@ func ReportAt(ctx context.Context, index int, err error) { reporter(ctx).ReportA
 func (x *Execution) Error(f *Field, err error) { x.add(f, err) }
 
 func (x *Execution) add(f *Field, err error) {
+	if x.full {
+		return
+	}
+	x.errorsInSize += errorSize
+	x.Limit -= errorSize
 	from := len(x.taken)
 	x.taken = append(x.taken, x.indexes...)
 	x.errs = append(x.errs, Error{Err: err, field: f, indexes: x.taken[from:len(x.taken):len(x.taken)]})
@@ -148,6 +161,9 @@ var errNull = errors.New("must not be null")
 // Missing adds an error to a field that is null where the schema does not allow it, unless an error at the field or below it
 // says why.
 func (x *Execution) Missing(f *Field) {
+	if x.full {
+		return
+	}
 	for i := range x.errs {
 		if e := &x.errs[i]; e.field.isBelow(f) && len(e.indexes) >= len(x.indexes) && slices.Equal(e.indexes[:len(x.indexes)], x.indexes) {
 			return
@@ -178,7 +194,9 @@ func (x *Execution) Arguments(f *Field) any {
 	}
 	if r, refused := x.arguments[f.slot].(refusal); refused {
 		x.add(f, r.err)
-		x.errs[len(x.errs)-1].ofArgument = true
+		if !x.full {
+			x.errs[len(x.errs)-1].ofArgument = true
+		}
 		return nil
 	}
 	return x.arguments[f.slot]

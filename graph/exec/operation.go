@@ -48,31 +48,41 @@ func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition
 
 // Execute runs one pass over a query: it appends the data to buf. variables are those of the operation, coerced and with
 // defaults. Resolvers get an Execution as their context. data is nil where the operation can't be executed with its variables.
-func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte) (data []byte, errs []Error) {
+// room bounds the data and errors together; nil is no bound. What it refuses is the only error then, and the data are null.
+func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {
 		return nil, []Error{{Err: err}}
 	}
-	return o.run(ctx, variables, buf, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
+	return o.run(ctx, variables, buf, room, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
 // run runs one pass, in which write writes the root and reports whether it is not null.
-func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
-	if size := int(o.size.Load()); cap(buf)-len(buf) < size || cap(buf) == 0 {
-		buf = slices.Grow(buf, size+size/8+64) // a buffer that was good for the last result may be good for this one
-	}
+func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables = ctx, buf, variables
+	if size := x.enter(room, int(o.size.Load())); cap(buf)-len(buf) < size || cap(buf) == 0 {
+		x.Buf = slices.Grow(buf, size+size/8+64) // a buffer that was good for the last result may be good for this one
+	}
 	x.arguments = slices.Grow(x.arguments, v.slots)[:v.slots]
 	if !write(x) {
 		x.Null()
 	}
+	if last := len(v.root.Fields) - 1; last >= 0 && len(x.Buf) > x.Limit {
+		x.Full(&v.root.Fields[last]) // nothing was written behind it that would have asked
+	}
 	data = x.Buf
+	full := x.full
+	if full {
+		data = append(data[:len(buf)], "null"...)
+	}
 	if len(x.errs) > 0 {
 		errs = slices.Clone(x.errs)
 	}
 	x.release() // unless something panicked and may still hold it
-	o.size.Store(int64(len(data) - len(buf)))
+	if !full {
+		o.size.Store(int64(len(data) - len(buf)))
+	}
 	return data, errs
 }
 

@@ -394,7 +394,7 @@ func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, l
 	next, dispatched := s.exec.DispatchOperation(ctx, o)
 	op := s.compiler.Operation(doc, doc.Operations[0], func(int) {})
 	if doc.Operations[0].Operation == ast.Query {
-		return []result{saidOf(op.Execute(ctx, variables, nil))}, []result{s.said(next(dispatched))}
+		return []result{saidOf(op.Execute(ctx, variables, nil, nil))}, []result{s.said(next(dispatched))}
 	}
 	for resp := next(dispatched); resp != nil && len(library) < 4; resp = next(dispatched) {
 		if resp.Data != nil {
@@ -407,7 +407,7 @@ func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, l
 		return []result{saidOf(nil, errs)}, library
 	}
 	for stream.Next(ctx) {
-		ours = append(ours, saidOf(stream.Execute(ctx, nil)))
+		ours = append(ours, saidOf(stream.Execute(ctx, nil, nil)))
 	}
 	return ours, library
 }

@@ -228,6 +228,7 @@ func (f *file) object(o *codegen.Object) {
 	}
 	f.line("for ; o.Next < len(s.Fields); o.Next++ {")
 	f.line("f := &s.Fields[o.Next]")
+	f.line("if len(x.Buf) > x.Limit && x.Full(f) {\no.Stop(s)\nbreak\n}")
 	if calls {
 		f.line("x.Field(o, f)")
 	} else {

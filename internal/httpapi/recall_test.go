@@ -135,7 +135,7 @@ func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	doc := c.load(text)
 	before := c.bytes
 	for _, a := range []bool{true, false, true} {
-		if _, errs := doc.plans[doc.ast.Operations[0]].executable.Execute(t.Context(), map[string]any{"a": a}, nil); len(errs) > 0 {
+		if _, errs := doc.plans[doc.ast.Operations[0]].executable.Execute(t.Context(), map[string]any{"a": a}, nil, nil); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 	}

@@ -412,6 +412,10 @@ func (g *executor) writeFieldsOfBranch(x *exec.Execution, s *exec.Selection, o *
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -745,6 +749,10 @@ func (g *executor) writeFieldsOfLeaf(x *exec.Execution, s *exec.Selection, o *ex
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -881,6 +889,10 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1139,6 +1151,10 @@ func (g *executor) writeFieldsOf__Directive(x *exec.Execution, s *exec.Selection
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1204,6 +1220,10 @@ func (g *executor) writeFieldsOf__EnumValue(x *exec.Execution, s *exec.Selection
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1243,6 +1263,10 @@ func (g *executor) writeFieldsOf__Field(x *exec.Execution, s *exec.Selection, o 
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1317,6 +1341,10 @@ func (g *executor) writeFieldsOf__InputValue(x *exec.Execution, s *exec.Selectio
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1372,6 +1400,10 @@ func (g *executor) writeFieldsOf__Schema(x *exec.Execution, s *exec.Selection, o
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
@@ -1472,6 +1504,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
 		x.Field(o, f)
 		switch f.Number {
 		case exec.Typename:
