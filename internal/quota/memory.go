@@ -13,21 +13,22 @@ const FreeBytes = 16 << 10
 // ErrNoRoom says that what a client sends is too much beside what it and others are sending.
 var ErrNoRoom = errors.New("too much is being sent at the same time")
 
-// Memory bounds what is kept of the texts that clients send, from their first byte until they are done with. Of all that is
-// longer than FreeBytes, a client holds what is Fair. It is safe for concurrent use.
+// Memory bounds the bytes that are kept for clients: the texts that they send, from their first byte until they are done with, or
+// the responses that they have not read yet. Of all that is longer than FreeBytes, a client holds what is Fair. It is safe for
+// concurrent use.
 type Memory struct {
 	texts sync.Pool
 
 	mu sync.Mutex
-	// free is what nobody holds, in bytes; holders tells who holds the rest.
-	free    int
-	holders map[netip.Prefix]int
-	refused uint64
+	// free is what nobody holds of size, in bytes; holders tells who holds the rest.
+	size, free int
+	holders    map[netip.Prefix]int
+	refused    uint64
 }
 
 // NewMemory returns room for so many bytes.
 func NewMemory(size int) *Memory {
-	m := &Memory{free: size, holders: make(map[netip.Prefix]int)}
+	m := &Memory{size: size, free: size, holders: make(map[netip.Prefix]int)}
 	m.texts.New = func() any { return &Text{memory: m} }
 	return m
 }
@@ -58,7 +59,7 @@ func (t *Text) Bytes() []byte { return t.text }
 // Release gives back what the text takes.
 func (t *Text) Release() {
 	if t.held > 0 {
-		t.memory.give(Network(t.client), t.held)
+		t.memory.Give(Network(t.client), t.held)
 	}
 	t.held, t.text = 0, t.text[:0]
 	if cap(t.text) > 2*FreeBytes {
@@ -94,7 +95,15 @@ func (t *Text) fill(r io.Reader) error {
 
 // take takes n bytes more of the memory, or reports false.
 func (t *Text) take(n int) bool {
-	m, client := t.memory, Network(t.client)
+	if !t.memory.Take(Network(t.client), n) {
+		return false
+	}
+	t.held += n
+	return true
+}
+
+// Take takes n bytes for a client, or reports false. Give takes it back.
+func (m *Memory) Take(client netip.Prefix, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !Fair(m.holders[client], n, m.free) {
@@ -103,11 +112,11 @@ func (t *Text) take(n int) bool {
 	}
 	m.holders[client] += n
 	m.free -= n
-	t.held += n
 	return true
 }
 
-func (m *Memory) give(client netip.Prefix, n int) {
+// Give takes back n bytes of what Take has given.
+func (m *Memory) Give(client netip.Prefix, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free += n
@@ -116,7 +125,14 @@ func (m *Memory) give(client netip.Prefix, n int) {
 	}
 }
 
-// Refused counts the texts that there was no room for since the start.
+// Held returns how many bytes are taken now.
+func (m *Memory) Held() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.size - m.free
+}
+
+// Refused counts what there was no room for since the start.
 func (m *Memory) Refused() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
