@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 
 	"oddsgraph/graph"
@@ -97,7 +99,8 @@ func newFront(cfg *config.Config, proxies accounts.Proxies, executed graph.Confi
 		Compiler: compiler, SDL: sdl, Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: int64(cfg.Cache.Responses),
-		Operations:    cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
+		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg),
+		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Unchecked: credentialsMode(cfg) == venue.CredentialsNone,
 		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
@@ -112,6 +115,23 @@ func newFront(cfg *config.Config, proxies accounts.Proxies, executed graph.Confi
 	}
 	front.Guard, err = guard.New(limits(cfg.Limit), compiler.Schema())
 	return front, err
+}
+
+const (
+	// outputShare is the part of GOMEMLIMIT, one in so many, that what clients have not read yet may take; defaultOutput is that in
+	// bytes where there is no GOMEMLIMIT.
+	outputShare, defaultOutput = 6, 64 << 20
+	// leastResponses is how many of the greatest responses have room in any case.
+	leastResponses = 4
+)
+
+// outputRoom returns how many bytes all clients together may leave unread.
+func outputRoom(cfg *config.Config) int {
+	room := defaultOutput
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		room = int(limit / outputShare)
+	}
+	return max(room, leastResponses*int(cfg.MaxResponse))
 }
 
 // connectionLimits bound the TCP connections of clients.

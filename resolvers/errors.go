@@ -48,6 +48,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 		} else if len(out.Path) > 1 && out.Path[0] == ast.PathName("variable") {
 			out.Path, input = nil, "variable $"+out.Path[1:].String()
 		}
+		defer func() { out.Message = bounded(out.Message) }()
 		if input != "" {
 			defer func() { out.Message = input + ": " + out.Message }()
 		}
@@ -95,6 +96,17 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 		}
 		return out
 	}
+}
+
+// maxMessage bounds the text of an error in bytes: it may quote what the client has sent.
+const maxMessage = 1 << 10
+
+// bounded returns the beginning of a message where it is too long.
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
 // wrongValue is what the library says of a number that is no Int or Float; it names another value than the one sent.

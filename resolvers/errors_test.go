@@ -57,6 +57,7 @@ func TestPresenter(t *testing.T) {
 		{"of an element", failure{error: market.Errorf(market.CodeBadUserInput, "bad id"), more: ast.Path{ast.PathIndex(7)}}, `tokens[3].p[7] bad id BAD_USER_INPUT <nil>`, ""},
 		{"of an argument", failure{error: gqlerror.WrapPath(ast.Path{ast.PathName("filter")}, market.Errorf(market.CodeBadUserInput, "no number")), argument: "filter.status[1]"},
 			`tokens[3].p filter.status[1]: no number BAD_USER_INPUT <nil>`, ""},
+		{"of a long text", at(market.Errorf(market.CodeBadUserInput, "%s", strings.Repeat("é", 4000))), `tokens[3].p ` + strings.Repeat("é", 512) + `… BAD_USER_INPUT <nil>`, ""},
 		{"internal", at(market.Errorf(market.CodeInternal, secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
 		{"unknown", at(errors.New(secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
 		{"unknown, located", at(gqlerror.WrapPath(ast.Path{ast.PathName("elsewhere")}, errors.New(secret))), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},

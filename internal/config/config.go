@@ -52,6 +52,7 @@ type Config struct {
 	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Address that metrics, profiles and the administration of the cache are served on, host:port; keep it private. off serves none of them and measures nothing."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
 	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Greatest GraphQL request body; a longer one is refused."`
+	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Greatest size of a response and of an event of a subscription, errors included; a longer one becomes the error RESPONSE_TOO_LARGE."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
 	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free."`

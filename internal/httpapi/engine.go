@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -30,11 +32,14 @@ type engine struct {
 	documents  *documentCache
 	// responses are those that are kept; nil where none are.
 	responses *respcache.Cache
-	present   graphql.ErrorPresenterFunc
-	recover   graphql.RecoverFunc
+	// outgoing is the room for what clients have not read yet.
+	outgoing *quota.Memory
+	present  graphql.ErrorPresenterFunc
+	recover  graphql.RecoverFunc
 }
 
 func newEngine(cfg Config, who *identities) *engine {
+	cfg.MaxResponse, cfg.MaxOutput = cmp.Or(cfg.MaxResponse, 8<<20), cmp.Or(cfg.MaxOutput, 64<<20)
 	e := &engine{
 		cfg:        cfg,
 		identities: who,
@@ -42,6 +47,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		guard:      cfg.Guard,
 		documents:  newDocumentCache(cfg),
 		responses:  newResponses(cfg),
+		outgoing:   quota.NewMemory(cfg.MaxOutput),
 		present:    resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:    resolvers.Recover,
 	}
@@ -70,6 +76,8 @@ type operation struct {
 	// response is in it.
 	buffer *bytes.Buffer
 	ready  bool
+	// room is what the response takes until its client has it.
+	room room
 
 	canonical []byte
 	// recorder holds what the response of a query rests on, once that is there.
@@ -136,7 +144,7 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 		}
 		return nil, validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op = &operation{plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
+	op = &operation{room: e.newRoom(identityFrom(ctx).client), plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
 	j.Asked, j.Trusted = op.plan.asked, named.Name
 	if err := e.guard.Variables(p.Variables); err != nil {
 		return nil, []error{err}
@@ -178,12 +186,17 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	data, errs, ok := passes(ctx, op.deadline, set, func() ([]byte, []exec.Error) { return op.plan.executable.Execute(ctx, op.variables, into) })
+	data, errs, ok := passes(ctx, op.deadline, set, &op.room, func() ([]byte, []exec.Error) {
+		return op.plan.executable.Execute(ctx, op.variables, into, &op.room)
+	})
 	if op.calls = set.Calls(); !ok {
 		return nil
 	}
 	if err := set.Refused(); err != nil {
 		return e.tooManyCalls(ctx, err, errs)
+	}
+	if op.room.crowded() {
+		return e.refuse(ctx, op.room.refused)
 	}
 	return e.respond(ctx, op, into, data, errs)
 }
@@ -249,9 +262,10 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // passes executes an operation until a pass finds all that it reads. When the time is over, a last pass turns what is missing
-// into errors. ok is false where the time was over before anything could be fetched. A zero deadline is that of ctx.
-func passes(ctx context.Context, deadline time.Time, set *loaders.Set, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
-	if data, errs = execute(); !set.Pending() {
+// into errors. A response that has no room is not executed again. ok is false where the time was over before anything could be
+// fetched. A zero deadline is that of ctx.
+func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+	if data, errs = execute(); !set.Pending() || room.refused != nil {
 		return data, errs, true
 	}
 	if !deadline.IsZero() { // which a response from memory does not need
@@ -262,7 +276,7 @@ func passes(ctx context.Context, deadline time.Time, set *loaders.Set, execute f
 	if ctx.Err() != nil {
 		return nil, nil, false
 	}
-	for set.Pending() {
+	for set.Pending() && room.refused == nil {
 		if err := set.Fetch(ctx); err != nil {
 			set.Fail(err)
 		}
@@ -334,7 +348,8 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Respon
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
-	data, errs, ok := passes(ctx, time.Time{}, set, func() ([]byte, []exec.Error) { return stream.Execute(ctx, nil) })
+	room := room{most: e.cfg.MaxResponse}
+	data, errs, ok := passes(ctx, time.Time{}, set, &room, func() ([]byte, []exec.Error) { return stream.Execute(ctx, nil, &room) })
 	if !ok {
 		return e.refuse(ctx, context.Cause(ctx))
 	}

@@ -1,33 +1,25 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"maps"
-	"math"
 	"mime"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
 	"oddsgraph/internal/respcache"
-	"oddsgraph/internal/writev"
 )
 
 // CostHeader asks for the cost of an operation in the extensions of its response.
@@ -90,7 +82,11 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	defer text.Release()
 	j := g.engine.begin(r.Context(), transportHTTP, r.Header)
 	if kept := g.engine.repeat(r, j, text.Bytes()); kept != nil {
-		g.writeKept(w, r, j, kept)
+		if room := g.engine.newRoom(r.client); room.hold(len(kept.Body)) {
+			g.writeKept(w, r, j, kept, &room)
+		} else {
+			g.turnDown(w, r, j, room.refused)
+		}
 		return
 	}
 	p, err := g.parseText(r, text.Bytes())
@@ -99,6 +95,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		return
 	}
 	done, err := g.perform(r, j, p)
+	defer done.release()
 	switch op := done.operation; {
 	case err != nil:
 		if op != nil && op.kind() == ast.Mutation {
@@ -107,7 +104,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		g.turnDown(w, r, j, err)
 	case done.kept != nil:
 		g.engine.remember(r, j, text.Bytes(), p, op, done.kept)
-		g.writeKept(w, r, j, done.kept)
+		g.writeKept(w, r, j, done.kept, &op.room)
 	case op == nil:
 		status := statusOf(done.response)
 		if r.media == typeJSON && status == http.StatusBadRequest {
@@ -118,7 +115,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		if asksForCost(r) {
 			done.response.Extensions = withCost(done.response.Extensions, op)
 		}
-		g.write(w, r, j, r.media, statusOf(done.response), done.response, op)
+		g.write(w, r, j, r.media, op.room.status(statusOf(done.response)), done.response, op)
 	}
 }
 
@@ -129,8 +126,15 @@ type performed struct {
 	kept      *respcache.Response
 }
 
-// perform makes the response of an operation when there is room for it, in the time that it has. An error is one of the request. The
-// room is free again when it returns, however long the client takes to read.
+// release gives back the room that the response has taken.
+func (p *performed) release() {
+	if p.operation != nil {
+		p.operation.room.settle(0)
+	}
+}
+
+// perform makes the response of an operation in its turn, in the time that it has. An error is one of the request. The turn has ended
+// when it returns: what the client has still to read is in the room of the operation, which must be released.
 func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done performed, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
 	leave, err := g.gate.enter(ctx)
@@ -153,7 +157,9 @@ func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done perfor
 	case g.engine.keeps(op) && !asksForCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, r.media)
+		if done.kept, err = g.engine.answer(g.engine.noting(ctx, j), j, op, r.media); err == nil && !op.room.hold(len(done.kept.Body)) {
+			err = op.room.refused
+		}
 	default:
 		if g.engine.keeps(op) {
 			j.Response = verdictBypass
@@ -332,174 +338,4 @@ func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *market.Journal,
 		media = typeJSON
 	}
 	g.write(w, r, j, media, status, resp, nil)
-}
-
-// statusOf returns the status of a response: 200 where there are data, else what its first error says.
-func statusOf(resp *graphql.Response) int {
-	if resp.Data != nil || len(resp.Errors) == 0 {
-		return http.StatusOK
-	}
-	switch market.Code(codeOf(resp.Errors[0])) {
-	case market.CodeUnauthenticated:
-		return http.StatusUnauthorized
-	case market.CodeForbidden:
-		return http.StatusForbidden
-	case market.CodeRateLimited:
-		return http.StatusTooManyRequests
-	case market.CodeUpstreamUnavailable, market.CodeUpstreamBadResponse:
-		return http.StatusBadGateway
-	case market.CodeUpstreamTimeout:
-		return http.StatusGatewayTimeout
-	case market.CodeInternal:
-		return http.StatusInternalServerError
-	default:
-		return http.StatusBadRequest
-	}
-}
-
-// reply is a response that is ready to be sent.
-type reply struct {
-	*note
-	body []byte
-	// kept makes codings and tags once for all who want them; nil for a response of one request.
-	kept *respcache.Response
-	// retryAfter is when the client had better come again, cacheable whether caches may keep the response, if it was not posted.
-	retryAfter time.Duration
-	cacheable  bool
-}
-
-// write writes a response. op is nil where nothing was executed.
-func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation) {
-	g.engine.made(r.Context(), j, resp.Errors)
-	var buf *bytes.Buffer
-	if op != nil {
-		buf = op.buffer
-	}
-	if buf == nil {
-		buf = getBuffer()
-	}
-	defer putBuffer(buf)
-	if op == nil || !op.ready {
-		buf.Write(appendResponse(buf.AvailableBuffer(), resp))
-	}
-	out := reply{
-		note: &note{status: status, media: media, contentType: contentType(media), contentLength: [1]string{strconv.Itoa(buf.Len())}},
-		body: buf.Bytes(), retryAfter: retryAfterOf(resp),
-	}
-	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
-		out.cacheable, out.policy = true, op.plan.policy
-	}
-	g.send(w, r, j, out)
-}
-
-// writeKept writes a response that may go to others, too.
-func (g *graphQL) writeKept(w http.ResponseWriter, r *request, j *market.Journal, kept *respcache.Response) {
-	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
-	var errs gqlerror.List
-	if out.refused != nil {
-		errs, out.retryAfter, out.cacheable = out.refused.Errors, retryAfterOf(out.refused), false
-	}
-	g.engine.made(r.Context(), j, errs)
-	g.send(w, r, j, out)
-}
-
-// The values of headers that are the same in all responses. They are shared and must not be changed.
-var (
-	variesHeader  = []string{varies}
-	noStoreHeader = []string{noStore}
-
-	contentJSON     = []string{typeJSON + "; charset=utf-8"}
-	contentResponse = []string{typeResponse + "; charset=utf-8"}
-)
-
-func contentType(media string) []string {
-	if media == typeJSON {
-		return contentJSON
-	}
-	return contentResponse
-}
-
-// send sends a response, and tells of it right before.
-func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out reply) {
-	h := w.Header()
-	if h["Vary"] == nil {
-		h["Vary"] = variesHeader
-	} else {
-		h.Add("Vary", varies)
-	}
-	h["Content-Type"], h["Cache-Control"] = out.contentType, noStoreHeader
-	if out.status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="oddsgraph"`)
-	}
-	if out.retryAfter > 0 && out.status >= 400 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(out.retryAfter.Seconds()))))
-	}
-	encoding := ""
-	if len(out.body) >= minCompressed {
-		encoding = encodingHeaders.of(r.Header["Accept-Encoding"])
-	}
-	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
-		h.Set("Cache-Control", out.policy.header(r.credentials != nil))
-		if !out.policy.noStore {
-			tag := out.tagOf(out.body)
-			if encoding != "" {
-				tag = "W/" + tag // the coded bytes are others each, though they say the same
-			}
-			h.Set("ETag", tag)
-			if matches(r.Header.Values("If-None-Match"), tag) {
-				h.Del("Content-Type")
-				j.Status = http.StatusNotModified
-				g.engine.end(r.Context(), j, 0)
-				w.WriteHeader(http.StatusNotModified)
-				return
-			}
-		}
-	}
-	body := out.body
-	switch {
-	case encoding == "":
-		h["Content-Length"] = out.contentLength[:]
-	case out.kept != nil:
-		body = out.kept.Encoded(encoding)
-	default:
-		coded := getBuffer()
-		defer putBuffer(coded)
-		compress(coded, body, encoding)
-		body = coded.Bytes()
-	}
-	if encoding != "" {
-		h.Set("Content-Encoding", encoding)
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	j.Status = out.status
-	taken := j.Started.Add(j.Elapsed + writeTimeout)
-	g.engine.end(r.Context(), j, len(body))
-	_ = http.NewResponseController(w).SetWriteDeadline(taken)
-	w.WriteHeader(out.status)
-	_, _ = writev.Write(r.Context(), w, body) // who does not read it has gone
-}
-
-// retryAfterOf returns how long the first error wants the client to wait.
-func retryAfterOf(resp *graphql.Response) time.Duration {
-	if len(resp.Errors) == 0 {
-		return 0
-	}
-	ms, _ := resp.Errors[0].Extensions["retryAfterMs"].(int64)
-	return time.Duration(ms) * time.Millisecond
-}
-
-// entityTag returns the strong tag of a response before it is compressed.
-func entityTag(media string, body []byte) string {
-	h := sha256.New()
-	_, _ = io.WriteString(h, media+"\n")
-	_, _ = h.Write(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
-}
-
-// matches reports whether an If-None-Match header names a tag, in the weak comparison that is meant there.
-func matches(lines []string, tag string) bool {
-	tag = strings.TrimPrefix(tag, "W/")
-	return slices.ContainsFunc(slices.Collect(elements(lines)), func(element string) bool {
-		return element == "*" || strings.TrimPrefix(element, "W/") == tag
-	})
 }

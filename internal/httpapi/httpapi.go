@@ -43,6 +43,9 @@ type Config struct {
 	BodyTimeout time.Duration
 	// Timeout bounds a request from when it was read to its answer.
 	Timeout time.Duration
+	// MaxResponse is the greatest size of a response and of an event in bytes: 8 MiB. MaxOutput is how much all clients together may
+	// leave unread: 64 MiB.
+	MaxResponse, MaxOutput int
 	// Operations is how many operations are executed at once, Queue how many more may wait for that, and QueueTimeout how
 	// long.
 	Operations, Queue int

@@ -80,6 +80,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
 		defer putBuffer(op.buffer)
+		defer op.room.settle(0) // whoever sends the response takes room for that
 		resp := e.executeInTime(ctx, op)
 		if resp == nil {
 			return nil
@@ -91,7 +92,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 			body = appendResponse(nil, resp) // a panic
 		}
 		n := &note{
-			status: statusOf(resp), media: media, policy: op.plan.policy,
+			status: op.room.status(statusOf(resp)), media: media, policy: op.plan.policy,
 			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
 			asked: j.Asked, trusted: j.Trusted, points: j.Points,
 		}

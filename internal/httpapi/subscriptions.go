@@ -145,6 +145,7 @@ func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *oper
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
+	defer op.room.settle(0)
 	body, errs := s.perform(s.engine.noting(ctx, j), j, op)
 	s.engine.made(ctx, j, errs)
 	s.engine.end(ctx, j, len(body))

@@ -36,6 +36,8 @@ type Stats struct {
 	Refused uint64
 	// Crowded counts the bodies and messages for which there was no room beside others.
 	Crowded uint64
+	// Output is how many bytes of responses and events wait to be read by clients now, beyond the first of each that are free.
+	Output int
 	// Responses is zero where none are kept.
 	Responses respcache.Stats
 }
@@ -109,7 +111,7 @@ func (t *transports) drain(ctx context.Context) {
 func (t *transports) stats() Stats {
 	out := Stats{
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
-		Crowded: t.incoming.Refused(),
+		Crowded: t.incoming.Refused(), Output: t.engine.outgoing.Held(),
 	}
 	out.Executing, out.Waiting = t.gate.stats()
 	if kept := t.engine.responses; kept != nil {

@@ -19,6 +19,7 @@ const (
 	CodeForbidden           Code = "FORBIDDEN"
 	CodePersistedNotFound   Code = "PERSISTED_QUERY_NOT_FOUND"
 	CodeRateLimited         Code = "RATE_LIMITED"
+	CodeResponseTooLarge    Code = "RESPONSE_TOO_LARGE"
 	CodeUpstreamUnavailable Code = "UPSTREAM_UNAVAILABLE"
 	CodeUpstreamTimeout     Code = "UPSTREAM_TIMEOUT"
 	CodeUpstreamBadResponse Code = "UPSTREAM_BAD_RESPONSE"

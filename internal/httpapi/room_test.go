@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+// largeBody asks for a response of some 60 KB without reading anything of the venue.
+const largeBody = `{"query":"{ __schema { types { name description fields { name description } } } }"}`
+
+// TestResponseTooLarge asks for more than a response may have.
+func TestResponseTooLarge(t *testing.T) {
+	for _, test := range []struct{ name, body, path string }{
+		{"introspection, which is not kept", largeBody, `"path":["__schema","types",`},
+		{"what would be kept", manyPrices, `"path":["tokenPrices",`},
+		{"nothing but errors", `{"query":"query ($ids: [String!]!) { a: tokens(tokenIds: $ids) { price { price } } }","variables":{"ids":` + manyIDs + `}}`, `"path":["a",`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg, _ := keeping(t)
+			if test.name == "nothing but errors" {
+				cfg.Sources.Prices = failing{&nothing{}}
+			}
+			cfg.MaxResponse = 20_000
+			h := New(cfg)
+			for range 2 {
+				w := post(t, h, test.body, "Accept", typeResponse)
+				a := answerOf(t, w)
+				if w.Code != http.StatusOK || string(a.Data) != "null" || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "RESPONSE_TOO_LARGE" ||
+					!strings.Contains(w.Body.String(), test.path) || w.Body.Len() > 1000 {
+					t.Errorf("%d %.1000s", w.Code, w.Body)
+				}
+			}
+			if s := h.Stats(); s.Responses.Entries != 0 || s.Output != 0 {
+				t.Errorf("%+v", s)
+			}
+			cfg.MaxResponse = 0 // the default
+			if a := answerOf(t, post(t, New(cfg), test.body)); len(a.Errors) == 1 {
+				t.Errorf("it is refused by default: %+v", a.Errors)
+			}
+		})
+	}
+}
+
+// manyIDs is a JSON list of 400 ids.
+var manyIDs = func() string {
+	var ids []string
+	for i := range 400 {
+		ids = append(ids, fmt.Sprintf("%q", fmt.Sprint(i)))
+	}
+	return "[" + strings.Join(ids, ",") + "]"
+}()
+
+// manyPrices asks for a response of some 60 KB that is kept.
+var manyPrices = `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price a: price b: price c: price d: price e: price f: price g: price h: price i: price } }","variables":{"ids":` + manyIDs + `}}`
+
+// failing is a source of prices that fails.
+type failing struct{ *nothing }
+
+func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+	for i := range into {
+		into[i].Err = market.Errorf(market.CodeUpstreamUnavailable, "down")
+	}
+	return missing
+}
+
+// TestUnreadResponses has clients leave as much unread as they may: what one has no room for is refused before it is written, others
+// have room, and so has the client again when it has read.
+func TestUnreadResponses(t *testing.T) {
+	for name, body := range map[string]string{"of one request": largeBody, "kept": manyPrices} {
+		t.Run(name, func(t *testing.T) {
+			cfg, _ := keeping(t)
+			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("Client")) }
+			size := post(t, New(cfg), body, "Client", "192.0.2.1").Body.Len()
+			cfg.MaxOutput = 8 * size
+			h := New(cfg)
+			var reading sync.WaitGroup
+			read := make(chan struct{})
+			left := 0
+			for ; left < 100; left++ {
+				w := &stuck{httptest.NewRecorder(), make(chan struct{}), read}
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(body))
+				r.Header.Set("Content-Type", typeJSON)
+				r.Header.Set("Client", "192.0.2.1")
+				reading.Go(func() { h.ServeHTTP(w, r) })
+				<-w.writing
+				if w.Code == http.StatusServiceUnavailable {
+					break
+				}
+			}
+			if held := h.Stats().Output; left < 4 || left > 20 || held > 6*size || held < left*(size-(16<<10))*9/10 {
+				t.Errorf("%d responses of %d bytes are left unread, and hold %d", left, size, held)
+			}
+			refused := post(t, h, body, "Client", "192.0.2.1")
+			if a := answerOf(t, refused); refused.Code != http.StatusServiceUnavailable || refused.Header().Get("Retry-After") != "1" ||
+				a.Errors[0].Extensions.Code != "RATE_LIMITED" || a.Data != nil {
+				t.Errorf("%d %v %.300s", refused.Code, refused.Header(), refused.Body)
+			}
+			if w := post(t, h, `{"query":"{ __typename }"}`, "Client", "192.0.2.1"); w.Code != http.StatusOK {
+				t.Errorf("a short response: %d %s", w.Code, w.Body)
+			}
+			if w := post(t, h, body, "Client", "192.0.2.2"); w.Code != http.StatusOK || w.Body.Len() != size {
+				t.Errorf("another client: %d %.300s", w.Code, w.Body)
+			}
+			close(read)
+			reading.Wait()
+			if w := post(t, h, body, "Client", "192.0.2.1"); w.Code != http.StatusOK || h.Stats().Output != 0 {
+				t.Errorf("afterwards: %d %.300s, %d are held", w.Code, w.Body, h.Stats().Output)
+			}
+		})
+	}
+}
