@@ -51,6 +51,7 @@ func TestDefaults(t *testing.T) {
 		AdminListen:     "127.0.0.1:9091",
 		RequestTimeout:  30 * time.Second,
 		MaxBody:         256 << 10,
+		MaxResponse:     8 << 20,
 		BodyTimeout:     10 * time.Second,
 		MaxHeaders:      64 << 10,
 		MaxOperations:   256,
