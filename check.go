@@ -52,10 +52,37 @@ func coherent(cfg *config.Config) error {
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
+	if err := coherentJWT(cfg); err != nil {
+		return err
+	}
 	if clash(cfg.Listen, cfg.AdminListen) {
 		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
 	}
 	return nil
+}
+
+// coherentJWT says which settings of an identity provider are missing or unsafe.
+func coherentJWT(cfg *config.Config) error {
+	j := cfg.JWT
+	if j.Issuer == "" && j.Audience == "" && j.JWKSURL == "" {
+		return nil
+	}
+	if j.Issuer == "" || j.Audience == "" || j.JWKSURL == "" || j.AccountClaim == "" {
+		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER), --jwt-audience, --jwt-jwks-url and --jwt-account-claim belong together; set all of them, or none")
+	}
+	if cfg.AccountsFile == "" {
+		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER) is set without --accounts-file (ODDSGRAPH_ACCOUNTS_FILE), which says what account a token stands for")
+	}
+	if u, err := url.Parse(j.JWKSURL); err != nil || u.Scheme != "https" && !loopback(u.Hostname()) {
+		return errors.New("--jwt-jwks-url (ODDSGRAPH_JWT_JWKS_URL) is not an https:// URL; whoever can change the keys on their way can be anybody")
+	}
+	return nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // warnings returns what works but endangers something, without secrets.
@@ -68,7 +95,7 @@ func warnings(cfg *config.Config) (out []string) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
 			continue
 		}
-		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if !loopback(u.Hostname()) {
 			out = append(out, fmt.Sprintf("%s sends callers' credentials unencrypted to %s; use %ss if the venue has it", setting.name, u.Hostname(), u.Scheme))
 		}
 	}

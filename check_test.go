@@ -153,3 +153,27 @@ func TestConfigCheckWarns(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigCheckOfAnIssuer refuses settings that would accept no tokens, or those of anybody.
+func TestConfigCheckOfAnIssuer(t *testing.T) {
+	f := newAccountsFile(t)
+	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}
+	for _, test := range []struct {
+		args []string
+		want string // in the error; empty where it is in order
+	}{
+		{all, ""},
+		{append(all[:3:3], "--jwt-jwks-url=http://127.0.0.1:81/jwks"), ""},
+		{append(all[:3:3], "--jwt-jwks-url=http://id.example/jwks"), "--jwt-jwks-url"},
+		{all[:3], "belong together"},
+		{append(all[:2:2], all[3]), "belong together"},
+		{append([]string{all[0]}, all[2:]...), "belong together"},
+		{append(all[:4:4], "--jwt-account-claim="), "belong together"},
+		{all[1:], "--accounts-file"},
+	} {
+		err := run(t.Context(), append([]string{"config", "check"}, test.args...), nil, io.Discard, io.Discard)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q", test.args, err, test.want)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/accounts"
+	"oddsgraph/internal/accounts/jwt"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
@@ -30,6 +31,7 @@ import (
 // files are what is read again when it changes.
 type files struct {
 	accounts  *accounts.Store // nil where no bearer tokens are known
+	signed    *jwt.Verifier   // nil where no issuer's tokens are accepted
 	documents *documents.Store
 }
 
@@ -38,6 +40,9 @@ func (f *files) watch(ctx context.Context) {
 	var g sync.WaitGroup
 	if f.accounts != nil {
 		g.Go(func() { f.accounts.Run(ctx) })
+	}
+	if f.signed != nil {
+		g.Go(func() { f.signed.Run(ctx) })
 	}
 	g.Go(func() { f.documents.Run(ctx) })
 	g.Wait()
@@ -159,7 +164,15 @@ func (s *server) frontDoor(cfg *config.Config, proxies accounts.Proxies, root *r
 		return nil, err
 	}
 	if s.files.accounts != nil {
-		front.Accounts = s.files.accounts
+		tokens := accounts.Tokens{File: s.files.accounts}
+		if j := cfg.JWT; j.Issuer != "" {
+			s.files.signed = jwt.New(jwt.Config{
+				Issuer: j.Issuer, Audience: j.Audience, URL: j.JWKSURL, Claim: j.AccountClaim,
+				Account: s.files.accounts.Subject, Clock: clock, Log: s.log,
+			})
+			tokens.Signed = s.files.signed.Account
+		}
+		front.Accounts = tokens
 		s.files.accounts.OnRevoke(s.forget)
 	}
 	front.Documents, front.Sources, front.Clock = s.files.documents, root.Sources, clock

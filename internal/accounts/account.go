@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -33,6 +34,24 @@ func (a *Account) renamed(name string) *Account {
 	b := *a
 	b.Name = name
 	return &b
+}
+
+// errExpired is the cause of the end of a session whose token has expired.
+var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
+
+// Session returns the same account for the holder of one token: its Context also ends after lifetime, and when key ends, with the
+// cause of that.
+func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
+	s := *a
+	var end context.CancelCauseFunc
+	s.ctx, end = context.WithCancelCause(a.ctx)
+	expiry := time.AfterFunc(lifetime, func() { end(errExpired) })
+	withdrawn := context.AfterFunc(key, func() { end(context.Cause(key)) })
+	context.AfterFunc(s.ctx, func() {
+		expiry.Stop()
+		withdrawn()
+	})
+	return &s
 }
 
 // Context ends when the account is revoked: its token was removed, or stands for another address or other credentials

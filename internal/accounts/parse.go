@@ -22,14 +22,23 @@ const (
 	maxAccounts = 10_000
 	// maxName is the greatest number of characters in a name.
 	maxName = 64
+	// maxSubject is the greatest number of bytes of a subject.
+	maxSubject = 255
 )
 
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
+// holder names who an account is for: the holder of one token, a subject of JWTs, or both. One of them is set.
+type holder struct {
+	token   bool
+	digest  digest
+	subject string
+}
+
 // entry is one element of an accounts file.
 type entry struct {
-	digest      digest
+	holder
 	name        string
 	address     market.Address
 	credentials *market.Credentials
@@ -50,7 +59,7 @@ func parse(content []byte) ([]entry, error) {
 		return nil, errors.New("accounts must be a list; an empty one has no accounts")
 	}
 	var entries []entry
-	places := map[digest]int{}
+	places, subjects := map[digest]int{}, map[string]int{}
 	err = jsonfile.Elements(list, func(i int, value json.RawMessage) error {
 		if i == maxAccounts {
 			return fmt.Errorf("there are more than %d accounts", maxAccounts)
@@ -59,10 +68,13 @@ func parse(content []byte) ([]entry, error) {
 		if err != nil {
 			return fmt.Errorf("accounts[%d]: %w", i, err)
 		}
-		if first, taken := places[e.digest]; taken {
+		if first, taken := places[e.digest]; taken && e.token {
 			return fmt.Errorf("accounts[%d]: tokenSha256 is the same as in accounts[%d]; a token stands for one account", i, first)
 		}
-		places[e.digest] = i
+		if first, taken := subjects[e.subject]; taken && e.subject != "" {
+			return fmt.Errorf("accounts[%d]: subject is the same as in accounts[%d]; a subject stands for one account", i, first)
+		}
+		places[e.digest], subjects[e.subject] = i, i
 		entries = append(entries, e)
 		return nil
 	})
@@ -70,11 +82,11 @@ func parse(content []byte) ([]entry, error) {
 }
 
 func parseEntry(object []byte) (e entry, err error) {
-	f, err := fields(object, "tokenSha256", "address", "credentials", "name")
+	f, err := fields(object, "tokenSha256", "subject", "address", "credentials", "name")
 	if err != nil {
 		return e, err
 	}
-	if e.digest, err = parseDigest(f["tokenSha256"]); err != nil {
+	if e.holder, err = parseHolder(f["tokenSha256"], f["subject"]); err != nil {
 		return e, err
 	}
 	address, _ := jsonfile.Text(f["address"])
@@ -92,6 +104,23 @@ func parseEntry(object []byte) (e entry, err error) {
 		}
 	}
 	return e, nil
+}
+
+// parseHolder reads who an account is for. nil members are absent.
+func parseHolder(token, subject json.RawMessage) (h holder, err error) {
+	if subject != nil {
+		text, ok := jsonfile.Text(subject)
+		if !ok || text == "" || len(text) > maxSubject || strings.ContainsFunc(text, unprintable) {
+			return h, fmt.Errorf("subject must be a string of 1 to %d printable bytes", maxSubject)
+		}
+		h.subject = text
+		if token == nil {
+			return h, nil
+		}
+	}
+	h.token = true
+	h.digest, err = parseDigest(token)
+	return h, err
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }

@@ -14,7 +14,7 @@ func TestParseRefuses(t *testing.T) {
 	with := func(old, replacement string) string { return file(strings.Replace(good, old, replacement, 1)) }
 	const (
 		needDigest = "accounts[0]: tokenSha256 must be the SHA-256 of the token in 64 hex digits"
-		needNames  = "accounts[0]: there is an unknown field; the fields are tokenSha256, address, credentials, name"
+		needNames  = "accounts[0]: there is an unknown field; the fields are tokenSha256, subject, address, credentials, name"
 		needName   = "accounts[0]: name must be a string of 1 to 64 printable characters"
 	)
 	for content, want := range map[string]string{
@@ -32,18 +32,22 @@ func TestParseRefuses(t *testing.T) {
 		file(`"canary"`):                          "accounts[0]: must be an object",
 		file(good, good):                          "accounts[1]: tokenSha256 is the same as in accounts[0]; a token stands for one account",
 		file(good, strings.Replace(good, hash("token"), strings.ToUpper(hash("token")), 1)): "accounts[1]: tokenSha256 is the same as in accounts[0]; a token stands for one account",
-		file(good, `{"canary":1}`):                                   strings.Replace(needNames, "[0]", "[1]", 1),
-		with(`"name"`, `"canary"`):                                   needNames,
-		with(`"name"`, `"Name"`):                                     needNames,
-		with(`"name"`, `"address"`):                                  "accounts[0]: the field address is there twice",
-		with(`"tokenSha256"`, `"name"`):                              "accounts[0]: the field name is there twice",
-		with(hash("token"), "canary"):                                needDigest,
-		with(hash("token"), hash("token")+"00"):                      needDigest,
-		with(hash("token"), "sha256:"+hash("token")[7:]):             needDigest,
-		with(`"`+hash("token")+`"`, `17`):                            needDigest,
-		with(`"`+hash("token")+`"`, `null`):                          needDigest,
-		with(hash("token"), hash("")):                                "accounts[0]: tokenSha256 is the hash of nothing; the token was empty where it was made",
-		with(hash("token"), hash("\n")):                              "accounts[0]: tokenSha256 is the hash of nothing; the token was empty where it was made",
+		file(good, `{"canary":1}`):                          strings.Replace(needNames, "[0]", "[1]", 1),
+		with(`"name"`, `"canary"`):                          needNames,
+		with(`"name"`, `"Name"`):                            needNames,
+		with(`"name"`, `"address"`):                         "accounts[0]: the field address is there twice",
+		with(`"tokenSha256"`, `"name"`):                     "accounts[0]: the field name is there twice",
+		with(hash("token"), "canary"):                       needDigest,
+		with(hash("token"), hash("token")+"00"):             needDigest,
+		with(hash("token"), "sha256:"+hash("token")[7:]):    needDigest,
+		with(`"`+hash("token")+`"`, `17`):                   needDigest,
+		with(`"`+hash("token")+`"`, `null`):                 needDigest,
+		with(hash("token"), hash("")):                       "accounts[0]: tokenSha256 is the hash of nothing; the token was empty where it was made",
+		with(hash("token"), hash("\n")):                     "accounts[0]: tokenSha256 is the hash of nothing; the token was empty where it was made",
+		with(`"name":"alice"`, `"subject":""`):              "accounts[0]: subject must be a string of 1 to 255 printable bytes",
+		with(`"name":"alice"`, `"subject":["canary"]`):      "accounts[0]: subject must be a string of 1 to 255 printable bytes",
+		with(`"name":"alice"`, `"subject":"a\u0000canary"`): "accounts[0]: subject must be a string of 1 to 255 printable bytes",
+		file(strings.Replace(good, `"name":"alice"`, `"subject":"s"`, 1), strings.Replace(line("t2", bob, "kb", "alice"), `"name":"alice"`, `"subject":"s"`, 1)): "accounts[1]: subject is the same as in accounts[0]; a subject stands for one account",
 		with(alice, "0xcanary"):                                      "accounts[0]: address must be 0x and 40 hex digits",
 		with(`"`+alice+`"`, `5`):                                     "accounts[0]: address must be 0x and 40 hex digits",
 		with(`"alice"`, `""`):                                        needName,
@@ -126,12 +130,12 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		seen := map[digest]bool{}
+		seen := map[holder]bool{}
 		for _, e := range entries {
-			if own, ok := e.credentials.Address(); !ok || own != e.address || len(e.address) != 42 || seen[e.digest] {
+			if own, ok := e.credentials.Address(); !ok || own != e.address || len(e.address) != 42 || seen[e.holder] || !e.token && e.subject == "" {
 				t.Fatalf("%+v", e)
 			}
-			seen[e.digest] = true
+			seen[e.holder] = true
 		}
 	})
 }

@@ -15,14 +15,18 @@ import (
 // bucket is the part of a digest that accounts are found by.
 type bucket [8]byte
 
-// held is an account with the hash of the token that stands for it.
+// held is an account with who it is for.
 type held struct {
-	digest  digest
+	holder
 	account *Account
 }
 
-// table is all accounts of one version of the file.
-type table map[bucket][]held
+// table is all accounts of one version of the file: by token, and by subject of JWTs.
+type table struct {
+	all      []held
+	tokens   map[bucket][]held
+	subjects map[string]held
+}
 
 // find returns the account of a digest.
 //
@@ -30,11 +34,27 @@ type table map[bucket][]held
 // slow one. What an attacker could measure is how far the hash of his guess agrees with one that is known here; since
 // he can't choose a token by its hash, even eight bytes known would not help him to the rest. Those eight find the
 // bucket, all 32 are compared in constant time.
-func (t table) find(d digest) *Account {
-	for _, h := range t[bucket(d[:])] {
+func (t *table) find(d digest) *Account {
+	for _, h := range t.tokens[bucket(d[:])] {
 		if subtle.ConstantTimeCompare(h.digest[:], d[:]) == 1 {
 			return h.account
 		}
+	}
+	return nil
+}
+
+// same returns the account that is for a holder, for him alone and nobody else.
+func (t *table) same(of holder) *Account {
+	if of.token {
+		for _, h := range t.tokens[bucket(of.digest[:])] {
+			if h.holder == of {
+				return h.account
+			}
+		}
+		return nil
+	}
+	if h := t.subjects[of.subject]; h.holder == of {
+		return h.account
 	}
 	return nil
 }
@@ -93,8 +113,14 @@ func (s *Store) Status() Status {
 
 // Lookup returns the account that a token stands for. How long it takes tells nothing about other tokens.
 func (s *Store) Lookup(token string) (*Account, bool) {
-	a := (*s.table.Load()).find(sha256.Sum256([]byte(token)))
+	a := s.table.Load().find(sha256.Sum256([]byte(token)))
 	return a, a != nil
+}
+
+// Subject returns the account of a subject of JWTs.
+func (s *Store) Subject(subject string) (*Account, bool) {
+	h, ok := s.table.Load().subjects[subject]
+	return h.account, ok
 }
 
 // OnRevoke has f called for every account that is revoked, after its Context has ended and Lookup has forgotten it, and
@@ -113,31 +139,36 @@ func (s *Store) OnRevoke(f func(*Account)) (cancel func()) {
 
 // replace puts entries into force. Accounts that are the same as before live on. Calls never overlap.
 func (s *Store) replace(entries []entry) {
-	before, next := *s.table.Load(), make(table, len(entries))
-	kept := make(map[digest]bool, len(entries))
+	before, next := s.table.Load(), &table{tokens: make(map[bucket][]held, len(entries)), subjects: map[string]held{}}
+	kept := make(map[holder]bool, len(entries))
 	for _, e := range entries {
-		a := before.find(e.digest)
+		a := before.same(e.holder)
 		switch {
 		case a == nil || a.Address != e.address || a.Credentials.Wire() != e.credentials.Wire():
 			a = newAccount(e)
 		case a.Name != e.name:
-			a, kept[e.digest] = a.renamed(e.name), true
+			a, kept[e.holder] = a.renamed(e.name), true
 		default:
-			kept[e.digest] = true
+			kept[e.holder] = true
 		}
-		b := bucket(e.digest[:])
-		next[b] = append(next[b], held{e.digest, a})
+		h := held{e.holder, a}
+		next.all = append(next.all, h)
+		if e.token {
+			b := bucket(e.digest[:])
+			next.tokens[b] = append(next.tokens[b], h)
+		}
+		if e.subject != "" {
+			next.subjects[e.subject] = h
+		}
 	}
-	s.table.Store(&next)
+	s.table.Store(next)
 	s.count.Store(int64(len(entries)))
 
 	var revoked []*Account
-	for _, hs := range before {
-		for _, h := range hs {
-			if !kept[h.digest] {
-				h.account.revoke(errRevoked)
-				revoked = append(revoked, h.account)
-			}
+	for _, h := range before.all {
+		if !kept[h.holder] {
+			h.account.revoke(errRevoked)
+			revoked = append(revoked, h.account)
 		}
 	}
 	s.mu.Lock()

@@ -111,11 +111,11 @@ func TestLookupComparesAll(t *testing.T) {
 	if a := lookup(t, s, "token"); a.Address != alice {
 		t.Errorf("%+v", a)
 	}
-	if a := (*s.table.Load()).find(other); a == nil || a.Address != bob {
+	if a := s.table.Load().find(other); a == nil || a.Address != bob {
 		t.Errorf("%+v", a)
 	}
 	other[31] ^= 2
-	if a := (*s.table.Load()).find(other); a != nil {
+	if a := s.table.Load().find(other); a != nil {
 		t.Errorf("eight bytes were enough for %+v", a)
 	}
 }

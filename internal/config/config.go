@@ -70,6 +70,7 @@ type Config struct {
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file of bearer tokens' SHA-256 and the accounts that they stand for, which only its owner may read; changes are in force within a second. Empty knows no bearer tokens."`
 	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies before the service, separated by commas, whose X-Forwarded-For and sampled traceparent are believed. Empty believes nobody."`
 
+	JWT       JWT       `embed:"" prefix:"jwt-" group:"jwt"`
 	Client    Client    `embed:"" prefix:"client-" group:"client"`
 	Documents Documents `embed:"" prefix:"documents-" group:"documents"`
 	Limit     Limit     `embed:"" prefix:"limit-" group:"limit"`
@@ -81,6 +82,14 @@ type Config struct {
 
 	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
+}
+
+// JWT says which tokens of an identity provider are accepted.
+type JWT struct {
+	Issuer       string `placeholder:"TEXT" check:"text" help:"Issuer of JSON Web Tokens that are accepted as bearer tokens, exactly as in their claim iss; needs the other settings of this group and --accounts-file. Empty accepts none."`
+	Audience     string `placeholder:"TEXT" check:"text" help:"Audience that must be in the claim aud."`
+	JWKSURL      string `name:"jwks-url" placeholder:"URL" check:"venue" help:"Where the issuer publishes its public keys, as jwks_uri in its discovery document says; https://, or http:// on a loopback address. They are read every ten minutes, and when a token names an unknown key."`
+	AccountClaim string `default:"sub" check:"text" help:"Claim whose text is the subject of an account in the accounts file."`
 }
 
 // Client bounds what one client keeps open.

@@ -43,6 +43,7 @@ type grammar struct {
 
 var groups = kong.Groups{
 	"server":    "Server",
+	"jwt":       "Tokens of an identity provider",
 	"client":    "What clients keep open",
 	"documents": "Persisted documents",
 	"limit":     "Limits of an operation",

@@ -156,7 +156,7 @@ func readText(tag *kong.Tag, s string) (any, error) {
 		case u.RawQuery != "" || u.ForceQuery:
 			return nil, errors.New("has a query")
 		}
-	case "file":
+	case "file", "text":
 	case "stream":
 		if _, err := readURL(s, "ws", "wss"); err != nil {
 			return nil, err
@@ -306,6 +306,8 @@ func wantText(tag *kong.Tag) string {
 		return "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off"
 	case "venue":
 		return "an http:// or https:// URL with a host and without user info, query and fragment, or nothing"
+	case "text":
+		return "a text"
 	case "file":
 		return "the path of a file, or nothing"
 	case "stream":
@@ -322,6 +324,8 @@ func takesText(tag *kong.Tag) string {
 		return "host:port, or off"
 	case "venue":
 		return "http:// or https:// URL"
+	case "text":
+		return "text"
 	case "file":
 		return "path"
 	case "stream":

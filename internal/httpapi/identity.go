@@ -24,12 +24,13 @@ const (
 	// authorization carries a bearer token instead, which stands for an account that the service knows.
 	authorization = "Authorization"
 	// maxBearer is the greatest length of a bearer token.
-	maxBearer = 4096
+	maxBearer = 8192
 )
 
 // Accounts finds what a bearer token stands for.
 type Accounts interface {
-	Lookup(token string) (*accounts.Account, bool)
+	// Lookup returns the account of a token. The error is a market.Error, of code UNAUTHENTICATED if the token is not good.
+	Lookup(ctx context.Context, token string) (*accounts.Account, error)
 }
 
 // Refusals remembers by address whose credentials were refused.
@@ -179,7 +180,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 		if err = i.refusals.Check(client); err == nil {
 			id.credentials, err = i.parsed.parse(credentials[0])
 		}
-	} else if id.account, err = i.lookup(client, bearer[0]); err == nil {
+	} else if id.account, err = i.lookup(ctx, client, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
 		if i.unchecked {
 			id.credentials = id.credentials.Confined()
@@ -209,7 +210,7 @@ func (i *identities) caller(id identity) string {
 
 // lookup returns the account of an Authorization header. A known token is good from any address: others may share it with
 // somebody who guesses, all clients behind an undeclared proxy for example.
-func (i *identities) lookup(client netip.Addr, value string) (*accounts.Account, error) {
+func (i *identities) lookup(ctx context.Context, client netip.Addr, value string) (*accounts.Account, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	token = strings.TrimSpace(token)
 	switch {
@@ -222,15 +223,15 @@ func (i *identities) lookup(client netip.Addr, value string) (*accounts.Account,
 	case i.accounts == nil:
 		return nil, market.Errorf(market.CodeUnauthenticated, "no bearer tokens are known here; send %s", CredentialsHeader)
 	}
-	account, ok := i.accounts.Lookup(token)
-	if ok {
-		return account, nil
+	account, err := i.accounts.Lookup(ctx, token)
+	if err == nil || market.CodeOf(err) != market.CodeUnauthenticated {
+		return account, err
 	}
 	if err := i.refusals.Check(client); err != nil {
 		return nil, err
 	}
 	i.refusals.Refused(client)
-	return nil, market.Errorf(market.CodeUnauthenticated, "the bearer token is not known")
+	return nil, err
 }
 
 // until returns ctx, which ends with the end of another context too, with its cause.

@@ -58,7 +58,7 @@ func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *hel
 	store, revoke := testAccounts(t)
 	clock = &heldClock{time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)}
 	return newIdentities(Config{
-		Accounts: store, Refusals: accounts.NewRefusals(clock), Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		Accounts: accounts.Tokens{File: store}, Refusals: accounts.NewRefusals(clock), Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 	}), revoke, clock
 }
 

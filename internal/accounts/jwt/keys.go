@@ -1,0 +1,242 @@
+package jwt
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"oddsgraph/internal/market"
+)
+
+const (
+	// fetchTimeout bounds one read of the keys, maxKeySet its size in bytes, maxKeys the keys that are used of it.
+	fetchTimeout = 5 * time.Second
+	maxKeySet    = 256 << 10
+	maxKeys      = 64
+	// minRSA is the least size of an RSA key in bits.
+	minRSA = 2048
+	// afterSuccess and afterFailure are how long the keys are not read again because of a token whose key is unknown.
+	afterSuccess = 30 * time.Second
+	afterFailure = 5 * time.Second
+)
+
+// errWithdrawn is the cause of the end of a session whose key the issuer no longer publishes.
+var errWithdrawn = market.Errorf(market.CodeUnauthenticated, "the issuer has withdrawn the key that the token was signed with; send a new token")
+
+// key is a public key of the issuer. Its context ends when the issuer withdraws it.
+type key struct {
+	jose.JSONWebKey
+	ctx      context.Context
+	withdraw context.CancelCauseFunc
+}
+
+// keys are the public keys of the issuer. They are safe for concurrent use.
+type keys struct {
+	url    string
+	client *http.Client
+	clock  market.Clock
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	known []*key
+	// next is when they may be read again, failed tells that the last read has failed.
+	next   time.Time
+	failed bool
+	// reading is closed when the read under way is over; nil while there is none.
+	reading chan struct{}
+}
+
+func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
+	client := &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       fetchTimeout,
+	}
+	return &keys{url: url, client: client, clock: clock, log: log}
+}
+
+// find returns the key that a token names; a token without a name is for the only key. Where it is unknown the keys are read once
+// more, unless that was done a moment ago. The error is a market.Error, or the cause of the end of ctx.
+func (k *keys) find(ctx context.Context, id string) (*key, error) {
+	if found := k.named(id); found != nil {
+		return found, nil
+	}
+	if err := k.refresh(ctx, false); err != nil {
+		return nil, err
+	}
+	if found := k.named(id); found != nil {
+		return found, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.known) == 0 {
+		return nil, market.Errorf(market.CodeUpstreamUnavailable, "the issuer's keys could not be read, so no token can be checked now")
+	}
+	return nil, market.Errorf(market.CodeUnauthenticated, "the token is signed with a key that the issuer does not publish")
+}
+
+func (k *keys) named(id string) *key {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if id == "" && len(k.known) == 1 {
+		return k.known[0]
+	}
+	for _, known := range k.known {
+		if id != "" && known.KeyID == id {
+			return known
+		}
+	}
+	return nil
+}
+
+// refresh reads the keys, or waits for the read under way. Without force it does nothing for a while after a read. Keys stay in
+// force when it fails. The error is the cause of the end of ctx.
+func (k *keys) refresh(ctx context.Context, force bool) error {
+	k.mu.Lock()
+	if under := k.reading; under != nil {
+		k.mu.Unlock()
+		select {
+		case <-under:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if now := k.clock.Now(); !force && now.Before(k.next) {
+		k.mu.Unlock()
+		return nil
+	}
+	k.reading = make(chan struct{})
+	k.mu.Unlock()
+	fetched, err := k.fetch(context.WithoutCancel(ctx)) // others may wait for it, too
+	k.replace(fetched, err)
+	return nil
+}
+
+// replace takes the outcome of a read.
+func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.reading)
+	k.reading = nil
+	if err != nil {
+		k.next = k.clock.Now().Add(afterFailure)
+		if !k.failed {
+			k.log.Warn("the keys for JWTs could not be read; those that are known stay in force", "known", len(k.known), "error", err)
+		}
+		k.failed = true
+		return
+	}
+	if k.failed {
+		k.log.Info("the keys for JWTs can be read again")
+	}
+	k.next, k.failed = k.clock.Now().Add(afterSuccess), false
+	before := k.known
+	k.known = nil
+	for _, f := range fetched {
+		i := slices.IndexFunc(before, func(old *key) bool {
+			return old.KeyID == f.KeyID && old.Algorithm == f.Algorithm && equal(old.Key, f.Key)
+		})
+		if i >= 0 {
+			k.known = append(k.known, before[i])
+			continue
+		}
+		added := &key{JSONWebKey: f}
+		added.ctx, added.withdraw = context.WithCancelCause(context.Background())
+		k.known = append(k.known, added)
+	}
+	for _, old := range before {
+		if !slices.Contains(k.known, old) {
+			old.withdraw(errWithdrawn)
+		}
+	}
+}
+
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case *rsa.PublicKey:
+		b, ok := b.(*rsa.PublicKey)
+		return ok && a.Equal(b)
+	case *ecdsa.PublicKey:
+		b, ok := b.(*ecdsa.PublicKey)
+		return ok && a.Equal(b)
+	case ed25519.PublicKey:
+		b, ok := b.(ed25519.PublicKey)
+		return ok && a.Equal(b)
+	}
+	return false
+}
+
+// fetch reads the keys from the issuer.
+func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/jwk-set+json, application/json")
+	resp, err := k.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the status is %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxKeySet+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	if len(body) > maxKeySet {
+		return nil, fmt.Errorf("the body is larger than %d bytes", maxKeySet)
+	}
+	return parseKeys(body)
+}
+
+// parseKeys returns the keys of a set that can verify signatures. Others are left out, as RFC 7517 demands.
+func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
+	var set struct{ Keys []json.RawMessage }
+	if json.Unmarshal(body, &set) != nil {
+		return nil, errors.New("the body is no JSON Web Key Set")
+	}
+	for _, text := range set.Keys {
+		var k jose.JSONWebKey
+		if k.UnmarshalJSON(text) == nil && verifies(&k) {
+			usable = append(usable, k)
+		}
+		if len(usable) == maxKeys {
+			break
+		}
+	}
+	if len(usable) == 0 {
+		return nil, errors.New("the set has no public key for signatures")
+	}
+	return usable, nil
+}
+
+// verifies reports whether a key is a public one for signatures that is strong enough.
+func verifies(k *jose.JSONWebKey) bool {
+	if !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" {
+		return false
+	}
+	switch public := k.Key.(type) {
+	case *rsa.PublicKey:
+		return public.N.BitLen() >= minRSA
+	case *ecdsa.PublicKey, ed25519.PublicKey:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,256 @@
+package jwt
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"oddsgraph/internal/market"
+)
+
+func TestTokens(t *testing.T) {
+	one, two, ec := rsaKeys()[0], rsaKeys()[1], ecKey(t)
+	i := newIssuer(t, published("rsa", one), published("ec", ec), jose.JSONWebKey{Key: []byte("a shared secret of 32 bytes here"), KeyID: "oct"},
+		jose.JSONWebKey{Key: two.Public(), KeyID: "encrypts", Use: "enc"}, jose.JSONWebKey{Key: two.Public(), KeyID: "ps", Algorithm: "PS256"})
+	v, c, _ := newVerifier(t, i)
+	now := c.Now()
+	good := signed(t, jose.RS256, one, "rsa", now, nil)
+	part := strings.Split(good, ".")
+	der, err := x509.MarshalPKIXPublicKey(one.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	rs := func(change map[string]any) string { return signed(t, jose.RS256, one, "rsa", now, change) }
+	const unauthenticated = "UNAUTHENTICATED"
+	for name, test := range map[string]struct{ token, want, says string }{
+		"RS256":                       {good, "", ""},
+		"PS512":                       {signed(t, jose.PS512, one, "rsa", now, nil), "", ""},
+		"ES256":                       {signed(t, jose.ES256, ec, "ec", now, nil), "", ""},
+		"one audience":                {rs(map[string]any{"aud": "odds"}), "", ""},
+		"expired within the leeway":   {rs(map[string]any{"exp": now.Add(-29 * time.Second).Unix()}), "", ""},
+		"valid soon":                  {rs(map[string]any{"nbf": now.Add(29 * time.Second).Unix()}), "", ""},
+		"another issuer":              {rs(map[string]any{"iss": "https://issuer.example"}), unauthenticated, "another issuer"},
+		"no issuer":                   {rs(map[string]any{"iss": nil}), unauthenticated, "another issuer"},
+		"another audience":            {rs(map[string]any{"aud": []string{"odds2"}}), unauthenticated, "another audience"},
+		"no audience":                 {rs(map[string]any{"aud": nil}), unauthenticated, "another audience"},
+		"expired":                     {rs(map[string]any{"exp": now.Add(-31 * time.Second).Unix()}), unauthenticated, "expired"},
+		"no expiry":                   {rs(map[string]any{"exp": nil}), unauthenticated, "no expiry"},
+		"not valid yet":               {rs(map[string]any{"nbf": now.Add(31 * time.Second).Unix()}), unauthenticated, "not valid yet"},
+		"issued in the future":        {rs(map[string]any{"iat": now.Add(31 * time.Second).Unix()}), unauthenticated, "not valid yet"},
+		"no subject":                  {rs(map[string]any{"sub": nil}), unauthenticated, "no claim sub"},
+		"a subject that is no text":   {rs(map[string]any{"sub": 7}), unauthenticated, "claims can't be read"},
+		"a subject without account":   {rs(map[string]any{"sub": "mallory"}), "FORBIDDEN", "no account"},
+		"another key":                 {signed(t, jose.RS256, two, "rsa", now, nil), unauthenticated, "signature is wrong"},
+		"a changed payload":           {part[0] + "." + encode(`{"iss":"https://issuer.example/","aud":"odds","sub":"alice","exp":9999999999}`) + "." + part[2], unauthenticated, "signature is wrong"},
+		"an unknown key":              {signed(t, jose.RS256, one, "unknown", now, nil), unauthenticated, "does not publish"},
+		"a key that is not named":     {signed(t, jose.RS256, one, "", now, nil), unauthenticated, "does not publish"},
+		"a key for encryption":        {signed(t, jose.RS256, two, "encrypts", now, nil), unauthenticated, "does not publish"},
+		"a shared secret":             {signed(t, jose.HS256, []byte("a shared secret of 32 bytes here"), "oct", now, nil), unauthenticated, "neither known nor a JWT"},
+		"the public key as a secret":  {signed(t, jose.HS256, public, "rsa", now, nil), unauthenticated, "neither known nor a JWT"},
+		"the key of another kind":     {signed(t, jose.ES256, ec, "rsa", now, nil), unauthenticated, "signature is wrong"},
+		"an algorithm not of the key": {signed(t, jose.RS256, two, "ps", now, nil), unauthenticated, "another algorithm"},
+		"unsigned":                    {encode(`{"alg":"none"}`) + "." + part[1] + ".", unauthenticated, "neither known nor a JWT"},
+		"unsigned with a key":         {encode(`{"alg":"none","kid":"rsa"}`) + "." + part[1] + "." + part[2], unauthenticated, "neither known nor a JWT"},
+		"no JWT":                      {"a-token-of-the-file", unauthenticated, "neither known nor a JWT"},
+		"rubbish":                     {"..", unauthenticated, "neither known nor a JWT"},
+	} {
+		a, err := v.Account(t.Context(), test.token)
+		switch {
+		case test.want == "" && (err != nil || a.Address[2] != 'a' || a.Context().Err() != nil):
+			t.Errorf("%s: %v, %v", name, a, err)
+		case test.want != "" && (string(market.CodeOf(err)) != test.want || !strings.Contains(err.Error(), test.says) || a != nil):
+			t.Errorf("%s: %v, want %s with %q", name, err, test.want, test.says)
+		}
+		for segment := range strings.SplitSeq(test.token, ".") {
+			if err != nil && segment != "" && strings.Contains(err.Error(), segment) {
+				t.Errorf("%s: the error shows the token: %v", name, err)
+			}
+		}
+	}
+	if n := i.count(); n > 1 {
+		t.Errorf("the keys were read %d times", n)
+	}
+}
+
+// TestKeysAreRotated has the issuer sign with a new key, and then withdraw the old one, which ends its sessions.
+func TestKeysAreRotated(t *testing.T) {
+	one, two := rsaKeys()[0], rsaKeys()[1]
+	i := newIssuer(t, published("1", one))
+	v, c, _ := newVerifier(t, i)
+	old, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.set(nil, published("1", one), published("2", two))
+	c.advance(afterSuccess)
+	fresh, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil))
+	if err != nil || i.count() != 2 {
+		t.Fatalf("the new key: %v after %d reads", err, i.count())
+	}
+	if old.Context().Err() != nil {
+		t.Error("a session has ended though its key is still published")
+	}
+	i.set(nil, published("2", two))
+	_ = v.keys.refresh(t.Context(), true)
+	<-old.Context().Done()
+	if cause := context.Cause(old.Context()); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "withdrawn") {
+		t.Errorf("the session of the withdrawn key: %v", cause)
+	}
+	if fresh.Context().Err() != nil {
+		t.Error("the session of the other key has ended")
+	}
+	if _, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
+		t.Errorf("a token of the withdrawn key: %v", err)
+	}
+	// Another key under a known name is another key.
+	i.set(nil, published("2", one))
+	_ = v.keys.refresh(t.Context(), true)
+	<-fresh.Context().Done()
+}
+
+// TestUnknownKeysAreLookedForOnce sends tokens of many keys that nobody knows.
+func TestUnknownKeysAreLookedForOnce(t *testing.T) {
+	one := rsaKeys()[0]
+	i := newIssuer(t, published("1", one))
+	v, c, _ := newVerifier(t, i)
+	flood := func() {
+		for n := range 50 {
+			if _, err := v.Account(t.Context(), signed(t, jose.RS256, one, fmt.Sprint("unknown-", n), c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
+				t.Fatal(err)
+			}
+		}
+	}
+	if flood(); i.count() != 1 {
+		t.Errorf("%d reads", i.count())
+	}
+	if c.advance(afterSuccess); i.count() != 1 {
+		t.Errorf("%d reads", i.count())
+	}
+	if flood(); i.count() != 2 {
+		t.Errorf("%d reads half a minute later", i.count())
+	}
+}
+
+// TestTheIssuerFails: keys that are known stay in force, and without any nobody is told that his token is bad.
+func TestTheIssuerFails(t *testing.T) {
+	one, two := rsaKeys()[0], rsaKeys()[1]
+	for name, answer := range map[string]http.HandlerFunc{
+		"status":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"no keys":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
+		"too long": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat(" ", maxKeySet+1))) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+		"cut off":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		i := newIssuer(t)
+		i.set(answer)
+		v, c, _ := newVerifier(t, i)
+		token := signed(t, jose.RS256, one, "1", c.Now(), nil)
+		for range 3 {
+			if _, err := v.Account(t.Context(), token); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+				t.Errorf("%s, no keys yet: %v", name, err)
+			}
+		}
+		if i.count() != 1 {
+			t.Errorf("%s: %d reads", name, i.count())
+		}
+		i.set(nil, published("1", one))
+		c.advance(afterFailure)
+		if _, err := v.Account(t.Context(), token); err != nil {
+			t.Errorf("%s, afterwards: %v", name, err)
+		}
+		i.set(answer)
+		c.advance(afterSuccess)
+		if _, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
+			t.Errorf("%s, a key that can't be looked for: %v", name, err)
+		}
+		if a, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); err != nil || a.Context().Err() != nil {
+			t.Errorf("%s, a known key: %v", name, err)
+		}
+	}
+}
+
+// hanging answers nothing until a request is given up.
+type hanging struct{ asked chan struct{} }
+
+func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	close(h.asked)
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestTheIssuerHangs: the read of the keys ends in its time, and who waits for it leaves when he likes.
+func TestTheIssuerHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan struct{})
+		k := newKeys("http://issuer.example", market.SystemClock{}, slog.New(slog.DiscardHandler))
+		k.client.Transport = hanging{asked}
+		over := make(chan error)
+		began := time.Now()
+		go func() {
+			_, err := k.find(context.Background(), "1")
+			over <- err
+		}()
+		<-asked
+		left := errors.New("left")
+		ctx, leave := context.WithCancelCause(t.Context())
+		go func() {
+			_, err := k.find(ctx, "1")
+			over <- err
+		}()
+		synctest.Wait()
+		leave(left)
+		if err := <-over; !errors.Is(err, left) {
+			t.Errorf("who left: %v", err)
+		}
+		if err := <-over; market.CodeOf(err) != market.CodeUpstreamUnavailable || time.Since(began) != fetchTimeout {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+
+}
+
+// TestSessionsAreRemembered verifies a token once, as long as it is good.
+func TestSessionsAreRemembered(t *testing.T) {
+	one := rsaKeys()[0]
+	i := newIssuer(t, published("1", one))
+	v, c, revoke := newVerifier(t, i)
+	token := signed(t, jose.RS256, one, "1", c.Now(), nil)
+	first, err := v.Account(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := v.Account(t.Context(), token); err != nil || again != first {
+		t.Errorf("the token was verified again: %v", err)
+	}
+	c.advance(time.Hour + leeway + time.Second)
+	if _, err := v.Account(t.Context(), token); market.CodeOf(err) != market.CodeUnauthenticated || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("after its time: %v", err)
+	}
+	later := signed(t, jose.RS256, one, "1", c.Now(), nil)
+	second, err := v.Account(t.Context(), later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoke()
+	<-second.Context().Done()
+	if cause := context.Cause(second.Context()); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "revoked") {
+		t.Errorf("the session of a revoked account: %v", cause)
+	}
+	if _, err := v.Account(t.Context(), later); market.CodeOf(err) != market.CodeForbidden {
+		t.Errorf("after the account was revoked: %v", err)
+	}
+}
