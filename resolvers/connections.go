@@ -94,7 +94,8 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 				seeking, rows, cursors = 0, nil, nil // what stands before it has been shown
 				continue
 			}
-			c := pageCursor{list, current, limit, hash, i}
+			// A page that is longer than asked for is to hold the element when it is read again, too.
+			c := pageCursor{list, current, max(limit, min(len(p.rows), maxUpstreamPage)), hash, i}
 			if i == len(p.rows)-1 && next != "" {
 				c = pageCursor{List: list, Page: next, Limit: first} // going on there takes one call, not two
 			}
@@ -103,7 +104,9 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		if next == "" || seeking == 0 && len(rows) >= first {
 			break
 		}
-		current, limit = next, first
+		if current = next; seeking == 0 {
+			limit = first
+		}
 	}
 	if seeking != 0 { // the element has gone: go on where it stood
 		skip := min(at.Index, len(rows))

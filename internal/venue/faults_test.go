@@ -86,14 +86,14 @@ func openDemo(t *testing.T) (*demo.Venue, string, []shown) {
 			return showOrders(o), nil, err
 		}},
 		{"/api/user/trades", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.Trades(ctx, wallet, market.TradeQuery{Limit: 6})
+			p, err := c.Trades(ctx, wallet, market.TradeQuery{})
 			if err != nil {
 				return "", nil, err
 			}
 			return showTrades(p), p.LeftOut, nil
 		}},
 		{"/api/user/history", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.History(ctx, wallet, market.HistoryQuery{Limit: 6})
+			p, err := c.History(ctx, wallet, market.HistoryQuery{})
 			if err != nil {
 				return "", nil, err
 			}

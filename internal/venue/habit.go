@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// habit is what the venue turned out to do with one of a wallet's lists. The zero value knows nothing. It is safe for
+// habit is what the venue turned out to do with one of its lists. The zero value knows nothing. It is safe for
 // concurrent use.
 type habit struct {
 	mu sync.Mutex
@@ -19,6 +19,28 @@ type habit struct {
 	// shorter page was not cut. sizesUntil ends the time for which that counts.
 	most       [2]int
 	sizesUntil time.Time
+	// plainUntil ends the time for which no parameter is sent that the venue need not know, because it refused one.
+	plainUntil time.Time
+}
+
+// plain reports whether only the parameters are sent that a list cannot be asked for without.
+func (h *habit) plain(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return now.Before(h.plainUntil)
+}
+
+func (h *habit) refuseOptions(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.plainUntil = now.Add(relearn)
+}
+
+// whole reports whether lists count as whole where nothing but their length suggests another page.
+func (h *habit) whole(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return now.Before(h.wholeUntil)
 }
 
 // limits reports whether a list is asked for with a page size.

@@ -56,6 +56,8 @@ type place struct {
 	offset int
 	// before is the fingerprint of the page before, by which a venue is caught that ignores offsets.
 	before string
+	// guessed reports that nothing but the length of the page before suggests this one.
+	guessed bool
 	// counted are the rows of the instant at which the page before ended; see market.Numbering.
 	counted string
 }
@@ -93,11 +95,11 @@ func parsePlace(e market.Endpoint, token string) (place, error) {
 			p.cursor = string(b)
 			return p, nil
 		}
-	case "o":
+	case "o", "g":
 		digits, before, _ := strings.Cut(rest, ":")
 		n, err := strconv.Atoi(digits)
 		if err == nil && n > 0 && n <= maxOffset && len(before) <= 16 {
-			p.offset, p.before = n, before
+			p.offset, p.before, p.guessed = n, before, kind == "g"
 			return p, nil
 		}
 	}
@@ -119,6 +121,8 @@ func (p place) token() string {
 		return counted + "c:" + p.cursor
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
+	case p.offset > 0 && p.guessed:
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.before
 	case p.offset > 0:
 		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.before
 	}
@@ -186,6 +190,7 @@ func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
 	case said, t.total != nil, page.has(fieldNextCursor):
 	case n >= limit:
 		t.next, t.guessed = after(), !page.has(fieldOffset)
+		t.next.guessed = t.guessed
 	}
 	return t, nil
 }

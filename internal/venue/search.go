@@ -1,9 +1,7 @@
 package venue
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,15 +37,41 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
 	}
-	rq := &request{endpoint: e, keys: 1}
-	searchQuery(&rq.query, q)
-	at.apply(&rq.query)
-	return guarded(c, e, c.backoffs.digest(rq.query.b.String()), func() (*market.SearchPage, error) { return c.search(ctx, rq, q, at) })
+	key := c.backoffs.digest(searchRequest(q, at, false).query.b.String())
+	return guarded(c, e, key, func() (*market.SearchPage, error) { return c.search(ctx, q, at) })
 }
 
-func (c *Client) search(ctx context.Context, rq *request, q market.Search, at place) (*market.SearchPage, error) {
+// searchRequest returns the request for a page. A plain one has no sort and no page size.
+func searchRequest(q market.Search, at place, plain bool) *request {
+	rq := &request{endpoint: market.EndpointSearch, keys: 1}
+	searchQuery(&rq.query, q, plain)
+	at.apply(&rq.query)
+	return rq
+}
+
+// fetchSearch asks for a page, and once more without sort and page size where the venue refuses a parameter, which is remembered.
+func (c *Client) fetchSearch(ctx context.Context, q market.Search, at place) (wire.Value, error) {
+	habit, now := &c.habits[market.EndpointSearch], c.clock.Now()
+	plain := habit.plain(now)
+	payload, err := c.get(ctx, searchRequest(q, at, plain))
+	if plain || !refusesParameter(err) {
+		return payload, err
+	}
+	found, failed := c.get(ctx, searchRequest(q, at, true))
+	if failed != nil {
+		return payload, err // the parameters were not why
+	}
+	habit.refuseOptions(now)
+	c.log.Info("the venue refuses parameters of a list and is asked without", "endpoint", market.EndpointSearch.String())
+	return found, nil
+}
+
+func (c *Client) search(ctx context.Context, q market.Search, at place) (*market.SearchPage, error) {
 	const e = market.EndpointSearch
-	payload, err := c.get(ctx, rq)
+	payload, err := c.fetchSearch(ctx, q, at)
+	if at.guessed && refused(err) { // nothing but its length spoke for another page, and the venue knows of none
+		return &market.SearchPage{}, nil
+	}
 	if err != nil {
 		return nil, orBad(e, err)
 	}
@@ -58,53 +82,6 @@ func (c *Client) search(ctx context.Context, rq *request, q market.Search, at pl
 	page, err := decodeSearch(payload, q, at, &n)
 	c.report(e, n)
 	return page, err
-}
-
-// searchPair makes a page of an answer that names nothing but the two tokens of one market, which takes a call more.
-func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string) (*market.SearchPage, error) {
-	results, err := c.MarketsByToken(ctx, []string{yes})
-	if err != nil {
-		return nil, err
-	}
-	m := results[0].Value
-	switch {
-	case results[0].Err != nil:
-		return nil, results[0].Err
-	case m == nil, m.OutcomeByToken(no) == nil:
-		return nil, unknownForm(market.EndpointSearch, "two tokens that are not of one market")
-	case !fits(m, q):
-		return &market.SearchPage{}, nil
-	}
-	return &market.SearchPage{Markets: []*market.Market{m}}, nil
-}
-
-// tokenPair reads {yes,no} of two tokens that come without their market's question, be they ids or objects.
-func tokenPair(payload wire.Value) (yes, no string, ok bool) {
-	pair := pairIn(payload)
-	if fieldQuestion.In(pair) {
-		return "", "", false
-	}
-	var ids [2]string
-	for i, v := range []wire.Value{pair.Member("yes"), pair.Member("no")} {
-		if isMarket(v) {
-			return "", "", false
-		}
-		if v.Kind() == wire.Object {
-			v = wire.FieldTokenID.Of(v)
-		}
-		if ids[i], ok = v.ID(); !ok || ids[i] == "" {
-			return "", "", false
-		}
-	}
-	return ids[0], ids[1], true
-}
-
-// pairIn returns the object that may have yes and no.
-func pairIn(payload wire.Value) wire.Value {
-	if inside := payload.Member("data"); inside.Kind() == wire.Object {
-		return inside
-	}
-	return payload
 }
 
 func checkSearch(q market.Search) (place, error) {
@@ -128,15 +105,18 @@ func checkSearch(q market.Search) (place, error) {
 	return parsePlace(e, q.Page)
 }
 
-func searchQuery(to *query, q market.Search) {
+func searchQuery(to *query, q market.Search, plain bool) {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
 		statuses[i] = string(s)
 	}
 	to.set("q", q.Text).list("status", statuses).set("category", q.Category).set("tag", q.Tag).
 		instant("endsAfter", q.EndsAfter).instant("endsBefore", q.EndsBefore).
-		set("eventId", q.EventID).set("eventSlug", q.EventSlug).
-		set("sort", sortNames[q.Sort]).set("order", strings.ToLower(string(q.Direction))).
+		set("eventId", q.EventID).set("eventSlug", q.EventSlug)
+	if plain {
+		return
+	}
+	to.set("sort", sortNames[q.Sort]).set("order", strings.ToLower(string(q.Direction))).
 		set("limit", strconv.Itoa(q.Limit))
 }
 
@@ -182,59 +162,6 @@ func searchRows(payload wire.Value) (found, bool) {
 	pair := pairIn(payload)
 	rows := pairRows(pair)
 	return found{rows: rows, page: pair}, len(rows) > 0
-}
-
-// pairRows reads {yes,no}: two markets, or the two tokens of one.
-func pairRows(pair wire.Value) []wire.Value {
-	yes, no := pair.Member("yes"), pair.Member("no")
-	if yes.IsNull() || no.IsNull() {
-		return nil
-	}
-	if isMarket(yes) && isMarket(no) {
-		if id, _ := fieldMarketID.Of(yes).ID(); fieldMarketID.Of(no).Is(id) {
-			return []wire.Value{yes}
-		}
-		return []wire.Value{yes, no}
-	}
-	// What is said beside yes and no comes after what is said in yes, and so counts.
-	text := []byte{'{'}
-	if inside := inObject(yes); len(inside) > 0 {
-		text = append(append(text, inside...), ',')
-	}
-	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, inObject(pair), fieldOutcomes, side(yes, "YES"), side(no, "NO"))
-	m, err := wire.Parse(text)
-	if err != nil {
-		return nil // it has too many values now
-	}
-	return []wire.Value{m}
-}
-
-// inObject returns the text between the braces of an object; nothing for any other value.
-func inObject(v wire.Value) []byte {
-	if v.Kind() != wire.Object {
-		return nil
-	}
-	text := v.JSON()
-	return bytes.TrimSpace(text[1 : len(text)-1])
-}
-
-// side writes an outcome of one side of {yes,no}, which is a token's id or an object.
-func side(v wire.Value, label string) []byte {
-	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
-	say := func(f wire.Field, v wire.Value) {
-		if !v.IsNull() {
-			text = fmt.Appendf(text, `,%q:%s`, f, v.JSON())
-		}
-	}
-	if v.Kind() == wire.Object {
-		say(fieldOutcomeToken, wire.FieldTokenID.Of(v))
-		say(fieldOutcome, fieldOutcome.Of(v))
-		say(wire.FieldPrice, wire.FieldPrice.Of(v))
-		say(fieldWinner, fieldWinner.Of(v))
-	} else {
-		say(fieldOutcomeToken, v)
-	}
-	return append(text, '}')
 }
 
 // searchMarkets reads the rows; of several rows for one market the first counts.

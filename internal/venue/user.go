@@ -3,7 +3,6 @@ package venue
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -96,10 +95,8 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 			return nil, err
 		}
 	}
-	list, t, n, err := c.pageOf(ctx, func() *request {
-		rq := forAccount(e, a)
-		rq.query.set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
-		return rq
+	list, t, n, err := c.pageOf(ctx, e, a, func(to *query) {
+		to.set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
 	}, q.Limit, q.Page, "trades")
 	if err != nil {
 		return nil, err
@@ -124,10 +121,8 @@ func (c *Client) History(ctx context.Context, a market.Address, q market.History
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	list, t, n, err := c.pageOf(ctx, func() *request {
-		rq := forAccount(e, a)
-		rq.query.list("type", kinds).instant("from", q.From).instant("to", q.To)
-		return rq
+	list, t, n, err := c.pageOf(ctx, e, a, func(to *query) {
+		to.list("type", kinds).instant("from", q.From).instant("to", q.To)
 	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {
 		return nil, err
@@ -169,53 +164,6 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 		h.Side = market.ParseSide(side)
 	}
 	return h
-}
-
-// pageOf asks for one page of a wallet's list. ask returns the request for the list without a page. A page that repeats the
-// one before is the end where the venue ignores offsets; elsewhere its rows look like those before.
-func (c *Client) pageOf(ctx context.Context, ask func() *request, limit int, token string, keys ...string) (found, turn, notes, error) {
-	var n notes
-	rq := ask()
-	if limit < 0 || limit > maxLimit {
-		return found{}, turn{}, nil, badInput(rq.endpoint, "a page has 1 to 100 rows")
-	}
-	if limit == 0 {
-		limit = maxLimit
-	}
-	at, err := parsePlace(rq.endpoint, token)
-	if err != nil {
-		return found{}, turn{}, nil, err
-	}
-	rq.query.set("limit", strconv.Itoa(limit))
-	at.apply(&rq.query)
-	backoff := c.backoffs.account(ctx, rq.account)
-	payload, err := guarded(c, rq.endpoint, backoff, func() (wire.Value, error) { return c.get(ctx, rq) })
-	if err != nil {
-		return found{}, turn{}, nil, orBad(rq.endpoint, err)
-	}
-	list, ok := rowsOf(payload, keys...)
-	if !ok {
-		return found{}, turn{}, nil, unknownForm(rq.endpoint, "no list of rows")
-	}
-	if at.repeats(list.rows) {
-		heeds, err := guarded(c, rq.endpoint, backoff, func() (bool, error) {
-			far := ask()
-			far.query.set("limit", strconv.Itoa(limit))
-			return c.heedsOffset(ctx, far, list.rows, keys...)
-		})
-		switch {
-		case err != nil:
-			return found{}, turn{}, nil, err
-		case !heeds:
-			n.add("repeated page")
-			return found{page: list.page}, turn{}, n, nil
-		}
-	}
-	t, err := turnOf(rq.endpoint, list, at, limit)
-	if err == nil {
-		t.carry, err = market.ParseNumbering(at.counted)
-	}
-	return list, t, n, err
 }
 
 // outside tells whether t is not from from to to, both included; zero bounds are none.
