@@ -256,7 +256,8 @@ func TestPricesOfTwoSides(t *testing.T) {
 	wantJSON(t, "positions", at(data, "user.positions.nodes"), `[{"best":{"price":"0.35","basis":"MIDPOINT"},"venue":null},{"best":{"price":"0.3","basis":"BEST_BID"},"venue":null}]`)
 }
 
-// TestTradesByOffset pages a venue that knows limit and offset only, has no ids, and spells kinds that nobody knows.
+// TestTradesByOffset pages a venue that knows limit and offset only, has pages of 8 without a limit, has no ids, and spells kinds that
+// nobody knows.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -264,7 +265,10 @@ func TestTradesByOffset(t *testing.T) {
 	}
 	page := func(name string) func(q url.Values) (int, any) {
 		return func(q url.Values) (int, any) {
-			limit, _ := strconv.Atoi(q.Get("limit"))
+			limit, err := strconv.Atoi(q.Get("limit"))
+			if err != nil {
+				limit = 8
+			}
 			offset, _ := strconv.Atoi(q.Get("offset"))
 			offset = min(offset, len(rows))
 			return http.StatusOK, object{name: rows[offset:min(offset+limit, len(rows))], "count": len(rows), "offset": offset}
