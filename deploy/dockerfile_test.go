@@ -1,13 +1,13 @@
 package deploy
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"debug/elf"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -328,28 +328,50 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("its version is %q, %v", out, err)
 	}
 
+	serve(t, root, last)
+}
+
+// serve runs the program of an image on a free port, asks it whether it is healthy, and reads its page.
+func serve(t testing.TB, root string, image *stage) {
+	t.Helper()
 	// The ports of the image may be taken here.
-	port, err := net.Listen("tcp", "127.0.0.1:0")
+	env := append(environ(image.env), "ODDSGRAPH_LISTEN=127.0.0.1:0", "ODDSGRAPH_ADMIN_LISTEN=127.0.0.1:0", "ODDSGRAPH_DEMO_MARKETS=20")
+	env = slices.DeleteFunc(env, func(v string) bool { return v == "ODDSGRAPH_LISTEN=:8080" || v == "ODDSGRAPH_ADMIN_LISTEN=:9091" })
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	served := exec.CommandContext(ctx, root+image.entrypoint[0])
+	served.Env = env
+	served.Cancel = func() error { return served.Process.Signal(os.Interrupt) }
+	stderr, err := served.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := port.Addr().String()
-	_ = port.Close()
-	env := append(environ(last.env), "ODDSGRAPH_LISTEN="+address, "ODDSGRAPH_ADMIN_LISTEN=127.0.0.1:0", "ODDSGRAPH_DEMO_MARKETS=20")
-	env = slices.DeleteFunc(env, func(v string) bool { return v == "ODDSGRAPH_LISTEN=:8080" || v == "ODDSGRAPH_ADMIN_LISTEN=:9091" })
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	served := exec.CommandContext(ctx, program)
-	var said bytes.Buffer
-	served.Env, served.Stderr = env, &said
-	served.Cancel = func() error { return served.Process.Signal(os.Interrupt) }
 	if err := served.Start(); err != nil {
 		t.Fatal(err)
 	}
+	// The log says which port it took.
+	ready := regexp.MustCompile(`oddsgraph is ready.*?http://(127\.0\.0\.1:\d+)`)
+	address, said := "", strings.Builder{}
+	lines := bufio.NewReader(stderr)
+	for address == "" {
+		line, err := lines.ReadString('\n')
+		said.WriteString(line)
+		if m := ready.FindStringSubmatch(line); m != nil {
+			address = m[1]
+		}
+		if err != nil {
+			break
+		}
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&said, lines)
+	}()
 	healthy := false
-	for !healthy && ctx.Err() == nil {
-		check := exec.CommandContext(ctx, root+last.health[0], last.health[1:]...)
-		check.Env = env
+	for address != "" && !healthy && ctx.Err() == nil {
+		check := exec.CommandContext(ctx, root+image.health[0], image.health[1:]...)
+		check.Env = append(slices.Clip(env), "ODDSGRAPH_LISTEN="+address)
 		healthy = check.Run() == nil
 	}
 	if !healthy {
@@ -358,7 +380,8 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("its page is not what was built: %s", page)
 	}
 	cancel()
-	if err := served.Wait(); err != nil && healthy && !strings.Contains(err.Error(), "context canceled") {
-		t.Errorf("it ends with %v: %s", err, said.String())
+	<-read
+	if err := served.Wait(); err != nil && !errors.Is(err, context.Canceled) || !healthy {
+		t.Errorf("it ended with %v and said: %s", err, said.String())
 	}
 }
