@@ -214,3 +214,34 @@ func TestPortfolioThatStaysTheSame(t *testing.T) {
 		f.want(showPortfolio, "RESYNC 1-0 1")
 	})
 }
+
+// TestAReaderJoinsBetweenUpdates: while an update waits for its pace, or its read takes its time, a reader that joins waits for it too.
+func TestAReaderJoinsBetweenUpdates(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *stage) {
+				r, p, g := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5"), newReaders()
+				source := s.source()
+				source.Group = g
+				f := run(t, follow.Portfolio(s.ctx, source, follow.PortfolioSource{
+					Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.Key().String() },
+				}, 500*time.Millisecond))
+				s.live(account)
+				s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+				f.want(showPortfolio, "INITIAL 1-0 1")
+				time.Sleep(takes) // after a second the pace allows an update
+				p.slow(takes)
+				s.say(account, market.MessagePosition, func(m *market.Message) {
+					m.Positions = *positionsOf("T")
+					m.Positions[0].Size = market.MustDecimal("3")
+				})
+				g.join()
+				f.want(showPortfolio)
+				time.Sleep(2 * time.Second)
+				f.want(showPortfolio, "CHANGE 1-0 1.5", "INITIAL 1-0 1.5")
+				g.join()
+				f.want(showPortfolio, "INITIAL 1-0 1.5")
+			})
+		})
+	}
+}
