@@ -5,15 +5,46 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"oddsgraph/internal/demo"
 )
 
-// slowProxy forwards TCP connections to an address and returns its own. What clients send arrives after a delay; what they are
-// sent arrives at once.
-func slowProxy(t *testing.T, to string, delay time.Duration) string {
+// route is a proxy of TCP connections to the venue's stream. What clients send arrives after a delay, and not before the route is
+// free; what they are sent arrives at once.
+type route struct {
+	delay time.Duration
+	// held is locked while nothing that clients send arrives.
+	held sync.RWMutex
+}
+
+// startByRoute starts a live service whose stream takes a route.
+func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, *route) {
+	t.Helper()
+	r := &route{delay: delay}
+	s, _ := startLiveRigged(t, func(w *wiring) {
+		u, err := url.Parse(w.stream.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Host = r.open(t, u.Host)
+		w.stream.URL = u.String()
+	}, args...)
+	return s, r
+}
+
+// hold keeps back what clients send until the returned function is called, at the latest at the end of the test.
+func (r *route) hold(t *testing.T) (release func()) {
+	r.held.Lock()
+	release = sync.OnceFunc(r.held.Unlock)
+	t.Cleanup(release)
+	return release
+}
+
+// open accepts connections to an address and returns its own.
+func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,14 +63,14 @@ func slowProxy(t *testing.T, to string, delay time.Duration) string {
 				continue
 			}
 			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
-			go forwardLate(in, out, delay)
+			go r.forward(in, out)
 		}
 	}()
 	return l.Addr().String()
 }
 
-// forwardLate copies from in to out until in is closed, every part after a delay.
-func forwardLate(in io.Reader, out io.WriteCloser, delay time.Duration) {
+// forward copies from in to out until in is closed.
+func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	type part struct {
 		b  []byte
 		at time.Time
@@ -48,7 +79,9 @@ func forwardLate(in io.Reader, out io.WriteCloser, delay time.Duration) {
 	go func() {
 		for p := range parts {
 			time.Sleep(time.Until(p.at))
+			r.held.RLock()
 			_, _ = out.Write(p.b)
+			r.held.RUnlock()
 		}
 		_ = out.Close()
 	}()
@@ -57,7 +90,7 @@ func forwardLate(in io.Reader, out io.WriteCloser, delay time.Duration) {
 		b := make([]byte, 4096)
 		n, err := in.Read(b)
 		if n > 0 {
-			parts <- part{b[:n], time.Now().Add(delay)}
+			parts <- part{b[:n], time.Now().Add(r.delay)}
 		}
 		if err != nil {
 			return
@@ -75,21 +108,16 @@ func untilStatus(t *testing.T, sub *events, want string) {
 // and before the venue has taken the subscription.
 func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	t.Parallel()
-	s, _ := startLiveRigged(t, func(w *wiring) {
-		u, err := url.Parse(w.stream.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u.Host = slowProxy(t, u.Host, 300*time.Millisecond)
-		w.stream.URL = u.String()
-	})
+	s, route := startByRoute(t, 300*time.Millisecond)
 	s.streaming(t)
 	id := s.openMarkets(30)[25]
+	release := route.hold(t)
 	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
-	time.Sleep(150 * time.Millisecond) // the subscription is on its way
+	sub.reason(t, "INITIAL")
 	if err := s.venue.SetStatus(id, "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
+	release()
 	untilStatus(t, sub, "CLOSED")
 
 	// The same at a reconnect.
@@ -106,22 +134,18 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 // market is polled.
 func TestASubscriptionIsIgnored(t *testing.T) {
 	t.Parallel()
-	s := startLive(t)
+	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
 	s.streaming(t)
-	id, token := s.openMarkets(30)[25], s.openTokens(3)[2]
-	k := s.dial(t, anonymous)
-	prices := k.subscribe(t, subPrices, vars{"ids": []string{token}})
-	prices.reason(t, "INITIAL")
-	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStall, Channel: "prices", TokenID: token, Count: 1, DelayMs: 3000})
-	s.move(t, token)
-	time.Sleep(100 * time.Millisecond) // the venue reads nothing from now on
-	sub := k.subscribe(t, subMarkets, vars{"ids": []string{id}})
+	id := s.openMarkets(30)[25]
+	release := route.hold(t)
+	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
 	sub.reason(t, "INITIAL")
 	if err := s.venue.SetStatus(id, "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
 	untilStatus(t, sub, "CLOSED")
 	eventually(t, "the missing confirmation is counted", func() bool { return s.server.live.feed.Stats().Unacknowledged > 0 })
+	release()
 	if err := s.venue.Reword(id, "other words"); err != nil {
 		t.Fatal(err)
 	}
