@@ -20,8 +20,6 @@ const (
 type document struct {
 	text  []byte
 	nodes []node
-	// tables are those of the objects that have one.
-	tables []uint16
 	// escapes tells that there are some in the text, and spoilt that it is not all UTF-8.
 	escapes, spoilt bool
 }
@@ -30,11 +28,8 @@ type document struct {
 type node struct {
 	kind Kind
 	// mark is that of the name, and odd tells that its bytes don't say what they are.
-	mark uint8
-	odd  bool
-	// bits and table are of an object: its table has 1<<bits slots, unless bits is 0, and begins there in all tables.
-	bits          uint8
-	table         uint32
+	mark          uint8
+	odd           bool
 	name, nameEnd uint32
 	start, end    uint32
 	// after is the place of the first node that is not in the value.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -46,7 +45,7 @@ func Parse(b []byte) (Value, error) {
 	p.text = *bytes.NewBuffer(b)
 	p.in.Reset(&p.text, twice, replaced)
 	p.document = document{
-		text: b, nodes: make([]node, 0, 1+inside), tables: p.tables[:0],
+		text: b, nodes: make([]node, 0, 1+inside),
 		escapes: bytes.IndexByte(b, '\\') >= 0, spoilt: !utf8.Valid(b),
 	}
 	err := p.value(node{})
@@ -59,7 +58,6 @@ func Parse(b []byte) (Value, error) {
 		return Value{}, ErrTrailing
 	}
 	d := p.document
-	d.tables = slices.Clone(d.tables)
 	return Value{in: &d}, nil
 }
 
@@ -70,13 +68,13 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 type parser struct {
 	in   jsontext.Decoder
 	text bytes.Buffer
-	// document is what has been noted so far. The memory of its tables is used again.
+	// document is what has been noted so far.
 	document
 }
 
 // release lets go of the document, and lets the parser be used for another.
 func (p *parser) release() {
-	p.text, p.document = bytes.Buffer{}, document{tables: p.tables}
+	p.text, p.document = bytes.Buffer{}, document{}
 	p.in.Reset(&p.text)
 	parsers.Put(p)
 }
@@ -91,11 +89,9 @@ func (p *parser) value(n node) (err error) {
 	n.kind = Kind(p.in.PeekKind())
 	switch n.kind {
 	case Object:
-		members := 0
-		for n.start, err = p.delimiter(); err == nil && p.in.PeekKind() != jsontext.KindEndObject; members++ {
+		for n.start, err = p.delimiter(); err == nil && p.in.PeekKind() != jsontext.KindEndObject; {
 			err = p.member()
 		}
-		n.table, n.bits = p.index(uint32(at), members)
 	case List:
 		for n.start, err = p.delimiter(); err == nil && p.in.PeekKind() != jsontext.KindEndArray; {
 			err = p.value(node{})
