@@ -67,12 +67,14 @@ func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	if _, ok := w.(*Writer); !ok {
 		w = &inTurn{to: w}
 	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
-	var h slog.Handler = slog.NewTextHandler(w, options)
-	if format == "json" {
-		h = slog.NewJSONHandler(w, options)
+	handler := func(options *slog.HandlerOptions) slog.Handler {
+		if format == "json" {
+			return slog.NewJSONHandler(w, options)
+		}
+		return slog.NewTextHandler(w, options)
 	}
-	return slog.New(&idHandler{h: h, root: h, to: w, json: format == "json"})
+	h := handler(&slog.HandlerOptions{Level: level, ReplaceAttr: redact})
+	return slog.New(&idHandler{h: h, root: h, to: w, plain: handler(nil)})
 }
 
 // inTurn has lines written one after the other, as a Writer does.
@@ -97,9 +99,9 @@ type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
 	grouped bool
-	// to is what is written to, in JSON or as text; nil where that is not known.
-	to   io.Writer
-	json bool
+	// to is what is written to, and plain writes there without redaction; nil where that is not known.
+	to    io.Writer
+	plain slog.Handler
 }
 
 // Enabled implements slog.Handler.
@@ -139,7 +141,7 @@ func (i *idHandler) WithGroup(name string) slog.Handler {
 
 func (i *idHandler) step(step func(slog.Handler) slog.Handler, group bool) *idHandler {
 	return &idHandler{
-		h: step(i.h), root: i.root, grouped: i.grouped || group, to: i.to, json: i.json,
+		h: step(i.h), root: i.root, grouped: i.grouped || group, to: i.to, plain: i.plain,
 		way: append(i.way[:len(i.way):len(i.way)], step),
 	}
 }

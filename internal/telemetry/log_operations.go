@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"encoding/hex"
-	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -16,9 +15,9 @@ import (
 // when there are too many in a second; those that failed have one each, as long as the log has room. It is safe for
 // concurrent use.
 type Operations struct {
-	log      *slog.Logger
-	to       io.Writer
-	json     bool
+	log *slog.Logger
+	// lines writes what is logged here: texts of our own, which need no redaction.
+	lines    slog.Handler
 	sampled  atomic.Uint64
 	sampling sampling
 }
@@ -29,7 +28,7 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 	if !ok {
 		panic("telemetry: a logger that is not of NewLogger")
 	}
-	return &Operations{log: log, to: h.to, json: h.json, sampling: sampling{lines: linesOf(log), above: int64(above)}}
+	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(above)}}
 }
 
 // Sampled returns how many operations have no line because there were too many of them.
@@ -52,72 +51,63 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 			return
 		}
 	}
-	l, _ := lines.Get().(*line)
-	defer lines.Put(l)
-	l.json = o.json
-	l.begin(now, level, "operation")
-	l.operation(j)
+	var memory [24]slog.Attr
+	attrs := appendOperation(memory[:0], j)
 	if weight > 1 {
-		l.number("one_of", int64(weight))
+		attrs = append(attrs, slog.Int("one_of", weight))
 	}
 	if of != nil {
-		l.text("request_id", of.id)
+		attrs = append(attrs, slog.String("request_id", of.id))
 	}
-	_, _ = o.to.Write(l.end()) // nobody could be told
+	r := slog.NewRecord(now, level, "operation", 0)
+	r.AddAttrs(attrs...)
+	_ = o.lines.Handle(ctx, r) // there is no log to report a failure in
 }
 
-// operation adds what is known of an operation.
-func (l *line) operation(j *market.Journal) {
-	l.text("type", j.Type())
-	if j.Asked != nil {
-		if j.Asked.Name != "" {
-			l.text("name", j.Asked.Name)
+// appendOperation appends what is known of an operation.
+func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
+	text := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
 		}
-		l.text("document", j.Asked.Document)
 	}
-	if j.Trusted != "" {
-		l.text("trusted", j.Trusted)
+	number := func(key string, n int64) {
+		if n != 0 {
+			attrs = append(attrs, slog.Int64(key, n))
+		}
 	}
-	l.text("outcome", j.Outcome)
+	text("type", j.Type())
+	if j.Asked != nil {
+		text("name", j.Asked.Name)
+		text("document", j.Asked.Document)
+	}
+	text("trusted", j.Trusted)
+	text("outcome", j.Outcome)
 	if len(j.Codes) > 1 {
-		l.text("codes", strings.Join(j.Codes, ","))
+		text("codes", strings.Join(j.Codes, ","))
 	}
-	l.duration("elapsed", j.Elapsed)
-	l.number("cost", j.Points)
-	if j.Response != "" {
-		l.text("response", j.Response)
-	}
-	l.reads(j)
-	l.number("calls", int64(j.Calls()))
-	l.number("bytes", j.Bytes)
-	if j.Events > 0 {
-		l.number("events", j.Events)
-	}
-	if j.Status != 0 {
-		l.number("status", int64(j.Status))
-	}
-	l.text("transport", j.Transport)
-	l.text("caller", j.Caller)
-	if j.Span != nil {
-		trace := j.Span.Context().Trace
-		l.text("trace_id", hex.EncodeToString(trace[:]))
-	}
-}
-
-// reads adds what the cache has said of all keys.
-func (l *line) reads(j *market.Journal) {
-	var sum market.Reads
+	attrs = append(attrs, slog.Duration("elapsed", j.Elapsed), slog.Int64("cost", j.Points))
+	text("response", j.Response)
+	var sum market.Reads // what the cache has said of all keys
 	for k := range market.Kind(market.Kinds) {
 		sum = sum.Plus(j.Reads(k))
 	}
-	for _, c := range [...]struct {
-		name string
-		n    uint32
-	}{{"hits", sum.Hits}, {"stale", sum.Stale}, {"absent", sum.Absent}, {"misses", sum.Misses}, {"joined", sum.Joined}, {"excused", sum.Excused}} {
-		if c.n > 0 {
-			l.number(c.name, int64(c.n))
-		}
+	number("hits", int64(sum.Hits))
+	number("stale", int64(sum.Stale))
+	number("absent", int64(sum.Absent))
+	number("misses", int64(sum.Misses))
+	number("joined", int64(sum.Joined))
+	number("excused", int64(sum.Excused))
+	attrs = append(attrs, slog.Int("calls", j.Calls()), slog.Int64("bytes", j.Bytes))
+	number("events", j.Events)
+	number("status", int64(j.Status))
+	text("transport", j.Transport)
+	text("caller", j.Caller)
+	if j.Span != nil {
+		trace := j.Span.Context().Trace
+		text("trace_id", hex.EncodeToString(trace[:]))
 	}
+	return attrs
 }
 
 // levelOf returns the level of a line: what the venue or the service itself has failed at is a warning.
