@@ -30,7 +30,7 @@ func talk(t testing.TB, addr, body string, header ...string) *dialogue {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: oddsgraph\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", httpapi.PathGraphQL, len(body))
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", httpapi.PathGraphQL, len(body))
 	for i := 0; i < len(header); i += 2 {
 		fmt.Fprintf(&b, "%s: %s\r\n", header[i], header[i+1])
 	}

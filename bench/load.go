@@ -35,7 +35,7 @@ func (c *connection) close() { _ = c.conn.Close() }
 
 // wire returns a POST as it is sent. credentials may be empty.
 func wire(path string, body []byte, credentials string) []byte {
-	b := []byte("POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+	b := []byte("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 		"Accept: application/graphql-response+json, application/json;q=0.9\r\n")
 	if credentials != "" {
 		b = append(b, "X-Venue-Credentials: "+credentials+"\r\n"...)
