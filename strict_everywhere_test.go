@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -74,6 +75,39 @@ func TestBarestVenue(t *testing.T) {
 				}
 				venue.mu.Unlock()
 				s.clock.advance(9 * time.Minute) // nothing is cached, and what was learned is remembered
+			}
+		})
+	}
+}
+
+// TestOneEndpointIsMissing reads everything from venues that each lack one endpoint: its part alone is missing, or comes from another.
+func TestOneEndpointIsMissing(t *testing.T) {
+	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
+		s := start(t, append(flags, "--demo-markets=60")...)
+		ids := s.openTokens(3)
+		return s.query(t, wholeQuery, vars{"ids": ids, "id": ids[0], "market": s.openMarkets(1)[0], "a": addressOf3, "day": "2026-03-01"}, keyOf3)
+	}
+	whole, errors := read(t)
+	if len(errors) > 0 {
+		t.Fatal(errors)
+	}
+	for _, b := range wholeBranches {
+		t.Run(b.endpoint, func(t *testing.T) {
+			data, errors := read(t, "--demo-without="+b.endpoint)
+			for _, e := range errors {
+				if path, _, _ := strings.Cut(e.String(), " "); !slices.Contains(b.errors, path) {
+					t.Errorf("%s: %s", e, e.Message)
+				}
+			}
+			for _, other := range wholeBranches {
+				got, want := valuesAt(data, other.at), valuesAt(whole, other.at)
+				if other.endpoint == b.endpoint {
+					if got == want || b.endpoint == "spreads" && got != ofBooks(want) {
+						t.Errorf("%s is %s", other.at, got)
+					}
+				} else if got != want {
+					t.Errorf("%s is %s, want %s", other.at, got, want)
+				}
 			}
 		})
 	}

@@ -1,0 +1,62 @@
+package demo
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestStrictVenueIsDocumented compares the table of docs/venue.md with what a strict venue takes and answers.
+func TestStrictVenueIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/venue.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "A strict venue takes these parameters")
+	table, _, _ = strings.Cut(table, "\n## ")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	words := func(cell string) (out []string) {
+		for _, m := range quoted.FindAllStringSubmatch(cell, -1) {
+			out = append(out, m[1])
+		}
+		return out
+	}
+	seen := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || len(words(cells[1])) == 0 {
+			continue
+		}
+		names := words(cells[1])
+		known := slices.Concat(names, []string{"OPEN"})
+		for i := range endpoints {
+			e := &endpoints[i]
+			if !slices.Contains(names, e.name()) {
+				continue
+			}
+			seen++
+			for _, p := range e.strict.parameters {
+				if !slices.Contains(words(cells[2]), p) {
+					t.Errorf("the parameter %s of %s is missing", p, e.name())
+				}
+			}
+			for _, m := range e.strict.members {
+				// The levels of a book are known by their sides.
+				if !slices.Contains(words(cells[3]), m) && m != "price" && m != "size" && m != e.name() {
+					t.Errorf("the member %s of %s is missing", m, e.name())
+				}
+			}
+			known = slices.Concat(known, e.strict.parameters, e.strict.members)
+		}
+		for _, word := range append(words(cells[2]), words(cells[3])...) {
+			if !slices.Contains(known, word) {
+				t.Errorf("%v have no %s", names, word)
+			}
+		}
+	}
+	if seen != len(endpoints) {
+		t.Errorf("%d of %d endpoints are documented", seen, len(endpoints))
+	}
+}
