@@ -256,7 +256,7 @@ func TestThePortfolioOfManyPositions(t *testing.T) { onBothDemos(t, testPortfoli
 
 func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same, and says less
-	s := start(t, flags...)
+	s := start(t, append(flags, "--limit-calls=2000")...)
 	total := new(big.Rat)
 	markets := map[string]bool{}
 	open := int64(0)
