@@ -47,7 +47,7 @@ func open(address string, number int) (*socket, error) {
 
 func (s *socket) upgrade() error {
 	_ = s.conn.SetDeadline(time.Now().Add(opening))
-	const handshake = "GET /graphql HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+	const handshake = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
 	if _, err := io.WriteString(s.conn, handshake); err != nil {
 		return err

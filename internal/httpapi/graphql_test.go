@@ -279,6 +279,14 @@ func TestTooManyCalls(t *testing.T) {
 			if got, want := fmt.Sprint(prices.fetched, rules), "[2 3] [ok  BAD_USER_INPUT calls]"; got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
+			const more = `{"query":"{ tokenPrices(tokenIds: [\"7\", \"8\", \"9\"]) { price } }"}`
+			if w = post(t, h, more); w.Code != http.StatusBadRequest {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			prices.held = []string{"1", "7", "8", "9"} // it takes no calls now
+			if w = post(t, h, more); w.Code != http.StatusOK {
+				t.Errorf("once it is cached: %d %s", w.Code, w.Body)
+			}
 		})
 	}
 }
