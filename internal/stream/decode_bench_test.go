@@ -7,7 +7,7 @@ import (
 )
 
 func BenchmarkDecode(b *testing.B) {
-	d, _ := newDecoder(b, market.Topic{})
+	d, _ := testDecoder(b, market.Topic{})
 	d.client.cfg.Observer = ignore{}
 	for _, name := range []string{"price-update", "orderbook-update", "trade"} {
 		frame := golden(b, "frames/"+name)

@@ -33,17 +33,9 @@ var (
 	fieldAddress = wire.Names("address")
 )
 
-// native is the language of the contract, with what is known of venues that come close to it.
-type native struct{}
-
-func (native) decoder(c *Client, identity market.Topic) decoder {
-	d := &nativeDecoder{client: c, identity: identity}
-	d.depth = cmp.Or(c.cfg.Depth, DefaultDepth)
-	return d
-}
-
-// nativeDecoder reads the frames of one socket.
-type nativeDecoder struct {
+// decoder reads the frames of one socket, in their order, with what is known of venues that come close to the contract. It belongs
+// to one goroutine.
+type decoder struct {
 	client *Client
 	// identity is the user topic of the socket, or the zero topic.
 	identity market.Topic
@@ -52,35 +44,39 @@ type nativeDecoder struct {
 	depth int
 }
 
-// frames are the types that are known, with what reads them.
-var frames = map[string]func(d *nativeDecoder, r *wire.Row, at time.Time) []event{
-	"hello":     (*nativeDecoder).hello,
-	"pong":      acknowledged(eventPong),
-	"heartbeat": (*nativeDecoder).heartbeat,
-	"error":     (*nativeDecoder).failure,
+func newDecoder(c *Client, identity market.Topic) *decoder {
+	return &decoder{client: c, identity: identity, depth: cmp.Or(c.cfg.Depth, DefaultDepth)}
+}
 
-	"subscribed":        (*nativeDecoder).subscribed,
+// frames are the types that are known, with what reads them.
+var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []event{
+	"hello":     (*decoder).hello,
+	"pong":      acknowledged(eventPong),
+	"heartbeat": (*decoder).heartbeat,
+	"error":     (*decoder).failure,
+
+	"subscribed":        (*decoder).subscribed,
 	"unsubscribed":      acknowledged(eventAck),
 	"authenticated":     acknowledged(eventAck),
 	"subscribe_markets": acknowledged(eventAck),
 
-	"price_update":       (*nativeDecoder).price,
-	"orderbook_snapshot": (*nativeDecoder).bookSnapshot,
-	"orderbook_update":   (*nativeDecoder).bookUpdate,
-	"trades_snapshot":    (*nativeDecoder).tradesSnapshot,
-	"trade":              (*nativeDecoder).trade,
-	"market_update":      (*nativeDecoder).marketUpdate,
-	"market_resolved":    (*nativeDecoder).marketResolved,
-	"market_snapshot":    (*nativeDecoder).marketSnapshot,
+	"price_update":       (*decoder).price,
+	"orderbook_snapshot": (*decoder).bookSnapshot,
+	"orderbook_update":   (*decoder).bookUpdate,
+	"trades_snapshot":    (*decoder).tradesSnapshot,
+	"trade":              (*decoder).trade,
+	"market_update":      (*decoder).marketUpdate,
+	"market_resolved":    (*decoder).marketResolved,
+	"market_snapshot":    (*decoder).marketSnapshot,
 
-	"user_snapshot":   (*nativeDecoder).userSnapshot,
-	"order_update":    (*nativeDecoder).orderUpdate,
-	"fill":            (*nativeDecoder).fill,
-	"position_update": (*nativeDecoder).positionUpdate,
-	"balance_update":  (*nativeDecoder).balanceUpdate,
+	"user_snapshot":   (*decoder).userSnapshot,
+	"order_update":    (*decoder).orderUpdate,
+	"fill":            (*decoder).fill,
+	"position_update": (*decoder).positionUpdate,
+	"balance_update":  (*decoder).balanceUpdate,
 }
 
-func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
+func (d *decoder) decode(frame []byte, at time.Time) []event {
 	v, err := wire.Parse(frame)
 	if err != nil {
 		d.client.cfg.Observer.Frame("garbage")
@@ -99,7 +95,7 @@ func (d *nativeDecoder) decode(frame []byte, at time.Time) []event {
 }
 
 // one reads one frame. What it cannot place still is a sign of life.
-func (d *nativeDecoder) one(v wire.Value, at time.Time) []event {
+func (d *decoder) one(v wire.Value, at time.Time) []event {
 	r := &wire.Row{Object: v, Note: d.client.cfg.Observer.Drift}
 	var kind string
 	if t := r.Of(fieldType); t.Kind() == wire.String {
@@ -122,14 +118,14 @@ func (d *nativeDecoder) one(v wire.Value, at time.Time) []event {
 }
 
 // acknowledged reads a frame of which only the request that it answers matters.
-func acknowledged(kind eventKind) func(*nativeDecoder, *wire.Row, time.Time) []event {
-	return func(_ *nativeDecoder, r *wire.Row, at time.Time) []event {
+func acknowledged(kind eventKind) func(*decoder, *wire.Row, time.Time) []event {
+	return func(_ *decoder, r *wire.Row, at time.Time) []event {
 		return []event{{kind: kind, at: at, rid: ridOf(r)}}
 	}
 }
 
 // subscribed reads the confirmation of a subscription, with the topics that it lists.
-func (d *nativeDecoder) subscribed(r *wire.Row, _ time.Time) []event {
+func (d *decoder) subscribed(r *wire.Row, _ time.Time) []event {
 	e := event{kind: eventAck, rid: ridOf(r)}
 	channel := market.Channel(r.Of(fieldChannel).Text())
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
@@ -151,7 +147,7 @@ const (
 	maxHeartbeat = 5 * time.Minute
 )
 
-func (d *nativeDecoder) hello(r *wire.Row, _ time.Time) []event {
+func (d *decoder) hello(r *wire.Row, _ time.Time) []event {
 	d.epoch = r.Label(wire.FieldEpoch)
 	h := hello{heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
 	if h.heartbeat != 0 && (h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat) {
@@ -205,7 +201,7 @@ func sequence(r *wire.Row, f wire.Field) uint64 {
 // maxSeqs bounds what one heartbeat may list.
 const maxSeqs = 10_000
 
-func (d *nativeDecoder) heartbeat(r *wire.Row, _ time.Time) []event {
+func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
 	epoch := r.Label(wire.FieldEpoch)
 	if epoch == "" {
 		epoch = d.epoch
@@ -237,7 +233,7 @@ func (d *nativeDecoder) heartbeat(r *wire.Row, _ time.Time) []event {
 }
 
 // topic returns the topic of an id on a channel as this socket carries it.
-func (d *nativeDecoder) topic(c market.Channel, id string) market.Topic {
+func (d *decoder) topic(c market.Channel, id string) market.Topic {
 	if c == market.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
 			return d.identity
@@ -249,7 +245,7 @@ func (d *nativeDecoder) topic(c market.Channel, id string) market.Topic {
 // maxCode bounds the length of an error's code.
 const maxCode = 64
 
-func (d *nativeDecoder) failure(r *wire.Row, _ time.Time) []event {
+func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
 	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.Label(fieldCode))}
 	if len(e.code) > maxCode {
 		e.code = ""
@@ -274,7 +270,7 @@ func (d *nativeDecoder) failure(r *wire.Row, _ time.Time) []event {
 }
 
 // message returns what all messages of a frame have in common. seq tells whether the frame's numbers are the topic's.
-func (d *nativeDecoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
+func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
 	m := &market.Message{Topic: t, Kind: kind, Epoch: r.Label(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
 		m.Epoch = d.epoch

@@ -39,7 +39,7 @@ const (
 )
 
 // token returns the topic of the token that a frame is about. By market alone that is the YES token, and no is the other.
-func (d *nativeDecoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by placing) {
+func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by placing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()
 		if !ok || id == "" {
@@ -74,7 +74,7 @@ func (d *nativeDecoder) token(r *wire.Row, c market.Channel) (t, no market.Topic
 }
 
 // price reads price_update, addressed by token, or by market with the prices of YES and NO.
-func (d *nativeDecoder) price(r *wire.Row, at time.Time) []event {
+func (d *decoder) price(r *wire.Row, at time.Time) []event {
 	t, no, by := d.token(r, market.ChannelPrices)
 	switch by {
 	case nowhere:
@@ -129,7 +129,7 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 }
 
 // prices reads the yesPrice and noPrice of a frame that is addressed by market.
-func (d *nativeDecoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []event {
+func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []event {
 	var events []event
 	for _, side := range []struct {
 		topic market.Topic
@@ -150,7 +150,7 @@ func (d *nativeDecoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) 
 	return events
 }
 
-func (d *nativeDecoder) bookSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelOrderbook)
 	if by == nowhere {
 		return nil
@@ -162,7 +162,7 @@ func (d *nativeDecoder) bookSnapshot(r *wire.Row, at time.Time) []event {
 
 // bookUpdate reads the changes of a book, or a whole book, which is a snapshot. Lists of bids and asks that are said to
 // follow a state could be either, so they are bad.
-func (d *nativeDecoder) bookUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelOrderbook)
 	if by == nowhere {
 		return nil
@@ -208,7 +208,7 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 }
 
 // levels reads a whole book. A crossed one is handed on as it is, without a spread.
-func (d *nativeDecoder) levels(r *wire.Row, m *market.Message) *market.Book {
+func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
 		Timestamp: m.Time,
@@ -227,7 +227,7 @@ func (d *nativeDecoder) levels(r *wire.Row, m *market.Message) *market.Book {
 	return b
 }
 
-func (d *nativeDecoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelTrades)
 	switch by {
 	case nowhere:
@@ -260,7 +260,7 @@ func oldestFirst(trades []market.Trade) {
 	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
 }
 
-func (d *nativeDecoder) trade(r *wire.Row, at time.Time) []event {
+func (d *decoder) trade(r *wire.Row, at time.Time) []event {
 	t, _, by := d.token(r, market.ChannelTrades)
 	switch by {
 	case nowhere:
@@ -289,7 +289,7 @@ func tapeTrade(r *wire.Row, m *market.Message) market.Trade {
 	return t
 }
 
-func (d *nativeDecoder) marketUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		if m.Kind = strings.ToUpper(r.Text(fieldChange)); len(m.Kind) > maxCode {
 			r.Unreadable(fieldChange)
@@ -310,7 +310,7 @@ func (d *nativeDecoder) marketUpdate(r *wire.Row, at time.Time) []event {
 
 const kindResolved = "RESOLVED"
 
-func (d *nativeDecoder) marketResolved(r *wire.Row, at time.Time) []event {
+func (d *decoder) marketResolved(r *wire.Row, at time.Time) []event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		m.Kind = kindResolved
 		resolve(r, m)
@@ -318,7 +318,7 @@ func (d *nativeDecoder) marketResolved(r *wire.Row, at time.Time) []event {
 }
 
 // marketMessage reads what all frames of the market channel have in common.
-func (d *nativeDecoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
+func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		return astray(r)
@@ -343,7 +343,7 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 
 // marketSnapshot reads the compatibility form in which one frame has a market's prices and perhaps its book, or a list of
 // markets has them.
-func (d *nativeDecoder) marketSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {
 		list = []wire.Value{r.Object}

@@ -55,9 +55,9 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// newDecoder returns a decoder of a socket that has said hello with epoch k3f9; an identity may be given. M1 is known to
+// testDecoder returns a decoder of a socket that has said hello with epoch k3f9; an identity may be given. M1 is known to
 // have the tokens T1 and T2.
-func newDecoder(t testing.TB, identity market.Topic) (*nativeDecoder, *observer) {
+func testDecoder(t testing.TB, identity market.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
 	c, err := New(Config{
@@ -67,7 +67,7 @@ func newDecoder(t testing.TB, identity market.Topic) (*nativeDecoder, *observer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := native{}.decoder(c, identity).(*nativeDecoder)
+	d := newDecoder(c, identity)
 	d.epoch = "k3f9"
 	return d, o
 }
@@ -247,7 +247,7 @@ func TestGoldenFrames(t *testing.T) {
 			continue
 		}
 		delete(want, name)
-		d, _ := newDecoder(t, user("s1"))
+		d, _ := testDecoder(t, user("s1"))
 		if got := showAll(d.decode(golden(t, name), received)); got != expected {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, expected)
 		}
@@ -286,7 +286,7 @@ func TestGoldenRequests(t *testing.T) {
 			continue
 		}
 		delete(want, strings.TrimPrefix(name, "requests/"))
-		if got, expected := string(native{}.encode(&r)), string(golden(t, name)); got != expected {
+		if got, expected := string(encode(&r)), string(golden(t, name)); got != expected {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, expected)
 		}
 	}
@@ -384,7 +384,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"error","rid":{},"code":429,"tokenIds":"[\"T1\"]","retryAfterMs":99999999999999}`, "error  429 [T1] 5m0s"},
 		{"\xef\xbb\xbf" + `{"type":"pong","rid":8}`, "pong 8"},
 	} {
-		d, _ := newDecoder(t, user("s1"))
+		d, _ := testDecoder(t, user("s1"))
 		if got := showAll(d.decode([]byte(test.frame), received)); got != test.want {
 			frame := test.frame
 			if len(frame) > 300 {
@@ -397,7 +397,7 @@ func TestBadFrames(t *testing.T) {
 
 // TestNoIdentity shows that frames about accounts mean nothing on a public socket.
 func TestNoIdentity(t *testing.T) {
-	d, o := newDecoder(t, market.Topic{})
+	d, o := testDecoder(t, market.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
 		if got := showAll(d.decode(golden(t, name), received)); got != "life" {
 			t.Errorf("%s: %s", name, got)
@@ -415,7 +415,7 @@ func FuzzFrame(f *testing.F) {
 			f.Add(golden(f, name))
 		}
 	}
-	d, _ := newDecoder(f, user("s1"))
+	d, _ := testDecoder(f, user("s1"))
 	d.client.cfg.Observer = ignore{}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		d.epoch, d.depth = "k3f9", 200

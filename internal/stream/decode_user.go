@@ -17,7 +17,7 @@ var (
 )
 
 // account returns the message of a frame about an account; a frame that names none is about the socket's.
-func (d *nativeDecoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (*market.Message, bool) {
+func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (*market.Message, bool) {
 	address := r.Of(fieldAddress)
 	t := d.topic(market.ChannelUser, address.Text())
 	if address.Kind() != wire.String && !address.IsNull() || t.ID == "" || t != d.identity {
@@ -28,7 +28,7 @@ func (d *nativeDecoder) account(r *wire.Row, kind market.MessageKind, at time.Ti
 }
 
 // userSnapshot reads all of an account. Orders and positions are whole or the frame is bad; the balance may be missing.
-func (d *nativeDecoder) userSnapshot(r *wire.Row, at time.Time) []event {
+func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
 	m, ok := d.account(r, market.MessageUserSnapshot, at)
 	if !ok {
 		return nil
@@ -72,7 +72,7 @@ func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	return read(r)
 }
 
-func (d *nativeDecoder) orderUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []event {
 	m, ok := d.account(r, market.MessageOrder, at)
 	if !ok {
 		return nil
@@ -81,7 +81,7 @@ func (d *nativeDecoder) orderUpdate(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-func (d *nativeDecoder) fill(r *wire.Row, at time.Time) []event {
+func (d *decoder) fill(r *wire.Row, at time.Time) []event {
 	m, ok := d.account(r, market.MessageFill, at)
 	if !ok {
 		return nil
@@ -90,7 +90,7 @@ func (d *nativeDecoder) fill(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-func (d *nativeDecoder) positionUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []event {
 	m, ok := d.account(r, market.MessagePosition, at)
 	if !ok {
 		return nil
@@ -99,7 +99,7 @@ func (d *nativeDecoder) positionUpdate(r *wire.Row, at time.Time) []event {
 	return deliver(r, m)
 }
 
-func (d *nativeDecoder) balanceUpdate(r *wire.Row, at time.Time) []event {
+func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []event {
 	m, ok := d.account(r, market.MessageBalance, at)
 	if !ok {
 		return nil

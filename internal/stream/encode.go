@@ -12,7 +12,7 @@ var verbs = [...]string{
 }
 
 // encode writes a request with its members in the order of the contract.
-func (native) encode(r *request) []byte {
+func encode(r *request) []byte {
 	b := make([]byte, 0, 96+idBytes(r.topics))
 	b = append(b, `{"type":"`...)
 	b = append(b, verbs[r.verb]...)

@@ -110,7 +110,7 @@ func (s *session) run(ctx context.Context) error {
 // read hands on what the frames say until the socket is closed.
 func (s *session) read(ctx context.Context) {
 	defer close(s.events)
-	decoder := s.client.dialect().decoder(s.client, s.k.identity)
+	in := newDecoder(s.client, s.k.identity)
 	for {
 		frame, err := s.socket.Read(ctx)
 		if err != nil {
@@ -118,7 +118,7 @@ func (s *session) read(ctx context.Context) {
 			return
 		}
 		select {
-		case s.events <- decoder.decode(frame, time.Now()):
+		case s.events <- in.decode(frame, time.Now()):
 		case <-ctx.Done():
 			return
 		}
@@ -332,7 +332,7 @@ func (s *session) send(now time.Time) {
 		return
 	}
 	r.rid = s.outbox.number()
-	s.out <- s.client.dialect().encode(r)
+	s.out <- encode(r)
 	s.writeBy = now.Add(s.client.cfg.WriteWithin)
 	s.outbox.window.take(now)
 	switch r.verb {

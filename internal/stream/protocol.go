@@ -6,21 +6,6 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// dialect is a venue's language: how requests are written and frames are read. There is the contract's; another one,
-// such as that of Polymarket's market channel, is a second implementation.
-type dialect interface {
-	// encode returns the frame of a request.
-	encode(r *request) []byte
-	// decoder returns what reads the frames of one socket.
-	decoder(c *Client, identity market.Topic) decoder
-}
-
-// decoder reads the frames of one socket, in their order. It belongs to one goroutine.
-type decoder interface {
-	// decode never panics, whatever the frame is, and returns at least one event.
-	decode(frame []byte, at time.Time) []event
-}
-
 // verb is what a request asks for.
 type verb uint8
 
@@ -91,6 +76,3 @@ type hello struct {
 	framesPerSecond int
 	frameBytes      int
 }
-
-// dialect returns the language of the venue.
-func (c *Client) dialect() dialect { return native{} }
