@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // The media types of responses.
@@ -34,44 +32,23 @@ type accepted struct {
 	events bool
 }
 
-// headers remembers what comes of the headers of one name that clients sent last: few are ever sent, with every request.
-type headers[V any] struct {
-	read func(lines []string) V
-	none V // what comes of no header
-	last *lru.Cache[string, V]
-}
-
-// maxHeaders is how many headers are remembered, maxHeader the greatest length in bytes of one.
-const maxHeaders, maxHeader = 256, 256
-
-func newHeaders[V any](read func(lines []string) V) *headers[V] {
-	last, err := lru.New[string, V](maxHeaders)
-	if err != nil {
-		panic("httpapi: " + err.Error()) // the size is a constant
+// negotiateMedia reads the lines of an Accept header. Headers that clients often send are known.
+func negotiateMedia(lines []string) accepted {
+	if len(lines) == 0 {
+		return accepted{media: typeJSON}
 	}
-	return &headers[V]{read, read(nil), last}
-}
-
-// of returns what comes of the lines of a header.
-func (h *headers[V]) of(lines []string) V {
-	switch {
-	case len(lines) == 0:
-		return h.none
-	case len(lines) > 1 || len(lines[0]) > maxHeader:
-		return h.read(lines)
+	if len(lines) == 1 {
+		switch lines[0] {
+		case "*/*", typeJSON, typeJSON + ", text/plain, */*":
+			return accepted{media: typeJSON}
+		case typeResponse, typeResponse + ", " + typeJSON, typeResponse + ", " + typeJSON + ";q=0.9":
+			return accepted{media: typeResponse}
+		case typeEvents:
+			return accepted{events: true}
+		}
 	}
-	v, ok := h.last.Get(lines[0])
-	if !ok {
-		v = h.read(lines)
-		h.last.Add(lines[0], v)
-	}
-	return v
+	return parseAccept(lines).accepted()
 }
-
-var (
-	acceptHeaders   = newHeaders(func(lines []string) accepted { return parseAccept(lines).accepted() })
-	encodingHeaders = newHeaders(func(lines []string) string { return negotiateEncoding(lines, encodings) })
-)
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 

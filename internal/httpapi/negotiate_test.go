@@ -89,22 +89,20 @@ func TestContentCoding(t *testing.T) {
 	}
 }
 
-// TestHeadersAreReadOnce asks for what comes of headers again, of which only those of one short line are remembered.
-func TestHeadersAreReadOnce(t *testing.T) {
-	read := 0
-	h := newHeaders(func(lines []string) string {
-		read++
-		return strings.Join(lines, "|")
-	})
-	long := strings.Repeat("x", maxHeader+1)
-	for _, test := range []struct {
-		lines []string
-		reads int
-	}{{[]string{"a"}, 1}, {[]string{"b"}, 1}, {[]string{"a"}, 0}, {[]string{"a", "b"}, 1}, {[]string{"a", "b"}, 1}, {[]string{long}, 1}, {[]string{long}, 1}, {nil, 0}} {
-		read = 0
-		if got := h.of(test.lines); got != strings.Join(test.lines, "|") || read != test.reads {
-			t.Errorf("%.20q: %.20q, read %d times", test.lines, got, read)
+// TestKnownAcceptHeaders compares what is known of headers with what reading them gives.
+func TestKnownAcceptHeaders(t *testing.T) {
+	for _, header := range []string{
+		"*/*", typeJSON, typeJSON + ", text/plain, */*", typeResponse, typeResponse + ", " + typeJSON, typeResponse + ", " + typeJSON + ";q=0.9", typeEvents,
+	} {
+		if got, want := negotiateMedia([]string{header}), parseAccept([]string{header}).accepted(); got != want {
+			t.Errorf("%q gives %+v, want %+v", header, got, want)
 		}
+		if n := testing.AllocsPerRun(10, func() { negotiateMedia([]string{header}) }); n > 0 {
+			t.Errorf("%q takes %.0f allocations", header, n)
+		}
+	}
+	if got, want := negotiateMedia(nil), parseAccept(nil).accepted(); got != want {
+		t.Errorf("no header gives %+v, want %+v", got, want)
 	}
 }
 

@@ -130,7 +130,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out
 	}
 	encoding := ""
 	if len(out.body) >= minCompressed {
-		encoding = encodingHeaders.of(r.Header["Accept-Encoding"])
+		encoding = negotiateEncoding(r.Header["Accept-Encoding"], encodings)
 	}
 	if out.cacheable && out.status == http.StatusOK && r.Method != http.MethodPost {
 		h.Set("Cache-Control", out.policy.header(r.credentials != nil))

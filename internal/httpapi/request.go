@@ -41,7 +41,7 @@ func (r *request) plain(ctx context.Context) *http.Request {
 
 // newRequest returns a request of somebody of whom nothing is known yet.
 func newRequest(r *http.Request) *request {
-	return &request{Request: r, Header: r.Header, accepted: acceptHeaders.of(r.Header["Accept"]), asking: asking{Context: r.Context()}}
+	return &request{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), asking: asking{Context: r.Context()}}
 }
 
 // withoutCredentials takes out of the headers what says who asks. Those of the Request stay as they are.
