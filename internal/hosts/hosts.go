@@ -38,17 +38,21 @@ func OnLoopback(r *http.Request) bool {
 	return ok && local.IP.IsLoopback()
 }
 
-// served reports whether the host of a request is an address, which no name server can redirect, localhost, or one of names.
+// served reports whether the host of a request is an address, which no name server can redirect, localhost, or one of names. It
+// parses an address last, since what is none costs an error.
 func served(host string, names []string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
+	name := host
+	if strings.IndexByte(host, ':') >= 0 {
+		if before, _, err := net.SplitHostPort(host); err == nil {
+			name = before
+		}
 	}
 	if len(name) > 1 && name[0] == '[' && name[len(name)-1] == ']' {
 		name = name[1 : len(name)-1]
 	}
-	if _, err = netip.ParseAddr(name); err == nil || strings.EqualFold(name, "localhost") {
+	if strings.EqualFold(name, "localhost") || slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) }) {
 		return true
 	}
-	return slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
+	_, err := netip.ParseAddr(name)
+	return err == nil
 }

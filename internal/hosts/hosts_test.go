@@ -44,3 +44,16 @@ func TestGuard(t *testing.T) {
 		}
 	}
 }
+
+// TestAGoodHostTakesNoMemory with and without a port.
+func TestAGoodHostTakesNoMemory(t *testing.T) {
+	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	guard := hosts.Guard([]string{"odds.example"}, "refused", hosts.Always, next)
+	for _, host := range []string{"localhost", "localhost:8080", "odds.example", "127.0.0.1:8080", "[::1]:8080"} {
+		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		r.Host = host
+		if n := testing.AllocsPerRun(10, func() { guard.ServeHTTP(w, r) }); n > 0 {
+			t.Errorf("%s takes %.0f allocations", host, n)
+		}
+	}
+}
