@@ -1,9 +1,13 @@
 package jwt
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -23,6 +27,11 @@ func TestTokens(t *testing.T) {
 	one, two, ec := rsaKeys()[0], rsaKeys()[1], ecKey(t)
 	i := newIssuer(t, published("rsa", one), published("ec", ec), jose.JSONWebKey{Key: []byte("a shared secret of 32 bytes here"), KeyID: "oct"},
 		jose.JSONWebKey{Key: two.Public(), KeyID: "encrypts", Use: "enc"}, jose.JSONWebKey{Key: two.Public(), KeyID: "ps", Algorithm: "PS256"})
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.keys = append(i.keys, published("weak", weak))
 	v, c, _ := newVerifier(t, i)
 	now := c.Now()
 	good := signed(t, jose.RS256, one, "rsa", now, nil)
@@ -58,6 +67,7 @@ func TestTokens(t *testing.T) {
 		"an unknown key":              {signed(t, jose.RS256, one, "unknown", now, nil), unauthenticated, "does not publish"},
 		"a key that is not named":     {signed(t, jose.RS256, one, "", now, nil), unauthenticated, "does not publish"},
 		"a key for encryption":        {signed(t, jose.RS256, two, "encrypts", now, nil), unauthenticated, "does not publish"},
+		"a weak key":                  {signed(t, jose.RS256, weak, "weak", now, nil), unauthenticated, "does not publish"},
 		"a shared secret":             {signed(t, jose.HS256, []byte("a shared secret of 32 bytes here"), "oct", now, nil), unauthenticated, "neither known nor a JWT"},
 		"the public key as a secret":  {signed(t, jose.HS256, public, "rsa", now, nil), unauthenticated, "neither known nor a JWT"},
 		"the key of another kind":     {signed(t, jose.ES256, ec, "rsa", now, nil), unauthenticated, "signature is wrong"},
@@ -147,11 +157,20 @@ func TestUnknownKeysAreLookedForOnce(t *testing.T) {
 // TestTheIssuerFails: keys that are known stay in force, and without any nobody is told that his token is bad.
 func TestTheIssuerFails(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
+	good, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("1", one), published("2", two)}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, answer := range map[string]http.HandlerFunc{
-		"status":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
-		"no keys":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
-		"too long": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat(" ", maxKeySet+1))) },
+		"status": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write(good)
+		},
+		"no JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"no keys": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
+		"too long": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(append(good[:len(good):len(good)], bytes.Repeat([]byte(" "), maxKeySet)...))
+		},
 		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
 		"cut off":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
