@@ -55,8 +55,8 @@ type Config struct {
 	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Greatest size of a response and of an event of a subscription, errors included; a longer one becomes the error RESPONSE_TOO_LARGE."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free."`
-	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way; more are refused with status 503."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free. As many more wait for the venue at once, shared out in the same way."`
+	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way, and as many more that wait for room to ask the venue; those beyond are refused with status 503."`
 	MaxConnections  int           `default:"12000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once; those beyond are closed. The last twentieth is for clients with fewer than eight, such as health checks."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`

@@ -273,6 +273,10 @@ func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *roo
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
+	if err := awaitVenue(ctx); errors.As(err, new(*refusal)) {
+		room.refused = err
+		return data, errs, true
+	}
 	if ctx.Err() != nil {
 		return nil, nil, false
 	}

@@ -36,7 +36,7 @@ const (
 // graphQL serves GraphQL over HTTP as https://graphql.github.io/graphql-over-http/draft/ has it, one response for each request.
 type graphQL struct {
 	engine *engine
-	gate   *gate
+	gates  gates
 	// incoming is the room for what clients send.
 	incoming *quota.Memory
 	cfg      Config
@@ -137,11 +137,12 @@ func (p *performed) release() {
 // when it returns: what the client has still to read is in the room of the operation, which must be released.
 func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done performed, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
-	leave, err := g.gate.enter(ctx)
+	turn, err := g.gates.enter(ctx)
 	if err != nil {
 		return done, err
 	}
-	defer leave()
+	defer turn.end()
+	ctx = turn
 	op, refusal := g.engine.prepare(ctx, j, p)
 	done.operation = op
 	switch {

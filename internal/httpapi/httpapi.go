@@ -132,7 +132,7 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
 	g := &graphQL{
-		engine: newEngine(cfg, who), gate: newGate(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
+		engine: newEngine(cfg, who), gates: newGates(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
 	}
 	all := newTransports(g, origins, cfg)

@@ -22,7 +22,7 @@ func newResponses(cfg Config) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil
 	}
-	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Encode: func(body []byte, coding string) []byte {
+	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Wait: awaitVenue, Encode: func(body []byte, coding string) []byte {
 		buf := getBuffer()
 		defer putBuffer(buf)
 		compress(buf, body, coding)

@@ -30,12 +30,12 @@ type subscriptions struct {
 	// clients counts what is executed for whom.
 	clients *quota.Clients
 	// enter bounds how much is under way at once.
-	enter func(ctx context.Context) (leave func(), err error)
+	enter func(ctx context.Context) (*turn, error)
 	// secret keys the groups, so that nothing of the credentials in them can be told from outside.
 	secret [32]byte
 }
 
-func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.Context) (leave func(), err error)) *subscriptions {
+func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.Context) (*turn, error)) *subscriptions {
 	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{}), clients: clients, enter: enter}
 	_, _ = rand.Read(s.secret[:]) // it never fails
 	return s
@@ -132,11 +132,11 @@ func codesOf(list []byte) (codes []string) {
 
 // prepare makes an operation in its turn, since parsing and validating take time, too.
 func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *params) (*operation, *graphql.Response) {
-	leave, err := s.enter(ctx)
+	turn, err := s.enter(ctx)
 	if err != nil {
 		return nil, s.engine.refuse(ctx, err)
 	}
-	defer leave()
+	defer turn.end()
 	return s.engine.prepare(ctx, j, p)
 }
 
@@ -155,11 +155,12 @@ func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *oper
 // perform makes the response of an operation when there is room for it.
 func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *operation) ([]byte, gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
-	leave, err := s.enter(ctx)
+	turn, err := s.enter(ctx)
 	if err != nil {
 		return present(s.engine.refuse(ctx, err))
 	}
-	defer leave()
+	defer turn.end()
+	ctx = turn
 	if j.Explained {
 		j.Response = verdictBypass
 		return present(s.engine.explained(ctx, j, op, typeResponse))

@@ -26,7 +26,7 @@ type Sockets struct {
 
 // Stats are the figures of what stays open for events, and of the responses that are kept.
 type Stats struct {
-	// Executing operations are under way, over any transport; Waiting ones are to be when there is room.
+	// Executing operations are under way, over any transport, those that wait for the venue included; Waiting ones are to be when there is room.
 	Executing, Waiting int
 	Groups             fanout.Stats
 	Sockets            graphqlws.Stats
@@ -53,7 +53,7 @@ type transports struct {
 
 func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	clients := quota.New(cfg.Clients)
-	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gate.enter), clients: clients}
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.gates.enter), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
 		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Log: socketLog(cfg.Log),
@@ -113,7 +113,7 @@ func (t *transports) stats() Stats {
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
 		Crowded: t.incoming.Refused(), Output: t.engine.outgoing.Held(),
 	}
-	out.Executing, out.Waiting = t.gate.stats()
+	out.Executing, out.Waiting = t.gates.stats()
 	if kept := t.engine.responses; kept != nil {
 		out.Responses = kept.Stats()
 	}

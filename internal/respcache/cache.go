@@ -1,6 +1,7 @@
 package respcache
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/maphash"
@@ -49,6 +50,8 @@ type Config struct {
 	Clock market.Clock
 	// Encode returns a body in a content coding: zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
+	// Wait is called before a caller waits for the execution of another; its error ends the wait. nil lets all wait.
+	Wait func(ctx context.Context) error
 }
 
 // Cache keeps responses. It is safe for concurrent use. Its goroutines end before the last call of Do that waits for them.
@@ -56,6 +59,7 @@ type Cache struct {
 	limit  int64
 	clock  market.Clock
 	encode func(body []byte, coding string) []byte
+	before func(ctx context.Context) error // Config.Wait
 	scopes *scopes
 	seed   maphash.Seed
 
@@ -76,7 +80,7 @@ type Cache struct {
 // New returns an empty cache.
 func New(cfg Config) *Cache {
 	c := &Cache{
-		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, scopes: newScopes(), seed: maphash.MakeSeed(),
+		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, before: cfg.Wait, scopes: newScopes(), seed: maphash.MakeSeed(),
 		requests: make(map[requestKey]*request), flights: make(map[Key]*flight),
 	}
 	lru, err := simplelru.NewLRU(math.MaxInt, func(_ Key, r *Response) { c.dropped(r) })

@@ -75,7 +75,7 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		f.wanted++
 		c.mu.Unlock()
 		market.JournalFrom(f.ctx).Serve(market.JournalFrom(ctx))
-		own, err := c.wait(ctx, f)
+		own, err := c.join(ctx, f, outcome)
 		if err == nil && outcome == Executed {
 			c.sweep()
 		}
@@ -130,6 +130,24 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 // besides is how much later than one's own the deadline of an execution may be to count as the same: requests that come at one
 // time overtake each other.
 const besides = 50 * time.Millisecond
+
+// join is wait for a caller whose own execution it is, or who shares that of another.
+func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool, err error) {
+	select {
+	case <-f.done:
+	default:
+		if outcome != Shared || c.before == nil {
+			break
+		}
+		if err := c.before(ctx); err != nil {
+			if c.leave(f, err) {
+				<-f.done
+			}
+			return false, err
+		}
+	}
+	return c.wait(ctx, f)
+}
 
 // wait waits until a flight has landed. If ctx ends before, that is only for who was the last to wait, or whose deadline is that
 // of the flight, first of all who began it: what it brings is theirs then, whatever it is. The error is the cause of the end of
