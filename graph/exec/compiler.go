@@ -65,9 +65,3 @@ func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Executio
 
 // Schema returns the schema of the operations. The caller must not change it.
 func (c *Compiler) Schema() *ast.Schema { return c.schema }
-
-// Knows reports whether the field of an object type can be compiled.
-func (c *Compiler) Knows(object, field string) bool {
-	_, ok := c.types[object].Fields[field]
-	return ok
-}

@@ -90,10 +90,6 @@ func (w *inTurn) Write(line []byte) (int, error) {
 	return w.to.Write(line)
 }
 
-// RequestIDHandler returns a handler that gives each record of a request the attribute request_id, outside of all
-// groups, and passes it to h.
-func RequestIDHandler(h slog.Handler) slog.Handler { return &idHandler{h: h, root: h} }
-
 // idHandler keeps the way from root to h, since an id must be added before the first group is opened.
 type idHandler struct {
 	h, root slog.Handler
