@@ -104,7 +104,7 @@ func newFront(cfg *config.Config, proxies accounts.Proxies, executed graph.Confi
 		Compiler: compiler, SDL: sdl, Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: int64(cfg.Cache.Responses),
-		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg),
+		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg), EventsPerSecond: int(cfg.Client.Events),
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Unchecked: credentialsMode(cfg) == venue.CredentialsNone,

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"oddsgraph/graph/model"
@@ -88,6 +90,13 @@ var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
 	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were beyond what one client address may have.", func(s api) uint64 { return s.Refused }),
 	counted("oddsgraph_incoming_refusals_total", "Bodies and messages of clients for which there was no room beside others.", func(s api) uint64 { return s.Crowded }),
+	present("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, beyond those that are free.", func(s api) int { return s.Output }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_output_refusals_total", Help: "Responses that were refused, and WebSockets and event streams that were ended, because their client left too much unread.", Labels: []string{"transport"},
+		Read: func(s api, sample func(float64, ...string)) {
+			for _, transport := range slices.Sorted(maps.Keys(s.Unread)) {
+				sample(float64(s.Unread[transport]), transport)
+			}
+		}},
 
 	present("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
 	present("oddsgraph_subscription_groups", "Different subscriptions that are executed now, equal ones once.", func(s api) int { return s.Groups.Groups }),
@@ -96,6 +105,7 @@ var apiFamilies = []telemetry.Family[api]{
 	counted("oddsgraph_subscription_deliveries_total", "Events that were laid out for a client.", func(s api) uint64 { return s.Groups.Deliveries }),
 	counted("oddsgraph_subscription_conflated_total", "Events that a newer one took the place of before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
 	counted("oddsgraph_subscription_restarts_total", "Subscriptions that began anew with the whole state, since too many differences waited for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
+	counted("oddsgraph_subscription_crowded_total", "Events for which a client had no room because it leaves too much unread: its subscription began anew or was ended.", func(s api) uint64 { return s.Groups.Crowded }),
 	counted("oddsgraph_subscription_dropped_total", "Subscriptions that were ended since too much waited for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
 
 	present("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),

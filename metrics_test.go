@@ -451,6 +451,10 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_operations_waiting", 0)
 	m.want("oddsgraph_client_refusals_total", 1)
 	m.want("oddsgraph_incoming_refusals_total", 0)
+	m.want("oddsgraph_output_unread_bytes", 0)
+	for _, transport := range []string{"http", "sse", "websocket"} {
+		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
+	}
 
 	// Who came while another was executed has shared it; who came a moment later found it kept.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
@@ -737,8 +741,8 @@ func TestFiguresByName(t *testing.T) {
 	m := telemetry.NewMetrics("")
 	telemetry.Register(m, func() httpapi.Stats {
 		return httpapi.Stats{
-			Executing: 1, Waiting: 2, Streams: 3, Refused: 4, Crowded: 83,
-			Groups:    fanout.Stats{Groups: 5, Members: 6, Executions: 7, Events: 8, Deliveries: 9, Conflated: 10, Lost: 11, Dropped: 12},
+			Executing: 1, Waiting: 2, Streams: 3, Refused: 4, Crowded: 83, Output: 86, Unread: map[string]uint64{"http": 87, "sse": 88, "websocket": 89},
+			Groups:    fanout.Stats{Groups: 5, Members: 6, Executions: 7, Events: 8, Deliveries: 9, Conflated: 10, Lost: 11, Dropped: 12, Crowded: 90},
 			Sockets:   graphqlws.Stats{Sockets: 13, Operations: 14, Accepted: 15, Silent: 16, Slow: 17},
 			Responses: respcache.Stats{Hits: 18, Misses: 19, Coalesced: 20, Stored: 21, Invalidated: 22, Evicted: 23, Entries: 24, Bytes: 25},
 		}
@@ -769,8 +773,9 @@ func TestFiguresByName(t *testing.T) {
 	got := readScrape(t, w.Body.String())
 	for series, want := range map[string]float64{
 		"oddsgraph_operations_in_flight": 1, "oddsgraph_operations_waiting": 2, "oddsgraph_event_streams": 3, "oddsgraph_client_refusals_total": 4,
-		"oddsgraph_incoming_refusals_total": 83,
-		"oddsgraph_subscription_groups":     5, "oddsgraph_subscriptions": 6, "oddsgraph_subscription_executions_total": 7, "oddsgraph_subscription_events_total": 8,
+		"oddsgraph_incoming_refusals_total": 83, "oddsgraph_output_unread_bytes": 86, `oddsgraph_output_refusals_total{transport="http"}`: 87,
+		`oddsgraph_output_refusals_total{transport="sse"}`: 88, `oddsgraph_output_refusals_total{transport="websocket"}`: 89, "oddsgraph_subscription_crowded_total": 90,
+		"oddsgraph_subscription_groups": 5, "oddsgraph_subscriptions": 6, "oddsgraph_subscription_executions_total": 7, "oddsgraph_subscription_events_total": 8,
 		"oddsgraph_subscription_deliveries_total": 9, "oddsgraph_subscription_conflated_total": 10, "oddsgraph_subscription_restarts_total": 11,
 		"oddsgraph_subscription_dropped_total": 12, "oddsgraph_websockets": 13, "oddsgraph_websocket_operations": 14, "oddsgraph_websockets_accepted_total": 15,
 		`oddsgraph_websockets_given_up_total{reason="silent"}`: 16, `oddsgraph_websockets_given_up_total{reason="slow"}`: 17,

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -20,6 +22,9 @@ type Group struct {
 	cancel context.CancelFunc
 	// waiting is signalled while members wait for the present state.
 	waiting chan struct{}
+	// paused says that the execution waits until a member wants more; wanted is signalled when one does.
+	paused atomic.Bool
+	wanted chan struct{}
 	// payers are protected by the hub's lock.
 	payers payers
 
@@ -46,7 +51,7 @@ type batch struct {
 }
 
 func newGroup(h *Hub, key Key) *Group {
-	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), payers: make(payers)}
+	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), wanted: make(chan struct{}, 1), payers: make(payers)}
 }
 
 // enter makes a member of one that has not left already, and reports whether. The present state is shown to it if there was
@@ -60,6 +65,7 @@ func (g *Group) enter(m *Member, p *payer) bool {
 	g.hub.counts.members.Add(1)
 	m.place, m.payer = len(g.members), p
 	g.members = append(g.members, m)
+	g.resume()
 	if g.posted > 0 {
 		m.since = outside
 		g.newcomers = append(g.newcomers, m)
@@ -81,6 +87,7 @@ func (g *Group) exit(m *Member) (empty bool) {
 	g.members = g.members[:last]
 	m.place = -1
 	g.hub.counts.members.Add(-1)
+	g.resume()
 	if last > 0 { // else it is charged until the execution has ended
 		g.payers.leave(m.payer)
 	}
@@ -94,6 +101,56 @@ func (g *Group) call() {
 	default:
 	}
 }
+
+// resume has the execution look again whether a member wants more.
+func (g *Group) resume() {
+	if !g.paused.Load() {
+		return
+	}
+	select {
+	case g.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// wants reports whether a member wants more than what waits for it.
+func (g *Group) wants() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(m *Member) bool { return m.unread() < g.hub.limits.Ahead })
+}
+
+// await waits until a member wants more and one of the clients may spend more, or until ctx ends.
+func (g *Group) await(ctx context.Context) {
+	g.paused.Store(true)
+	defer g.paused.Store(false)
+	for ctx.Err() == nil {
+		if !g.wants() {
+			select {
+			case <-g.wanted:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		debt := g.hub.debt(g)
+		if debt == 0 {
+			return
+		}
+		late := time.NewTimer(debt)
+		select {
+		case <-late.C:
+		case <-g.wanted: // by a client that owes nothing
+		case <-ctx.Done():
+		}
+		late.Stop()
+	}
+}
+
+// Debt returns how long to wait before an event is executed, because all clients of the group have spent too much.
+func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
+
+// Spend has the clients pay for so many bytes that were executed and are in no event.
+func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
 // Waiting is signalled when members wait for the present state; Take says for whom.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
@@ -168,11 +225,13 @@ func (g *Group) next() (e market.Envelope, number uint64) {
 func (g *Group) run(ctx context.Context, open Open) {
 	source := open(ctx, g)
 	for {
+		g.await(ctx)
 		payload, ok := source.Next()
 		if !ok {
 			break
 		}
 		g.deliver(payload)
+		g.hub.spend(g, len(payload))
 	}
 	abandoned := ctx.Err() != nil // nobody is left, or the hub is closing
 	errors := source.Last()
@@ -198,6 +257,7 @@ func (g *Group) deliver(payload []byte) {
 		for _, m := range g.members {
 			if m.since <= number {
 				delivered++
+				m.payer.delivered++
 				m.lay(e)
 			}
 		}
@@ -205,6 +265,7 @@ func (g *Group) deliver(payload []byte) {
 		for _, m := range g.batches[i].members {
 			if m.place >= 0 {
 				delivered++
+				m.payer.delivered++
 				m.lay(e)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -30,9 +31,27 @@ type Limits struct {
 	Events int
 	// Deltas is the greatest number of deltas that may wait for a member before it starts anew: 64.
 	Deltas int
+	// Ahead is how many bytes must wait for every member before the execution pauses, so that what changes meanwhile is one event:
+	// 64 KiB.
+	Ahead int
+	// Pace bounds what is executed and delivered for a client; nil is no bound. An event costs its bytes and perEvent, and a
+	// sixteenth of that for each delivery.
+	Pace Pace
 	// Bytes is the greatest size of all that waits for a member before it is ended, unless it is a single event: 4 MiB.
 	Bytes int
 }
+
+// Pace bounds what clients may spend. Its methods do not wait.
+type Pace interface {
+	// Spend takes n from a client, Debt returns how long it has to wait until it owes nothing.
+	Spend(client netip.Prefix, n int)
+	Debt(client netip.Prefix) time.Duration
+}
+
+const (
+	// perEvent is what an event costs beside its bytes; a delivery costs one part in deliveryShare of both.
+	perEvent, deliveryShare = 512, 16
+)
 
 // Stats are counters since the start, and what there is now.
 type Stats struct {
@@ -43,6 +62,8 @@ type Stats struct {
 	// Conflated counts events that took the place of others, Lost the members that started anew, Dropped those that were
 	// ended because too much waited for them.
 	Conflated, Lost, Dropped uint64
+	// Crowded counts the events for which a member's client had no room. Its member started anew or was ended.
+	Crowded uint64
 }
 
 // Hub holds the groups. It is safe for concurrent use. Close it to end them.
@@ -61,13 +82,13 @@ type Hub struct {
 }
 
 type counts struct {
-	members                                                  atomic.Int64
-	executions, events, deliveries, conflated, lost, dropped atomic.Uint64
+	members                                                           atomic.Int64
+	executions, events, deliveries, conflated, lost, dropped, crowded atomic.Uint64
 }
 
 // New returns a hub without groups.
 func New(l Limits) *Hub {
-	l.Events, l.Deltas, l.Bytes = or(l.Events, 1000), or(l.Deltas, 64), or(l.Bytes, 4<<20)
+	l.Events, l.Deltas, l.Bytes, l.Ahead = or(l.Events, 1000), or(l.Deltas, 64), or(l.Bytes, 4<<20), or(l.Ahead, 64<<10)
 	h := &Hub{limits: l, groups: make(map[Key]*Group)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
@@ -134,6 +155,42 @@ func (h *Hub) leave(g *Group, m *Member) {
 	}
 }
 
+// spend has the clients of a group pay for an event of so many bytes and its deliveries.
+func (h *Hub) spend(g *Group, bytes int) {
+	if h.limits.Pace == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	cost := bytes + perEvent
+	for _, p := range g.payers {
+		h.limits.Pace.Spend(p.client, cost+cost*p.delivered/deliveryShare)
+		p.delivered = 0
+	}
+}
+
+// debt returns how long the clients of a group have to wait until one of them owes nothing.
+func (h *Hub) debt(g *Group) (least time.Duration) {
+	if h.limits.Pace == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := true
+	for _, p := range g.payers {
+		debt := h.limits.Pace.Debt(p.client)
+		if debt == 0 {
+			return 0
+		}
+		if first || debt < least {
+			first, least = false, debt
+		}
+	}
+	return least
+}
+
 // release takes what is charged for a group off all that are charged still.
 func (h *Hub) release(g *Group) {
 	h.mu.Lock()
@@ -176,6 +233,6 @@ func (h *Hub) Stats() Stats {
 	c := &h.counts
 	return Stats{
 		Groups: groups, Members: int(c.members.Load()), Executions: c.executions.Load(), Events: c.events.Load(), Deliveries: c.deliveries.Load(),
-		Conflated: c.conflated.Load(), Lost: c.lost.Load(), Dropped: c.dropped.Load(),
+		Conflated: c.conflated.Load(), Lost: c.lost.Load(), Dropped: c.dropped.Load(), Crowded: c.crowded.Load(),
 	}
 }

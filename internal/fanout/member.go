@@ -1,10 +1,21 @@
 package fanout
 
 import (
+	"net/netip"
 	"sync"
 
 	"oddsgraph/internal/market"
 )
+
+// freeBytes is how much may wait for a member without room: no more than a subscription takes anyway.
+const freeBytes = 2 << 10
+
+// Room is memory that clients share. Its methods do not wait.
+type Room interface {
+	// Take takes n bytes for a client, or reports false; Give takes them back.
+	Take(client netip.Prefix, n int) bool
+	Give(client netip.Prefix, n int)
+}
 
 // Member is one reader: a subscription of a client. Whoever holds it takes what there is when it is woken, and leaves in
 // the end. Its methods are safe for concurrent use.
@@ -23,6 +34,10 @@ type Member struct {
 	group *Group
 	queue []*event
 	bytes int
+	// room holds so much for what waits, for what was taken and is being written, and for what was promised to Send; nil is no bound.
+	room                    Room
+	client                  netip.Prefix
+	held, writing, promised int
 	// deltas and appended count those in the queue. behind tells that a delta was lost; the group is told of it when the
 	// queue is empty.
 	deltas, appended int
@@ -56,6 +71,8 @@ type End struct {
 	Errors []byte
 	// Err is what ended it for this member alone.
 	Err error
+	// Unread says that the client had no room for more, since it leaves too much unread.
+	Unread bool
 }
 
 // NewMember returns a member of no group. wake is called whenever there is something to take and must not wait; it may be
@@ -94,6 +111,8 @@ func (m *Member) Leave() {
 	m.mu.Lock()
 	g, told, had := m.group, m.onLeave, m.departure()
 	m.over, m.queue, m.left, m.onLeave = true, nil, true, nil
+	m.bytes, m.promised = 0, 0
+	m.hold()
 	m.mu.Unlock()
 	if g != nil {
 		g.hub.leave(g, m)
@@ -106,22 +125,85 @@ func (m *Member) Leave() {
 // Send lays a response into the queue of a member of no group, whose operation is executed for it alone.
 func (m *Member) Send(payload []byte) {
 	m.mu.Lock()
+	if m.left {
+		m.mu.Unlock()
+		return
+	}
 	m.appended++
-	m.bytes += len(payload)
+	m.bytes, m.promised = m.bytes+len(payload), 0
+	m.hold()
 	m.queue = append(m.queue, &event{payload, market.Envelope{Mode: market.Append}})
 	m.mu.Unlock()
 	m.wake(m)
 }
 
+// Charge has a room hold for a client what waits for the member. It is called before the member joins or is sent anything.
+func (m *Member) Charge(room Room, client netip.Prefix) { m.room, m.client = room, client }
+
+// Promise makes room for a response that Send brings, or reports that the client has none.
+func (m *Member) Promise(n int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return true
+	}
+	m.promised = n
+	if !m.hold() {
+		m.promised = 0
+		return false
+	}
+	return true
+}
+
+// hold makes the room that is needed now, or gives back what is not. It reports whether there was room. The lock is held.
+func (m *Member) hold() bool {
+	if m.room == nil {
+		return true
+	}
+	switch more := max(m.bytes+m.writing+m.promised-freeBytes, 0) - m.held; {
+	case more > 0:
+		if !m.room.Take(m.client, more) {
+			return false
+		}
+		m.held += more
+	case more < 0:
+		m.room.Give(m.client, -more)
+		m.held += more
+	}
+	return true
+}
+
+// unread returns how many bytes wait for the member or are being written.
+func (m *Member) unread() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bytes + m.writing
+}
+
+// Written notes that what Take has returned last was written, or never will be. It is called after Leave, too.
+func (m *Member) Written() {
+	m.mu.Lock()
+	m.writing = 0
+	m.hold()
+	g := m.group
+	m.mu.Unlock()
+	if g != nil {
+		g.resume()
+	}
+}
+
 // Finish ends the operation of a member of no group behind what was sent.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
-// Take returns the next response, which must not be changed. Where there is none, over tells that none will come any more,
+// Take returns the next response, which must not be changed. It has room until Written or the next Take. Where there is none, over tells that none will come any more,
 // and end why.
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
+	m.writing = 0
 	if len(m.queue) > 0 {
 		payload = m.remove(0).payload
+		m.writing = len(payload)
+		m.hold()
 		m.events++
 		m.taken += int64(len(payload))
 		if len(m.queue) == 0 && cap(m.queue) > 16 {
@@ -133,7 +215,11 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	over, end = m.over, m.end
 	behind, g := m.behind && !over, m.group
 	m.behind = false
+	m.hold()
 	m.mu.Unlock()
+	if g != nil {
+		g.resume()
+	}
 	if behind {
 		g.resync(m)
 	}
@@ -196,10 +282,25 @@ func (m *Member) add(e *event) bool {
 		counts.lost.Add(1)
 		m.clear()
 		m.behind, m.since = true, outside
+	case !m.hold():
+		counts.crowded.Add(1)
+		m.crowd(replaced || len(m.queue) > 1 || m.writing > 0)
 	default:
 		return !replaced
 	}
+	m.hold()
 	return true
+}
+
+// crowd lets a member that has no room for what waits start anew when it has read what is being written. One that has nothing to
+// read, or would miss what must arrive, ends.
+func (m *Member) crowd(reading bool) {
+	ends := m.appended > 0 || !reading
+	m.clear()
+	if m.behind, m.since = !ends, outside; ends {
+		m.over = true
+		m.end = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
+	}
 }
 
 // replace puts an event into the place of the newest one of its topic, unless that is none that can be replaced.

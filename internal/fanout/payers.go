@@ -11,6 +11,8 @@ type payers map[netip.Prefix]*payer
 type payer struct {
 	client  netip.Prefix
 	members int
+	// delivered counts the deliveries of the present event, under the group's lock.
+	delivered int
 	// release may be called again.
 	release func()
 }

@@ -59,7 +59,7 @@ type operator struct {
 }
 
 func newOperator() *operator {
-	return &operator{hub: fanout.New(fanout.Limits{}), started: make(chan struct{}, 100), release: make(chan struct{}), topics: make(map[string]*topic)}
+	return &operator{hub: fanout.New(fanout.Limits{Ahead: 1 << 30}), started: make(chan struct{}, 100), release: make(chan struct{}), topics: make(map[string]*topic)}
 }
 
 func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.Context, error) {

@@ -86,14 +86,16 @@ type Stats struct {
 	// Accepted counts the sockets since the start, Silent and Slow those that were closed because their client was gone or
 	// did not read.
 	Accepted, Silent, Slow uint64
+	// Crowded counts those that were closed because their client left too much unread.
+	Crowded uint64
 }
 
 // Server is an http.Handler that accepts WebSockets. Drain it to end them.
 type Server struct {
 	cfg Config
 
-	operations             atomic.Int64
-	accepted, silent, slow atomic.Uint64
+	operations                      atomic.Int64
+	accepted, silent, slow, crowded atomic.Uint64
 
 	// open waits for the sockets. stop ends the sweeper, sweeper waits for it.
 	open, sweeper sync.WaitGroup
@@ -279,6 +281,7 @@ func (s *Server) Stats() Stats {
 	s.mu.Unlock()
 	return Stats{
 		Sockets: n, Operations: int(s.operations.Load()), Accepted: s.accepted.Load(), Silent: s.silent.Load(), Slow: s.slow.Load(),
+		Crowded: s.crowded.Load(),
 	}
 }
 

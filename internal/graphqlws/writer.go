@@ -103,12 +103,17 @@ func (k *socket) advance(op *operation) bool {
 		buf.WriteByte('}')
 		ok := k.put(buf.Bytes())
 		putBuffer(buf)
+		op.member.Written()
 		op.wake(nil) // there may be more
 		return ok
 	case !over:
 		return true
 	case !k.release(op): // before the client hears of it, since it may use the id again then
 		return true // the client has ended it
+	}
+	if end.Unread {
+		k.server.crowded.Add(1)
+		return k.close(codeTryAgainLater, "Too much waits to be read")
 	}
 	errors := end.Errors
 	if end.Err != nil {

@@ -6,6 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -32,14 +35,19 @@ type engine struct {
 	documents  *documentCache
 	// responses are those that are kept; nil where none are.
 	responses *respcache.Cache
+	// producing bounds how many events are executed at once.
+	producing *gate
 	// outgoing is the room for what clients have not read yet.
 	outgoing *quota.Memory
-	present  graphql.ErrorPresenterFunc
-	recover  graphql.RecoverFunc
+	// leftUnread counts the responses and event streams that had no room because their client left too much unread, by transport.
+	leftUnread [len(transportNames)]atomic.Uint64
+	present    graphql.ErrorPresenterFunc
+	recover    graphql.RecoverFunc
 }
 
 func newEngine(cfg Config, who *identities) *engine {
 	cfg.MaxResponse, cfg.MaxOutput = cmp.Or(cfg.MaxResponse, 8<<20), cmp.Or(cfg.MaxOutput, 64<<20)
+	cfg.EventsPerSecond = cmp.Or(cfg.EventsPerSecond, 16<<20)
 	e := &engine{
 		cfg:        cfg,
 		identities: who,
@@ -48,6 +56,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		documents:  newDocumentCache(cfg),
 		responses:  newResponses(cfg),
 		outgoing:   quota.NewMemory(cfg.MaxOutput),
+		producing:  newGate(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // subscriptions are bounded elsewhere
 		present:    resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:    resolvers.Recover,
 	}
@@ -144,7 +153,7 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 		}
 		return nil, validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op = &operation{room: e.newRoom(identityFrom(ctx).client), plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
+	op = &operation{room: e.newRoom(identityFrom(ctx).client, j.Transport), plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
 	j.Asked, j.Trusted = op.plan.asked, named.Name
 	if err := e.guard.Variables(p.Variables); err != nil {
 		return nil, []error{err}
@@ -287,77 +296,6 @@ func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *roo
 		data, errs = execute()
 	}
 	return data, errs, true
-}
-
-// eventTime is how long what is read beside an event may hold it up.
-const eventTime = 3 * time.Second
-
-// subscribe starts a subscription, which lasts until ctx ends. What it returns waits for the next response, and gives nil after
-// the last one; it must be called by one goroutine at a time. A first response without data says that the subscription could not
-// begin.
-func (e *engine) subscribe(ctx context.Context, op *operation) (next func() *graphql.Response) {
-	ended := false
-	failed := func(v any) *graphql.Response {
-		ended = true
-		return e.refuse(ctx, e.recover(ctx, v))
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			next = once(failed(v))
-		}
-	}()
-	values := op.variables
-	if op.simple { // they hold on to more than themselves
-		var err error
-		if values, err = variables(e.schema, op.definition, op.given); err != nil {
-			return once(e.refuse(ctx, validationErrors(err)...))
-		}
-	}
-	ctx = resolvers.WithTurns(ctx)
-	stream, errs := op.plan.executable.Subscribe(ctx, values)
-	if len(errs) > 0 {
-		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
-	}
-	return func() (resp *graphql.Response) {
-		if ended {
-			return nil
-		}
-		defer func() {
-			if v := recover(); v != nil {
-				resp = failed(v)
-			}
-		}()
-		switch turn := resolvers.NextTurn(ctx); {
-		case turn.Problem != nil:
-			return e.problem(ctx, turn)
-		case stream.Next(ctx):
-			return e.event(ctx, stream)
-		}
-		return nil
-	}
-}
-
-// once returns a function that returns a response the first time.
-func once(resp *graphql.Response) func() *graphql.Response {
-	return func() (r *graphql.Response) {
-		r, resp = resp, nil
-		return r
-	}
-}
-
-// event returns the response for the present event of a subscription. Each event has loaders of its own, and its time begins with
-// it.
-func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Response {
-	ctx, cancel := context.WithTimeout(market.WithDemand(ctx), min(e.cfg.Timeout, eventTime))
-	defer cancel()
-	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
-	defer set.Done()
-	room := room{most: e.cfg.MaxResponse}
-	data, errs, ok := passes(ctx, time.Time{}, set, &room, func() ([]byte, []exec.Error) { return stream.Execute(ctx, nil, &room) })
-	if !ok {
-		return e.refuse(ctx, context.Cause(ctx))
-	}
-	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 
 // catch, deferred, makes a refusal of a panic on a goroutine that nobody else guards.

@@ -82,7 +82,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	defer text.Release()
 	j := g.engine.begin(r.Context(), transportHTTP, r.Header)
 	if kept := g.engine.repeat(r, j, text.Bytes()); kept != nil {
-		if room := g.engine.newRoom(r.client); room.hold(len(kept.Body)) {
+		if room := g.engine.newRoom(r.client, transportHTTP); room.hold(len(kept.Body)) {
 			g.writeKept(w, r, j, kept, &room)
 		} else {
 			g.turnDown(w, r, j, room.refused)

@@ -46,6 +46,8 @@ type Config struct {
 	// MaxResponse is the greatest size of a response and of an event in bytes: 8 MiB. MaxOutput is how much all clients together may
 	// leave unread: 64 MiB.
 	MaxResponse, MaxOutput int
+	// EventsPerSecond is what the events of one client may cost in a second, in bytes: 16 MiB. It saves twice as much.
+	EventsPerSecond int
 	// Operations is how many operations are executed at once, Queue how many more may wait for that, and QueueTimeout how
 	// long.
 	Operations, Queue int

@@ -91,6 +91,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journ
 		default:
 		}
 	})
+	defer m.Written()
 	defer m.Leave()
 
 	h := w.Header()
@@ -142,6 +143,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journ
 				if !s.event("next", payload) {
 					return
 				}
+				m.Written()
 				continue
 			}
 			if !over {
@@ -149,6 +151,9 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journ
 			}
 			switch {
 			case end.Err != nil:
+				if end.Unread {
+					_ = e.subscriptions.engine.unread(transportEvents)
+				}
 				_ = s.event("next", appendResponse(nil, e.subscriptions.engine.refuse(ctx, end.Err)))
 			case end.Errors != nil:
 				_ = s.event("next", append(append([]byte(`{"errors":`), end.Errors...), '}'))

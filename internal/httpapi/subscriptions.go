@@ -36,7 +36,7 @@ type subscriptions struct {
 }
 
 func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.Context) (*turn, error)) *subscriptions {
-	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{}), clients: clients, enter: enter}
+	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond)}), clients: clients, enter: enter}
 	_, _ = rand.Read(s.secret[:]) // it never fails
 	return s
 }
@@ -46,6 +46,7 @@ func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.
 func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, refusal = nil, r })
 	op, refusal := s.prepare(ctx, j, p)
+	m.Charge(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 	switch {
 	case refusal != nil:
 		return nil, s.refused(ctx, j, refusal)
@@ -57,7 +58,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 			if of := s.engine.cfg.Shared; of != nil {
 				ctx = of(ctx)
 			}
-			return s.engine.open(resolvers.WithGroup(ctx, g), op)
+			return s.engine.open(resolvers.WithGroup(ctx, g), op, g)
 		})
 		if err != nil {
 			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
@@ -76,7 +77,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 			if !begun.CompareAndSwap(false, true) {
 				return
 			}
-			response := s.respond(ctx, j, op)
+			response := s.respond(ctx, j, op, m)
 			if ctx.Err() != nil {
 				return // nobody listens any more, or the transport itself says why
 			}
@@ -140,20 +141,20 @@ func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *param
 	return s.engine.prepare(ctx, j, p)
 }
 
-// respond returns the response to an operation that is no subscription. It may be that of others, too.
-func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *operation) (response []byte) {
+// respond returns the response to an operation that is no subscription, for which m has room. It may be that of others, too.
+func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	defer op.room.settle(0)
-	body, errs := s.perform(s.engine.noting(ctx, j), j, op)
+	body, errs := s.perform(s.engine.noting(ctx, j), j, op, m)
 	s.engine.made(ctx, j, errs)
 	s.engine.end(ctx, j, len(body))
 	return body
 }
 
-// perform makes the response of an operation when there is room for it.
-func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *operation) ([]byte, gqlerror.List) {
+// perform makes the response of an operation in its turn, which ends when m has room for the response.
+func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
 	turn, err := s.enter(ctx)
 	if err != nil {
@@ -161,6 +162,11 @@ func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *oper
 	}
 	defer turn.end()
 	ctx = turn
+	defer func() {
+		if op.room.settle(0); !m.Promise(len(body)) {
+			body, errs = present(s.engine.refuse(ctx, s.engine.unread(j.Transport)))
+		}
+	}()
 	if j.Explained {
 		j.Response = verdictBypass
 		return present(s.engine.explained(ctx, j, op, typeResponse))
@@ -218,10 +224,10 @@ type execution struct {
 }
 
 // open starts a subscription for a group.
-func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
+func (e *engine) open(ctx context.Context, op *operation, g *fanout.Group) (x *execution) {
 	x = &execution{engine: e, ctx: ctx}
 	defer e.catch(ctx, func(r *graphql.Response) { x.next = once(r) })
-	x.next = e.subscribe(ctx, op)
+	x.next = e.subscribe(ctx, op, g)
 	return x
 }
 
@@ -232,7 +238,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		payload, ok = nil, false
 	})
 	resp := x.next()
-	if resp == nil {
+	if resp == nil || x.ctx.Err() != nil { // those that it was for have left
 		return nil, false
 	}
 	if resp.Data == nil { // not an event but why there are none

@@ -38,6 +38,9 @@ type Stats struct {
 	Crowded uint64
 	// Output is how many bytes of responses and events wait to be read by clients now, beyond the first of each that are free.
 	Output int
+	// Unread counts by transport the responses that were refused, and the sockets and streams that were ended, because their client
+	// left too much unread.
+	Unread map[string]uint64
 	// Responses is zero where none are kept.
 	Responses respcache.Stats
 }
@@ -113,6 +116,11 @@ func (t *transports) stats() Stats {
 		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
 		Crowded: t.incoming.Refused(), Output: t.engine.outgoing.Held(),
 	}
+	out.Unread = make(map[string]uint64, len(transportNames))
+	for i, name := range transportNames {
+		out.Unread[name] = t.engine.leftUnread[i].Load()
+	}
+	out.Unread[transportWebSocket] += out.Sockets.Crowded
 	out.Executing, out.Waiting = t.gates.stats()
 	if kept := t.engine.responses; kept != nil {
 		out.Responses = kept.Stats()
