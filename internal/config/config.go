@@ -100,7 +100,7 @@ type Client struct {
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address; equal ones are one."`
 	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that those follow, each counted in every subscription."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Events      Bytes `default:"16MiB" min:"1KiB" max:"1TiB" help:"What the events of the subscriptions of one client address may cost in a second: the bytes of each different event, and a sixteenth of that for each delivery. Twice as much is saved; beyond that events are conflated."`
+	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"What the events of the subscriptions of one client address may cost in a second: the bytes of each different event, and a sixteenth of that for each delivery. Twice as much is saved; beyond that events are conflated."`
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Greatest message of a client on a WebSocket; a longer one closes it."`
 }
 
