@@ -88,6 +88,8 @@ type api = httpapi.Stats
 var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_operations_in_flight", "GraphQL operations that are executed now.", func(s api) int { return s.Executing }),
 	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
+	present("oddsgraph_documents_compiling", "Unknown documents that are parsed, validated and compiled now.", func(s api) int { return s.Compiling }),
+	present("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s api) int { return s.CompilingLater }),
 	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were beyond what one client address may have.", func(s api) uint64 { return s.Refused }),
 	counted("oddsgraph_incoming_refusals_total", "Bodies and messages of clients for which there was no room beside others.", func(s api) uint64 { return s.Crowded }),
 	present("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, beyond those that are free.", func(s api) int { return s.Output }),

@@ -48,7 +48,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 		} else if len(out.Path) > 1 && out.Path[0] == ast.PathName("variable") {
 			out.Path, input = nil, "variable $"+out.Path[1:].String()
 		}
-		defer func() { out.Message = bounded(out.Message) }()
+		defer func() { out.Message = Bounded(out.Message) }()
 		if input != "" {
 			defer func() { out.Message = input + ": " + out.Message }()
 		}
@@ -101,8 +101,8 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 // maxMessage bounds the text of an error in bytes: it may quote what the client has sent.
 const maxMessage = 1 << 10
 
-// bounded returns the beginning of a message where it is too long.
-func bounded(message string) string {
+// Bounded returns the beginning of the text of an error if it is too long.
+func Bounded(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}

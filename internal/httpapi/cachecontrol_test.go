@@ -17,7 +17,7 @@ import (
 // cacheControl returns the Cache-Control of a valid document for somebody who is anonymous.
 func cacheControl(t testing.TB, h *documentCache, document string) string {
 	t.Helper()
-	doc := h.load(document)
+	doc := h.load(document, false)
 	if len(doc.errs) > 0 {
 		t.Fatalf("%s: %v", document, doc.errs)
 	}
@@ -62,7 +62,7 @@ func TestCacheControl(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", document, got, want)
 		}
 	}
-	doc := c.load(`query A { viewer { id } } query B { market(marketId: "1") { id } }`)
+	doc := c.load(`query A { viewer { id } } query B { market(marketId: "1") { id } }`, false)
 	if got := doc.plans[doc.ast.Operations[1]].policy.header(false); got != "public, max-age=60" {
 		t.Errorf("the second of two operations: %s", got)
 	}

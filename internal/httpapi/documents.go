@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"sync"
 
@@ -12,20 +13,20 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 
 	"oddsgraph/graph/exec"
+	"oddsgraph/internal/doorkeeper"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
+	"oddsgraph/resolvers"
 )
 
 const (
 	// maxDocuments and maxDocumentBytes bound the documents that are kept, in number and in bytes.
 	maxDocuments     = 1000
 	maxDocumentBytes = 64 << 20
-	// bytesPerDocument and bytesPerByte are what a document takes: most of it for its tree, which takes 10 to 60 times what
-	// the text does.
-	bytesPerDocument = 2 << 10
-	bytesPerByte     = 60
-	// maxErrors bounds what a client is told of one document.
+	// maxErrors bounds the errors of one document, maxFound those that are found at all: the same one may be found at each place that
+	// spreads a fragment.
 	maxErrors = 50
+	maxFound  = 2 * maxErrors
 )
 
 // document is the text of a client, parsed and validated once. It is shared and must not be changed.
@@ -63,6 +64,8 @@ type documentCache struct {
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[[sha256.Size]byte, *document]
+	// wanted decides which documents may displace others.
+	wanted doorkeeper.Doorkeeper
 	// quoted are those of the cache of which it is known how a client writes them in JSON, by that.
 	quoted map[string]*document
 	bytes  int
@@ -84,16 +87,22 @@ func newDocumentCache(cfg Config) *documentCache {
 	return d
 }
 
-// load returns the document with a text.
-func (d *documentCache) load(text string) *document {
+// find returns the document with a text if it is kept, else nil.
+func (d *documentCache) find(text string) *document {
 	hash := sha256.Sum256([]byte(text))
 	d.mu.Lock()
-	doc, ok := d.cache.Get(hash)
-	d.mu.Unlock()
-	if ok {
+	defer d.mu.Unlock()
+	doc, _ := d.cache.Get(hash)
+	return doc
+}
+
+// load returns the document with a text. When the cache is full, the document displaces others only if it is trusted or was loaded
+// lately.
+func (d *documentCache) load(text string, trusted bool) *document {
+	if doc := d.find(text); doc != nil {
 		return doc
 	}
-	doc = &document{text: text, hash: hash, size: bytesPerDocument + bytesPerByte*len(text)}
+	doc := &document{text: text, hash: sha256.Sum256([]byte(text))}
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
@@ -102,15 +111,23 @@ func (d *documentCache) load(text string) *document {
 			doc.plans[op] = p
 		}
 	}
+	d.keep(doc, sizeOf(doc), trusted)
+	return doc
+}
+
+// keep keeps a document of a size.
+func (d *documentCache) keep(doc *document, size int, trusted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.cache.Contains(hash) {
-		return doc
+	again := d.wanted.Again(binary.LittleEndian.Uint64(doc.hash[:]))
+	full := d.cache.Len() == maxDocuments || d.bytes+size > maxDocumentBytes
+	if d.cache.Contains(doc.hash) || full && !again && !trusted {
+		return
 	}
-	d.cache.Add(hash, doc)
+	doc.size += size
+	d.cache.Add(doc.hash, doc)
 	d.bytes += doc.size
 	d.shrink()
-	return doc
 }
 
 // loadQuoted returns the document with a text by the text in JSON, as remember was told of it last, or nil.
@@ -178,32 +195,41 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 	return doc, nil
 }
 
-func (d *documentCache) validate(doc *ast.QueryDocument) []error {
-	var errs []error
+// enough ends a validation that has found enough errors.
+type enough struct{}
+
+// validate returns the errors of a document. It stops after so many, since those that suggest names take long to find.
+func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // what is wrong in a fragment is found wherever it is spread
-	more := false
+	found := 0
 	events := &core.Events{}
 	for _, rule := range d.rules {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
-			if len(errs) == maxErrors {
-				more = true
-				return
+			if found++; len(errs) == maxErrors || found > maxFound {
+				panic(enough{}) // the only way out of the library's walk
 			}
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {
 				option(err)
 			}
-			if text := err.Error(); !seen[text] {
-				seen[text] = true
+			if err.Message = resolvers.Bounded(err.Message); !seen[err.Error()] {
+				seen[err.Error()] = true
 				errs = append(errs, err)
 			}
 		})
 	}
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case enough{}:
+			errs = append(errs, gqlerror.Errorf("there are more errors"))
+		default:
+			panic(v)
+		}
+		errs = validationErrors(errs...)
+	}()
 	core.Walk(d.schema, doc, events)
-	if more {
-		errs = append(errs, gqlerror.Errorf("there are more errors"))
-	}
-	return validationErrors(errs...)
+	return errs
 }
 
 // Validator returns a function that tells why a document is not executed here, if it isn't.

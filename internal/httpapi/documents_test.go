@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -10,16 +11,17 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/unraced"
 )
 
 func TestDocumentsAreKept(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	for _, text := range []string{`{ __typename }`, `{ nope }`, `{`, `{ a: __typename ...F } fragment F on Query { ...F }`} {
-		if first := c.load(text); c.load(text) != first {
+		if first := c.load(text, false); c.load(text, false) != first {
 			t.Errorf("%s was read twice", text)
 		}
 	}
-	if a, b := c.load(`{ __typename }`), c.load(`{__typename}`); a == b || a.hash == b.hash {
+	if a, b := c.load(`{ __typename }`, false), c.load(`{__typename}`, false); a == b || a.hash == b.hash {
 		t.Error("two texts are one document")
 	}
 }
@@ -33,24 +35,91 @@ func TestDocumentsMakeRoom(t *testing.T) {
 		return bytes
 	}
 	for i := range 2 * maxDocuments {
-		c.load(fmt.Sprintf("{ a%d: __typename }", i))
+		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
 	}
 	if c.cache.Len() != maxDocuments || c.bytes != total() {
 		t.Errorf("%d documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
 	}
 	long := strings.Repeat("#", 60_000)
-	for i := range 100 {
-		c.load(fmt.Sprintf("{ b%d: __typename }%s", i, long))
+	for i := range 1100 {
+		for range 2 {
+			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, long), false)
+		}
 	}
-	if c.bytes > maxDocumentBytes || c.bytes != total() || c.cache.Len() > 20 || c.cache.Len() == 0 {
+	if c.bytes > maxDocumentBytes || c.bytes != total() || c.cache.Len() < maxDocuments*9/10 {
 		t.Errorf("%d long documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
 	}
+}
+
+// TestDocumentsSentOnceDisplaceNone fills the cache with documents. What one client sends once takes none of the place of others,
+// however long it is. What is sent again is kept, and so is a trusted document at once.
+func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
+	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
+		c := newDocumentCache(testConfig(t))
+		const inUse = `{ inUse: __typename }`
+		doc := c.load(inUse, false)
+		for i := range maxDocuments + 200 {
+			c.load(fmt.Sprintf("{ a%d: __typename }%s", i, more), false)
+		}
+		full := c.cache.Len()
+		for i := range 1000 {
+			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, more), false)
+		}
+		if c.find(inUse) != doc || c.cache.Len() < full-1 {
+			t.Errorf("%s: documents that were sent once displaced others: %d of %d are left", name, c.cache.Len(), full)
+		}
+		for text, trusted := range map[string]bool{"{ again: __typename }": false, "{ trusted: __typename }": true} {
+			c.load(text+more, trusted)
+			if !trusted && more == "" && c.find(text) != nil {
+				t.Errorf("%s: a document that was sent once is kept", name)
+			}
+			if first := c.load(text+more, trusted); c.load(text+more, trusted) != first {
+				t.Errorf("%s: %s is not kept", name, text)
+			}
+		}
+	}
+}
+
+// TestSizeOfDocuments holds what a kept document is counted as against the memory that it takes.
+func TestSizeOfDocuments(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
+	long := strings.Repeat("x", 60_000)
+	for name, text := range map[string]string{
+		"fields":        `{token(tokenId:"1"){` + fields(180, "a%d:id ") + `}}`,
+		"objects":       "{" + fields(20, "a%d:searchMarkets{nodes{id marketId slug question image category status startsAt endsAt volume liquidity tickSize event{id title}}}") + "}",
+		"a list of ids": "{tokens(tokenIds:[" + fields(900, `"%d" `) + "]){id}}",
+		"a long id":     `{token(tokenId:"` + long + `"){id}}`,
+		"a comment":     "{__typename}#" + long,
+		"refused":       "{" + fields(90, "volume%0120d ") + "}",
+	} {
+		c := newDocumentCache(testConfig(t))
+		const documents = 20
+		before := heap()
+		for i := range documents {
+			c.load(fmt.Sprintf("%s #%d", text, i), false)
+		}
+		took, counted := float64(heap()-before), float64(c.bytes)
+		if c.cache.Len() != documents || took > 1.5*counted || took < counted/4 {
+			t.Errorf("%s: %.0f bytes are counted, and %.0f taken", name, counted/documents, took/documents)
+		}
+		runtime.KeepAlive(c)
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // TestQuotedDocuments has documents known by how they were written, as long as they are kept.
 func TestQuotedDocuments(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
-	doc := c.load(`{ __typename }`)
+	doc := c.load(`{ __typename }`, false)
 	before := c.bytes
 	for _, quoted := range []string{`"{ __typename }"`, `"{ __typen\u0061me }"`, `"{ __typen\u0061me }"`} {
 		if quoted != doc.quoted && c.loadQuoted([]byte(quoted)) != nil {
@@ -65,17 +134,17 @@ func TestQuotedDocuments(t *testing.T) {
 		t.Errorf("%d bytes counted, %d of the document, which had %d", c.bytes, doc.size, before)
 	}
 	for i := range maxDocuments - 1 {
-		c.load(fmt.Sprintf("{ a%d: __typename }", i))
+		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
 	}
 	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != doc { // and so it is used, and stays longer than the others
 		t.Error("it was let go of")
 	}
-	c.load(`{ b: __typename }`)
+	c.load(`{ b: __typename }`, false)
 	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != doc {
 		t.Error("what was just used has gone")
 	}
-	for i := range maxDocuments {
-		c.load(fmt.Sprintf("{ c%d: __typename }", i))
+	for i := range 2 * maxDocuments {
+		c.load(fmt.Sprintf("{ c%d: __typename }", i/2), false)
 	}
 	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != nil || len(c.quoted) != 0 {
 		t.Errorf("%d documents are known that are not kept", len(c.quoted))
@@ -91,10 +160,10 @@ func TestOneDocumentByMany(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	var wg sync.WaitGroup
 	for range 32 {
-		wg.Go(func() { c.load(`{ __typename }`) })
+		wg.Go(func() { c.load(`{ __typename }`, false) })
 	}
 	wg.Wait()
-	if c.cache.Len() != 1 || c.bytes != c.load(`{ __typename }`).size {
+	if c.cache.Len() != 1 || c.bytes != c.load(`{ __typename }`, false).size {
 		t.Errorf("%d documents, %d bytes", c.cache.Len(), c.bytes)
 	}
 }
@@ -103,18 +172,18 @@ func TestErrorsOfADocument(t *testing.T) {
 	for document, want := range map[string]int{
 		`{ nope }`: 1, `{ nope nope }`: 2,
 		`{ ...F ...F } fragment F on Query { nope }`: 1, // in one place, however often it is met
-		"{" + fields(100) + "}":                      maxErrors + 1,
+		"{" + fields(100, " f%d") + "}":              maxErrors + 1,
 	} {
-		if errs := newDocumentCache(testConfig(t)).load(document).errs; len(errs) != want {
+		if errs := newDocumentCache(testConfig(t)).load(document, false).errs; len(errs) != want {
 			t.Errorf("%.80s has %d errors, want %d: %v", document, len(errs), want, errs)
 		}
 	}
 }
 
-func fields(n int) string {
+func fields(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, " f%d", i)
+		fmt.Fprintf(&b, format, i)
 	}
 	return b.String()
 }
@@ -128,7 +197,7 @@ func TestSuggestionsAndIntrospectionAreSwitchedOff(t *testing.T) {
 		cfg.Suggestions = suggestions
 		c := newDocumentCache(cfg)
 		for document, name := range documents {
-			said := fmt.Sprint(c.load(document).errs)
+			said := fmt.Sprint(c.load(document, false).errs)
 			if strings.Contains(said, "Did you mean") != suggestions || suggestions && !strings.Contains(said, name) {
 				t.Errorf("suggestions %v: %s: %s", suggestions, document, said)
 			}
@@ -138,7 +207,7 @@ func TestSuggestionsAndIntrospectionAreSwitchedOff(t *testing.T) {
 	cfg.Introspection = false
 	c := newDocumentCache(cfg)
 	for document, want := range map[string]int{`{ __typename }`: 0, `{ __schema { queryType { name } } }`: 1, `{ ...F } fragment F on Query { __type(name: "Token") { name } }`: 1} {
-		if errs := c.load(document).errs; len(errs) != want {
+		if errs := c.load(document, false).errs; len(errs) != want {
 			t.Errorf("%s: %v", document, errs)
 		}
 	}

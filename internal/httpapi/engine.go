@@ -33,6 +33,8 @@ type engine struct {
 	guard      *guard.Guard
 	schema     *ast.Schema
 	documents  *documentCache
+	// compiling bounds how many unknown documents are parsed, validated and compiled at once.
+	compiling *gate
 	// responses are those that are kept; nil where none are.
 	responses *respcache.Cache
 	// producing bounds how many events are executed at once.
@@ -54,6 +56,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		schema:     cfg.Compiler.Schema(),
 		guard:      cfg.Guard,
 		documents:  newDocumentCache(cfg),
+		compiling:  newGate(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
 		responses:  newResponses(cfg),
 		outgoing:   quota.NewMemory(cfg.MaxOutput),
 		producing:  newGate(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // subscriptions are bounded elsewhere
@@ -116,11 +119,6 @@ func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params) (op 
 	if len(errs) == 0 {
 		return op, nil
 	}
-	for _, err := range errs {
-		if rule := guard.Rule(err); rule != "" {
-			j.Rule = rule
-		}
-	}
 	return nil, e.refuse(ctx, errs...)
 }
 
@@ -137,7 +135,9 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 	}
 	doc := p.document
 	if doc == nil || doc.text != named.Text {
-		doc = e.documents.load(named.Text)
+		if doc, err = e.load(ctx, named); err != nil {
+			return nil, []error{err}
+		}
 	}
 	if p.quoted != "" && doc.text == p.Query {
 		e.documents.remember(p.quoted, doc)
@@ -168,6 +168,19 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 	}
 	j.Points = op.points
 	return op, nil
+}
+
+// load returns a document. One that is not kept waits until it may be compiled.
+func (e *engine) load(ctx context.Context, named documents.Document) (*document, error) {
+	if doc := e.documents.find(named.Text); doc != nil {
+		return doc, nil
+	}
+	leave, err := e.compiling.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return e.documents.load(named.Text, named.Name != ""), nil
 }
 
 // execute returns the response of a query; if its time is over before that begins, it says so.
@@ -219,9 +232,7 @@ func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Erro
 			break
 		}
 	}
-	refused := e.present(ctx, cause)
-	refused.Err = loaders.ErrTooManyCalls
-	return &graphql.Response{Errors: gqlerror.List{refused}}
+	return e.refuse(ctx, cause)
 }
 
 // prefix returns what stands before the data of the response, in the caller's buffer where there is one.
@@ -305,11 +316,12 @@ func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	}
 }
 
-// refuse returns the response of a request that is not executed.
+// refuse returns the response of a request that is not executed. Its errors hold their causes, which clients do not see.
 func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
 		resp.Errors[i] = e.present(ctx, err)
+		resp.Errors[i].Err = err
 	}
 	resolvers.SortErrors(resp.Errors)
 	return resp

@@ -329,14 +329,9 @@ func (g *graphQL) refuse(w http.ResponseWriter, r *request, err error) {
 // turnDown answers a request that is not executed.
 func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *market.Journal, err error) {
 	resp := g.engine.refuse(r.Context(), err)
-	status := statusOf(resp)
-	var known *refusal
-	if errors.As(err, &known) {
-		status = known.status
-	}
 	media := r.media
 	if media == "" {
 		media = typeJSON
 	}
-	g.write(w, r, j, media, status, resp, nil)
+	g.write(w, r, j, media, statusOf(resp), resp, nil)
 }

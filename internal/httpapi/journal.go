@@ -81,7 +81,7 @@ func (e *engine) made(ctx context.Context, j *market.Journal, errs gqlerror.List
 		j.Outcome = market.OutcomeCancelled
 		return
 	}
-	if errors.Is(errs[0], loaders.ErrTooManyCalls) {
+	if j.Rule = guard.Rule(errs[0]); errors.Is(errs[0], loaders.ErrTooManyCalls) {
 		j.Rule = guard.RuleCalls
 	}
 	j.Codes = codesIn(errs)

@@ -132,7 +132,7 @@ func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})
 	c := newDocumentCache(cfg)
 	const text = `query ($a: Boolean!) { a: __typename b: __typename @skip(if: $a) }`
-	doc := c.load(text)
+	doc := c.load(text, false)
 	before := c.bytes
 	for _, a := range []bool{true, false, true} {
 		if _, errs := doc.plans[doc.ast.Operations[0]].executable.Execute(t.Context(), map[string]any{"a": a}, nil, nil); len(errs) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -24,6 +25,10 @@ import (
 func statusOf(resp *graphql.Response) int {
 	if resp.Data != nil || len(resp.Errors) == 0 {
 		return http.StatusOK
+	}
+	var known *refusal
+	if errors.As(resp.Errors[0], &known) {
+		return known.status
 	}
 	switch market.Code(codeOf(resp.Errors[0])) {
 	case market.CodeUnauthenticated:

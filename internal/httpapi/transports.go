@@ -28,8 +28,10 @@ type Sockets struct {
 type Stats struct {
 	// Executing operations are under way, over any transport, those that wait for the venue included; Waiting ones are to be when there is room.
 	Executing, Waiting int
-	Groups             fanout.Stats
-	Sockets            graphqlws.Stats
+	// Compiling documents are parsed, validated and compiled, over any transport; CompilingLater ones are to be in their turn.
+	Compiling, CompilingLater int
+	Groups                    fanout.Stats
+	Sockets                   graphqlws.Stats
 	// Streams are the event streams that are open now.
 	Streams int
 	// Refused counts what was beyond the quota of its client address.
@@ -122,6 +124,7 @@ func (t *transports) stats() Stats {
 	}
 	out.Unread[transportWebSocket] += out.Sockets.Crowded
 	out.Executing, out.Waiting = t.gates.stats()
+	out.Compiling, out.CompilingLater = t.engine.compiling.stats()
 	if kept := t.engine.responses; kept != nil {
 		out.Responses = kept.Stats()
 	}

@@ -1,0 +1,71 @@
+package httpapi
+
+import "github.com/vektah/gqlparser/v2/ast"
+
+const (
+	// bytesPerDocument is what each kept document takes, bytesPerNode what each part of its tree does, with its part of the plan,
+	// and bytesPerError what an error takes beside its text.
+	bytesPerDocument = 2 << 10
+	bytesPerNode     = 400
+	bytesPerError    = 400
+)
+
+// sizeOf returns about how many bytes a document takes, without what is compiled when it is executed.
+func sizeOf(doc *document) int {
+	size := bytesPerDocument + len(doc.text)
+	for _, err := range doc.errs {
+		size += bytesPerError + len(err.Error())
+	}
+	if doc.ast == nil {
+		return size
+	}
+	nodes := 0
+	for _, op := range doc.ast.Operations {
+		nodes += 1 + directiveNodes(op.Directives) + selectionNodes(op.SelectionSet)
+		for _, v := range op.VariableDefinitions {
+			nodes += 1 + valueNodes(v.DefaultValue) + directiveNodes(v.Directives)
+		}
+	}
+	for _, f := range doc.ast.Fragments {
+		nodes += 1 + directiveNodes(f.Directives) + selectionNodes(f.SelectionSet)
+	}
+	return size + bytesPerNode*nodes
+}
+
+func selectionNodes(set ast.SelectionSet) (nodes int) {
+	for _, selection := range set {
+		switch s := selection.(type) {
+		case *ast.Field:
+			nodes += 1 + argumentNodes(s.Arguments) + directiveNodes(s.Directives) + selectionNodes(s.SelectionSet)
+		case *ast.InlineFragment:
+			nodes += 1 + directiveNodes(s.Directives) + selectionNodes(s.SelectionSet)
+		case *ast.FragmentSpread:
+			nodes += 1 + directiveNodes(s.Directives)
+		}
+	}
+	return nodes
+}
+
+func directiveNodes(list ast.DirectiveList) (nodes int) {
+	for _, d := range list {
+		nodes += 1 + argumentNodes(d.Arguments)
+	}
+	return nodes
+}
+
+func argumentNodes(list ast.ArgumentList) (nodes int) {
+	for _, a := range list {
+		nodes += 1 + valueNodes(a.Value)
+	}
+	return nodes
+}
+
+func valueNodes(v *ast.Value) (nodes int) {
+	if v == nil {
+		return 0
+	}
+	for _, c := range v.Children {
+		nodes += valueNodes(c.Value)
+	}
+	return nodes + 1
+}
