@@ -449,6 +449,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.within(`oddsgraph_operation_duration_seconds_sum{name="",type="query"}`, 0, time.Since(began).Seconds()*answered[`name="",type="query"`])
 	m.want("oddsgraph_operations_in_flight", 0)
 	m.want("oddsgraph_operations_waiting", 0)
+	m.want("oddsgraph_documents_compiling", 0)
+	m.want("oddsgraph_documents_waiting", 0)
 	m.want("oddsgraph_client_refusals_total", 1)
 	m.want("oddsgraph_incoming_refusals_total", 0)
 	m.want("oddsgraph_output_unread_bytes", 0)
@@ -741,7 +743,7 @@ func TestFiguresByName(t *testing.T) {
 	m := telemetry.NewMetrics("")
 	telemetry.Register(m, func() httpapi.Stats {
 		return httpapi.Stats{
-			Executing: 1, Waiting: 2, Streams: 3, Refused: 4, Crowded: 83, Output: 86, Unread: map[string]uint64{"http": 87, "sse": 88, "websocket": 89},
+			Executing: 1, Waiting: 2, Compiling: 91, CompilingLater: 92, Streams: 3, Refused: 4, Crowded: 83, Output: 86, Unread: map[string]uint64{"http": 87, "sse": 88, "websocket": 89},
 			Groups:    fanout.Stats{Groups: 5, Members: 6, Executions: 7, Events: 8, Deliveries: 9, Conflated: 10, Lost: 11, Dropped: 12, Crowded: 90},
 			Sockets:   graphqlws.Stats{Sockets: 13, Operations: 14, Accepted: 15, Silent: 16, Slow: 17},
 			Responses: respcache.Stats{Hits: 18, Misses: 19, Coalesced: 20, Stored: 21, Invalidated: 22, Evicted: 23, Entries: 24, Bytes: 25},
@@ -772,7 +774,7 @@ func TestFiguresByName(t *testing.T) {
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	got := readScrape(t, w.Body.String())
 	for series, want := range map[string]float64{
-		"oddsgraph_operations_in_flight": 1, "oddsgraph_operations_waiting": 2, "oddsgraph_event_streams": 3, "oddsgraph_client_refusals_total": 4,
+		"oddsgraph_operations_in_flight": 1, "oddsgraph_operations_waiting": 2, "oddsgraph_documents_compiling": 91, "oddsgraph_documents_waiting": 92, "oddsgraph_event_streams": 3, "oddsgraph_client_refusals_total": 4,
 		"oddsgraph_incoming_refusals_total": 83, "oddsgraph_output_unread_bytes": 86, `oddsgraph_output_refusals_total{transport="http"}`: 87,
 		`oddsgraph_output_refusals_total{transport="sse"}`: 88, `oddsgraph_output_refusals_total{transport="websocket"}`: 89, "oddsgraph_subscription_crowded_total": 90,
 		"oddsgraph_subscription_groups": 5, "oddsgraph_subscriptions": 6, "oddsgraph_subscription_executions_total": 7, "oddsgraph_subscription_events_total": 8,
