@@ -31,6 +31,7 @@ func permitted(ctx context.Context, a market.Address) error {
 	case !c.MayRead(a):
 		return market.Errorf(market.CodeForbidden, "only the caller's own account can be read here, since the venue checks no credentials")
 	}
+	market.RecorderFrom(ctx).ReadAccount()
 	return nil
 }
 

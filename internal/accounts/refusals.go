@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"crypto/sha256"
 	"net/netip"
 	"sync"
 	"time"
@@ -12,73 +13,153 @@ import (
 )
 
 const (
-	// refusalLimit is how many refusals an address has in refusalWindow before its credentials are not looked at.
+	// refusalLimit is how often a key of an address is refused in refusalWindow before it is not looked at.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// maxAddresses bounds the addresses that are remembered; those whose last refusal is longest ago are forgotten.
+	// guessLimit is how many guesses of an address may be under way, those counted too that were refused in refusalWindow.
+	guessLimit = 20
+	// maxAddresses bounds what is remembered of each kind; what was used longest ago is forgotten.
 	maxAddresses = 1 << 14
 )
 
-// Refusals counts refused credentials by client address, so that nobody tries out credentials at the venue's expense.
-// What counts as one is quota.Network. It is safe for concurrent use.
+// Key names a bearer token or credentials by a hash.
+type Key struct {
+	hash  [sha256.Size]byte
+	token bool
+}
+
+// TokenKey returns the key of a bearer token.
+func TokenKey(token string) Key { return Key{sha256.Sum256([]byte(token)), true} }
+
+// CredentialsKey returns the key of credentials.
+func CredentialsKey(c *market.Credentials) Key { return Key{sha256.Sum256([]byte(c.Wire())), false} }
+
+// pair is a key from an address. What counts as one address is quota.Network.
+type pair struct {
+	network netip.Prefix
+	key     Key
+}
+
+// Refusals counts refused tokens and credentials by client address and key, so that one client's bad key locks out nobody else
+// behind the same address. It also bounds the guesses of an address: reads of user data with credentials that the venue has not
+// accepted yet. It is safe for concurrent use.
 type Refusals struct {
 	clock market.Clock
 
-	mu  sync.Mutex
-	lru *simplelru.LRU[netip.Prefix, *lastRefusals]
+	mu      sync.Mutex
+	pairs   *simplelru.LRU[pair, *lastRefusals]
+	guesses *simplelru.LRU[netip.Prefix, *guesses]
+	// accepted are the credentials that the venue has accepted.
+	accepted *simplelru.LRU[Key, struct{}]
 }
 
-// lastRefusals is a ring of the last refusals of an address.
+// lastRefusals is a ring of the last refusals of a key.
 type lastRefusals struct {
 	at   [refusalLimit]time.Time
 	next int // the oldest
 }
 
+// guesses are those of an address: the times of the last that were refused, and how many are under way.
+type guesses struct {
+	refused  [guessLimit]time.Time
+	next     int // the oldest
+	underWay int
+}
+
 // NewRefusals returns a count of nothing.
 func NewRefusals(clock market.Clock) *Refusals {
-	lru, err := simplelru.NewLRU[netip.Prefix, *lastRefusals](maxAddresses, nil)
+	return &Refusals{clock: clock, pairs: newLRU[pair, *lastRefusals](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
+}
+
+func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
+	lru, err := simplelru.NewLRU[K, V](maxAddresses, nil)
 	if err != nil {
 		panic("accounts: " + err.Error()) // the size is a constant
 	}
-	return &Refusals{clock: clock, lru: lru}
+	return lru
 }
 
-// Refused counts a request whose credentials were refused: its bearer token is unknown, or the venue answered 401 to the
-// credentials in its header, in however many fields. What is refused because of Check must not be counted: who waits is
-// heard again.
-func (r *Refusals) Refused(addr netip.Addr) {
-	now, network := r.clock.Now(), quota.Network(addr)
+// Refused counts a request whose key was refused: its bearer token is not good, or the venue answered 401 to its credentials, in
+// however many fields. What is refused because of Check must not be counted: who waits is heard again.
+func (r *Refusals) Refused(addr netip.Addr, key Key) {
+	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.lru.Get(network)
+	last, known := r.pairs.Get(of)
 	if !known {
 		last = &lastRefusals{}
-		r.lru.Add(network, last)
+		r.pairs.Add(of, last)
 	}
 	last.at[last.next] = now
 	last.next = (last.next + 1) % refusalLimit
+	if key.token {
+		return // which costs the venue nothing
+	}
+	r.accepted.Remove(key)
+	g := r.guessesOf(of.network)
+	g.refused[g.next] = now
+	g.next = (g.next + 1) % guessLimit
 }
 
-// Blocked tells whether credentials from an address are refused unseen, and until when.
-func (r *Refusals) Blocked(addr netip.Addr) (until time.Time, blocked bool) {
+// guessesOf returns the guesses of an address. The lock is held.
+func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
+	g, known := r.guesses.Get(network)
+	if !known {
+		g = &guesses{}
+		r.guesses.Add(network, g)
+	}
+	return g
+}
+
+// Check returns an error with CodeRateLimited and RetryAfter for a key that was refused too often from an address.
+func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	now := r.clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.lru.Peek(quota.Network(addr))
+	last, known := r.pairs.Peek(pair{quota.Network(addr), key})
 	if !known || last.at[last.next].IsZero() {
-		return time.Time{}, false
-	}
-	until = last.at[last.next].Add(refusalWindow)
-	return until, now.Before(until)
-}
-
-// Check returns an error with CodeRateLimited and RetryAfter for an address that is blocked.
-func (r *Refusals) Check(addr netip.Addr) error {
-	until, blocked := r.Blocked(addr)
-	if !blocked {
 		return nil
 	}
-	e := market.Errorf(market.CodeRateLimited, "credentials from this address were refused %d times within a minute; wait, then send valid ones", refusalLimit)
-	e.RetryAfter = max(until.Sub(r.clock.Now()), time.Millisecond)
+	wait := last.at[last.next].Add(refusalWindow).Sub(now)
+	if wait <= 0 {
+		return nil
+	}
+	e := market.Errorf(market.CodeRateLimited, "these credentials were refused %d times within a minute; wait, then send valid ones", refusalLimit)
+	e.RetryAfter = wait
 	return e
+}
+
+// Guess counts credentials that the venue has not accepted yet and is about to be asked with; a guess under way counts like one that
+// was refused. end must be called when the answer is there, with whether the venue accepted them. The error has CodeRateLimited and
+// RetryAfter.
+func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
+	now := r.clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.accepted.Get(key); ok {
+		return func(bool) {}, nil
+	}
+	g := r.guessesOf(quota.Network(addr))
+	taken, wait := g.underWay, time.Second
+	for _, at := range g.refused {
+		if left := at.Add(refusalWindow).Sub(now); !at.IsZero() && left > 0 {
+			if taken++; wait < left && g.underWay == 0 {
+				wait = left
+			}
+		}
+	}
+	if taken >= guessLimit {
+		e := market.Errorf(market.CodeRateLimited, "too many credentials that the venue does not know were sent from this address within a minute; try again later")
+		e.RetryAfter = wait
+		return nil, e
+	}
+	g.underWay++
+	return func(accepted bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		g.underWay--
+		if accepted {
+			r.accepted.Add(key, struct{}{})
+		}
+	}, nil
 }

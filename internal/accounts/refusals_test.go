@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -31,47 +32,47 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+var bad, worse = TokenKey("bad"), CredentialsKey(mustParse(`{"apiKey":"worse"}`))
+
+func mustParse(text string) *market.Credentials {
+	c, err := market.ParseCredentials([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 func TestRefusals(t *testing.T) {
-	c := newClock()
-	r := NewRefusals(c)
-	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	start := c.Now()
-	for i := range refusalLimit {
-		if until, blocked := r.Blocked(addr); blocked {
-			t.Fatalf("blocked until %v after %d refusals", until, i)
+	for _, key := range []Key{bad, worse} {
+		c := newClock()
+		r := NewRefusals(c)
+		addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		for range refusalLimit {
+			if err := r.Check(addr, key); err != nil {
+				t.Fatal(err)
+			}
+			r.Refused(addr, key)
+			c.advance(10 * time.Second)
 		}
-		r.Refused(addr)
-		c.advance(10 * time.Second)
-	}
-	if until, blocked := r.Blocked(addr); !blocked || !until.Equal(start.Add(time.Minute)) {
-		t.Errorf("%v %v", until, blocked)
-	}
-	err := r.Check(addr)
-	var known *market.Error
-	if !errors.As(err, &known) || known.Code != market.CodeRateLimited || known.RetryAfter != 10*time.Second {
-		t.Errorf("%+v", known)
-	}
-	if _, blocked := r.Blocked(other); blocked || r.Check(other) != nil {
-		t.Error("the neighbour is blocked")
-	}
-	c.advance(10*time.Second - 1)
-	if _, blocked := r.Blocked(addr); !blocked {
-		t.Error("heard too early")
-	}
-	c.advance(1)
-	if _, blocked := r.Blocked(addr); blocked || r.Check(addr) != nil {
-		t.Error("blocked for more than a minute")
-	}
-	r.Refused(addr) // the fifth within a minute again: those at 10, 20, 30 and 40 s still count
-	if until, blocked := r.Blocked(addr); !blocked || !until.Equal(start.Add(70*time.Second)) {
-		t.Errorf("%v %v", until, blocked)
-	}
-	c.advance(time.Minute)
-	for range refusalLimit - 1 { // of before nothing counts
-		r.Refused(addr)
-	}
-	if _, blocked := r.Blocked(addr); blocked {
-		t.Error("four refusals block")
+		var known *market.Error
+		if err := r.Check(addr, key); !errors.As(err, &known) || known.Code != market.CodeRateLimited || known.RetryAfter != 10*time.Second {
+			t.Errorf("%+v", known)
+		}
+		if r.Check(other, key) != nil || r.Check(addr, TokenKey("good")) != nil {
+			t.Error("another address or key is refused")
+		}
+		c.advance(10*time.Second - 1)
+		if r.Check(addr, key) == nil {
+			t.Error("looked at too early")
+		}
+		c.advance(1)
+		if r.Check(addr, key) != nil {
+			t.Error("refused for more than a minute")
+		}
+		r.Refused(addr, key) // the fifth within a minute again: those at 10, 20, 30 and 40 s still count
+		if r.Check(addr, key) == nil {
+			t.Error("five within a minute are looked at")
+		}
 	}
 }
 
@@ -96,46 +97,82 @@ func TestRefusalsByNetwork(t *testing.T) {
 			return addr
 		}
 		for range refusalLimit {
-			r.Refused(parse(test.a))
+			r.Refused(parse(test.a), bad)
 		}
-		if _, blocked := r.Blocked(parse(test.b)); blocked != test.same {
+		if blocked := r.Check(parse(test.b), bad) != nil; blocked != test.same {
 			t.Errorf("%s blocks %s: %v", test.a, test.b, blocked)
 		}
 	}
 }
 
-// TestRefusalsAreBounded counts more addresses than are remembered: the oldest are forgotten, and whoever asks whether he
-// is blocked keeps nobody in memory.
+// TestGuesses: those under way and those refused within a minute count alike; tokens, and credentials that were accepted, do not.
+func TestGuesses(t *testing.T) {
+	c := newClock()
+	r := NewRefusals(c)
+	addr := netip.MustParseAddr("192.0.2.1")
+	key := func(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
+	guess := func(n int) func(bool) {
+		t.Helper()
+		end, err := r.Guess(addr, key(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	for n := range 10 {
+		r.Refused(addr, bad)
+		guess(n)(false)
+		r.Refused(addr, key(n))
+	}
+	guess(100)(true)
+	var ends []func(bool)
+	for n := range guessLimit - 10 {
+		ends = append(ends, guess(200+n))
+	}
+	if _, err := r.Guess(addr, key(300)); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("one more: %v", err)
+	}
+	guess(100)(true) // which was accepted
+	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), key(300)); err != nil {
+		t.Errorf("of another address: %v", err)
+	}
+	ends[0](false)
+	guess(300)(false)
+	for _, end := range ends[1:] {
+		end(false)
+	}
+	for n := range 10 {
+		r.Refused(addr, key(400+n))
+	}
+	var limited *market.Error
+	if _, err := r.Guess(addr, key(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
+		t.Errorf("after as many refusals: %v", err)
+	}
+	r.Refused(addr, key(100)) // it is good no more
+	if _, err := r.Guess(addr, key(100)); err == nil {
+		t.Error("credentials that were accepted once, and refused since, are not counted")
+	}
+	c.advance(refusalWindow)
+	guess(500)(false)
+}
+
+// TestRefusalsAreBounded counts more addresses and keys than are remembered.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
-	block := func(i int) {
-		for range refusalLimit {
-			r.Refused(addr(i))
-		}
-	}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	block(0)
-	for i := 1; i < maxAddresses; i++ {
-		r.Refused(addr(i))
-		if _, blocked := r.Blocked(addr(0)); !blocked {
-			t.Fatalf("forgotten after %d others", i)
-		}
-	}
-	for i := range 4 * maxAddresses {
-		r.Refused(addr(maxAddresses + i))
-	}
-	if _, blocked := r.Blocked(addr(0)); blocked {
-		t.Error("the oldest is remembered")
+	for i := range 3 * maxAddresses {
+		r.Refused(addr(i), worse)
+		r.accepted.Add(TokenKey(fmt.Sprint(i)), struct{}{})
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
-	t.Logf("%d addresses take %d KiB", r.lru.Len(), grown>>10)
-	if r.lru.Len() != maxAddresses || grown > 16<<20 {
-		t.Errorf("%d addresses, %d bytes", r.lru.Len(), grown)
+	t.Logf("%d addresses take %d KiB", r.pairs.Len(), grown>>10)
+	if r.pairs.Len() != maxAddresses || r.guesses.Len() != maxAddresses || r.accepted.Len() != maxAddresses || grown > 32<<20 {
+		t.Errorf("%d pairs, %d addresses, %d bytes", r.pairs.Len(), r.guesses.Len(), grown)
 	}
 	runtime.KeepAlive(r)
 }
@@ -145,10 +182,13 @@ func TestRefusalsAtOnce(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	var wg sync.WaitGroup
 	for range refusalLimit {
-		wg.Go(func() { r.Refused(addr); r.Blocked(addr) })
+		wg.Go(func() {
+			_ = r.Check(addr, bad)
+			r.Refused(addr, bad)
+		})
 	}
 	wg.Wait()
-	if _, blocked := r.Blocked(addr); !blocked {
+	if r.Check(addr, bad) == nil {
 		t.Error("refusals were lost")
 	}
 }

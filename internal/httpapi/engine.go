@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -208,9 +209,22 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	data, errs, ok := passes(ctx, op.deadline, set, &op.room, func() ([]byte, []exec.Error) {
+	guessed := func(bool) {}
+	begin := func(ctx context.Context) (err error) {
+		if recorder.ReadsAccount() {
+			if guessed, err = e.identities.guess(ctx); err != nil {
+				guessed = func(bool) {}
+				return &refusal{http.StatusTooManyRequests, err}
+			}
+		}
+		return awaitVenue(ctx)
+	}
+	accepted := false
+	defer func() { guessed(accepted) }()
+	data, errs, ok := passes(ctx, op.deadline, set, &op.room, begin, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.room)
 	})
+	accepted = ok && len(errs) == 0
 	if op.calls = set.Calls(); !ok {
 		return nil
 	}
@@ -283,8 +297,8 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 
 // passes executes an operation until a pass finds all that it reads. When the time is over, a last pass turns what is missing
 // into errors. A response that has no room is not executed again. ok is false where the time was over before anything could be
-// fetched. A zero deadline is that of ctx.
-func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+// fetched. begin is called before the first fetch; a refusal of it ends the operation. A zero deadline is that of ctx.
+func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.refused != nil {
 		return data, errs, true
 	}
@@ -293,7 +307,7 @@ func passes(ctx context.Context, deadline time.Time, set *loaders.Set, room *roo
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	if err := awaitVenue(ctx); errors.As(err, new(*refusal)) {
+	if err := begin(ctx); errors.As(err, new(*refusal)) {
 		room.refused = err
 		return data, errs, true
 	}

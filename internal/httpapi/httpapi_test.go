@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/graph"
+	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/documents"
 	"oddsgraph/internal/guard"
 	"oddsgraph/internal/market"
@@ -39,8 +40,11 @@ func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market
 // noRefusals lets everybody try.
 type noRefusals struct{}
 
-func (noRefusals) Check(netip.Addr) error { return nil }
-func (noRefusals) Refused(netip.Addr)     {}
+func (noRefusals) Check(netip.Addr, accounts.Key) error { return nil }
+func (noRefusals) Refused(netip.Addr, accounts.Key)     {}
+func (noRefusals) Guess(netip.Addr, accounts.Key) (func(bool), error) {
+	return func(bool) {}, nil
+}
 
 // ended is an Observer of what has ended.
 type ended func(j *market.Journal)

@@ -33,12 +33,14 @@ type Accounts interface {
 	Lookup(ctx context.Context, token string) (*accounts.Account, error)
 }
 
-// Refusals remembers by address whose credentials were refused.
+// Refusals remembers by address and key which tokens and credentials were refused.
 type Refusals interface {
-	// Check returns the error for an address from which no credentials are looked at for now.
-	Check(client netip.Addr) error
-	// Refused counts a request whose credentials were refused.
-	Refused(client netip.Addr)
+	// Check returns the error for a key that is not looked at for now.
+	Check(client netip.Addr, key accounts.Key) error
+	// Refused counts a request whose key was refused.
+	Refused(client netip.Addr, key accounts.Key)
+	// Guess counts credentials that the venue is about to be asked with for the first time; end takes whether it accepted them.
+	Guess(client netip.Addr, key accounts.Key) (end func(accepted bool), err error)
 }
 
 // identities find out who is asking. Nothing but headers and the payload of connection_init says it: no cookie, no parameter.
@@ -177,8 +179,8 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 		if i.unchecked {
 			return nobody, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
 		}
-		if err = i.refusals.Check(client); err == nil {
-			id.credentials, err = i.parsed.parse(credentials[0])
+		if id.credentials, err = i.parsed.parse(credentials[0]); err == nil {
+			err = i.refusals.Check(client, accounts.CredentialsKey(id.credentials))
 		}
 	} else if id.account, err = i.lookup(ctx, client, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
@@ -227,10 +229,11 @@ func (i *identities) lookup(ctx context.Context, client netip.Addr, value string
 	if err == nil || market.CodeOf(err) != market.CodeUnauthenticated {
 		return account, err
 	}
-	if err := i.refusals.Check(client); err != nil {
+	key := accounts.TokenKey(token)
+	if err := i.refusals.Check(client, key); err != nil {
 		return nil, err
 	}
-	i.refusals.Refused(client)
+	i.refusals.Refused(client, key)
 	return nil, err
 }
 
@@ -266,8 +269,17 @@ func (i *identities) note(ctx context.Context, resp *graphql.Response) {
 // refused counts an operation for which the venue refused the caller's own credentials.
 func (i *identities) refused(ctx context.Context) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
-		i.refusals.Refused(id.client)
+		i.refusals.Refused(id.client, accounts.CredentialsKey(id.credentials))
 	}
+}
+
+// guess counts a guess of a caller with credentials of his own.
+func (i *identities) guess(ctx context.Context) (end func(accepted bool), err error) {
+	id := identityFrom(ctx)
+	if id.credentials == nil || id.account != nil {
+		return func(bool) {}, nil
+	}
+	return i.refusals.Guess(id.client, accounts.CredentialsKey(id.credentials))
 }
 
 // handler identifies requests for next, which does not see what they did it with.

@@ -13,11 +13,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"oddsgraph/graph"
 	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
 )
 
 const (
@@ -188,40 +193,98 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted tries tokens until unknown ones and credentials of the address are refused. A known token of the same
-// address stays good.
+// TestRefusalsAreCounted sends one bad token until it is not looked at. Other tokens and credentials of the same address are.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)
 	cfg.Accounts, cfg.Refusals = who.accounts, who.refusals
 	h := New(cfg)
+	const query = `{"query":"{ __typename }"}`
 	for range 5 {
-		if w := post(t, h, `{"query":"{ __typename }"}`, "Authorization", "Bearer guess"); w.Code != 401 {
+		if w := post(t, h, query, "Authorization", "Bearer guess"); w.Code != 401 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
-	for name, value := range map[string]string{"Authorization": "Bearer another-guess", CredentialsHeader: encodedCredentials} {
-		w := post(t, h, `{"query":"{ __typename }"}`, name, value)
-		if w.Code != 429 || w.Header().Get("Retry-After") != "60" || answerOf(t, w).Errors[0].Extensions.Code != "RATE_LIMITED" {
-			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
-		}
+	w := post(t, h, query, "Authorization", "Bearer guess")
+	if w.Code != 429 || w.Header().Get("Retry-After") != "60" || answerOf(t, w).Errors[0].Extensions.Code != "RATE_LIMITED" {
+		t.Errorf("the same again: %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	client := netip.MustParseAddr("192.0.2.1")
-	if _, _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer another-guess"}, client); market.CodeOf(err) != market.CodeRateLimited {
+	if _, _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer guess"}, client); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("connection_init: %v", err)
 	}
-	if w := post(t, h, `{"query":"{ __typename }"}`, "Authorization", "Bearer "+testToken); w.Code != 200 {
-		t.Errorf("a known token: %d %s", w.Code, w.Body)
-	}
-	if _, account, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer " + testToken}, client); err != nil || account == nil {
-		t.Errorf("connection_init with a known token: %v", err)
-	}
-	if w := post(t, h, `{"query":"{ __typename }"}`); w.Code != 200 {
-		t.Errorf("anonymous: %d %s", w.Code, w.Body)
+	for what, test := range map[string]struct {
+		name, value string
+		want        int
+	}{
+		"another bad token": {"Authorization", "Bearer another-guess", 401},
+		"credentials":       {CredentialsHeader, encodedCredentials, 200},
+		"a known token":     {"Authorization", "Bearer " + testToken, 200},
+		"nothing":           {"X-Nothing", "", 200},
+	} {
+		if w := post(t, h, query, test.name, test.value); w.Code != test.want {
+			t.Errorf("%s: %d %s", what, w.Code, w.Body)
+		}
 	}
 	clock.now = clock.now.Add(time.Minute)
-	if w := post(t, h, `{"query":"{ __typename }"}`, CredentialsHeader, encodedCredentials); w.Code != 200 {
+	if w := post(t, h, query, "Authorization", "Bearer guess"); w.Code != 401 {
 		t.Errorf("a minute later: %d %s", w.Code, w.Body)
+	}
+}
+
+// heldBalances is a source that answers when it is told to: accepted reads are good, others refused.
+type heldBalances struct {
+	refusing
+	asked    chan struct{}
+	answer   chan struct{}
+	accepted bool
+}
+
+func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
+	h.asked <- struct{}{}
+	<-h.answer
+	if h.accepted {
+		return make([]market.Result[market.Read[*market.Balance]], len(keys))
+	}
+	return h.refusing.Fetch(ctx, keys)
+}
+
+// TestGuessesAreBounded asks for accounts with many different credentials of one address at once. Only some are tried at the venue;
+// those that it has accepted are tried in any case.
+func TestGuessesAreBounded(t *testing.T) {
+	for _, accepted := range []bool{false, true} {
+		cfg := testConfig(t)
+		who, _, _ := newTestIdentities(t)
+		venue := &heldBalances{asked: make(chan struct{}, 200), answer: make(chan struct{}), accepted: accepted}
+		cfg.Refusals, cfg.Sources, cfg.Operations = who.refusals, loaders.Sources{Balances: venue}, 256
+		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: cfg.Sources}})
+		h := New(cfg)
+		ask := func(n int) *httptest.ResponseRecorder {
+			key := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
+			return post(t, h, `{"query":"{ user(address: \"`+testAddress+`\") { balance { cashBalance } } }"}`, CredentialsHeader, key)
+		}
+		var all sync.WaitGroup
+		var refused atomic.Int64
+		for n := range 100 {
+			all.Go(func() {
+				if w := ask(n); strings.Contains(w.Body.String(), "RATE_LIMITED") {
+					refused.Add(1)
+				}
+			})
+		}
+		eventually(t, func() bool { return refused.Load() == 80 })
+		if n := len(venue.asked); n > 20 {
+			t.Errorf("%d guesses are under way", n)
+		}
+		close(venue.answer)
+		all.Wait()
+		if n := len(venue.asked); n != 20 {
+			t.Errorf("the venue was asked %d times", n)
+		}
+		got := ask(1000).Body.String()
+		if limited := strings.Contains(got, "RATE_LIMITED"); limited == accepted {
+			t.Errorf("other credentials, with those before accepted %v: %s", accepted, got)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/market"
 	"oddsgraph/resolvers"
 )
@@ -49,7 +50,7 @@ type jumpy struct {
 	n atomic.Int64
 }
 
-func (j *jumpy) Check(netip.Addr) error {
+func (j *jumpy) Check(netip.Addr, accounts.Key) error {
 	if j.n.Add(-1) == 0 {
 		panic("canary")
 	}

@@ -81,7 +81,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
 	room := room{most: e.cfg.MaxResponse}
-	data, errs, ok := passes(ctx, time.Time{}, set, &room, func() ([]byte, []exec.Error) {
+	data, errs, ok := passes(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
 		if leave == nil { // it was left while values were fetched
 			if leave, err = e.producing.enter(ctx); err != nil {
 				leave = func() {} // its time is over; a last pass makes errors of what is missing

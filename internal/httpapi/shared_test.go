@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/graph"
+	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -26,7 +27,7 @@ type refusedBy struct {
 	count map[string]int
 }
 
-func (r *refusedBy) Refused(client netip.Addr) {
+func (r *refusedBy) Refused(client netip.Addr, _ accounts.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count[client.String()]++

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/internal/accounts"
 	"oddsgraph/internal/fanout"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/quota"
@@ -291,7 +292,7 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 	}
 	j := o.engine.begin(ctx, transportWebSocket, saidBy(saidFrom(ctx), p.Extensions))
 	if id := identityFrom(ctx); id.credentials != nil { // a socket stays open, however often the venue refuses them
-		if err := o.identities.refusals.Check(id.client); err != nil {
+		if err := o.identities.refusals.Check(id.client, accounts.CredentialsKey(id.credentials)); err != nil {
 			return nil, appendJSON(nil, o.refused(ctx, j, o.engine.refuse(ctx, err)).Errors), nil
 		}
 	}

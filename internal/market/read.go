@@ -99,6 +99,8 @@ type Recorder struct {
 	until   time.Time
 	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
 	personal, spoiled bool
+	// account tells that data of an account are read.
+	account bool
 }
 
 // Record adds the handle of what was read, once or more. A nil handle is that of a read that failed or has no
@@ -153,6 +155,26 @@ func (r *Recorder) Until(at time.Time) {
 	if r.until.IsZero() || at.Before(r.until) {
 		r.until = at
 	}
+}
+
+// ReadAccount notes that data of an account are read with the caller's credentials.
+func (r *Recorder) ReadAccount() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account = true
+}
+
+// ReadsAccount reports whether ReadAccount was called.
+func (r *Recorder) ReadsAccount() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.account
 }
 
 // identify notes that it was looked who asks.
