@@ -68,7 +68,7 @@ const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a:
 
 // operationTime is the time budget of the operations of a lane, callTime that of each of their calls where calls hang.
 const (
-	operationTime = 30 * time.Second
+	operationTime = 2 * time.Minute
 	callTime      = 3 * time.Second
 )
 
@@ -76,11 +76,11 @@ const (
 const shortTime = 6 * time.Second
 
 // unhurried is the flag of lanes where no call hangs: on a busy machine an answer may take its time.
-const unhurried = "--venue-timeout=20s"
+const unhurried = "--venue-timeout=90s"
 
-// prompt is the time in which an answer comes that waits for nothing but a busy machine: less than what is waited for calls of
-// unhurried lanes, and than the time of an operation.
-const prompt = 10 * time.Second
+// prompt bounds an answer that waits for nothing but a busy machine. It is less than what an answer takes that waits for a call
+// of an unhurried lane or for the end of its operation.
+const prompt = time.Minute
 
 // lane is a service whose venue is spoiled, and what it answers when it is not.
 type lane struct {
