@@ -81,11 +81,11 @@ func TestCost(t *testing.T) {
 		{`{token(tokenId:"1"){orderbook(depth:3){bids{price size}}}}`, "", 2 + 9, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:5000){bids{price}}}}`, "", 2 + 400, 0, 1},
 		// Markets by id come with their details, markets of a search without.
-		{`{market(marketId:"1"){description tokens{outcome}}}`, "", 1 + 1 + 4, 1, 0},
+		{`{market(marketId:"1"){description tokens{outcome}}}`, "", 1 + 20 + 4, 1, 0},
 		{`{market(slug:"1"){id}}`, "", 2, 1, 0},
 		{`{markets(marketIds:` + list(80) + `){resolution{source winningToken{winner}}}}`, "", 80 * 5, 80, 0},
 		{`{searchMarkets{nodes{question tokens{outcome market{question}}}}}`, "", 1 + 20*2 + 40*4, 0, 1},
-		{`{searchMarkets(first:30){nodes{description resolution{source}}}}`, "", 1 + 30*4, 30, 1},
+		{`{searchMarkets(first:30){nodes{description resolution{source}}}}`, "", 1 + 30*(4+19), 30, 1},
 		{`{searchMarkets(first:30){edges{cursor node{tokens{price{price}}}} pageInfo{endCursor}}}`, "", 1 + 2 + 30*(3+2*3), 60, 1},
 		{`{searchMarkets(first:-5){nodes{description}}}`, "", 1, 0, 1},
 		{`{searchMarkets(first:100000000000){nodes{id}}}`, "", 1 + 200, 0, 1},
@@ -127,7 +127,7 @@ func TestCost(t *testing.T) {
 		{`subscription{priceChanged(tokenIds:` + list(50) + `){token{tokenId price{price}} price{price}}}`, "", 50 * 7, 50, 0},
 		{`subscription{priceChanged(tokenIds:` + list(3) + `){token{history{from}}}}`, "", 3 * 4, 3, 3},
 		{`subscription{orderbookChanged(tokenId:"1",depth:10){bids{price} book{asks{price}} token{orderbook{hash}}}}`, "", 1 + 20 + 1 + 20 + 3, 0, 1},
-		{`subscription{marketChanged(marketIds:["1","2"]){market{description}}}`, "", 6, 2, 0},
+		{`subscription{marketChanged(marketIds:["1","2"]){market{description}}}`, "", 6 + 2*19, 2, 0},
 		{`subscription{portfolioChanged(address:"0x2222222222222222222222222222222222222222"){reason}}`, "", 2, 0, 3},
 		{`subscription{streamStatusChanged{state}}`, "", 2, 0, 0},
 	} {

@@ -17,6 +17,8 @@ const (
 	accountRows = 50
 	// outcomes is the number of tokens that a market is taken to have.
 	outcomes = 2
+	// descriptionPoints is the price of a market's description, which is as long as so many other values.
+	descriptionPoints = 20
 	// maxIDs is the greatest number of ids that an argument takes.
 	maxIDs = 500
 	// samples is the number of points of a price history, and of candles, that a range of days is taken to have.
@@ -119,7 +121,7 @@ var table = map[string]weight{
 	"Trade.token":          {needs: details},
 	"HistoryRecord.market": {needs: details, knows: details},
 
-	"Market.description":      {needs: details},
+	"Market.description":      {needs: details, items: about(descriptionPoints)},
 	"Market.resolution":       {needs: details},
 	"Market.tokens":           {items: about(outcomes), knows: details},
 	"Resolution.winningToken": {knows: details},

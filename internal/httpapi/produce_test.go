@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// failures is an Observer of the events that failed.
+type failures struct {
+	ended
+	codes *[]string
+}
+
+func (f failures) EventFailed(codes []string) { *f.codes = append(*f.codes, codes...) }
+
+// TestEventsForClientsThatHaveLeft has an event fail while its clients are there, and because they have left.
+func TestEventsForClientsThatHaveLeft(t *testing.T) {
+	var codes []string
+	cfg := testConfig(t)
+	cfg.Observer = failures{codes: &codes}
+	ctx, leave := context.WithCancel(t.Context())
+	cut := &graphql.Response{Data: json.RawMessage(`{"a":null}`), Errors: gqlerror.List{{Message: "cut", Extensions: map[string]any{"code": "INTERNAL_SERVER_ERROR"}}}}
+	events := 0
+	x := &execution{engine: newEngine(cfg, nil), ctx: ctx, next: func() *graphql.Response {
+		if events++; events == 2 {
+			leave()
+		}
+		return cut
+	}}
+	if _, ok := x.Next(); !ok || !slices.Equal(codes, []string{"INTERNAL_SERVER_ERROR"}) {
+		t.Errorf("an event that failed: %v, counted as %q", ok, codes)
+	}
+	if _, ok := x.Next(); ok || len(codes) != 1 {
+		t.Errorf("an event for nobody: %v, counted as %q", ok, codes)
+	}
+}
