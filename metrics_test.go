@@ -454,6 +454,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_client_refusals_total", 1)
 	m.want("oddsgraph_incoming_refusals_total", 0)
 	m.want("oddsgraph_output_unread_bytes", 0)
+	m.want("oddsgraph_subscription_crowded_total", 0)
 	for _, transport := range []string{"http", "sse", "websocket"} {
 		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
 	}

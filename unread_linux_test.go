@@ -265,12 +265,18 @@ func (p *target) move(lasts time.Duration) {
 }
 
 func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
+	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
 	open := p.books(t, 2, 100)
 	p.move(5 * time.Second)
+	// Each is executed for its first state, and not again while that is unread.
+	if n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before; n < 100 || n > 600 {
+		t.Errorf("%.0f events of 200 subscriptions that nobody reads were executed", n)
+	}
 	return open, ""
 }
 
 func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
+	before := p.scrape(t).sum("oddsgraph_subscription_crowded_total")
 	open := p.books(t, 10, 50)
 	var reading sync.WaitGroup
 	for _, c := range open {
@@ -287,5 +293,8 @@ func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	}
 	p.move(5 * time.Second)
 	reading.Wait()
+	if p.scrape(t).sum("oddsgraph_subscription_crowded_total") == before {
+		t.Error("there was room for all events")
+	}
 	return open, ""
 }
