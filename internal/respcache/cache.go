@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"oddsgraph/internal/doorkeeper"
 	"oddsgraph/internal/market"
 )
 
@@ -66,14 +67,16 @@ type Cache struct {
 	hits, misses, stored, invalidated, evicted, coalesced atomic.Uint64
 
 	// mu protects all below.
-	mu       sync.Mutex
-	lru      *simplelru.LRU[Key, *Response]
-	bytes    int64
+	mu    sync.Mutex
+	lru   *simplelru.LRU[Key, *Response]
+	bytes int64
+	// wanted decides which responses may displace others.
+	wanted   doorkeeper.Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
 	// turn numbers arrivals and beginnings in Do, forgotten the calls of Forget.
 	turn, forgotten uint64
-	// since counts what was stored since the last sweep.
+	// since counts what was stored, or found no room, since the last sweep.
 	since int
 }
 
@@ -181,11 +184,13 @@ func (c *Cache) invalidate(r *Response) {
 	}
 }
 
-// keep stores a response for the scope of the key, or for all where it depends on nobody. The caller holds the lock and knows
-// that it stands.
+// keep stores a response for the scope of the key, or for all where it depends on nobody. In a full cache it displaces others only if
+// the same was asked lately. The caller holds the lock and knows that it stands.
 func (c *Cache) keep(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body))
-	if size > c.limit/share {
+	again := c.wanted.Again(binary.LittleEndian.Uint64(key.Question[:]))
+	if size > c.limit/share || c.bytes+size > c.limit && !again {
+		c.since++ // sweeps make room, too
 		return
 	}
 	if !r.personal {

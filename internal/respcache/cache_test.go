@@ -167,7 +167,9 @@ func TestBound(t *testing.T) {
 	key := func(i int) Key { return g.question(fmt.Sprint(i), Scope{1}) }
 	last := 0
 	for i := range 500 {
-		g.ask(t, key(i), on(g.fresh(time.Second)))
+		for range 2 { // what is asked once displaces nothing
+			g.ask(t, key(i), on(g.fresh(time.Second)))
+		}
 		g.want(t, "the first, which is asked for again and again", key(0), Hit)
 		s := g.Stats()
 		if s.Bytes > 64<<10 || s.Bytes <= 0 {
@@ -193,8 +195,8 @@ func TestBound(t *testing.T) {
 	if grown := g.Stats().Bytes - before; grown < int64(2*len(r.Body)) || grown > 2048 {
 		t.Errorf("two codings take %d bytes", grown)
 	}
-	for i := range 500 {
-		g.ask(t, key(1000+i), on(g.fresh(time.Second)))
+	for i := range 1000 {
+		g.ask(t, key(1000+i/2), on(g.fresh(time.Second)))
 	}
 	r.Encoded("gzip") // it is not kept any more
 	for i := range 2000 {
@@ -204,6 +206,31 @@ func TestBound(t *testing.T) {
 	if got := g.Stats(); got.Bytes != g.counted() {
 		t.Errorf("%+v, but there are %d bytes", got, g.counted())
 	}
+}
+
+// TestAskedOnceDisplacesNone has a cache full of responses. What is asked once takes no place of theirs, what is asked again does.
+func TestAskedOnceDisplacesNone(t *testing.T) {
+	g := newRig(256 << 10)
+	g.ask(t, g.question("in use", Scope{1}), on(g.fresh(time.Hour)))
+	for i := range 1000 {
+		g.ask(t, g.question(fmt.Sprint("once ", i), Scope{1}), on(g.fresh(time.Hour)))
+	}
+	if s := g.Stats(); s.Evicted != 0 || s.Entries < 30 {
+		t.Errorf("%+v", s)
+	}
+	g.want(t, "what was there before", g.question("in use", Scope{1}), Hit)
+	for _, want := range []Outcome{Executed, Executed, Hit} {
+		if _, outcome := g.ask(t, g.question("new", Scope{1}), on(g.fresh(time.Hour))); outcome != want {
+			t.Errorf("the outcome is %v, want %v", outcome, want)
+		}
+	}
+
+	// When what is there stands no longer, there is room.
+	g.clock.advance(2 * time.Hour)
+	for i := range 150 {
+		g.ask(t, g.question(fmt.Sprint("later ", i), Scope{1}), on(g.fresh(time.Hour)))
+	}
+	g.want(t, "what was asked once, later", g.question(fmt.Sprint("later ", 149), Scope{1}), Hit)
 }
 
 // counted sums what is there.
