@@ -350,8 +350,8 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials tries out credentials, over every transport and under names of other clients. After the fifth refusal
-// the venue is not asked any more; nobody else notices.
+// TestRefusedCredentials sends the same bad credentials and the same bad token over every transport and under names of other clients.
+// After the fifth refusal the venue is not asked with them any more. Other credentials of the same client are not affected.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)
@@ -383,7 +383,6 @@ func TestRefusedCredentials(t *testing.T) {
 			post := func(name, value string) response {
 				return s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), name, value)))
 			}
-			// Five refusals: two bearer tokens that nobody knows, and three times the venue says no.
 			socket := func(header string, value string) string {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
@@ -404,47 +403,60 @@ func TestRefusedCredentials(t *testing.T) {
 				f, err := k.read(ctx)
 				return fmt.Sprint(string(f.Payload), err)
 			}
-			if got := post("Authorization", "Bearer nobody"); got.status != http.StatusUnauthorized {
-				t.Errorf("%+v", got)
+			for range 3 {
+				if got := post("Authorization", "Bearer nobody"); got.status != http.StatusUnauthorized {
+					t.Errorf("%+v", got)
+				}
 			}
-			if got := socket("Authorization", "Bearer nobody"); got != "4403" {
-				t.Errorf("a socket: %s", got)
+			for range 2 {
+				if got := socket("Authorization", "Bearer nobody"); got != "4403" {
+					t.Errorf("a socket: %s", got)
+				}
 			}
 			asked := s.counted(func() {
-				if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
+				for range 3 {
+					if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
+						t.Errorf("%+v", got)
+					}
+				}
+				if got := s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, wrong, "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
 					t.Errorf("%+v", got)
 				}
-				if got := s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, credentials("no other key"), "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
-					t.Errorf("%+v", got)
-				}
-				if got := socket(httpapi.CredentialsHeader, credentials("no third key")); !strings.Contains(got, "UNAUTHENTICATED") {
+				if got := socket(httpapi.CredentialsHeader, wrong); !strings.Contains(got, "UNAUTHENTICATED") {
 					t.Errorf("a socket: %s", got)
 				}
 			})
-			wantCalls(t, asked, calls{"positions": {3, 3}})
+			wantCalls(t, asked, calls{"positions": {5, 5}})
+			limited := func(got response) bool {
+				return got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "60" && strings.Contains(got.body, "RATE_LIMITED")
+			}
 			asked = s.counted(func() {
-				for i, value := range []string{wrong, credentials("no fourth key"), keyOf3} {
-					got := post(httpapi.CredentialsHeader, value)
-					limited := got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "60" && strings.Contains(got.body, "RATE_LIMITED")
-					if limited != test.blocked {
-						t.Errorf("request %d after five refusals: %+v", i, got)
+				for name, value := range map[string]string{httpapi.CredentialsHeader: wrong, "Authorization": "Bearer nobody"} {
+					if got := post(name, value); limited(got) != test.blocked {
+						t.Errorf("%s after five refusals: %+v", name, got)
 					}
 				}
-				if got := socket(httpapi.CredentialsHeader, keyOf3); (got == "4403") != test.blocked {
+				if got := socket(httpapi.CredentialsHeader, wrong); (got == "4403") != test.blocked {
 					t.Errorf("a socket: %s", got)
-				}
-				if got := post("Authorization", "Bearer no-such-token"); (got.status == http.StatusTooManyRequests) != test.blocked {
-					t.Errorf("a token: %+v", got)
 				}
 			})
 			if test.blocked && len(asked) > 0 {
 				t.Errorf("the venue was asked %v", asked)
 			}
+			if got := post(httpapi.CredentialsHeader, credentials("another bad key")); !strings.Contains(got.body, "UNAUTHENTICATED") {
+				t.Errorf("other bad credentials: %+v", got)
+			}
+			if got := post("Authorization", "Bearer nobody-else"); got.status != http.StatusUnauthorized {
+				t.Errorf("another bad token: %+v", got)
+			}
+			if got := post(httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+				t.Errorf("good credentials: %+v", got)
+			}
 			if got := s.do(t, from(s.asking(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 				t.Errorf("without credentials: %+v", got)
 			}
 			s.clock.advance(61e9)
-			if got := post(httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+			if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
 				t.Errorf("a minute later: %+v", got)
 			}
 		})

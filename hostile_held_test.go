@@ -59,7 +59,7 @@ func heldAttacks() []attack {
 		{name: "held: bodies that stop before their end", run: func(t *testing.T, p *target) {
 			hold(t, p, func(client string) *wire {
 				w := p.connect(t)
-				_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", client, size)
+				_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", client, size)
 				go func() { _, _ = io.WriteString(w, long) }() // ends with the connection
 				return w
 			}, func(w *wire) bool {

@@ -69,7 +69,7 @@ func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 
 // handshake asks for a WebSocket.
 func (w *wire) handshake(client string) error {
-	_, _ = fmt.Fprintf(w, "GET /graphql HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+	_, _ = fmt.Fprintf(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", client)
 	resp, err := http.ReadResponse(w.r, nil)
 	if err == nil && (resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Extensions") != "") {
@@ -278,7 +278,7 @@ func socketAttacks() []attack {
 			}
 			w := p.connect(t)
 			defer w.Close()
-			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.9.0.8\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 10.9.0.8\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
 			if status, body := w.answer(t, p); status != http.StatusTooManyRequests {
 				t.Errorf("%d %s", status, body)
 			}
@@ -294,7 +294,7 @@ func socketAttacks() []attack {
 		}},
 		attack{name: "socket: one that the page of another host opens", run: func(t *testing.T, p *target) {
 			w := p.connect(t)
-			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
 			if status, body := w.answer(t, p); status != http.StatusForbidden {
 				t.Errorf("%d %s", status, body)
 			}

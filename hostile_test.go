@@ -645,7 +645,7 @@ func (w *wire) wantClosed(t testing.TB) {
 func connectionAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	post := func(headers, body string) string {
-		return "POST /graphql HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + headers + "\r\n" + body
+		return "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers + "\r\n" + body
 	}
 	length := func(n any) string { return fmt.Sprintf("Content-Length: %v\r\n", n) }
 	var out []attack
@@ -663,14 +663,14 @@ func connectionAttacks() []attack {
 	add("noise", strings.Repeat("\x00\xff\x16\x03", 10_000)+"\r\n\r\n", 400)
 	add("TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"+strings.Repeat("a", 500)+"\r\n\r\n", 400)
 	add("HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400)
-	add("a method that is none", "GE T /graphql HTTP/1.1\r\nHost: a\r\n\r\n", 400)
-	add("a version that is none", "GET /graphql HTTP/9.9\r\nHost: a\r\n\r\n", 505)
+	add("a method that is none", "GE T /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", 400)
+	add("a version that is none", "GET /graphql HTTP/9.9\r\nHost: localhost\r\n\r\n", 505)
 	add("no host", "GET /healthz HTTP/1.1\r\n\r\n", 400)
 	add("two hosts", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400)
-	add("a header with a zero", "GET /healthz HTTP/1.1\r\nHost: a\r\nX-A: \x00\r\n\r\n", 400)
-	add("a header without a name", "GET /healthz HTTP/1.1\r\nHost: a\r\n: a\r\n\r\n", 400)
-	add("a space before the colon", "GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\n", 400)
-	add("30,000 headers", "GET /healthz HTTP/1.1\r\nHost: a\r\n"+strings.Repeat("A:b\r\n", 30_000)+"\r\n", 431)
+	add("a header with a zero", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: \x00\r\n\r\n", 400)
+	add("a header without a name", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n: a\r\n\r\n", 400)
+	add("a space before the colon", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length : 5\r\n\r\n", 400)
+	add("30,000 headers", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("A:b\r\n", 30_000)+"\r\n", 431)
 	add("a first line without an end", "GET /"+strings.Repeat("a", 1<<20), 431)
 	add("two lengths", post(length(26)+length(27), typename), 400)
 	add("a length below zero", post(length(-1), typename), 400)
@@ -742,7 +742,7 @@ func connectionAttacks() []attack {
 			w := p.connect(t)
 			_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 			_ = w.SetWriteDeadline(time.Now().Add(2 * time.Second))
-			one := "GET /schema.graphql HTTP/1.1\r\nHost: a\r\n\r\n"
+			one := "GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"
 			_, _ = io.WriteString(w, strings.Repeat(one, 20_000)) // until nothing more is taken
 			_ = w.Close()
 		}},
@@ -801,8 +801,8 @@ func beginSlowly(t *testing.T, p *target) slowly {
 			c.dripped.Wait()
 		})
 	}
-	const begin = "POST /graphql HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-	const upgrade = "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n"
+	const begin = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	const upgrade = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n"
 	add("nothing at all", "", "", 0)
 	add("headers without an end", begin, "X-A: a\r\n", 0)
 	add("a header byte by byte", begin+"X-A: ", "a", 0)

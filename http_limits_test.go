@@ -43,7 +43,7 @@ func (s *service) speak(t testing.TB, text string) (status int, header http.Head
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-const rawPost = "POST /graphql HTTP/1.1\r\nHost: oddsgraph\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+const rawPost = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
 
 // TestSlowBodies sends a part of a body and no more.
 func TestSlowBodies(t *testing.T) {
@@ -61,8 +61,8 @@ func TestLargeHeaders(t *testing.T) {
 	s := start(t, "--max-headers=8KiB")
 	long := strings.Repeat("x", 16<<10)
 	for name, request := range map[string]string{
-		"a header": "GET /graphql HTTP/1.1\r\nHost: oddsgraph\r\nX-Long: " + long + "\r\n\r\n",
-		"a URL":    "GET /graphql?query=" + long + " HTTP/1.1\r\nHost: oddsgraph\r\n\r\n",
+		"a header": "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Long: " + long + "\r\n\r\n",
+		"a URL":    "GET /graphql?query=" + long + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	} {
 		if status, _, body := s.speak(t, request); status != http.StatusRequestHeaderFieldsTooLarge || strings.Contains(body, "xx") {
 			t.Errorf("%s: %d %s", name, status, body)
