@@ -39,8 +39,11 @@ func OnLoopback(r *http.Request) bool {
 }
 
 // served reports whether the host of a request is an address, which no name server can redirect, localhost, or one of names. It
-// parses an address last, since what is none costs an error.
+// parses an address last, since what is none costs an error. A request without a host, which HTTP/1.0 allows, is no browser's.
 func served(host string, names []string) bool {
+	if host == "" {
+		return true
+	}
 	name := host
 	if strings.IndexByte(host, ':') >= 0 {
 		if before, _, err := net.SplitHostPort(host); err == nil {

@@ -26,7 +26,7 @@ func TestGuard(t *testing.T) {
 		{"localhost", nil, hosts.OnLoopback, "LocalHost:8080", loopback, 200},
 		{"another name", nil, hosts.OnLoopback, "evil.example:8080", loopback, 403},
 		{"a name that begins with localhost", nil, hosts.OnLoopback, "localhost.evil.example", loopback, 403},
-		{"no host", nil, hosts.OnLoopback, "", loopback, 403},
+		{"no host", nil, hosts.OnLoopback, "", loopback, 200},
 		{"another name over the network", nil, hosts.OnLoopback, "oddsgraph:8080", private, 200},
 		{"a known name", []string{"odds.example"}, hosts.Always, "ODDS.example:443", private, 200},
 		{"a name that ends with a known one", []string{"odds.example"}, hosts.Always, "evil-odds.example", private, 403},
