@@ -19,7 +19,10 @@ func TestRowsThatLookAlike(t *testing.T) {
 	trades := []object{fill("0.50", "10"), fill("0.51", "10"), fill("0.50", "10"), fill("0.5", "10.0")}
 	page := func(rows []object, count bool) func(q url.Values) (int, any) {
 		return func(q url.Values) (int, any) {
-			limit, _ := strconv.Atoi(q.Get("limit"))
+			limit, err := strconv.Atoi(q.Get("limit"))
+			if err != nil {
+				limit = len(rows)
+			}
 			offset, _ := strconv.Atoi(q.Get("offset"))
 			offset = min(offset, len(rows))
 			answer := object{"trades": rows[offset:min(offset+limit, len(rows))]}

@@ -118,9 +118,9 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 		b.pending.keep(time.Now(), nil)
 		return nil
 	}
-	trades := slices.Clone(page.Value.Trades)
-	slices.Reverse(trades) // oldest first
-	full := len(trades) >= MaxTrades || page.Value.Next != ""
+	full := len(page.Value.Trades) >= MaxTrades || page.Value.Next != ""
+	trades := slices.Clone(page.Value.Trades[:min(len(page.Value.Trades), MaxTrades)]) // a venue may ignore the limit
+	slices.Reverse(trades)                                                             // oldest first
 	missing := b.sent && full && !slices.ContainsFunc(trades, func(t market.Trade) bool { return b.seen.has(b.key(&t)) })
 	known := make(map[string]bool, len(trades))
 	for i := range trades {
