@@ -164,6 +164,7 @@ var cacheFamilies = []kinds{
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache asked upstream for."}, func(s cache.Stats) uint64 { return s.Keys }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that left the cache before their time to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
 	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, remembered absences included."}, func(s cache.Stats) int { return s.Entries }),
+	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Memory that the entries in the cache take, about."}, func(s cache.Stats) int { return s.Bytes }),
 }
 
 // venueState is how the venue does, as its client sees it.

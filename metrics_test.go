@@ -494,6 +494,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
 	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // by the third, and by the one that is streamed
 	m.want(`oddsgraph_cache_entries{kind="spread"}`, 2)
+	m.within(`oddsgraph_cache_bytes{kind="spread"}`, 2*300, 2*1000)
 	m.want(`oddsgraph_cache_entries{kind="price"}`, 3+1+1+1+1+1) // one of them was not there, and one is streamed
 
 	books.mu.Lock()
@@ -757,7 +758,7 @@ func TestFiguresByName(t *testing.T) {
 		return streamState{"RESYNCING", stream.Stats{LastMessageAt: time.Unix(41, 5e8), Connections: 42, Topics: 43, Identities: 44, Reconnects: 45, Resyncs: 46, Refused: 47}}
 	}, streamFamilies...)
 	telemetry.Register(m, func() []cache.Stats {
-		return []cache.Stats{{Kind: "price", Hits: 51, Stale: 52, Misses: 53, NotFound: 54, Coalesced: 55, Calls: 56, Keys: 57, Evictions: 58, Entries: 59}}
+		return []cache.Stats{{Kind: "price", Hits: 51, Stale: 52, Misses: 53, NotFound: 54, Coalesced: 55, Calls: 56, Keys: 57, Evictions: 58, Entries: 59, Bytes: 60}}
 	}, cacheFamilies...)
 	now := time.Unix(1000, 0)
 	telemetry.Register(m, func() budgetState {
@@ -798,6 +799,7 @@ func TestFiguresByName(t *testing.T) {
 		`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`: 53, `oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`: 54,
 		`oddsgraph_cache_coalesced_keys_total{kind="price"}`: 55, `oddsgraph_cache_upstream_calls_total{kind="price"}`: 56,
 		`oddsgraph_cache_upstream_keys_total{kind="price"}`: 57, `oddsgraph_cache_evictions_total{kind="price"}`: 58, `oddsgraph_cache_entries{kind="price"}`: 59,
+		`oddsgraph_cache_bytes{kind="price"}`: 60,
 
 		"oddsgraph_budget_limit": 61, "oddsgraph_budget_left": 62, "oddsgraph_budget_wait_seconds": 63, "oddsgraph_budget_throttled_seconds_total": 64,
 		`oddsgraph_budget_waiting{priority="` + market.Priority(0).String() + `"}`: 65, "oddsgraph_budget_credentials": 66, "oddsgraph_budget_admitted_total": 67,

@@ -343,7 +343,7 @@ func (s *server) cacheConfig(cfg *config.Config, clock market.Clock) cache.Confi
 	out := cache.Config{
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
-		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size,
+		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Memory: int(c.Memory),
 		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
 		Cost: func(e market.Endpoint, keys, bytes int) int { return s.client.Cost(e, keys, bytes) },
 	}

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"oddsgraph/internal/market"
 )
 
@@ -43,6 +41,8 @@ type Config struct {
 	NotFound time.Duration
 	// NotFoundSize is the greatest number of absences that are remembered for each kind of data.
 	NotFoundSize int
+	// Memory is how many bytes the entries of all kinds take together at most, of which each kind has a fixed share.
+	Memory int
 	// Batch is the greatest number of ids in one upstream call.
 	Batch int
 	// InFlight is the greatest number of calls for lists of ids in flight at once, for each kind of data. Calls that
@@ -85,6 +85,7 @@ func DefaultConfig() Config {
 		User:         kind(2*time.Second, 0, 10_000),
 		NotFound:     5 * time.Second,
 		NotFoundSize: 10_000,
+		Memory:       DefaultMemory,
 		Batch:        40,
 		InFlight:     4,
 		Stretch:      5 * time.Minute,
@@ -111,7 +112,7 @@ type Cache struct {
 	records   *store[historyKey, market.HistoryPage]
 
 	// refs maps slugs and tokens to the markets that they are known to belong to.
-	refs *lru.Cache[market.MarketRef, market.MarketRef]
+	refs *nameIndex
 }
 
 // New returns a cache in front of a venue.
@@ -120,6 +121,7 @@ func New(venue Venue, cfg Config) *Cache {
 	cfg.Batch = or(cfg.Batch, defaults.Batch)
 	cfg.InFlight = or(cfg.InFlight, defaults.InFlight)
 	cfg.NotFoundSize = or(cfg.NotFoundSize, defaults.NotFoundSize)
+	cfg.Memory = or(cfg.Memory, defaults.Memory)
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}
@@ -131,11 +133,7 @@ func New(venue Venue, cfg Config) *Cache {
 	}
 	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope()}
 	c.scope.off = cfg.Without.Callers
-	refs, err := lru.New[market.MarketRef, market.MarketRef](max(4*cfg.Market.Size, 1))
-	if err != nil {
-		panic("cache: " + err.Error()) // only for a size below 1
-	}
-	c.refs = refs
+	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
 	return c
@@ -182,7 +180,7 @@ type Source[K comparable, T any] interface {
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Stats are the counters of one kind of data since the start, and the number of entries now.
+// Stats are the counters of one kind of data since the start, and the entries that are kept now.
 type Stats struct {
 	Kind string
 	// Hits, Stale, Misses and NotFound count keys by what a look-up gave; NotFound are absences that were remembered.
@@ -192,7 +190,8 @@ type Stats struct {
 	// Calls and Keys count upstream calls and the keys that they carried.
 	Calls, Keys uint64
 	Evictions   uint64
-	Entries     int
+	// Entries includes absences, Bytes is about what the entries take.
+	Entries, Bytes int
 }
 
 // Stats returns the counters of every kind of data.
@@ -205,10 +204,12 @@ func (c *Cache) Stats() []Stats {
 
 func (s *store[K, T]) stats() Stats {
 	c := &s.counters
+	entries, bytes := s.entries.taken()
+	absent, more := s.absent.taken()
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Evictions: c.evictions.Load(),
-		Entries: s.entries.len() + s.absent.len(),
+		Entries: entries + absent, Bytes: bytes + more,
 	}
 }
 

@@ -27,15 +27,16 @@ type lane[K comparable, T any] struct {
 }
 
 // newStore returns a store whose keys are fetched by the given lanes.
-func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, asOf func(*T) time.Time, own func(K, *T) K, lanes ...lane[K, T]) *store[K, T] {
+func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, lanes ...lane[K, T]) *store[K, T] {
 	s := &store[K, T]{
-		kind: of, ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, own: own, left: b.cfg.Admission.Left,
+		kind: of, ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, own: own, weigh: w.of, left: b.cfg.Admission.Left,
 	}
 	if kind.Stale > 0 {
 		s.stretch = b.cfg.Stretch
 	}
-	s.entries = newShelf[K, T](kind.Size)
-	s.absent = newShelf[K, T](b.cfg.NotFoundSize)
+	room := b.cfg.share(w.share)
+	s.entries = newShelf[K, T](kind.Size, room-room/absences)
+	s.absent = newShelf[K, T](b.cfg.NotFoundSize, room/absences)
 	for _, l := range lanes {
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
@@ -85,11 +86,11 @@ func (c *Cache) build(b *builder) {
 	v, cfg := c.venue, b.cfg
 	list, single, user := cfg.InFlight, 4*cfg.InFlight, 16*cfg.InFlight
 
-	c.prices = newStore(b, market.KindPrice, cfg.Price, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
+	c.prices = newStore(b, market.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
 		lane[string, market.Price]{market.EndpointPrices, market.PriorityPrices, cfg.Batch, list, v.Prices})
-	c.spreads = newStore(b, market.KindSpread, cfg.Spread, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
+	c.spreads = newStore(b, market.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
 		lane[string, market.Spread]{market.EndpointSpreads, market.PriorityPrices, cfg.Batch, list, v.Spreads})
-	c.books = newStore(b, market.KindBook, cfg.Book, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
+	c.books = newStore(b, market.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
 		lane[market.BookQuery, market.Book]{market.EndpointBook, market.PriorityBooks, 1, single,
 			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
 				return v.Book(ctx, q.TokenID, q.Depth)
@@ -106,7 +107,7 @@ func (c *Cache) build(b *builder) {
 		return old.Depth > fetched.Depth && old.Seq != 0 && old.Epoch == fetched.Epoch && old.Seq >= fetched.Seq
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
-	c.histories = newStore(b, market.KindHistory, cfg.History, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
+	c.histories = newStore(b, market.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
 		lane[market.PriceHistoryQuery, market.PriceHistory]{market.EndpointPriceHistory, market.PriorityHistory, 1, single,
 			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
 				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
@@ -134,7 +135,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		return out
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
-	c.markets = newStore(b, market.KindMarket, cfg.Market, updated, ownMarket,
+	c.markets = newStore(b, market.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
 		lane[market.MarketRef, market.Market]{market.EndpointMarketsByID, market.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
@@ -157,16 +158,16 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		return key
 	}
 	c.markets.alias = func(key market.MarketRef) bool { return key.By != market.ByMarketID }
-	c.markets.changed = newChanges[market.MarketRef](cfg.Market.Size)
+	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, maxChanges))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
-	c.searches = newStore(b, market.KindSearch, cfg.Search, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
+	c.searches = newStore(b, market.KindSearch, cfg.Search, weight[market.SearchPage]{shares.search, weighSearch}, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
 		lane[market.SearchKey, market.SearchPage]{market.EndpointSearch, market.PrioritySearch, 1, single,
 			one(func(ctx context.Context, key market.SearchKey) (*market.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
-	c.events = newStore(b, market.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
+	c.events = newStore(b, market.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
 		lane[market.EventRef, market.Event]{market.EndpointSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
@@ -193,25 +194,25 @@ func (c *Cache) learn(markets ...*market.Market) {
 func (c *Cache) buildUsers(b *builder, width int) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
-	c.balances = newStore(b, market.KindBalance, cfg.User, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
+	c.balances = newStore(b, market.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
 		lane[userKey, market.Balance]{market.EndpointBalance, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
-	c.positions = newStore(b, market.KindPositions, cfg.User, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
+	c.positions = newStore(b, market.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
 		lane[userKey, []market.Position]{market.EndpointPositions, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
 				return whole(v.Positions(ctx, key.address))
 			})})
-	c.orders = newStore(b, market.KindOrders, cfg.User, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
+	c.orders = newStore(b, market.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
 		lane[userKey, []market.Order]{market.EndpointOrders, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return whole(v.Orders(ctx, key.address))
 			})})
-	c.trades = newStore(b, market.KindTrades, cfg.User, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
+	c.trades = newStore(b, market.KindTrades, cfg.User, weight[market.TradePage]{shares.trades, weighTrades}, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
 		lane[tradesKey, market.TradePage]{market.EndpointTrades, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key tradesKey) (*market.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
-	c.records = newStore(b, market.KindUserHistory, cfg.User, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
+	c.records = newStore(b, market.KindUserHistory, cfg.User, weight[market.HistoryPage]{shares.records, weighRecords}, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
 		lane[historyKey, market.HistoryPage]{market.EndpointHistory, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())

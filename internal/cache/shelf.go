@@ -12,21 +12,24 @@ import (
 //
 // Every entry that leaves is told so by its handle.
 type shelf[K comparable, T any] struct {
-	size int
-	mu   sync.RWMutex
-	lru  *simplelru.LRU[K, *entry[T]]
+	size, room int
+	mu         sync.RWMutex
+	lru        *simplelru.LRU[K, *entry[T]]
+	// bytes is the sum of the entries' bytes, at most room.
+	bytes int
 }
 
-// chances bounds how many entries stay for another turn when one is to go, and so the time that it takes.
+// chances bounds how many entries stay for another turn while room is made, and so the time that it takes.
 const chances = 100
 
-func newShelf[K comparable, T any](size int) *shelf[K, T] {
+// newShelf returns a shelf of at most size entries, which take at most room bytes together.
+func newShelf[K comparable, T any](size, room int) *shelf[K, T] {
 	size = max(size, 1)
 	lru, err := simplelru.NewLRU[K, *entry[T]](size, nil)
 	if err != nil {
 		panic("cache: " + err.Error()) // only for a size below 1
 	}
-	return &shelf[K, T]{size: size, lru: lru}
+	return &shelf[K, T]{size: size, room: room, lru: lru}
 }
 
 // get returns the entry of a key, nil where there is none.
@@ -46,33 +49,49 @@ func (s *shelf[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// put keeps an entry, in the place of another one of its key. evicted tells that one of another key had to go for it.
-func (s *shelf[K, T]) put(key K, e *entry[T]) (evicted bool) {
+// put keeps an entry of e.bytes in the place of another one of its key, and returns how many entries had to go for it. An entry
+// that is larger than the whole room is not kept: then it is the one that goes.
+func (s *shelf[K, T]) put(key K, e *entry[T]) (evicted int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old, replaces := s.lru.Peek(key); replaces {
-		s.lru.Add(key, e)
-		old.read.Handle.Bump()
-		return false
+		if bytes := s.bytes - old.bytes + e.bytes; bytes <= s.room {
+			s.lru.Add(key, e)
+			s.bytes = bytes
+			old.read.Handle.Bump()
+			return 0
+		}
+		s.take(key, old)
 	}
-	if evicted = s.lru.Len() == s.size; evicted {
-		s.evict()
+	if e.bytes > s.room {
+		e.read.Handle.Bump()
+		return 1
 	}
+	evicted = s.evict(e.bytes)
 	s.lru.Add(key, e)
+	s.bytes += e.bytes
 	return evicted
 }
 
-// evict takes out the entry that was read longest ago, as far as it is known. The lock is held.
-func (s *shelf[K, T]) evict() {
-	for range min(chances, s.lru.Len()) {
+// evict makes room for an entry of so many bytes and returns how many entries went: those that were read longest ago, as far as
+// that is known. The lock is held.
+func (s *shelf[K, T]) evict(bytes int) (n int) {
+	for left := min(chances, s.lru.Len()); s.lru.Len() == s.size || s.bytes+bytes > s.room; n++ {
 		key, e, _ := s.lru.GetOldest()
-		if !e.used.Load() {
-			break
+		for ; left > 0 && e.used.Load(); left-- {
+			e.used.Store(false)
+			s.lru.Get(key) // is the newest now
+			key, e, _ = s.lru.GetOldest()
 		}
-		e.used.Store(false)
-		s.lru.Get(key) // is the newest now
+		s.take(key, e)
 	}
-	_, e, _ := s.lru.RemoveOldest()
+	return n
+}
+
+// take takes out an entry. The lock is held.
+func (s *shelf[K, T]) take(key K, e *entry[T]) {
+	s.lru.Remove(key)
+	s.bytes -= e.bytes
 	e.read.Handle.Bump()
 }
 
@@ -82,8 +101,7 @@ func (s *shelf[K, T]) remove(key K) bool {
 	defer s.mu.Unlock()
 	e, ok := s.lru.Peek(key)
 	if ok {
-		s.lru.Remove(key)
-		e.read.Handle.Bump()
+		s.take(key, e)
 	}
 	return ok
 }
@@ -97,16 +115,15 @@ func (s *shelf[K, T]) removeAll(fits func(K) bool) (n int) {
 			continue
 		}
 		e, _ := s.lru.Peek(key)
-		s.lru.Remove(key)
-		e.read.Handle.Bump()
+		s.take(key, e)
 		n++
 	}
 	return n
 }
 
-// len returns the number of entries.
-func (s *shelf[K, T]) len() int {
+// taken returns the number of entries and their bytes.
+func (s *shelf[K, T]) taken() (entries, bytes int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.lru.Len()
+	return s.lru.Len(), s.bytes
 }

@@ -18,6 +18,12 @@ func (s *shelf[K, T]) keys() (keys []K) {
 	return s.lru.Keys()
 }
 
+// len returns the number of entries.
+func (s *shelf[K, T]) len() int {
+	n, _ := s.taken()
+	return n
+}
+
 func newEntry(value string) *entry[string] {
 	e := &entry[string]{}
 	e.read = market.Read[*string]{Value: &value, Meta: market.Meta{Handle: market.NewHandle(time.Time{})}}
@@ -27,7 +33,7 @@ func newEntry(value string) *entry[string] {
 // A shelf has what a map has that everything was done to, too, and every entry that has left is told so, once.
 func TestShelfIsAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	s, want := newShelf[string, string](1<<20), map[string]*entry[string]{}
+	s, want := newShelf[string, string](1<<20, 1<<30), map[string]*entry[string]{}
 	var gone []*entry[string]
 	leave := func(key string) {
 		if old := want[key]; old != nil {
@@ -55,7 +61,7 @@ func TestShelfIsAMap(t *testing.T) {
 			leave(key)
 		default:
 			e := newEntry(key)
-			if s.put(key, e) {
+			if s.put(key, e) > 0 {
 				t.Fatal("something was evicted")
 			}
 			leave(key)
@@ -89,7 +95,7 @@ func TestShelfIsAMap(t *testing.T) {
 
 // What was read stays for another turn, the oldest that was not goes. Where all were read one goes nevertheless.
 func TestShelfEvicts(t *testing.T) {
-	s := newShelf[string, string](4)
+	s := newShelf[string, string](4, 1<<20)
 	put := func(keys ...string) {
 		for _, key := range keys {
 			s.put(key, newEntry(key))
@@ -120,7 +126,7 @@ func TestShelfEvicts(t *testing.T) {
 
 // However many were read, only so many are looked at before one goes.
 func TestShelfEvictsInTime(t *testing.T) {
-	s := newShelf[string, string](3 * chances)
+	s := newShelf[string, string](3*chances, 1<<20)
 	for _, key := range ids("t", 0, 3*chances) {
 		s.put(key, newEntry(key))
 		s.get(key).use()
@@ -133,7 +139,7 @@ func TestShelfEvictsInTime(t *testing.T) {
 
 // Readers and writers may come at the same time; the race detector looks on.
 func TestShelfIsShared(t *testing.T) {
-	s := newShelf[string, string](50)
+	s := newShelf[string, string](50, 1<<20)
 	keys := ids("t", 0, 100)
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -57,6 +57,8 @@ type entry[T any] struct {
 	refreshAt atomic.Int64
 	// overtaken tells that what was read has changed since: it answers only where the venue fails.
 	overtaken bool
+	// bytes is what the entry takes, its key included.
+	bytes int
 	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
 	held time.Time
 }
@@ -137,6 +139,8 @@ type store[K comparable, T any] struct {
 	keep func(old, fetched *T) bool
 	// own returns a key that holds on to nothing but itself and the value that was fetched for it, which is nil where there is none.
 	own func(key K, value *T) K
+	// weigh returns about how many bytes a value takes.
+	weigh func(*T) int
 	// asOf returns the venue's time of a value.
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b; only kinds that are streamed have it.
@@ -158,6 +162,9 @@ type store[K comparable, T any] struct {
 	// mu orders replacements, so that every entry that goes is told so.
 	mu sync.Mutex
 }
+
+// maxChanges bounds the changes that are remembered. They matter only to calls that left before them, so the latest are enough.
+const maxChanges = 2000
 
 // newChanges remembers the changes of so many slots.
 func newChanges[K comparable](size int) *lru.Cache[K, uint64] {
@@ -461,8 +468,12 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 
 // replace puts an entry in the place of another, and lets those know who wait for it.
 func (s *store[K, T]) replace(on *shelf[K, T], key K, e *entry[T]) {
-	if on.put(key, e) {
-		s.counters.evictions.Add(1)
+	e.bytes = overhead[K, T]() + keyTexts(key)
+	if e.read.Value != nil {
+		e.bytes += s.weigh(e.read.Value)
+	}
+	if n := on.put(key, e); n > 0 {
+		s.counters.evictions.Add(uint64(n))
 	}
 	if e.session != nil && len(s.lanes) > 0 {
 		s.land(key, e)

@@ -180,7 +180,8 @@ type Cache struct {
 	// Stretch is how long past its fresh time public data answers while the venue's request budget is short.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long past its fresh time public data still answers while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
-	// Responses is what whole responses may take.
+	// Memory is what the entries of all kinds may take, Responses what whole responses may.
+	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds, of which each has a fixed share. What was read longest ago goes when its share is full, before its kind has its greatest number of entries."`
 	Responses Bytes `default:"64MiB" min:"0" max:"64GiB" help:"Memory for whole responses, each kept while an execution would give the same; 0 keeps none."`
 }
 

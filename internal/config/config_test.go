@@ -82,6 +82,7 @@ func TestDefaults(t *testing.T) {
 			Stretch:  5 * time.Minute,
 			NotFound: hard(5*time.Second, 10_000),
 
+			Memory:    64 << 20,
 			Responses: 64 << 20,
 		},
 		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
@@ -121,7 +122,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		t.Fatalf("only %d keys: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
-	for _, candidate := range []string{"7", "77", "7s", "7KiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
+	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
 		var environ []string // of all that have none yet: each tells for itself whether it fits
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {

@@ -10,14 +10,19 @@ const (
 	// the deepest book. There is no reason to keep more for a book that is soon replaced.
 	maxWritten      = 4
 	maxWrittenBytes = 16 << 10
+	// baseWritten and writtenLevel are what a book of few levels may keep, and what more for each level of a side.
+	baseWritten, writtenLevel = 1 << 10, 160
 	// unkept is how many sides are written before one is kept. A book that nobody reads twice costs no memory.
 	unkept = 2
 )
 
+// WrittenRoom returns the most bytes that a Written keeps of a book with so many levels a side.
+func WrittenRoom(levels int) int { return min(baseWritten+writtenLevel*levels, maxWrittenBytes) }
+
 // Written keeps what sides of a book were written as, so that who is to write the same again can copy it. Levels never
 // change, so a text is found by where the levels lie, how many they are and what of them was selected: it is the same for
-// every copy of the book that shares them. It holds at most 4 texts of 16 KiB together, the first that are wanted again, and
-// goes with the book. A nil Written keeps nothing. It is safe for concurrent use, and nobody waits.
+// every copy of the book that shares them. It holds at most 4 texts of WrittenRoom bytes together, the
+// first that are wanted again, and goes with the book. A nil Written keeps nothing. It is safe for concurrent use, and nobody waits.
 type Written struct {
 	last  atomic.Pointer[writtenSide]
 	sides atomic.Uint32 // that were written, as far as they are counted
@@ -67,7 +72,7 @@ func (w *Written) Keep(levels []Level, selection string, text []byte) {
 	if last != nil {
 		next.n, next.bytes = last.n+1, last.bytes+next.bytes
 	}
-	if next.n > maxWritten || next.bytes > maxWrittenBytes || last.find(levels, selection) != nil {
+	if next.n > maxWritten || next.bytes > WrittenRoom(len(levels)) || last.find(levels, selection) != nil {
 		return
 	}
 	next.text = string(text)

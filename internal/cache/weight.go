@@ -1,0 +1,197 @@
+package cache
+
+import (
+	"unsafe"
+
+	"oddsgraph/internal/market"
+)
+
+// DefaultMemory is how many bytes the entries of all kinds may take together.
+const DefaultMemory = 64 << 20
+
+// shares are the parts of Config.Memory, in 64ths, that the kinds of data take at most. They add up to 64. What one kind leaves
+// free is not lent to others, so a flood of one kind displaces nothing else.
+var shares = struct {
+	price, spread, book, market, names, search, event, history, balance, positions, orders, trades, records int
+}{
+	price: 7, spread: 6, book: 12, market: 12, names: 3, search: 4, event: 4, history: 4,
+	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
+}
+
+// weight is how much memory a kind of data may take, in 64ths of all, and how its values are weighed.
+type weight[T any] struct {
+	share int
+	of    func(*T) int
+}
+
+// share returns the bytes of a part.
+func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
+
+// absences is the part of a kind's share, one in so many, that is for absences.
+const absences = 8
+
+const (
+	// slot is what a hash table takes for an entry beside its key.
+	slot = 16
+	// header is what an allocation takes beside what is asked for, on average.
+	header = 8
+	// leftOutRow is what an error of a row that could not be read takes.
+	leftOutRow = 384
+)
+
+// overhead returns the bytes of an entry that do not depend on its value: the entry, its handle, its place in the list and the hash
+// table of a shelf.
+func overhead[K comparable, T any]() int {
+	var e entry[T]
+	var k K
+	var h market.Handle
+	const links = 72 // of simplelru's list: pointers, the value's pointer, a time and a bucket
+	return int(unsafe.Sizeof(e)+unsafe.Sizeof(h)+2*unsafe.Sizeof(k)) + int(unsafe.Sizeof(k))/2 + links + slot + 3*header
+}
+
+// texts returns the bytes of texts.
+func texts(all ...string) (bytes int) {
+	for _, text := range all {
+		if text != "" {
+			bytes += len(text) + header
+		}
+	}
+	return bytes
+}
+
+// decimals returns the bytes of numbers that are known.
+func decimals(all ...*market.Decimal) (bytes int) {
+	for _, d := range all {
+		if d != nil {
+			bytes += int(unsafe.Sizeof(*d)) + header
+		}
+	}
+	return bytes
+}
+
+// rows returns the bytes of a slice without what its elements refer to.
+func rows[T any](list []T) int {
+	var element T
+	return cap(list)*int(unsafe.Sizeof(element)) + header
+}
+
+func weighPrice(p *market.Price) int { return int(unsafe.Sizeof(*p)) + texts(p.TokenID) }
+
+func weighSpread(s *market.Spread) int {
+	return int(unsafe.Sizeof(*s)) + texts(s.TokenID) + decimals(s.BestBid, s.BestAsk, s.Spread)
+}
+
+// weighBook counts the texts of the levels too, which readers add later. It does not look at the levels, since a streamed book is
+// replaced often.
+func weighBook(b *market.Book) int {
+	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + rows(b.Bids) + rows(b.Asks)
+	if b.Written != nil {
+		bytes += market.WrittenRoom(max(len(b.Bids), len(b.Asks)))
+	}
+	return bytes
+}
+
+func weighHistory(h *market.PriceHistory) int {
+	bytes := int(unsafe.Sizeof(*h)) + rows(h.Points) + leftOut(h.LeftOut)
+	for i := range h.Points {
+		bytes += decimals(h.Points[i].Volume)
+	}
+	return bytes
+}
+
+func weighMarket(m *market.Market) int {
+	bytes := int(unsafe.Sizeof(*m)) + rows(m.Tags) + texts(m.Tags...) + rows(m.Outcomes) +
+		texts(m.MarketID, m.Slug, m.Question, m.GroupItemTitle, m.Description, m.Image, m.Category, m.StatusRaw, m.EventID, m.EventSlug, m.EventTitle) +
+		decimals(m.Volume, m.Volume24h, m.Liquidity, m.TickSize, m.MinOrderSize)
+	for i := range m.Outcomes {
+		o := &m.Outcomes[i]
+		bytes += texts(o.TokenID, o.Label) + decimals(o.Price)
+	}
+	if r := m.Resolution; r != nil {
+		bytes += int(unsafe.Sizeof(*r)) + texts(r.Outcome, r.Source)
+	}
+	return bytes
+}
+
+func weighMarkets(list []*market.Market) int {
+	bytes := rows(list)
+	for _, m := range list {
+		bytes += weighMarket(m)
+	}
+	return bytes
+}
+
+func weighEvent(e *market.Event) int {
+	return int(unsafe.Sizeof(*e)) + texts(e.EventID, e.Slug, e.Title) + decimals(e.Volume) + weighMarkets(e.Markets) + leftOut(e.LeftOut)
+}
+
+func weighSearch(p *market.SearchPage) int {
+	return int(unsafe.Sizeof(*p)) + texts(p.Next) + weighMarkets(p.Markets) + leftOut(p.LeftOut)
+}
+
+func weighBalance(b *market.Balance) int {
+	return int(unsafe.Sizeof(*b)) + decimals(b.PortfolioValue, b.CashBalance, b.PositionsValue, b.TotalValue)
+}
+
+func weighPositions(list *[]market.Position) int {
+	bytes := int(unsafe.Sizeof(*list)) + rows(*list)
+	for i := range *list {
+		p := &(*list)[i]
+		bytes += texts(p.MarketID, p.TokenID, p.Outcome) + decimals(p.AvgPrice, p.CurrentPrice, p.UnrealizedPnl)
+	}
+	return bytes
+}
+
+func weighOrders(list *[]market.Order) int {
+	bytes := int(unsafe.Sizeof(*list)) + rows(*list)
+	for i := range *list {
+		o := &(*list)[i]
+		bytes += texts(o.OrderID, o.MarketID, o.TokenID, o.SideRaw, o.Outcome, o.StatusRaw)
+	}
+	return bytes
+}
+
+func weighTrades(p *market.TradePage) int {
+	bytes := int(unsafe.Sizeof(*p)) + rows(p.Trades) + texts(p.Next) + leftOut(p.LeftOut)
+	for i := range p.Trades {
+		t := &p.Trades[i]
+		bytes += texts(t.TradeID, t.MarketID, t.TokenID, t.Outcome, t.SideRaw, t.TransactionHash) + decimals(t.Fee)
+	}
+	return bytes
+}
+
+func weighRecords(p *market.HistoryPage) int {
+	bytes := int(unsafe.Sizeof(*p)) + rows(p.Records) + texts(p.Next) + leftOut(p.LeftOut)
+	for i := range p.Records {
+		r := &p.Records[i]
+		bytes += texts(r.ID, r.KindRaw, r.MarketID, r.TokenID, r.Outcome, r.TransactionHash) + decimals(r.Amount, r.Price, r.Size)
+	}
+	return bytes
+}
+
+func leftOut(rows market.LeftOut) int { return leftOutRow * len(rows) }
+
+// keyTexts returns the bytes of the texts of a key, which may be those of the value too.
+func keyTexts(key any) int {
+	switch k := key.(type) {
+	case string:
+		return texts(k)
+	case market.BookQuery:
+		return texts(k.TokenID)
+	case market.PriceHistoryQuery:
+		return texts(k.TokenID)
+	case market.MarketRef:
+		return texts(k.Value)
+	case market.EventRef:
+		return texts(k.EventID, k.EventSlug)
+	case market.SearchKey:
+		return texts(k.Text, k.Status, k.Category, k.Tag, k.EventID, k.EventSlug, k.Page)
+	case userKey:
+		return texts(string(k.address))
+	case tradesKey:
+		return texts(string(k.address), k.query.MarketID, k.query.Page)
+	case historyKey:
+		return texts(string(k.address), k.key.Kinds, k.key.Page.Page)
+	}
+	return 0
+}

@@ -1,0 +1,268 @@
+package cache
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// number returns a number in memory of its own.
+func number() *market.Decimal {
+	d := market.NewDecimal(12345, -3)
+	return &d
+}
+
+// name returns a text in memory of its own.
+func name(n int) string { return strings.Repeat("t", n-6) + fmt.Sprintf("%06d", n) }
+
+func sampleMarket() *market.Market {
+	m := &market.Market{
+		MarketID: name(66), Slug: name(40), Question: name(60), Description: name(900), Image: name(80), EventID: name(10), EventSlug: name(40), EventTitle: name(50),
+		Volume: number(), Volume24h: number(), Liquidity: number(), TickSize: number(), MinOrderSize: number(), Tags: []string{name(10), name(10)},
+	}
+	for range 2 {
+		m.Outcomes = append(m.Outcomes, market.Outcome{TokenID: name(78), Label: name(7), Price: number()})
+	}
+	return m
+}
+
+func sampleMarkets(n int) (list []*market.Market) {
+	for range n {
+		list = append(list, sampleMarket())
+	}
+	return list
+}
+
+func sampleBook(depth int) *market.Book {
+	b := &market.Book{TokenID: name(78), Depth: depth, Spread: number(), Hash: name(40), Epoch: name(20), Written: new(market.Written)}
+	b.Bids, b.Asks = make([]market.Level, depth), make([]market.Level, depth)
+	for range 3 {
+		for _, side := range [][]market.Level{b.Bids, b.Asks} {
+			b.Written.Keep(side, "selection", make([]byte, market.WrittenRoom(depth)*4/9))
+		}
+	}
+	return b
+}
+
+func samplePositions(n int) *[]market.Position {
+	list := make([]market.Position, n)
+	for i := range list {
+		list[i] = market.Position{MarketID: name(66), TokenID: name(78), Outcome: name(8), AvgPrice: number(), CurrentPrice: number(), UnrealizedPnl: number()}
+	}
+	return &list
+}
+
+func sampleOrders(n int) *[]market.Order {
+	list := make([]market.Order, n)
+	for i := range list {
+		list[i] = market.Order{OrderID: name(66), MarketID: name(66), TokenID: name(78), Outcome: name(8)}
+	}
+	return &list
+}
+
+func sampleTrades() *market.TradePage {
+	p := &market.TradePage{Trades: make([]market.Trade, 100), Next: name(40)}
+	for i := range p.Trades {
+		p.Trades[i] = market.Trade{TradeID: name(40), MarketID: name(66), TokenID: name(78), Outcome: name(8), Fee: number(), TransactionHash: name(66)}
+	}
+	return p
+}
+
+func sampleRecords() *market.HistoryPage {
+	p := &market.HistoryPage{Records: make([]market.HistoryRecord, 100), Next: name(40)}
+	for i := range p.Records {
+		p.Records[i] = market.HistoryRecord{ID: name(40), MarketID: name(66), TokenID: name(78), Amount: number(), Price: number(), Size: number(), TransactionHash: name(66)}
+	}
+	return p
+}
+
+func samplePoints() *market.PriceHistory {
+	h := &market.PriceHistory{TokenID: name(78), Points: make([]market.PricePoint, 300)}
+	for i := range h.Points {
+		h.Points[i].Volume = number()
+	}
+	return h
+}
+
+func user(n int) userKey { return userKey{address: market.Address(fmt.Sprintf("0x%040d", n))} }
+
+// account is a topic of an account on the stream.
+func account(n int) market.Topic {
+	return market.Topic{Channel: market.ChannelUser, ID: fmt.Sprintf("0x%040d", n), Scope: fmt.Sprintf("%064d", n)}
+}
+
+// TestWeights compares what the entries of each kind are counted with to what they take.
+func TestWeights(t *testing.T) {
+	token := func(n int) string { return fmt.Sprintf("%078d", n) }
+	cfg := DefaultConfig()
+	cfg.Memory = 1 << 32
+	c := New(&venue{}, cfg)
+	defer c.Close()
+	kinds := []struct {
+		name string
+		n    int
+		put  func(n int)
+		of   func() Stats
+	}{
+		{"prices", 5000, func(n int) { c.prices.accept(token(n), &market.Price{TokenID: token(n)}, 0) }, c.prices.stats},
+		{"spreads", 5000, func(n int) {
+			c.spreads.accept(token(n), &market.Spread{TokenID: token(n), BestBid: number(), BestAsk: number(), Spread: number()}, 0)
+		}, c.spreads.stats},
+		{"absent prices", 5000, func(n int) { c.prices.accept("none"+token(n), nil, 0) }, c.prices.stats},
+		{"small books", 1000, func(n int) { c.books.accept(market.BookQuery{TokenID: token(n), Depth: 20}, sampleBook(20), 0) }, c.books.stats},
+		{"deep books", 200, func(n int) {
+			c.books.accept(market.BookQuery{TokenID: "deep" + token(n), Depth: 200}, sampleBook(200), 0)
+		}, c.books.stats},
+		{"histories", 200, func(n int) { c.histories.accept(market.PriceHistoryQuery{TokenID: token(n)}, samplePoints(), 0) }, c.histories.stats},
+		{"markets", 2000, func(n int) {
+			c.markets.accept(market.MarketRef{Value: token(n)}, sampleMarket(), 0)
+		}, c.markets.stats},
+		{"searches", 50, func(n int) {
+			c.searches.accept(market.SearchKey{Text: token(n)}, &market.SearchPage{Markets: sampleMarkets(100)}, 0)
+		}, c.searches.stats},
+		{"events", 200, func(n int) {
+			c.events.accept(market.EventRef{EventID: token(n)}, &market.Event{EventID: token(n), Markets: sampleMarkets(20)}, 0)
+		}, c.events.stats},
+		{"balances", 5000, func(n int) {
+			c.balances.accept(user(n), &market.Balance{PortfolioValue: number(), CashBalance: number(), PositionsValue: number(), TotalValue: number()}, 0)
+		}, c.balances.stats},
+		{"positions", 20, func(n int) { c.positions.accept(user(n), samplePositions(2000), 0) }, c.positions.stats},
+		{"orders", 100, func(n int) { c.orders.accept(user(n), sampleOrders(50), 0) }, c.orders.stats},
+		{"trades", 100, func(n int) { c.trades.accept(tradesKey{userKey: user(n)}, sampleTrades(), 0) }, c.trades.stats},
+		{"records", 100, func(n int) { c.records.accept(historyKey{userKey: user(n)}, sampleRecords(), 0) }, c.records.stats},
+	}
+	for _, kind := range kinds {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what pools keep goes with the second
+		runtime.ReadMemStats(&before)
+		counted := -kind.of().Bytes
+		for n := range kind.n {
+			kind.put(n)
+		}
+		counted += kind.of().Bytes
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		takes := float64(after.HeapAlloc) - float64(before.HeapAlloc)
+		ratio := float64(counted) / takes
+		t.Logf("%-14s %8.0f bytes an entry, counted with %8d: %.2f", kind.name, takes/float64(kind.n), counted/kind.n, ratio)
+		if ratio < 0.6 || ratio > 1.4 {
+			t.Errorf("%s: %d bytes are counted, %.0f are taken", kind.name, counted, takes)
+		}
+	}
+	runtime.KeepAlive(c)
+}
+
+// TestSharesAreAll adds the shares up.
+func TestSharesAreAll(t *testing.T) {
+	sum := 0
+	for v, i := reflect.ValueOf(shares), 0; i < v.NumField(); i++ {
+		sum += int(v.Field(i).Int())
+	}
+	if sum != 64 {
+		t.Errorf("the shares are %d 64ths", sum)
+	}
+}
+
+// TestMemoryIsBounded streams and reads far more than the memory of the cache holds.
+func TestMemoryIsBounded(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Clock = market.SystemClock{}
+	c := New(&venue{}, cfg)
+	defer c.Close()
+	session := &market.Session{}
+	positions, large := samplePositions(2000), strings.Repeat("d", 500_000)
+	for n := range 5000 {
+		c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
+		c.StreamBook(session, &market.Book{TokenID: fmt.Sprintf("%078d", n), Bids: make([]market.Level, 200), Asks: make([]market.Level, 200), Written: new(market.Written)}, market.Meta{})
+		m := &market.Market{MarketID: fmt.Sprint("m", n), Slug: fmt.Sprint(strings.Repeat("s", 2000), n), Description: large}
+		c.markets.accept(market.MarketRef{Value: m.MarketID}, m, 0)
+		c.searches.accept(market.SearchKey{Text: fmt.Sprint(n)}, &market.SearchPage{Markets: []*market.Market{m}}, 0)
+		c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), n), nil, 0)
+	}
+	sum := c.refs.bytes
+	for _, s := range c.Stats() {
+		sum += s.Bytes
+		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "records"}[s.Kind])
+		if !part.IsValid() {
+			part = reflect.ValueOf(shares).FieldByName(s.Kind)
+		}
+		if s.Entries > 0 {
+			t.Logf("%s: %d entries, %d bytes", s.Kind, s.Entries, s.Bytes)
+		}
+		if room := DefaultMemory / 64 * int(part.Int()); s.Bytes > room {
+			t.Errorf("%s takes %d bytes of %d", s.Kind, s.Bytes, room)
+		}
+		switch s.Kind {
+		case "positions", "book", "market", "search":
+			if s.Entries == 0 || s.Evictions+uint64(s.Entries) != 5000 {
+				t.Errorf("%s: %d entries, %d evictions", s.Kind, s.Entries, s.Evictions)
+			}
+		}
+	}
+	if room := cfg.share(shares.names); c.refs.bytes > room || c.refs.bytes < room-5000 {
+		t.Errorf("names take %d bytes of %d", c.refs.bytes, room)
+	}
+	if sum > DefaultMemory {
+		t.Errorf("%d bytes are taken", sum)
+	}
+	for c.refs.lru.Len() > 0 {
+		c.refs.lru.RemoveOldest()
+	}
+	if c.Flush("positions", ""); c.positions.stats().Bytes != 0 || c.refs.bytes != 0 {
+		t.Errorf("%d bytes of nothing", c.positions.stats().Bytes+c.refs.bytes)
+	}
+}
+
+// TestShelfCountsBytes has entries grow, shrink, go and not fit.
+func TestShelfCountsBytes(t *testing.T) {
+	s := newShelf[string, string](100, 1000)
+	put := func(key string, bytes, evicted, entries, sum int) *entry[string] {
+		t.Helper()
+		e := newEntry(key)
+		e.bytes = bytes
+		n := s.put(key, e)
+		if got, bytes := s.taken(); n != evicted || got != entries || bytes != sum {
+			t.Errorf("%s: %d went, %d entries of %d bytes are left; want %d, %d and %d", key, n, got, bytes, evicted, entries, sum)
+		}
+		return e
+	}
+	a := put("a", 400, 0, 1, 400)
+	put("b", 300, 0, 2, 700)
+	a.use()
+	put("c", 300, 0, 3, 1000)
+	put("d", 200, 1, 3, 900) // b, since a was read
+	put("c", 350, 0, 3, 950) // takes the place of itself
+	put("c", 600, 1, 2, 800) // has no room beside a
+	if s.get("a") != nil || s.get("d") == nil || s.get("c").bytes != 600 {
+		t.Errorf("%v are left", s.keys())
+	}
+	if e := put("c", 1001, 1, 1, 200); s.get("c") != nil || e.read.Handle.Version() == 0 {
+		t.Error("an entry that does not fit is kept, or its readers are not told that it is not")
+	}
+	put("e", 1000, 1, 1, 1000)
+	if s.remove("e"); s.bytes != 0 {
+		t.Errorf("%d bytes of nothing", s.bytes)
+	}
+	for i := range 100 {
+		put(fmt.Sprint(i), 10, 0, i+1, 10*i+10)
+		s.get(fmt.Sprint(i)).use()
+	}
+	put("last", 990, 99, 2, 1000)
+}
+
+// A hit takes no memory, however much its value takes.
+func TestHitsTakeNoMemory(t *testing.T) {
+	c := New(&venue{}, DefaultConfig())
+	defer c.Close()
+	c.StreamBook(&market.Session{}, sampleBook(200), market.Meta{ReceivedAt: time.Now()})
+	keys, out, missing := []market.BookQuery{{TokenID: name(78), Depth: 20}}, make([]market.Result[market.Read[*market.Book]], 1), make([]int, 0, 1)
+	if n := testing.AllocsPerRun(100, func() { missing = c.Books().Lookup(t.Context(), keys, out, missing[:0]) }); n > 0 || len(missing) > 0 {
+		t.Errorf("%v allocations, %d are missing", n, len(missing))
+	}
+}
