@@ -174,8 +174,12 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 }
 
 // days checks a range of days and returns its bounds: the last 7 days unless it says otherwise.
-func (r *Resolver) days(from, to *market.Date) (first, last market.Date, err error) {
-	last = or(to, market.DateOf(r.Clock.Now()))
+func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
+	today := market.DateOf(r.Clock.Now())
+	if to == nil {
+		market.RecorderFrom(ctx).Until((today + 1).Start()) // another day is the last one then
+	}
+	last = or(to, today)
 	first = or(from, last-defaultDays+1)
 	switch {
 	case first > last:
@@ -187,12 +191,9 @@ func (r *Resolver) days(from, to *market.Date) (first, last market.Date, err err
 }
 
 func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *market.Date) (*model.PriceHistory, error) {
-	first, last, err := r.days(from, to)
+	first, last, err := r.days(ctx, from, to)
 	if err != nil {
 		return nil, err
-	}
-	if to == nil {
-		market.RecorderFrom(ctx).Until((last + 1).Start()) // another day is the last one then
 	}
 	read, err := loaders.From(ctx).Histories.Get(market.PriceHistoryQuery{TokenID: t.TokenID, From: first, To: last})
 	if err != nil || read.Value == nil {
