@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -50,49 +49,26 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	for name, make := range pages {
 		for _, later := range []time.Duration{3500 * time.Millisecond, 20 * time.Second, 90 * time.Second} {
 			t.Run(fmt.Sprintf("%s after %v", name, later), func(t *testing.T) {
-				s := start(t)
-				p := make(s)
-				ask := func() calls {
-					return s.counted(func() {
-						s.ask(t, p.query, p.variables, keyOf50)
-						awaitRefreshes(t)
-					})
-				}
-				first := ask()
-				s.clock.advance(later)
-				again := ask()
-				for endpoint, n := range again {
-					if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {
-						t.Errorf("%s is asked for %d keys by %d calls, at first it was for %d by %d", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
+				synctest.Test(t, func(t *testing.T) {
+					s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+					p := make(s)
+					ask := func() calls {
+						return s.counted(func() {
+							s.ask(t, p.query, p.variables, keyOf50)
+							time.Sleep(time.Second) // refreshes end
+						})
 					}
-				}
-				wantCalls(t, ask(), calls{})
+					first := ask()
+					s.clock.advance(later)
+					again := ask()
+					for endpoint, n := range again {
+						if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {
+							t.Errorf("%s is asked for %d keys by %d calls, at first it was for %d by %d", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
+						}
+					}
+					wantCalls(t, ask(), calls{})
+				})
 			})
 		}
 	}
-}
-
-// awaitRefreshes waits until no refresh of a cache is under way in this process. Refreshes start before the response is sent.
-func awaitRefreshes(t testing.TB) {
-	t.Helper()
-	stacks := make([]byte, 1<<20)
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		n := runtime.Stack(stacks, true)
-		if n == len(stacks) {
-			stacks = append(stacks, stacks...)
-			continue
-		}
-		if !slices.ContainsFunc(strings.Split(string(stacks[:n]), "\n\n"), refreshes) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("refreshes do not end")
-		}
-	}
-}
-
-// refreshes reports whether a goroutine may be one of a cache: it runs one of its tasks, or has not begun to run anything.
-func refreshes(stack string) bool {
-	_, frames, _ := strings.Cut(stack, "\n")
-	return strings.HasPrefix(frames, "sync.(*WaitGroup).Go.") || strings.Contains(frames, "oddsgraph/internal/cache.(*tasks).start")
 }
