@@ -471,7 +471,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.within("oddsgraph_response_cache_stored_total", 1, responses[`verdict="miss"`])
 	m.only("oddsgraph_response_cache_removed_total", map[string]float64{`reason="invalidated"`: float64(kept.Invalidated)})
 	m.want("oddsgraph_response_cache_entries", m.samples["oddsgraph_response_cache_stored_total"]-float64(kept.Invalidated))
-	m.within("oddsgraph_response_cache_bytes", 1, 64<<20)
+	m.within("oddsgraph_response_cache_bytes", 1, 32<<20)
 
 	verdicts := func(kind string, want map[string]float64) {
 		t.Helper()

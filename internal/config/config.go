@@ -57,7 +57,7 @@ type Config struct {
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Greatest size of the headers of a request, its URL included; longer ones are refused."`
 	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that are executed at once, of which one client address has at most three times what it leaves free. As many more wait for the venue at once, shared out in the same way."`
 	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait at once to be executed, shared out in the same way, and as many more that wait for room to ask the venue; those beyond are refused with status 503."`
-	MaxConnections  int           `default:"12000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once; those beyond are closed. The last twentieth is for clients with fewer than eight, such as health checks."`
+	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once; those beyond are closed. The last twentieth is for clients with fewer than eight, such as health checks."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to be executed; it is refused with status 503 then."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for requests under way when the program is told to stop."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"How long requests are still accepted after the program was told to stop, while /readyz says draining; as long as load balancers take to notice."`
@@ -182,7 +182,7 @@ type Cache struct {
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory is what the entries of all kinds may take, Responses what whole responses may.
 	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds, of which each has a fixed share. What was read longest ago goes when its share is full, before its kind has its greatest number of entries."`
-	Responses Bytes `default:"64MiB" min:"0" max:"64GiB" help:"Memory for whole responses, each kept while an execution would give the same; 0 keeps none."`
+	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses, each kept while an execution would give the same; 0 keeps none."`
 }
 
 // HardExpiry limits a kind of data that is never served past its time.

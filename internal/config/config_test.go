@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 		MaxHeaders:      64 << 10,
 		MaxOperations:   256,
 		MaxQueue:        512,
-		MaxConnections:  12_000,
+		MaxConnections:  3000,
 		QueueTimeout:    2 * time.Second,
 		ShutdownTimeout: 15 * time.Second,
 		Introspection:   true,
@@ -83,7 +83,7 @@ func TestDefaults(t *testing.T) {
 			NotFound: hard(5*time.Second, 10_000),
 
 			Memory:    64 << 20,
-			Responses: 64 << 20,
+			Responses: 32 << 20,
 		},
 		Demo: config.Demo{Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
 	}

@@ -19,10 +19,12 @@ import (
 	"oddsgraph/resolvers"
 )
 
+// MaxDocumentBytes is how many bytes the documents that are kept take at most.
+const MaxDocumentBytes = 64 << 20
+
 const (
-	// maxDocuments and maxDocumentBytes bound the documents that are kept, in number and in bytes.
-	maxDocuments     = 1000
-	maxDocumentBytes = 64 << 20
+	// maxDocuments bounds the documents that are kept in number.
+	maxDocuments = 1000
 	// maxErrors bounds the errors of one document, maxFound those that are found at all: the same one may be found at each place that
 	// spreads a fragment.
 	maxErrors = 50
@@ -120,7 +122,7 @@ func (d *documentCache) keep(doc *document, size int, trusted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	again := d.wanted.Again(binary.LittleEndian.Uint64(doc.hash[:]))
-	full := d.cache.Len() == maxDocuments || d.bytes+size > maxDocumentBytes
+	full := d.cache.Len() == maxDocuments || d.bytes+size > MaxDocumentBytes
 	if d.cache.Contains(doc.hash) || full && !again && !trusted {
 		return
 	}
@@ -172,7 +174,7 @@ func (d *documentCache) resize(doc *document, bytes int) {
 
 // shrink lets go of what was used longest ago until the documents take as much as they may.
 func (d *documentCache) shrink() {
-	for d.bytes > maxDocumentBytes {
+	for d.bytes > MaxDocumentBytes {
 		d.cache.RemoveOldest()
 	}
 }

@@ -46,7 +46,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, long), false)
 		}
 	}
-	if c.bytes > maxDocumentBytes || c.bytes != total() || c.cache.Len() < maxDocuments*9/10 {
+	if c.bytes > MaxDocumentBytes || c.bytes != total() || c.cache.Len() < maxDocuments*9/10 {
 		t.Errorf("%d long documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
 	}
 }

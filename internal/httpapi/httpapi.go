@@ -27,9 +27,9 @@ const (
 	PathReady   = "/readyz"
 )
 
-// minIncoming is the least room for what clients are sending, in bytes. One of them has three quarters of it, and what it
+// MinIncoming is the least room for what clients are sending, in bytes. One of them has three quarters of it, and what it
 // sends may take twice its size while it grows.
-const minIncoming = 32 << 20
+const MinIncoming = 32 << 20
 
 // Config is what the front door needs of the rest.
 type Config struct {
@@ -135,7 +135,7 @@ func New(cfg Config) *API {
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
 	g := &graphQL{
 		engine: newEngine(cfg, who), gates: newGates(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
-		incoming: quota.NewMemory(max(minIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
+		incoming: quota.NewMemory(max(MinIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
 	}
 	all := newTransports(g, origins, cfg)
 	endpoint := origins.handler(who.handler(g.refuse, all.serve))

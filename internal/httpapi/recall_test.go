@@ -142,7 +142,7 @@ func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	if grown := c.bytes - before; grown < 100 || c.bytes != doc.size {
 		t.Errorf("%d bytes more, %d in all, %d of the document", grown, c.bytes, doc.size)
 	}
-	c.grow(doc, maxDocumentBytes)
+	c.grow(doc, MaxDocumentBytes)
 	if c.cache.Len() != 0 || c.bytes != 0 {
 		t.Errorf("%d documents of %d bytes are left", c.cache.Len(), c.bytes)
 	}
