@@ -288,14 +288,14 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestPollingWithoutTheStream is TestPollingWithinTheBudget with a stream that is refused, and less patience.
+// TestPollingWithoutTheStream is TestPollingWithinTheBudget with a stream that is refused and shorter stale times.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
 	w := newAnnals(t, 1, 560, [2]int{100, 20})
 	if err := w.venue.SetFaults([]demo.Fault{{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: 503}}); err != nil {
 		t.Fatal(err)
 	}
-	s := startLive(t, w.args("--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=2s")...)
+	s := startLive(t, w.args("--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=30s")...)
 	boards, length := polling(t)
 	a := newAudience(t, s, w, boards, 20)
 	a.bound = 6*time.Second + onTheWay
