@@ -66,7 +66,8 @@ func newLab(ctx context.Context, b *builds, o options, t *table) (_ *lab, err er
 		return nil, err
 	}
 
-	flags := slices.Concat(unlimited, []string{"--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"})
+	// Each of 10,000 subscribers has a connection of its own.
+	flags := slices.Concat(unlimited, []string{"--max-connections=20000", "--venue-url=" + l.process.url(), "--stream-url=ws://" + l.process.address + "/ws"})
 	if !t.moving {
 		flags = append(flags, warm...)
 	}
