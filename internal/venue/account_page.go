@@ -74,9 +74,11 @@ func (c *Client) pageOf(ctx context.Context, e market.Endpoint, a market.Address
 		size = min(size, n) // the venue may have a page size of its own
 	}
 	t, err := turnOf(e, list, at, size)
-	switch {
-	case err != nil:
+	if err != nil {
 		return found{}, turn{}, nil, err
+	}
+	habit.trustCount(&t, at)
+	switch {
 	case t.guessed && habit.whole(now):
 		t.next, t.guessed = place{}, false
 	case !t.next.isStart() && !t.guessed, at.guessed && len(list.rows) > 0:

@@ -214,7 +214,7 @@ func FuzzSearch(f *testing.F) {
 			{Limit: 2},
 			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: market.SortVolume, Direction: market.Descending},
 		} {
-			page, err := decodeSearch(payload, q, place{}, &notes{})
+			page, err := decodeSearch(payload, q, place{}, &habit{}, &notes{})
 			if checkError(t, err); err != nil {
 				continue
 			}

@@ -11,8 +11,9 @@ type habit struct {
 	mu sync.Mutex
 	// pages says that the list came in pages, noLimit that a page size is refused.
 	pages, noLimit bool
-	// perPage says that count is the number of rows on the page.
-	perPage bool
+	// countsAll says that count was once greater than a page, so it is the number of all rows. With other venues it is that of
+	// the page's rows.
+	countsAll bool
 	// wholeUntil ends the time for which lists count as whole because the venue refused or ignored an offset.
 	wholeUntil time.Time
 	// most is the greatest number of rows that a page had, of those asked for without a page size and of those with one. A
@@ -66,7 +67,7 @@ func (h *habit) doubts(now time.Time, t turn, at place, n int, limited bool) boo
 	case n%roundPage != 0, now.Before(h.wholeUntil), n < h.most[sized(limited)] && now.Before(h.sizesUntil):
 		return false
 	}
-	return !t.counted || !at.isStart() || h.perPage
+	return !t.counted || !at.isStart() || !h.countsAll
 }
 
 // note takes in a page of n rows.
@@ -78,8 +79,25 @@ func (h *habit) note(now time.Time, t turn, n int, limited bool) {
 	}
 	size := &h.most[sized(limited)]
 	*size = max(*size, n)
-	if t.counted && !t.next.isStart() && !t.guessed {
-		h.perPage = true
+	h.learnCount(t)
+}
+
+// learnCount notes what the venue counts. The lock is held.
+func (h *habit) learnCount(t turn) {
+	switch {
+	case t.countsAll:
+		h.countsAll = true
+	case t.counted && !t.next.isStart() && !t.guessed:
+		h.countsAll = false
+	}
+}
+
+// trustCount ends a list at a first page that has as many rows as the venue counts, where the venue is known to count all rows.
+func (h *habit) trustCount(t *turn, at place) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.learnCount(*t); t.guessed && t.counted && at.isStart() && h.countsAll {
+		t.next, t.guessed = place{}, false
 	}
 }
 

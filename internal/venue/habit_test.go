@@ -74,7 +74,17 @@ var listCases = []listCase{
 		func(w http.ResponseWriter, r *http.Request, rows int) {
 			paged(w, r, rows, 1000, fmt.Sprintf(`,"count":%d`, rows))
 		},
-		[]listRead{{0, 200, "-"}, {0, 300, "-"}},
+		[]listRead{{0, 200, "- | offset"}, {0, 300, "-"}, {0, 200, "-"}},
+	},
+	{
+		"counts the rows of a page, and pages by offset",
+		func(w http.ResponseWriter, r *http.Request, rows int) {
+			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+			from = min(from, rows)
+			to := min(from+100, rows)
+			listOfUser(w, r, rowsJSON(from, to), fmt.Sprintf(`,"count":%d`, to-from))
+		},
+		[]listRead{{0, 150, "- | offset"}, {0, 100, "limit | limit offset"}, {0, 150, "limit | limit offset"}},
 	},
 	{
 		"counts the rows of a page, and pages by cursor without saying that there are no more",
@@ -91,7 +101,7 @@ var listCases = []listCase{
 			}
 			listOfUser(w, r, rowsJSON(from, to), fmt.Sprintf(`,"count":%d%s`, to-from, next))
 		},
-		[]listRead{{0, 50, "-"}, {0, 150, "- | cursor"}, {0, 150, "limit | - | cursor"}, {0, 100, "- | offset"}, {0, 150, "- | cursor"}},
+		[]listRead{{0, 50, "- | offset"}, {0, 150, "- | cursor"}, {0, 150, "limit | - | cursor"}, {0, 100, "-"}, {0, 150, "- | cursor"}},
 	},
 }
 

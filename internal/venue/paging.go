@@ -147,8 +147,8 @@ type turn struct {
 	total *int
 	// guessed tells that nothing in the answer says that there is a next page: only its length suggests one.
 	guessed bool
-	// counted reports that the venue counts as many rows as there are on this page.
-	counted bool
+	// counted reports that the venue counts as many rows as there are on this page, countsAll that it counts more.
+	counted, countsAll bool
 	// carry numbers the page's rows that look like others; a user's list has one.
 	carry market.Numbering
 }
@@ -166,7 +166,7 @@ func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
 	t := turn{total: count(page.of(fieldTotal))}
 	if rows := count(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
 		if t.counted = *rows == n; !t.counted { // count is the page's rows with some venues, all rows with others
-			t.total = rows
+			t.total, t.countsAll = rows, true
 		}
 	}
 	cursor, ok := cursorOf(page.of(fieldNextCursor))

@@ -79,7 +79,7 @@ func (c *Client) search(ctx context.Context, q market.Search, at place) (*market
 		return c.searchPair(ctx, q, yes, no)
 	}
 	var n notes
-	page, err := decodeSearch(payload, q, at, &n)
+	page, err := decodeSearch(payload, q, at, &c.habits[e], &n)
 	c.report(e, n)
 	return page, err
 }
@@ -121,7 +121,7 @@ func searchQuery(to *query, q market.Search, plain bool) {
 }
 
 // decodeSearch reads one page and holds it against the question.
-func decodeSearch(payload wire.Value, q market.Search, at place, n *notes) (*market.SearchPage, error) {
+func decodeSearch(payload wire.Value, q market.Search, at place, habit *habit, n *notes) (*market.SearchPage, error) {
 	const e = market.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
@@ -135,6 +135,7 @@ func decodeSearch(payload wire.Value, q market.Search, at place, n *notes) (*mar
 	if err != nil {
 		return nil, err
 	}
+	habit.trustCount(&t, at)
 	markets, bad := searchMarkets(list.rows, n)
 	if len(markets) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
