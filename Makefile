@@ -38,6 +38,10 @@ web/node_modules/.installed: web/package-lock.json
 	cd web && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+clients/node_modules/.installed.json: clients/package-lock.json
+	cd clients && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
+	@cp clients/package-lock.json $@
+
 tools: ## install what the tests run besides Go, if apt-get may, or print what to install
 	@scripts/tools
 
@@ -46,12 +50,12 @@ certificates:
 
 # npm may be one of the tools, so the pages are built when these are installed.
 test: tools ## run every test, with the race detector if a C compiler can link it; tests of a missing tool are skipped
-	@$(if $(NPM),$(MAKE) --no-print-directory web,:)
+	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json,:)
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
 	$(RACED) $(GO) test $(RACE) $(if $(VET),-vet=$(VET)) -parallel 4 -timeout $(TIMEOUT) ./...
 	@scripts/tools -n # what was not tested
 
-clients: ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
+clients: clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
 	$(GO) test -run '^TestClients$$' -count=1 -v .
 
 pages: web ## run the checks of the pages in a browser alone, showing each
