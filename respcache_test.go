@@ -434,7 +434,7 @@ func TestWithoutKeptAnswers(t *testing.T) {
 			t.Fatal("an answer was kept")
 		}
 	}
-	if cfg := config.Default(); cfg.Cache.Responses != 64<<20 {
+	if cfg := config.Default(); cfg.Cache.Responses != 32<<20 {
 		t.Errorf("%v by default", cfg.Cache.Responses)
 	}
 }
