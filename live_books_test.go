@@ -268,6 +268,14 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 		record() // a new epoch numbers anew
 		move(5)
 		settle()
+		// While the stream has a gap REST may have given the present book first.
+		for round.resync && all[0].resyncs == before {
+			v, ok := all[0].subs.try(t)
+			if !ok {
+				break
+			}
+			known(all[0], all[0].take(t, v))
+		}
 		if got := all[0].resyncs > before; got != round.resync {
 			t.Errorf("%s: resynced is %t, want %t", round.name, got, round.resync)
 		}
