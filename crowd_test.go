@@ -13,7 +13,7 @@ import (
 )
 
 // TestExpensiveDocumentsOfOneClient has one client send, on 400 connections, documents that are as expensive to validate as the limits
-// allow. They take turns, of which the client has three quarters, and the cached query of another client is answered meanwhile.
+// allow. They take turns. The client has three quarters of the turns, and the cached query of another client is answered meanwhile.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	p := runProgram(t)
 	ask := func(body, client string) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// barest is a venue with every endpoint, none of which takes a parameter that the service can do without.
+// barest is a venue whose endpoints refuse every parameter that the service can do without.
 func barest() map[string]strictEndpoint {
 	const (
 		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`

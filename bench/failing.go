@@ -34,7 +34,7 @@ func (r request) withField() request {
 	return newRequest(in.Query, in.OperationName, in.Variables, q)
 }
 
-// withInvalidID returns a request for prices of which one id is invalid.
+// withInvalidID returns a request for prices with one invalid id.
 func (r request) withInvalidID() request {
 	tokens := slices.Clone(r.tokens)
 	tokens[len(tokens)/2] = invalidID

@@ -58,7 +58,7 @@ type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
-	// fails is whether one of it can't be answered, which is an error of the answer; besides tells that a field fails beside all this.
+	// fails means that one item can't be answered and the response has an error; besides adds a failing field.
 	fails, besides bool
 }
 

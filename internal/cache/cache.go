@@ -41,7 +41,7 @@ type Config struct {
 	NotFound time.Duration
 	// NotFoundSize is the greatest number of absences that are remembered for each kind of data.
 	NotFoundSize int
-	// Memory is how many bytes the entries of all kinds take together at most, of which each kind has a fixed share.
+	// Memory bounds the bytes of the entries of all kinds together. Each kind has a fixed share.
 	Memory int
 	// Batch is the greatest number of ids in one upstream call.
 	Batch int

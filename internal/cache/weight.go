@@ -33,7 +33,7 @@ const absences = 8
 const (
 	// slot is what a hash table takes for an entry beside its key.
 	slot = 16
-	// header is what an allocation takes beside what is asked for, on average.
+	// header is the average overhead of an allocation in bytes.
 	header = 8
 	// leftOutRow is what an error of a row that could not be read takes.
 	leftOutRow = 384

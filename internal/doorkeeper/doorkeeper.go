@@ -2,7 +2,7 @@
 // sends each thing once fills the free room of a cache and displaces nothing.
 package doorkeeper
 
-// remembered is the number of hashes in one generation, of which there are two, at some 20 bytes each.
+// remembered is the number of hashes in each of two generations, at some 20 bytes each.
 const remembered = 1 << 15
 
 // Doorkeeper remembers hashes of what was wanted lately: the last 32,768 at least. The zero value remembers none. It is not safe for

@@ -53,7 +53,7 @@ func unknownNames(operations int) string {
 	return b.String() + "}}"
 }
 
-// TestUnknownNamesCostLittle bounds the errors that are looked for, each of which takes a comparison with all fields.
+// TestUnknownNamesCostLittle bounds the errors of a validation. Each compares a name with all fields.
 func TestUnknownNamesCostLittle(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	text := unknownNames(guard.Default().Operations)

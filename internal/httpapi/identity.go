@@ -72,7 +72,7 @@ func newIdentities(cfg Config) *identities {
 // identity is who is asking. The zero value is anonymous.
 type identity struct {
 	client netip.Addr
-	// proxied tells that a trusted proxy sent the request, so its headers are that proxy's word.
+	// proxied reports that a trusted proxy sent the request, so its headers can be believed.
 	proxied     bool
 	credentials *market.Credentials
 	// account is what a bearer token stood for; nil with credentials of the caller's own.

@@ -80,7 +80,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
 		defer putBuffer(op.buffer)
-		defer op.room.settle(0) // whoever sends the response takes room for that
+		defer op.room.settle(0) // the sender of the response takes its own room
 		resp := e.executeInTime(ctx, op)
 		if resp == nil {
 			return nil

@@ -22,7 +22,7 @@ type turn struct {
 	mu sync.Mutex
 	// leave gives the place back; nil while there is none.
 	leave func()
-	// moved tells that the operation has left the first gate, over that it has ended.
+	// moved reports that the operation has left the first gate, over that it has ended.
 	moved, over bool
 }
 

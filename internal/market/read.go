@@ -99,7 +99,7 @@ type Recorder struct {
 	until   time.Time
 	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
 	personal, spoiled bool
-	// account tells that data of an account are read.
+	// account reports that data of an account were read.
 	account bool
 }
 

@@ -99,7 +99,7 @@ func TestSpreadsThatFail(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads two tokens, of which so many come from books.
+			// read reads two tokens and expects so many spreads from books.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)

@@ -51,7 +51,7 @@ type keys struct {
 
 	mu    sync.Mutex
 	known []*key
-	// next is when they may be read again, failed tells that the last read has failed.
+	// next is the earliest time of the next read. failed reports that the last read failed.
 	next   time.Time
 	failed bool
 	// reading is closed when the read under way is over; nil while there is none.
