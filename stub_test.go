@@ -104,7 +104,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	n := func(s string) json.Number { return json.Number(s) }
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"positions": func(url.Values) (int, any) {
-			return http.StatusOK, object{"count": 10, "positions": []object{
+			return http.StatusOK, object{"totalCount": 10, "positions": []object{
 				position("m1", "YES", "10", n("0.5"), n("0.1")),       // priced by the venue
 				position("m1", "no", "20.50", n("0.30"), n("0.2")),    // only top of book
 				position("m2", "TEAM ÅNGSTRÖM", "3", nil, n("0.3")),   // only a bid
@@ -212,7 +212,7 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	} {
 		v := newStub(t, map[string]func(q url.Values) (int, any){
 			"positions": func(url.Values) (int, any) {
-				return http.StatusOK, object{"count": len(positions), "positions": positions}
+				return http.StatusOK, object{"totalCount": len(positions), "positions": positions}
 			},
 			"market-details": pick("markets", "ids", "id", markets), "prices": pick("prices", "tokenIds", "tokenId", prices),
 		})
@@ -223,7 +223,7 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	// Without prices the top of the books is read instead, and that together too.
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"positions": func(url.Values) (int, any) {
-			return http.StatusOK, object{"count": len(positions), "positions": positions}
+			return http.StatusOK, object{"totalCount": len(positions), "positions": positions}
 		},
 		"market-details": pick("markets", "ids", "id", markets), "prices": pick("prices", "tokenIds", "tokenId", nil),
 		"spreads": pick("spreads", "tokenIds", "tokenId", spreads),
