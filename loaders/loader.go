@@ -257,8 +257,12 @@ func (l *Loader[K, T]) land(keys []K, results []market.Result[market.Read[*T]]) 
 	var n market.Reads
 	for i, key := range keys {
 		l.results[l.index[key]] = results[i]
-		if results[i].Err == nil && results[i].Value.Stale {
+		switch {
+		case results[i].Err != nil:
+		case results[i].Value.Stale:
 			n.Excused++
+		case l.kind.User():
+			l.recorder.AnswerAccount()
 		}
 	}
 	market.RecordAll(l.recorder, results)

@@ -10,7 +10,7 @@ import (
 )
 
 func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
-	if err := permitted(ctx, a); err != nil {
+	if err := admitted(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
@@ -24,7 +24,7 @@ func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Addr
 }
 
 func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
-	if err := permitted(ctx, a); err != nil {
+	if err := admitted(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
@@ -41,7 +41,7 @@ func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Addre
 }
 
 func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
-	if err := permitted(ctx, a); err != nil {
+	if err := admitted(ctx, a); err != nil {
 		return nil, err
 	}
 	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
@@ -53,11 +53,11 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 }
 
 func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
-	if err := permitted(ctx, a); err != nil {
-		return nil, err
-	}
 	n, by := or(maxPerSecond, 2), or(basis, "")
 	every, err := interval(&n, 20)
+	if err == nil {
+		err = admitted(ctx, a)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,17 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	return subscribe(ctx, follow.Portfolio(ctx, r.source(ctx), from, every), func(reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 		return portfolioUpdate(a, by, reason, p)
 	}), nil
+}
+
+// admitted refuses a subscription to an account by a caller who may not read it, or who may not ask the venue now.
+func admitted(ctx context.Context, a market.Address) error {
+	if err := permitted(ctx, a); err != nil {
+		return err
+	}
+	if admit := turnsOf(ctx).admit; admit != nil {
+		return admit()
+	}
+	return nil
 }
 
 func positionKey(p *market.Position) string { return p.Key().String() }

@@ -17,6 +17,8 @@ type turns struct {
 	queue []Turn
 	// more is signalled when the queue grows.
 	more chan struct{}
+	// admit is asked before a subscription follows an account; nil admits every one.
+	admit func() error
 }
 
 // Turn is what comes next of a subscription. The zero value is an event.
@@ -29,9 +31,10 @@ type Turn struct {
 
 type turnsKey struct{}
 
-// WithTurns returns a context for an operation, whose subscription notes its turns there.
-func WithTurns(ctx context.Context) context.Context {
-	return context.WithValue(ctx, turnsKey{}, &turns{more: make(chan struct{}, 1)})
+// WithTurns returns a context for an operation, whose subscription notes its turns there. A subscription that follows an account
+// begins if admit, which is called at most once, returns nil.
+func WithTurns(ctx context.Context, admit func() error) context.Context {
+	return context.WithValue(ctx, turnsKey{}, &turns{more: make(chan struct{}, 1), admit: admit})
 }
 
 // turnsOf returns the turns of ctx; some that nobody takes where it has none.

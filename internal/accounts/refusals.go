@@ -53,17 +53,28 @@ type Refusals struct {
 	accepted *simplelru.LRU[Key, struct{}]
 }
 
+// instant is a time in nanoseconds since 1970; 0 is none.
+type instant int64
+
+// left returns how much of refusalWindow is left at now for a refusal at i; 0 or less when it is over.
+func (i instant) left(now time.Time) time.Duration {
+	if i == 0 {
+		return 0
+	}
+	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
+}
+
 // lastRefusals is a ring of the last refusals of a key.
 type lastRefusals struct {
-	at   [refusalLimit]time.Time
+	at   [refusalLimit]instant
 	next int // the oldest
 }
 
-// guesses are those of an address: the times of the last that were refused, and how many are under way.
+// guesses are those of an address, each key counted once: the times of the last that were refused, and the reads under way by key.
 type guesses struct {
-	refused  [guessLimit]time.Time
+	refused  [guessLimit]instant
 	next     int // the oldest
-	underWay int
+	underWay map[Key]int
 }
 
 // NewRefusals returns a count of nothing.
@@ -90,14 +101,18 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 		last = &lastRefusals{}
 		r.pairs.Add(of, last)
 	}
-	last.at[last.next] = now
+	again := last.at[(last.next+refusalLimit-1)%refusalLimit].left(now) > 0
+	last.at[last.next] = instant(now.UnixNano())
 	last.next = (last.next + 1) % refusalLimit
 	if key.token {
 		return // which costs the venue nothing
 	}
 	r.accepted.Remove(key)
+	if again {
+		return // the same guess
+	}
 	g := r.guessesOf(of.network)
-	g.refused[g.next] = now
+	g.refused[g.next] = instant(now.UnixNano())
 	g.next = (g.next + 1) % guessLimit
 }
 
@@ -117,10 +132,10 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.pairs.Peek(pair{quota.Network(addr), key})
-	if !known || last.at[last.next].IsZero() {
+	if !known {
 		return nil
 	}
-	wait := last.at[last.next].Add(refusalWindow).Sub(now)
+	wait := last.at[last.next].left(now)
 	if wait <= 0 {
 		return nil
 	}
@@ -130,8 +145,8 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 }
 
 // Guess counts credentials that the venue has not accepted yet and is about to be asked with; a guess under way counts like one that
-// was refused. end must be called when the answer is there, with whether the venue accepted them. The error has CodeRateLimited and
-// RetryAfter.
+// was refused, and several reads with the same credentials are one guess. end must be called once when the answer is there, with
+// whether the venue accepted them. The error has CodeRateLimited and RetryAfter.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -140,26 +155,41 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 		return func(bool) {}, nil
 	}
 	g := r.guessesOf(quota.Network(addr))
-	taken, wait := g.underWay, time.Second
-	for _, at := range g.refused {
-		if left := at.Add(refusalWindow).Sub(now); !at.IsZero() && left > 0 {
-			if taken++; wait < left && g.underWay == 0 {
-				wait = left
-			}
+	if g.underWay[key] == 0 {
+		if wait, full := g.full(now); full {
+			e := market.Errorf(market.CodeRateLimited, "too many credentials that the venue does not know were sent from this address within a minute; try again later")
+			e.RetryAfter = wait
+			return nil, e
 		}
 	}
-	if taken >= guessLimit {
-		e := market.Errorf(market.CodeRateLimited, "too many credentials that the venue does not know were sent from this address within a minute; try again later")
-		e.RetryAfter = wait
-		return nil, e
+	if g.underWay == nil {
+		g.underWay = make(map[Key]int)
 	}
-	g.underWay++
+	g.underWay[key]++
 	return func(accepted bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		g.underWay--
+		if g.underWay[key]--; g.underWay[key] == 0 {
+			delete(g.underWay, key)
+		}
+		if len(g.underWay) == 0 {
+			g.underWay = nil
+		}
 		if accepted {
 			r.accepted.Add(key, struct{}{})
 		}
 	}, nil
+}
+
+// full reports whether there are as many guesses as there may be, and when to try again.
+func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
+	taken, wait := len(g.underWay), time.Second
+	for _, at := range g.refused {
+		if left := at.left(now); left > 0 {
+			if taken++; wait < left && len(g.underWay) == 0 {
+				wait = left
+			}
+		}
+	}
+	return wait, taken >= guessLimit
 }

@@ -156,6 +156,37 @@ func TestGuesses(t *testing.T) {
 	guess(500)(false)
 }
 
+// TestOneGuessOfManyReads: the same credentials are one guess, however many reads are under way or refused with them.
+func TestOneGuessOfManyReads(t *testing.T) {
+	c := newClock()
+	r := NewRefusals(c)
+	addr := netip.MustParseAddr("192.0.2.1")
+	guess := func(key Key) (end func(bool)) {
+		t.Helper()
+		end, err := r.Guess(addr, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	var ends []func(bool)
+	for range 2 * guessLimit {
+		ends = append(ends, guess(worse))
+	}
+	for _, end := range ends {
+		r.Refused(addr, worse)
+		end(false)
+	}
+	other := func(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
+	for n := range guessLimit - 1 {
+		guess(other(n))
+	}
+	guess(other(0)) // it is under way
+	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("one more: %v", err)
+	}
+}
+
 // TestRefusalsAreBounded counts more addresses and keys than are remembered.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())

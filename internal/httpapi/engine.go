@@ -219,12 +219,10 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 		}
 		return awaitVenue(ctx)
 	}
-	accepted := false
-	defer func() { guessed(accepted) }()
+	defer func() { guessed(recorder.AnsweredAccount() && !unauthenticated(resp)) }()
 	data, errs, ok := passes(ctx, op.deadline, set, &op.room, begin, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.room)
 	})
-	accepted = ok && len(errs) == 0
 	if op.calls = set.Calls(); !ok {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -261,9 +262,14 @@ func parseCredentials(value string) (*market.Credentials, error) {
 
 // note counts a response in which the venue refused the caller's own credentials.
 func (i *identities) note(ctx context.Context, resp *graphql.Response) {
-	if resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) }) {
+	if unauthenticated(resp) {
 		i.refused(ctx)
 	}
+}
+
+// unauthenticated reports whether the venue refused the caller's credentials in a response, which may be nil.
+func unauthenticated(resp *graphql.Response) bool {
+	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
 
 // refused counts an operation for which the venue refused the caller's own credentials.
@@ -280,6 +286,30 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 		return func(bool) {}, nil
 	}
 	return i.refusals.Guess(id.client, accounts.CredentialsKey(id.credentials))
+}
+
+// guess is the guess of a subscription: its first event settles it, or else its end.
+type guess struct {
+	once sync.Once
+	end  func(accepted bool)
+}
+
+// begin counts the guess until ctx ends. The error is a refusal.
+func (g *guess) begin(ctx context.Context, who *identities) (err error) {
+	if g.end, err = who.guess(ctx); err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { g.settle(false) })
+	return nil
+}
+
+// settle takes whether the venue accepted the credentials. Only the first call counts.
+func (g *guess) settle(accepted bool) {
+	g.once.Do(func() {
+		if g.end != nil {
+			g.end(accepted)
+		}
+	})
 }
 
 // handler identifies requests for next, which does not see what they did it with.

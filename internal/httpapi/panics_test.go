@@ -86,6 +86,12 @@ func (j *journal) String() string {
 // converse says messages on a WebSocket and returns what comes until a part of it does, or the close.
 func converse(t *testing.T, url, until string, messages ...string) string {
 	t.Helper()
+	return converseAs(t, url, encodedCredentials, until, messages...)
+}
+
+// converseAs is converse with credentials.
+func converseAs(t *testing.T, url, credentials, until string, messages ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
@@ -93,7 +99,7 @@ func converse(t *testing.T, url, until string, messages ...string) string {
 		t.Fatal(err)
 	}
 	defer conn.CloseNow()
-	for _, m := range append([]string{`{"type":"connection_init","payload":{"` + CredentialsHeader + `":"` + encodedCredentials + `"}}`}, messages...) {
+	for _, m := range append([]string{`{"type":"connection_init","payload":{"` + CredentialsHeader + `":"` + credentials + `"}}`}, messages...) {
 		_ = conn.Write(ctx, websocket.MessageText, []byte(m))
 	}
 	var heard strings.Builder

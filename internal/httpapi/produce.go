@@ -37,7 +37,8 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 			return once(e.refuse(ctx, validationErrors(err)...))
 		}
 	}
-	ctx = resolvers.WithTurns(ctx)
+	var guess guess
+	ctx = resolvers.WithTurns(ctx, func() error { return guess.begin(ctx, e.identities) })
 	stream, errs := op.plan.executable.Subscribe(ctx, values)
 	if len(errs) > 0 {
 		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
@@ -53,8 +54,11 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 		}()
 		switch turn := resolvers.NextTurn(ctx); {
 		case turn.Problem != nil:
-			return e.problem(ctx, turn)
+			resp = e.problem(ctx, turn)
+			e.identities.note(ctx, resp)
+			return resp
 		case stream.Next(ctx):
+			guess.settle(true)
 			return e.event(ctx, stream, g)
 		}
 		return nil

@@ -107,9 +107,6 @@ func (s *subscriptions) over(ctx context.Context, j *market.Journal) func(fanout
 		case had.End.Errors != nil:
 			j.Codes = codesOf(had.End.Errors)
 			j.Outcome = j.Codes[0]
-			if slices.Contains(j.Codes, string(market.CodeUnauthenticated)) {
-				s.engine.identities.refused(ctx)
-			}
 		case errors.As(had.End.Err, &refused), errors.As(context.Cause(ctx), &refused):
 			j.Outcome = string(refused.Code)
 			j.Codes = []string{j.Outcome}

@@ -36,6 +36,9 @@ var kindNames = [Kinds]string{
 // String returns the name of the kind, as metrics show it.
 func (k Kind) String() string { return kindNames[k] }
 
+// User reports whether the kind is data of one account, as the holder of its credentials sees it.
+func (k Kind) User() bool { return k >= KindBalance }
+
 // Asked is what a client's document says of an operation. It is shared and must not be changed.
 type Asked struct {
 	// Type is query, mutation or subscription.

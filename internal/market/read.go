@@ -99,8 +99,8 @@ type Recorder struct {
 	until   time.Time
 	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
 	personal, spoiled bool
-	// account reports that data of an account were read.
-	account bool
+	// account reports that data of an account are read, answered that the venue has sent some of them.
+	account, answered bool
 }
 
 // Record adds the handle of what was read, once or more. A nil handle is that of a read that failed or has no
@@ -175,6 +175,26 @@ func (r *Recorder) ReadsAccount() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.account
+}
+
+// AnswerAccount notes that the venue has sent data of an account, so it accepts the caller's credentials.
+func (r *Recorder) AnswerAccount() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answered = true
+}
+
+// AnsweredAccount reports whether AnswerAccount was called.
+func (r *Recorder) AnsweredAccount() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answered
 }
 
 // identify notes that it was looked who asks.

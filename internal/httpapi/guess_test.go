@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/graph"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// guessKey returns the header of credentials that differ by n.
+func guessKey(n int) string {
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
+}
+
+// firstEvent posts a request with credentials for an event stream, and returns the first event.
+func firstEvent(t *testing.T, url, credentials, body string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", typeJSON)
+	r.Header.Set("Accept", typeEvents)
+	r.Header.Set(CredentialsHeader, credentials)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			return data
+		}
+	}
+	return ""
+}
+
+// TestGuessesOfSubscriptionsAreBounded subscribes to accounts with many different credentials of one address, over WebSockets and
+// event streams. The venue is asked with as many as with queries, and what it refuses counts.
+func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
+	const query = `subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }`
+	for _, transport := range []string{transportWebSocket, transportEvents} {
+		for _, accepted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, accepted %v", transport, accepted), func(t *testing.T) {
+				cfg := testConfig(t)
+				who, _, _ := newTestIdentities(t)
+				venue := &heldBalances{asked: make(chan struct{}, 1000), answer: make(chan struct{}), accepted: accepted}
+				cfg.Refusals, cfg.Sources, cfg.Operations = who.refusals, loaders.Sources{Balances: venue}, 256
+				cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
+					Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: cfg.Sources, Timeout: time.Minute,
+					Scope: func(context.Context, market.Address) string { return "" },
+				}})
+				api := New(cfg)
+				server := httptest.NewServer(api)
+				defer server.Close()
+				defer api.Drain(t.Context())
+				// subscribe returns the first answer to a subscription with the nth credentials.
+				subscribe := func(n int) string {
+					if transport == transportEvents {
+						return firstEvent(t, server.URL+PathGraphQL, guessKey(n), `{"query":"`+query+`"}`)
+					}
+					return converseAs(t, server.URL+PathGraphQL, guessKey(n), `"id":"1"`, `{"id":"1","type":"subscribe","payload":{"query":"`+query+`"}}`)
+				}
+				var all sync.WaitGroup
+				var limited atomic.Int64
+				for n := range 60 {
+					all.Go(func() {
+						if strings.Contains(subscribe(n), "RATE_LIMITED") {
+							limited.Add(1)
+						}
+					})
+				}
+				eventually(t, func() bool { return limited.Load() == 40 && len(venue.asked) == 20 })
+				close(venue.answer)
+				all.Wait()
+				if n := limited.Load(); n != 40 {
+					t.Errorf("%d of 60 subscriptions were limited", n)
+				}
+				if got := subscribe(1000); strings.Contains(got, "RATE_LIMITED") == accepted {
+					t.Errorf("other credentials, with those before accepted %v: %s", accepted, got)
+				}
+			})
+		}
+	}
+}
+
+// TestAFieldThatFailsDoesNotMakeAGuess reads an account beside prices that fail. The venue accepts the credentials, so they stay good
+// when others behind the same address have guessed too often.
+func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
+	for _, accepted := range []bool{false, true} {
+		cfg := testConfig(t)
+		who, _, _ := newTestIdentities(t)
+		venue := &heldBalances{asked: make(chan struct{}, 1000), answer: make(chan struct{}), accepted: accepted}
+		close(venue.answer)
+		cfg.Refusals, cfg.Sources = who.refusals, loaders.Sources{Balances: venue, Prices: &shelf{}}
+		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: cfg.Sources}})
+		h := New(cfg)
+		ask := func(n int, more string) string {
+			return post(t, h, `{"query":"{ user(address: \"`+testAddress+`\") { balance { cashBalance } } `+more+`}"}`, CredentialsHeader, guessKey(n)).Body.String()
+		}
+		if got := ask(1, `tokenPrices(tokenIds: [\"bad\"]) { price }`); !strings.Contains(got, "UPSTREAM_TIMEOUT") {
+			t.Fatal(got)
+		}
+		venue.accepted = false
+		for n := range 20 {
+			ask(100+n, "")
+		}
+		venue.accepted = accepted
+		if got := ask(1, ""); strings.Contains(got, "RATE_LIMITED") == accepted {
+			t.Errorf("accepted %v: %s", accepted, got)
+		}
+		if got := ask(2, ""); !strings.Contains(got, "RATE_LIMITED") {
+			t.Errorf("others: %s", got)
+		}
+	}
+}
