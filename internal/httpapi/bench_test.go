@@ -170,7 +170,11 @@ func prepared(t testing.TB, body []byte) func() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, errs := e.compile(t.Context(), &market.Journal{}, p); len(errs) > 0 {
+		named, doc, err := e.find(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, errs := e.compile(t.Context(), &market.Journal{}, p, named, doc); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 	}

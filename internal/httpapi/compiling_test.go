@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +40,53 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	compiling.mu.Unlock()
 	if w := post(t, api, unknown); w.Code != http.StatusOK {
 		t.Errorf("unknown, when there is room: %d %s", w.Code, w.Body)
+	}
+}
+
+// atOnce gives every operation its turn.
+func atOnce(ctx context.Context) (*turn, error) { return &turn{Context: ctx, leave: func() {}}, nil }
+
+// TestWaitingDocumentsTakeNoPlace has a client send more unknown documents than it has places among the operations that execute,
+// while none can be compiled. It keeps its places for what it sends besides, over every transport.
+func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Operations, cfg.Queue = 8, 8
+	api := New(cfg)
+	server := httptest.NewServer(api)
+	defer server.Close()
+	defer api.Drain(t.Context())
+	const known = `{"query":"{ known: __typename }"}`
+	if w := post(t, api, known); w.Code != http.StatusOK {
+		t.Fatal(w.Code, w.Body)
+	}
+	compiling := api.transports.engine.compiling
+	compiling.mu.Lock()
+	compiling.inside, compiling.queue = compiling.operations, 100 // of others
+	compiling.mu.Unlock()
+	ctx, leave := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer leave()
+	for i := range 24 {
+		body := fmt.Sprintf(`{"query":"{ a%d: __typename }"}`, i)
+		waiting.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(body))
+			r.Header.Set("Content-Type", typeJSON)
+			if i%2 == 0 {
+				r.Header.Set("Accept", typeEvents)
+			}
+			api.ServeHTTP(&tape{ResponseRecorder: httptest.NewRecorder()}, r)
+		})
+	}
+	eventually(t, func() bool { return api.Stats().CompilingLater == 24 })
+	if s := api.Stats(); s.Executing != 0 || s.Waiting != 0 {
+		t.Errorf("%d operations execute, %d wait for that", s.Executing, s.Waiting)
+	}
+	if w := post(t, api, known); w.Code != http.StatusOK {
+		t.Errorf("known: %d %s", w.Code, w.Body)
+	}
+	if got := converse(t, server.URL+PathGraphQL, `"id":"1"`, `{"id":"1","type":"subscribe","payload":`+known+`}`); !strings.Contains(got, `"known":"Query"`) {
+		t.Errorf("known, over a WebSocket: %s", got)
 	}
 }
 

@@ -113,33 +113,49 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare makes an operation of what a client asks, or the response that refuses it, which has no data. It reads nothing of
-// the venue. What is known of the operation is noted in j.
-func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params) (op *operation, refusal *graphql.Response) {
-	op, errs := e.compile(ctx, j, p)
-	if len(errs) == 0 {
-		return op, nil
+// prepare makes an operation of what a client asks, with the turn in which it executes, or the response that refuses it, which has no
+// data. The turn must be ended. It begins when the document is known: what waits to be compiled keeps no place of those that execute.
+// prepare reads nothing of the venue. What is known of the operation is noted in j.
+func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params, enter func(context.Context) (*turn, error)) (op *operation, t *turn, refusal *graphql.Response) {
+	named, doc, err := e.find(ctx, p)
+	if err == nil {
+		t, err = enter(ctx)
 	}
-	return nil, e.refuse(ctx, errs...)
+	if err != nil {
+		return nil, nil, e.refuse(ctx, err)
+	}
+	op, errs := e.compile(ctx, j, p, named, doc)
+	if len(errs) > 0 {
+		t.end()
+		return nil, nil, e.refuse(ctx, errs...)
+	}
+	return op, t, nil
 }
 
-// compile is prepare without presenting its errors.
-func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op *operation, errs []error) {
+// find returns the document that a client asks for.
+func (e *engine) find(ctx context.Context, p *params) (named documents.Document, doc *document, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = e.recover(ctx, v)
+		}
+	}()
+	named, err = e.cfg.Documents.Resolve(documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions})
+	if err != nil {
+		return named, nil, err
+	}
+	if doc = p.document; doc == nil || doc.text != named.Text {
+		doc, err = e.load(ctx, named)
+	}
+	return named, doc, err
+}
+
+// compile makes an operation of a document that a client has named so.
+func (e *engine) compile(ctx context.Context, j *market.Journal, p *params, named documents.Document, doc *document) (op *operation, errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}
 		}
 	}()
-	named, err := e.cfg.Documents.Resolve(documents.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions})
-	if err != nil {
-		return nil, []error{err}
-	}
-	doc := p.document
-	if doc == nil || doc.text != named.Text {
-		if doc, err = e.load(ctx, named); err != nil {
-			return nil, []error{err}
-		}
-	}
 	if p.quoted != "" && doc.text == p.Query {
 		e.documents.remember(p.quoted, doc)
 	}
@@ -156,7 +172,8 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params) (op 
 	}
 	op = &operation{room: e.newRoom(identityFrom(ctx).client, j.Transport), plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
 	j.Asked, j.Trusted = op.plan.asked, named.Name
-	if err := e.guard.Variables(p.Variables); err != nil {
+	var err error
+	if err = e.guard.Variables(p.Variables); err != nil {
 		return nil, []error{err}
 	}
 	if op.variables, op.simple = op.plan.simple.read(p.Variables); !op.simple {

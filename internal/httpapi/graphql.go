@@ -137,17 +137,15 @@ func (p *performed) release() {
 // when it returns: what the client has still to read is in the room of the operation, which must be released.
 func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done performed, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
-	turn, err := g.gates.enter(ctx)
-	if err != nil {
-		return done, err
+	op, turn, refusal := g.engine.prepare(ctx, j, p, g.gates.enter)
+	if refusal != nil {
+		done.response = refusal
+		return done, nil
 	}
 	defer turn.end()
 	ctx = turn
-	op, refusal := g.engine.prepare(ctx, j, p)
 	done.operation = op
 	switch {
-	case refusal != nil:
-		done.operation, done.response = nil, refusal
 	case op.kind() == ast.Subscription:
 		err = refuseAs(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
 	case op.kind() == ast.Mutation && r.Method != http.MethodPost:

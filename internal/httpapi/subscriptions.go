@@ -129,14 +129,13 @@ func codesOf(list []byte) (codes []string) {
 	return codes
 }
 
-// prepare makes an operation in its turn, since parsing and validating take time, too.
+// prepare makes an operation in a turn of its own: reading its variables takes time, and an operation executes later.
 func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *params) (*operation, *graphql.Response) {
-	turn, err := s.enter(ctx)
-	if err != nil {
-		return nil, s.engine.refuse(ctx, err)
+	op, turn, refusal := s.engine.prepare(ctx, j, p, s.enter)
+	if refusal == nil {
+		turn.end()
 	}
-	defer turn.end()
-	return s.engine.prepare(ctx, j, p)
+	return op, refusal
 }
 
 // respond returns the response to an operation that is no subscription, for which m has room. It may be that of others, too.
