@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/stream"
 )
 
 // startInBubble is startAt in a bubble of synctest. Client, service and venue call each other directly, so time passes only when
@@ -16,12 +21,42 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	var venue direct
 	s := openRigged(t, now, func(w *wiring) { afterNobody(w); w.client.Transport = &venue }, args...)
 	venue.Handler = s.demo.http.Handler
-	s.client.Transport = &direct{s.http.Handler}
-	for _, l := range []*listener{s.listener, s.admin, s.demo.listener} {
-		l.Listener = &mute{Listener: l.Listener, closed: make(chan struct{})}
-	}
+	s.mute()
 	s.serveUntilEnd(t)
 	return s
+}
+
+// startOver is startInBubble over a venue of the test's own, by the clock of the bubble. Every stream is refused.
+func startOver(t *testing.T, w *annals, args ...string) *service {
+	t.Helper()
+	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)
+	s := openAt(t, market.SystemClock{}, func(rig *wiring) {
+		afterNobody(rig)
+		rig.client.Transport, rig.stream.Dial = &direct{w.venue}, noStream{}
+	}, args...)
+	s.mute()
+	s.serveUntilEnd(t)
+	return s
+}
+
+// mute has a service called directly by its client.
+func (s *service) mute() {
+	s.client.Transport = &direct{s.http.Handler}
+	listeners := []*listener{s.listener, s.admin}
+	if s.demo != nil {
+		listeners = append(listeners, s.demo.listener)
+	}
+	for _, l := range listeners {
+		l.Listener = newMute(l.Listener)
+	}
+}
+
+// noStream is a dialer that opens no connection.
+type noStream struct{}
+
+// Dial implements stream.Dialer.
+func (noStream) Dial(context.Context, string) (stream.Conn, error) {
+	return nil, errors.New("the stream is refused")
 }
 
 // direct is a transport that calls a handler.
@@ -36,6 +71,9 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, in)
+	if err := r.Context().Err(); err != nil { // a client that is gone reads no response
+		return nil, err
+	}
 	return w.Result(), nil
 }
 
@@ -45,6 +83,8 @@ type mute struct {
 	once   sync.Once
 	closed chan struct{}
 }
+
+func newMute(l net.Listener) *mute { return &mute{Listener: l, closed: make(chan struct{})} }
 
 // Accept implements net.Listener.
 func (m *mute) Accept() (net.Conn, error) {

@@ -29,6 +29,8 @@ type annals struct {
 	limits  [2]int // requests a minute of an address and of a key; 0 is any number
 	// heartbeat is the stream's, which two and a half times without a frame end.
 	heartbeat time.Duration
+	// muted is whether nobody can connect to it, as in a bubble of synctest, where it is called directly.
+	muted bool
 
 	mu     sync.RWMutex
 	venue  *demo.Venue
@@ -77,8 +79,19 @@ func (p *past[T]) find(fits func(s T) bool) (s T, ok bool) {
 // newAnnals opens a venue whose first open tokens are remembered.
 func newAnnals(t testing.TB, seed uint64, tokens int, limits [2]int) *annals {
 	t.Helper()
+	return openAnnals(t, seed, tokens, limits, false)
+}
+
+// newMutedAnnals is newAnnals for a bubble of synctest.
+func newMutedAnnals(t testing.TB, seed uint64, tokens int, limits [2]int) *annals {
+	t.Helper()
+	return openAnnals(t, seed, tokens, limits, true)
+}
+
+func openAnnals(t testing.TB, seed uint64, tokens int, limits [2]int, muted bool) *annals {
+	t.Helper()
 	w := &annals{
-		seed: seed, limits: limits, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
+		seed: seed, limits: limits, muted: muted, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*past[bookState]), prices: make(map[string]*past[priceState]), epochs: make(map[string]uint64),
 	}
 	if limits != [2]int{} { // what is asked of the stream is then to be quiet, not to be quick
@@ -112,6 +125,9 @@ func (w *annals) open(t testing.TB) {
 		t.Fatal(err)
 	}
 	w.address = l.Addr().String()
+	if w.muted {
+		l = newMute(l)
+	}
 	w.venue = demo.New(demo.Config{
 		Markets: 400, Seed: w.seed, Heartbeat: w.heartbeat, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
 	})
@@ -165,12 +181,12 @@ func (w *annals) step() {
 func (w *annals) remember() {
 	epoch := w.venue.Epoch()
 	for _, id := range w.tokens {
-		b, _ := w.venue.Book(id)
-		if books := w.books[id]; w.epochs[id+epoch] != b.Seq {
+		q, _ := w.venue.Quote(id)
+		if books := w.books[id]; w.epochs[id+epoch] != q.Seq {
+			b, _ := w.venue.Book(id)
 			w.epochs[id+epoch] = b.Seq
 			books.add(bookState{epoch, b.Seq, digestOf(b.Bids, b.Asks)})
 		}
-		q, _ := w.venue.Quote(id)
 		if s := (priceState{q.At.UnixMilli(), q.Price}); w.prices[id].n == 0 || w.prices[id].states[(w.prices[id].n-1)%len(w.prices[id].states)] != s {
 			w.prices[id].add(s)
 		}
@@ -272,9 +288,8 @@ func (w *annals) checkPrice(v any) error {
 func (w *annals) present(id, sequence, price string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	b, _ := w.venue.Book(id)
 	q, _ := w.venue.Quote(id)
-	return strings.HasPrefix(sequence, w.venue.Epoch()) && strings.HasSuffix(sequence, ":"+fmt.Sprint(b.Seq)) && demo.Price(units(price, 4)) == q.Price
+	return strings.HasPrefix(sequence, w.venue.Epoch()) && strings.HasSuffix(sequence, ":"+fmt.Sprint(q.Seq)) && demo.Price(units(price, 4)) == q.Price
 }
 
 // crowd is a load on a service, of which every answer is held against annals.

@@ -22,6 +22,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/httpapi"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -129,19 +130,24 @@ func openRigged(t testing.TB, now time.Time, rig func(*wiring), args ...string) 
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
 		"--trusted-proxies=127.0.0.1",
 	}, args...)
+	if rig == nil {
+		rig = asWired
+	}
+	clock := &heldClock{now: now}
+	s := openAt(t, clock, rig, args...)
+	s.clock = clock
+	return s
+}
+
+// openAt wires a service as its flags say, by a clock, and binds its ports.
+func openAt(t testing.TB, clock market.Clock, rig func(*wiring), args ...string) *service {
+	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{
-		clock:  &heldClock{now: now},
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
-		log:    &logBuffer{},
-	}
-	if rig == nil {
-		rig = asWired
-	}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), s.clock, afterNobody, rig); err != nil {
+	s := &service{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, log: &logBuffer{}}
+	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, afterNobody, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.demo != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -15,10 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"oddsgraph/internal/config"
 	"oddsgraph/internal/httpapi"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/telemetry"
 )
 
 // patience is how long a test waits for what must come. Nothing takes that long unless it is broken.
@@ -44,17 +41,7 @@ func startLiveRigged(t testing.TB, rig func(*wiring), args ...string) (s *servic
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
-	cfg, err := config.Parse(args, nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s = &service{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, log: &logBuffer{}}
-	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), market.SystemClock{}, afterNobody, rig); err != nil {
-		t.Fatal(err)
-	}
-	if s.demo != nil {
-		s.venue = s.demo.venue
-	}
+	s = openAt(t, market.SystemClock{}, rig, args...)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.serve(ctx) }()

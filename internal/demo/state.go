@@ -24,6 +24,8 @@ type Quote struct {
 	BestBid, BestAsk Price
 	// At is when the stated price changed last.
 	At time.Time
+	// Seq is the number of the book's present state.
+	Seq uint64
 }
 
 // Book is a token's whole order book.
@@ -68,7 +70,7 @@ func (v *Venue) Quote(tokenID string) (Quote, bool) {
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	q := Quote{Price: t.price(), At: t.priceAt.Time()}
+	q := Quote{Price: t.price(), At: t.priceAt.Time(), Seq: t.bookSeq}
 	if p, ok := t.bestBid(); ok {
 		q.BestBid = p
 	}
