@@ -27,6 +27,10 @@ type listener struct {
 	log       *slog.Logger
 }
 
+// writeTimeout is how long a client may take to read a response, from the end of the request's header. Handlers whose responses take
+// longer set their own deadlines. It holds for every route, and for what the server and the wrappers of handlers answer by themselves.
+const writeTimeout = 30 * time.Second
+
 // listen binds the address that a flag names.
 func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*listener, error) {
 	l, err := net.Listen("tcp", address)
@@ -41,6 +45,7 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second, // from the first byte of a request to the last of its body
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),

@@ -160,7 +160,6 @@ func New(cfg Config) *API {
 func straight(path string, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // operations replace it
 			rest.ServeHTTP(w, r)
 			return
 		}
