@@ -168,7 +168,7 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			for _, size := range []int{1, 41, 50} {
-				s := start(t, flags...)
+				s := start(t, append(flags, "--demo-markets=100")...) // of a small venue, since there are many
 				query, variables := form.query(s.openTokens(size))
 				var data any
 				got := s.counted(func() { data = s.ask(t, query, variables, anonymous) })

@@ -134,7 +134,7 @@ func newLane(t testing.TB, rig func(*wiring), args ...string) *lane {
 func newLaneAt(t testing.TB, now time.Time, rig func(*wiring), args ...string) *lane {
 	t.Helper()
 	args = append([]string{
-		"--demo-markets=60", "--log-level=error", "--venue-max-body=2MiB", fmt.Sprint("--venue-timeout=", callTime), fmt.Sprint("--request-timeout=", operationTime),
+		"--demo-markets=60", "--log-level=error", "--venue-max-body=256KiB", fmt.Sprint("--venue-timeout=", callTime), fmt.Sprint("--request-timeout=", operationTime),
 	}, args...)
 	l := &lane{strays: &atomic.Int64{}, flying: &atomic.Int64{}, reads: &endedReads{left: make(map[string]time.Time)}, within: operationTime}
 	l.service = startRigged(t, now, func(w *wiring) {

@@ -146,7 +146,7 @@ func openAt(t testing.TB, clock market.Clock, rig func(*wiring), args ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, log: &logBuffer{}}
+	s := &service{client: newClient(), log: &logBuffer{}}
 	if s.server, err = open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, afterNobody, rig); err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +154,11 @@ func openAt(t testing.TB, clock market.Clock, rig func(*wiring), args ...string)
 		s.venue = s.demo.venue
 	}
 	return s
+}
+
+// newClient returns a client that asks for no compression, which takes long with the race detector.
+func newClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
 }
 
 // serveUntilEnd serves until the test ends.

@@ -162,7 +162,7 @@ func runBinary(t testing.TB, exe string, args ...string) *program {
 	}
 	p.service = &service{
 		server: &server{listener: at[0], admin: at[1]},
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
+		client: newClient(),
 		log:    log,
 	}
 	t.Cleanup(func() {

@@ -112,7 +112,7 @@ func (b *balancer) add(t testing.TB, p *program) *instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: rollingClients}
+	transport := &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}
 	in := &instance{program: p, proxy: &httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -314,7 +314,7 @@ func TestRollingRestart(t *testing.T) {
 	first, second := begin(), begin()
 	c := newCrowd(&service{
 		server: &server{listener: &listener{Listener: elsewhere{addr: b.Listener.Addr()}}},
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rollingClients}},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}},
 	}, w)
 	t.Cleanup(c.client.CloseIdleConnections)
 
