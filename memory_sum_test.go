@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"oddsgraph/internal/accounts"
+	"oddsgraph/internal/accounts/jwt"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/httpapi"
 )
@@ -43,17 +45,22 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		room("Cached data (`--cache-memory`)", float64(cfg.Cache.Memory)),
 		room("Cached responses (`--cache-responses`)", float64(cfg.Cache.Responses)),
 		room("Compiled documents", httpapi.MaxDocumentBytes),
+		room("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
 		room("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),
+		each("Refused tokens and credentials, and accepted ones", accounts.MaxRefusals, accounts.RefusalBytes),
+		each("Credentials of clients", httpapi.MaxCredentials, httpapi.CredentialsBytes),
+		each("Sessions of JSON Web Tokens", jwt.MaxSessions, jwt.SessionBytes),
 		room("Log lines to be written", logLines),
 	}
 }
 
 // size writes bytes in KiB or MiB.
 func size(bytes float64) string {
-	if bytes < 1<<20 {
-		return fmt.Sprintf("%.0f KiB", bytes/(1<<10))
+	unit, name := float64(1<<10), " KiB"
+	if bytes >= 1<<20 {
+		unit, name = 1<<20, " MiB"
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes/(1<<20)), ".0") + " MiB"
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes/unit), ".0") + name
 }
 
 // thousands writes a number of less than a million with a comma.

@@ -55,6 +55,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		{"a long text under many aliases", unreadText},
 		{"books under many aliases", unreadBooks},
 		{"books under many aliases, read slowly", slowBooks},
+		{"subscriptions with a long document each", longSubscriptions},
 	} {
 		t.Run(a.name, func(t *testing.T) { p.withstand(t, a) })
 	}
@@ -271,6 +272,38 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	// Each is executed for its first state, and not again while that is unread.
 	if n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before; n < 100 || n > 600 {
 		t.Errorf("%.0f events of 200 subscriptions that nobody reads were executed", n)
+	}
+	return open, ""
+}
+
+// longSubscriptions subscribes on ten sockets with a thousand different documents of 180 books each, and reads all that comes.
+func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
+	tokens := p.venue.venue.Tokens()
+	fields := numbered(180, "a#:bids{price size} ")
+	before := p.scrape(t).sum("oddsgraph_client_refusals_total")
+	open := p.each(t, 10, func(w *wire) {
+		if err := w.handshake(careless); err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _, _ = io.Copy(io.Discard, w.r) }() // ends with the connection
+		_, _ = io.WriteString(w, say(sayInit))
+		for i := range 100 {
+			query := fmt.Sprintf("# %p %d\nsubscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 1) {%s} }", w, i, fields)
+			_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": tokens[i%len(tokens)].TokenID}}})))
+		}
+	})
+	p.settle(t)
+	m := p.scrape(t)
+	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+		m = p.scrape(t)
+		if m.sum("oddsgraph_subscription_groups")+m.sum("oddsgraph_client_refusals_total")-before >= 1000 {
+			break
+		}
+	}
+	// Three quarters of 16 MiB have room for some 40 documents.
+	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
+		t.Errorf("%.0f of 1,000 subscriptions are executed", n)
 	}
 	return open, ""
 }

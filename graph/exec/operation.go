@@ -134,6 +134,21 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
+// Compile compiles the operation for variables before Execute or Subscribe needs it. own is about how many bytes a Stream with them
+// takes for itself, since the operation keeps too many other variants.
+func (o *Operation) Compile(variables map[string]any) (own int, err error) {
+	v, err := o.variant(variables)
+	if err != nil {
+		return 0, err
+	}
+	for _, kept := range *o.variants.Load() {
+		if kept == v {
+			return 0, nil
+		}
+	}
+	return v.bytes, nil
+}
+
 // switchesOf returns the variables in the @skip and @include that an operation reaches.
 func switchesOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
 	var names []string

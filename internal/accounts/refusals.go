@@ -13,13 +13,16 @@ import (
 )
 
 const (
+	// MaxRefusals bounds what is remembered of each kind; what was used longest ago is forgotten. RefusalBytes is about what an entry
+	// of each kind takes together.
+	MaxRefusals  = 1 << 12
+	RefusalBytes = 1 << 10
+
 	// refusalLimit is how often a key of an address is refused in refusalWindow before it is not looked at.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
 	// guessLimit is how many guesses of an address may be under way, those counted too that were refused in refusalWindow.
 	guessLimit = 20
-	// maxAddresses bounds what is remembered of each kind; what was used longest ago is forgotten.
-	maxAddresses = 1 << 14
 )
 
 // Key names a bearer token or credentials by a hash.
@@ -83,7 +86,7 @@ func NewRefusals(clock market.Clock) *Refusals {
 }
 
 func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
-	lru, err := simplelru.NewLRU[K, V](maxAddresses, nil)
+	lru, err := simplelru.NewLRU[K, V](MaxRefusals, nil)
 	if err != nil {
 		panic("accounts: " + err.Error()) // the size is a constant
 	}

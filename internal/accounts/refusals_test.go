@@ -194,7 +194,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for i := range 3 * maxAddresses {
+	for i := range 3 * MaxRefusals {
 		r.Refused(addr(i), worse)
 		r.accepted.Add(TokenKey(fmt.Sprint(i)), struct{}{})
 	}
@@ -202,7 +202,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 	t.Logf("%d addresses take %d KiB", r.pairs.Len(), grown>>10)
-	if r.pairs.Len() != maxAddresses || r.guesses.Len() != maxAddresses || r.accepted.Len() != maxAddresses || grown > 32<<20 {
+	if r.pairs.Len() != MaxRefusals || r.guesses.Len() != MaxRefusals || r.accepted.Len() != MaxRefusals || grown > MaxRefusals*RefusalBytes {
 		t.Errorf("%d pairs, %d addresses, %d bytes", r.pairs.Len(), r.guesses.Len(), grown)
 	}
 	runtime.KeepAlive(r)

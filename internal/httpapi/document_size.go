@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"encoding/json"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
 
 const (
 	// bytesPerDocument is what each kept document takes, bytesPerNode what each part of its tree does, with its part of the plan,
@@ -68,4 +72,27 @@ func valueNodes(v *ast.Value) (nodes int) {
 		nodes += valueNodes(c.Value)
 	}
 	return nodes + 1
+}
+
+// bytesPerValue is what a value of variables takes beside its text.
+const bytesPerValue = 48
+
+// bytesOfValue returns about how many bytes a value of variables takes.
+func bytesOfValue(value any) int {
+	size := bytesPerValue
+	switch v := value.(type) {
+	case string:
+		size += len(v)
+	case json.Number:
+		size += len(v)
+	case []any:
+		for _, item := range v {
+			size += bytesOfValue(item)
+		}
+	case map[string]any:
+		for name, member := range v {
+			size += bytesPerValue + len(name) + bytesOfValue(member)
+		}
+	}
+	return size
 }

@@ -19,8 +19,12 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// MaxDocumentBytes is how many bytes the documents that are kept take at most.
-const MaxDocumentBytes = 64 << 20
+// MaxDocumentBytes is how many bytes the documents that are kept take at most, MaxSubscribedBytes how many those take that
+// subscriptions execute, with their variables.
+const (
+	MaxDocumentBytes   = 40 << 20
+	MaxSubscribedBytes = 16 << 20
+)
 
 const (
 	// maxDocuments bounds the documents that are kept in number.
@@ -41,9 +45,11 @@ type document struct {
 	errs []error
 	// plans are those of the operations.
 	plans map[*ast.OperationDefinition]*plan
-	// quoted is the text as a client wrote it in JSON, "" where that is not known. It belongs to the cache, as size does.
+	// quoted is the text as a client wrote it in JSON, "" where that is not known. The cache's lock protects it, and what follows:
+	// size is about how many bytes the document takes, uses counts the subscriptions that execute it.
 	quoted string
 	size   int
+	uses   int
 }
 
 // plan is what is known of an operation before its variables.
@@ -71,12 +77,14 @@ type documentCache struct {
 	// quoted are those of the cache of which it is known how a client writes them in JSON, by that.
 	quoted map[string]*document
 	bytes  int
+	// used are those that subscriptions execute. Such a document is known even if it is not in the cache.
+	used map[[sha256.Size]byte]*document
 }
 
 func newDocumentCache(cfg Config) *documentCache {
 	d := &documentCache{
 		schema: cfg.Compiler.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
-		quoted: make(map[string]*document),
+		quoted: make(map[string]*document), used: make(map[[sha256.Size]byte]*document),
 	}
 	cache, err := simplelru.NewLRU(maxDocuments, func(_ [sha256.Size]byte, doc *document) {
 		d.bytes -= doc.size
@@ -89,13 +97,32 @@ func newDocumentCache(cfg Config) *documentCache {
 	return d
 }
 
-// find returns the document with a text if it is kept, else nil.
+// find returns the document with a text if it is known, else nil.
 func (d *documentCache) find(text string) *document {
 	hash := sha256.Sum256([]byte(text))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	doc, _ := d.cache.Get(hash)
-	return doc
+	if doc, kept := d.cache.Get(hash); kept {
+		return doc
+	}
+	return d.used[hash]
+}
+
+// use notes that a subscription executes a document, until done is called, and returns the size of the document.
+func (d *documentCache) use(doc *document) (size int, done func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	doc.uses++
+	if d.used[doc.hash] == nil {
+		d.used[doc.hash] = doc
+	}
+	return doc.size, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if doc.uses--; doc.uses == 0 && d.used[doc.hash] == doc {
+			delete(d.used, doc.hash)
+		}
+	}
 }
 
 // load returns the document with a text. When the cache is full, the document displaces others only if it is trusted or was loaded
@@ -113,20 +140,20 @@ func (d *documentCache) load(text string, trusted bool) *document {
 			doc.plans[op] = p
 		}
 	}
-	d.keep(doc, sizeOf(doc), trusted)
+	doc.size = sizeOf(doc)
+	d.keep(doc, trusted)
 	return doc
 }
 
-// keep keeps a document of a size.
-func (d *documentCache) keep(doc *document, size int, trusted bool) {
+// keep keeps a document.
+func (d *documentCache) keep(doc *document, trusted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	again := d.wanted.Again(binary.LittleEndian.Uint64(doc.hash[:]))
-	full := d.cache.Len() == maxDocuments || d.bytes+size > MaxDocumentBytes
+	full := d.cache.Len() == maxDocuments || d.bytes+doc.size > MaxDocumentBytes
 	if d.cache.Contains(doc.hash) || full && !again && !trusted {
 		return
 	}
-	doc.size += size
 	d.cache.Add(doc.hash, doc)
 	d.bytes += doc.size
 	d.shrink()
@@ -160,16 +187,16 @@ func (d *documentCache) remember(quoted string, doc *document) {
 func (d *documentCache) grow(doc *document, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if kept, _ := d.cache.Peek(doc.hash); kept == doc {
-		d.resize(doc, bytes)
-	}
+	d.resize(doc, bytes)
 }
 
 // resize counts what a document takes more than it did. The lock is held.
 func (d *documentCache) resize(doc *document, bytes int) {
 	doc.size += bytes
-	d.bytes += bytes
-	d.shrink()
+	if kept, _ := d.cache.Peek(doc.hash); kept == doc {
+		d.bytes += bytes
+		d.shrink()
+	}
 }
 
 // shrink lets go of what was used longest ago until the documents take as much as they may.

@@ -40,7 +40,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 	if c.cache.Len() != maxDocuments || c.bytes != total() {
 		t.Errorf("%d documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
 	}
-	long := strings.Repeat("#", 60_000)
+	long := strings.Repeat("#", 38_000)
 	for i := range 1100 {
 		for range 2 {
 			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, long), false)

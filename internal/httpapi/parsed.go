@@ -9,8 +9,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxParsed bounds the credentials that are remembered.
-const maxParsed = 1000
+// MaxCredentials bounds the credentials that are remembered, CredentialsBytes is the most that each takes.
+const (
+	MaxCredentials   = 1000
+	CredentialsBytes = market.MaxCredentialsLength + 512
+)
 
 // parsedCredentials remembers the credentials that were sent lately by the SHA-256 of their header, since clients send the same
 // with every request and reading them takes longer than many an answer. It knows nothing of whether they are good. It is safe
@@ -21,7 +24,7 @@ type parsedCredentials struct {
 }
 
 func newParsedCredentials() *parsedCredentials {
-	lru, err := simplelru.NewLRU[[sha256.Size]byte, *market.Credentials](maxParsed, nil)
+	lru, err := simplelru.NewLRU[[sha256.Size]byte, *market.Credentials](MaxCredentials, nil)
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the size is a constant
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,8 @@ type subscriptions struct {
 	hub    *fanout.Hub
 	// clients counts what is executed for whom.
 	clients *quota.Clients
+	// held bounds what the documents and variables of subscriptions take.
+	held *quota.Shared
 	// enter bounds how much is under way at once.
 	enter func(ctx context.Context) (*turn, error)
 	// secret keys the groups, so that nothing of the credentials in them can be told from outside.
@@ -37,7 +40,7 @@ type subscriptions struct {
 }
 
 func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.Context) (*turn, error)) *subscriptions {
-	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond)}), clients: clients, enter: enter}
+	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond)}), clients: clients, held: quota.NewShared(MaxSubscribedBytes), enter: enter}
 	_, _ = rand.Read(s.secret[:]) // it never fails
 	return s
 }
@@ -52,9 +55,13 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 	case refusal != nil:
 		return nil, s.refused(ctx, j, refusal)
 	case op.kind() == ast.Subscription:
-		client, ids := identityFrom(ctx).client, op.watched()
-		err := s.hub.JoinCharged(ctx, s.key(ctx, op), m, quota.Network(client), func() (func(), error) {
-			return func() { s.clients.Executed(client, ids) }, s.clients.Execute(client, ids)
+		own, err := op.plan.executable.Compile(op.variables)
+		if err != nil {
+			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
+		}
+		client, key := identityFrom(ctx).client, s.key(ctx, op)
+		err = s.hub.JoinCharged(ctx, key, m, quota.Network(client), func() (func(), error) {
+			return s.charge(client, key, op, own)
 		}, func(ctx context.Context, g *fanout.Group) fanout.Source {
 			if of := s.engine.cfg.Shared; of != nil {
 				ctx = of(ctx)
@@ -87,6 +94,38 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		}, nil
 	}
 }
+
+// charge has a client pay for the execution of a subscription, its document, its variables and own more bytes, until release is
+// called.
+func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
+	ids, network := op.watched(), quota.Network(client)
+	if err := s.clients.Execute(client, ids); err != nil {
+		return nil, err
+	}
+	size, unused := s.engine.documents.use(op.document)
+	done := func() {
+		unused()
+		s.clients.Executed(client, ids)
+	}
+	if !s.held.Hold(network, op.document, size) {
+		done()
+		return nil, errSubscribed
+	}
+	if !s.held.Hold(network, key, bytesOfValue(op.variables)+own) {
+		s.held.Release(network, op.document)
+		done()
+		return nil, errSubscribed
+	}
+	return func() {
+		s.held.Release(network, key)
+		s.held.Release(network, op.document)
+		done()
+	}, nil
+}
+
+// errSubscribed refuses a subscription whose document and variables have no room.
+var errSubscribed = market.Errorf(market.CodeRateLimited,
+	"the documents and variables of running subscriptions take too much memory; end some, shorten them, or use one document for several")
 
 // refused tells of an operation that is refused, and returns the response that says so.
 func (s *subscriptions) refused(ctx context.Context, j *market.Journal, refusal *graphql.Response) *graphql.Response {

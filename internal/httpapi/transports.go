@@ -115,7 +115,7 @@ func (t *transports) drain(ctx context.Context) {
 
 func (t *transports) stats() Stats {
 	out := Stats{
-		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused(),
+		Groups: t.subscriptions.hub.Stats(), Sockets: t.sockets.Stats(), Streams: int(t.events.open.Load()), Refused: t.clients.Refused() + t.subscriptions.held.Refused(),
 		Crowded: t.incoming.Refused(), Output: t.engine.outgoing.Held(),
 	}
 	out.Unread = make(map[string]uint64, len(transportNames))

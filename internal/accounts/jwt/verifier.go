@@ -18,13 +18,16 @@ import (
 )
 
 const (
+	// MaxSessions bounds the tokens that are remembered, so that they are not verified with every request. SessionBytes is about
+	// what each takes.
+	MaxSessions  = 4096
+	SessionBytes = 3 << 9
+
 	// leeway is how far the clock of the issuer may be off.
 	leeway = 30 * time.Second
 	// refreshEvery is how often the keys are read, retryEvery how soon again after a failure.
 	refreshEvery = 10 * time.Minute
 	retryEvery   = 30 * time.Second
-	// maxSessions bounds the tokens that are remembered, so that they are not verified with every request.
-	maxSessions = 10_000
 )
 
 // algorithms are those of signatures that are accepted: none with a shared secret, and not none.
@@ -63,7 +66,7 @@ type session struct {
 
 // New returns a Verifier that has no keys yet; Run reads them.
 func New(cfg Config) *Verifier {
-	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](maxSessions, nil)
+	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
 	if err != nil {
 		panic("jwt: " + err.Error()) // the size is a constant
 	}

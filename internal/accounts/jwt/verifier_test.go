@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -272,4 +273,44 @@ func TestSessionsAreRemembered(t *testing.T) {
 	if _, err := v.Account(t.Context(), later); market.CodeOf(err) != market.CodeForbidden {
 		t.Errorf("after the account was revoked: %v", err)
 	}
+}
+
+// TestSessionsAreBounded has the verifier remember more tokens than it may, and measures what one takes.
+func TestSessionsAreBounded(t *testing.T) {
+	key := ecKey(t)
+	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
+	grown := func(from, to int) int {
+		tokens := make([]string, 0, to-from)
+		for n := range to - from {
+			tokens = append(tokens, signed(t, jose.ES256, key, "ec", c.Now(), map[string]any{"jti": fmt.Sprint(from + n)}))
+		}
+		before := heap()
+		for _, token := range tokens {
+			if _, err := v.Account(t.Context(), token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		grown := heap() - before
+		runtime.KeepAlive(tokens)
+		return grown
+	}
+	grown(0, 100)
+	const n = 1900
+	each := grown(100, 100+n) / n
+	t.Logf("a session takes %d bytes", each)
+	if each > SessionBytes {
+		t.Errorf("a session takes %d bytes, more than %d", each, SessionBytes)
+	}
+	if grown(100+n, MaxSessions+200); v.sessions.Len() != MaxSessions {
+		t.Errorf("%d sessions are remembered", v.sessions.Len())
+	}
+}
+
+// heap returns the bytes that are in use.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// readers subscribe by event streams.
+type readers struct {
+	api   *API
+	began []*tape
+	all   sync.WaitGroup
+	leave context.CancelFunc
+	ctx   context.Context
+}
+
+func newReaders(t *testing.T) *readers {
+	cfg := testConfig(t)
+	cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.URL.Query().Get("from")) }
+	cfg.Compiler = streaming(t, make(chan int), func(int) string { return "1" })
+	cfg.Operations, cfg.Queue = 1024, 1024
+	r := &readers{api: New(cfg)}
+	r.ctx, r.leave = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		r.leave()
+		r.all.Wait()
+		r.api.Drain(context.Background())
+	})
+	return r
+}
+
+// subscribe subscribes from an address with a document.
+func (r *readers) subscribe(from, document string) *tape {
+	w := &tape{ResponseRecorder: httptest.NewRecorder()}
+	r.began = append(r.began, w)
+	request := httptest.NewRequestWithContext(r.ctx, http.MethodPost, PathGraphQL+"?from="+from, strings.NewReader(`{"query":"`+document+`"}`))
+	request.Header.Set("Content-Type", typeJSON)
+	request.Header.Set("Accept", typeEvents)
+	r.all.Go(func() { r.api.ServeHTTP(w, request) })
+	return w
+}
+
+// refused returns how many subscriptions were refused, and the last refusal.
+func (r *readers) refused() (n int, last string) {
+	for _, w := range r.began {
+		w.mu.Lock()
+		if text := strings.Join(w.heard, ""); strings.Contains(text, `"errors"`) {
+			n, last = n+1, text
+		}
+		w.mu.Unlock()
+	}
+	return n, last
+}
+
+// longDocument returns a document of some 200 KB that differs by n.
+func longDocument(n int) string {
+	var b strings.Builder
+	for i := range 190 {
+		fmt.Fprintf(&b, "a%d: state ", i)
+	}
+	return fmt.Sprintf("subscription { streamStatusChanged { %s } } #%d %s", b.String(), n, strings.Repeat(".", 50<<10))
+}
+
+// TestDocumentsOfSubscriptionsAreBounded has one client subscribe with many long documents. They take three quarters of what there is
+// for that, another client gets its part, and all is given back in the end.
+func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
+	r := newReaders(t)
+	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents
+	const n = 150
+	for i := range n {
+		r.subscribe("192.0.2.1", longDocument(i))
+	}
+	eventually(t, func() bool {
+		refused, _ := r.refused()
+		return refused+r.api.Stats().Groups.Members == n
+	})
+	refused, last := r.refused()
+	each := sizeOf(documents.load(longDocument(0), false))
+	if most := MaxSubscribedBytes * 3 / 4; held.Held() > most || held.Held() < most-2*each || refused < n-most/each || !strings.Contains(last, "RATE_LIMITED") {
+		t.Errorf("%d bytes are held by subscriptions of %d each, %d were refused, the last with %s", held.Held(), each, refused, last)
+	}
+	if got := r.api.Stats().Refused; got != uint64(refused) {
+		t.Errorf("%d are counted of %d", got, refused)
+	}
+	r.subscribe("192.0.2.2", longDocument(n))
+	eventually(t, func() bool { return r.api.Stats().Groups.Members == n-refused+1 })
+	r.leave()
+	eventually(t, func() bool {
+		documents.mu.Lock()
+		defer documents.mu.Unlock()
+		return held.Held() == 0 && len(documents.used) == 0
+	})
+}
+
+// TestADocumentOfManySubscribersIsCountedOnce has clients of many addresses subscribe with one document, which the cache does not keep.
+func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
+	r := newReaders(t)
+	documents := r.api.transports.engine.documents
+	documents.mu.Lock()
+	documents.bytes = MaxDocumentBytes // so that there is no room
+	documents.mu.Unlock()
+	r.subscribe("198.51.100.200", longDocument(0))
+	eventually(t, func() bool { return r.api.Stats().Groups.Members == 1 })
+	one := r.api.transports.subscriptions.held.Held()
+	for i := range 199 {
+		r.subscribe(fmt.Sprintf("198.51.100.%d", i), longDocument(0))
+	}
+	eventually(t, func() bool { return r.api.Stats().Groups.Members == 200 })
+	documents.mu.Lock()
+	kept, used := documents.cache.Len(), len(documents.used)
+	documents.mu.Unlock()
+	if r.api.transports.subscriptions.held.Held() != one || kept != 0 || used != 1 {
+		t.Errorf("%d bytes are held for a document of %d; %d documents are kept, %d used", r.api.transports.subscriptions.held.Held(), one, kept, used)
+	}
+	r.leave()
+	eventually(t, func() bool { return r.api.transports.subscriptions.held.Held() == 0 })
+}

@@ -1,0 +1,86 @@
+package quota
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// Shared counts what several clients hold at the same time. Each thing takes its size of a Memory once, for one of its holders;
+// when that one releases it, another holder pays. It is safe for concurrent use.
+type Shared struct {
+	memory *Memory
+
+	mu     sync.Mutex
+	things map[any]*thing
+}
+
+// thing is something that clients hold. holders counts how often each does.
+type thing struct {
+	size    int
+	payer   netip.Prefix
+	holders map[netip.Prefix]int
+}
+
+// NewShared returns a count of nothing, with room for so many bytes.
+func NewShared(size int) *Shared {
+	return &Shared{memory: NewMemory(size), things: make(map[any]*thing)}
+}
+
+// Hold counts that a client holds what has a key once more, or reports that there is no room. size is what it takes now; it may
+// have grown. Release takes Hold back.
+func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.things[key]
+	if t == nil {
+		t = &thing{payer: client, holders: make(map[netip.Prefix]int, 1)}
+	}
+	if more := size - t.size; more > 0 {
+		if !s.memory.Take(t.payer, more) {
+			return false
+		}
+		t.size = size
+	}
+	s.things[key] = t
+	t.holders[client]++
+	return true
+}
+
+// Release takes back Hold.
+func (s *Shared) Release(client netip.Prefix, key any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.things[key]
+	if t.holders[client]--; t.holders[client] > 0 {
+		return
+	}
+	delete(t.holders, client)
+	if len(t.holders) == 0 {
+		s.memory.Give(t.payer, t.size)
+		delete(s.things, key)
+		return
+	}
+	if t.payer == client {
+		for other := range t.holders {
+			t.payer = other
+			break
+		}
+		s.memory.move(client, t.payer, t.size)
+	}
+}
+
+// Held returns how many bytes are held now.
+func (s *Shared) Held() int { return s.memory.Held() }
+
+// Refused counts what there was no room for since the start.
+func (s *Shared) Refused() uint64 { return s.memory.Refused() }
+
+// move has one client hold n bytes of another, whether that is fair or not.
+func (m *Memory) move(from, to netip.Prefix, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holders[to] += n
+	if m.holders[from] -= n; m.holders[from] == 0 {
+		delete(m.holders, from)
+	}
+}
