@@ -162,7 +162,7 @@ type Demo struct {
 	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address; 0 allows any number."`
 	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key; 0 allows any number."`
 	Strict          bool          `default:"false" help:"Whether the demo venue serves only what the venue's description promises: it refuses unknown parameters, answers without additions, and takes credentials from the parameter alone, as the text that it knows."`
-	Lag             time.Duration `default:"0s" min:"0s" max:"10m" help:"How old the demo venue's public answers may be, which their Cache-Control and Age say; its stream is never late."`
+	Lag             time.Duration `default:"0s" min:"0s" max:"10m" help:"How old the demo venue's answers may be, which their Cache-Control and Age say; its stream is never late."`
 	Without         List          `placeholder:"ENDPOINTS" oneof:"prices,orderbook,price-history,spreads,market-search,market-details,balance,positions,orders,trades,history" help:"Endpoints that the demo venue does not have, separated by commas; they answer 404."`
 	Stream          bool          `default:"true" help:"Whether the demo venue's stream is followed; without it everything is read over REST."`
 	Still           bool          `default:"false" help:"Whether the demo market stands still, so that equal questions get equal answers."`

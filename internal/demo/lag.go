@@ -9,10 +9,10 @@ import (
 // maxKept bounds the bodies of the answers that are kept, in bytes.
 const maxKept = 64 << 20
 
-// lag keeps the answers to public requests for a time and gives them again, as a cache in front of a venue does.
+// lag keeps answers for a time and gives them again, as a cache in front of a venue does.
 type lag struct {
 	mu   sync.Mutex
-	kept map[string]keptAnswer // by path and query
+	kept map[string]keptAnswer // by path, query and, on user endpoints, the account's key
 	size int                   // of their bodies
 }
 
@@ -24,6 +24,14 @@ type keptAnswer struct {
 // lagged writes an answer that may be as old as the configured lag into a, and says in its header how old it is.
 func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 	key, now, longest := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
+	scope := "public"
+	if e.user {
+		if err := c.authorize(); err != nil {
+			a.fail(err)
+			return
+		}
+		scope, key = "private", key+"\x00"+c.account.key
+	}
 	at, ok := v.lag.load(key, now, longest, a)
 	if !ok {
 		if v.answer(e, c, a); a.status != http.StatusOK {
@@ -33,7 +41,7 @@ func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 		v.lag.store(key, at, a.body)
 	}
 	// Rounding makes the rest of its life shorter, never longer.
-	a.header.Set("Cache-Control", "public, max-age="+strconv.FormatInt(int64(longest/second), 10))
+	a.header.Set("Cache-Control", scope+", max-age="+strconv.FormatInt(int64(longest/second), 10))
 	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
 }
 

@@ -47,12 +47,12 @@ func TestLag(t *testing.T) {
 	want("0.6", "0")
 }
 
-// What belongs to an account and what is refused is never old.
-func TestLagIsThatOfPublicAnswers(t *testing.T) {
+// TestLagOfAccounts: an old answer is given to the account's own key alone, and what is refused is never old.
+func TestLagOfAccounts(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c, Lag: time.Minute})
-	target := "/api/user/balance?address=" + small + credentials("demo-3")
-	before := get[balanceAnswer](t, v, target)
+	target := "/api/user/balance?address=" + small
+	before := get[balanceAnswer](t, v, target+credentials("demo-3"))
 	tok := v.walletOf(small).positions[0].token
 	price := Price(1000)
 	if tok.price() == price {
@@ -61,10 +61,20 @@ func TestLagIsThatOfPublicAnswers(t *testing.T) {
 	if err := v.SetPrice(tok.id, price); err != nil {
 		t.Fatal(err)
 	}
-	if after := get[balanceAnswer](t, v, target); after == before {
-		t.Errorf("the balance is still %v", after)
+	if after := get[balanceAnswer](t, v, target+credentials("demo-3")); after != before {
+		t.Errorf("the balance is %v, want the old %v", after, before)
 	}
-	for _, target := range []string{target, "/api/exchange/prices", "/api/exchange/prices?tokenId=unknown"} {
+	if other := get[balanceAnswer](t, v, target+credentials("demo")); other == before {
+		t.Errorf("another key got the old balance %v", other)
+	}
+	if got := send(v, target+credentials("demo-3")).Header().Get("Cache-Control"); got != "private, max-age=60" {
+		t.Errorf("Cache-Control %q", got)
+	}
+	c.advance(time.Minute)
+	if after := get[balanceAnswer](t, v, target+credentials("demo-3")); after == before {
+		t.Errorf("a minute later the balance is still %v", after)
+	}
+	for _, target := range []string{target, target + credentials("demo-50"), "/api/exchange/prices", "/api/exchange/prices?tokenId=unknown"} {
 		if h := send(v, target).Header(); h.Get("Cache-Control") != "" || h.Get("Age") != "" {
 			t.Errorf("GET %s: %v", target, h)
 		}

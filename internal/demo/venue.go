@@ -184,7 +184,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // respond writes the endpoint's answer into a, which may be one that was given before.
 func (v *Venue) respond(e *endpoint, c *call, a *answer) {
-	if v.config.Lag > 0 && !e.user {
+	if v.config.Lag > 0 {
 		v.lagged(e, c, a)
 		return
 	}
