@@ -159,6 +159,7 @@ var cacheFamilies = []kinds{
 				sample(float64(s.NotFound), s.Kind, "not_found")
 			}
 		}},
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Answers of the venue that were behind its stream, or may have been."}, func(s cache.Stats) uint64 { return s.Late }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined an upstream call that was queued or in flight already."}, func(s cache.Stats) uint64 { return s.Coalesced }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Upstream calls that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache asked upstream for."}, func(s cache.Stats) uint64 { return s.Keys }),

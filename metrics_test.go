@@ -490,6 +490,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // by whether the venue's time of a price is that of its stream
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
 	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // by the third, and by the one that is streamed
@@ -759,7 +760,7 @@ func TestFiguresByName(t *testing.T) {
 		return streamState{"RESYNCING", stream.Stats{LastMessageAt: time.Unix(41, 5e8), Connections: 42, Topics: 43, Identities: 44, Reconnects: 45, Resyncs: 46, Refused: 47}}
 	}, streamFamilies...)
 	telemetry.Register(m, func() []cache.Stats {
-		return []cache.Stats{{Kind: "price", Hits: 51, Stale: 52, Misses: 53, NotFound: 54, Coalesced: 55, Calls: 56, Keys: 57, Evictions: 58, Entries: 59, Bytes: 60}}
+		return []cache.Stats{{Kind: "price", Hits: 51, Stale: 52, Misses: 53, NotFound: 54, Coalesced: 55, Late: 93, Calls: 56, Keys: 57, Evictions: 58, Entries: 59, Bytes: 60}}
 	}, cacheFamilies...)
 	now := time.Unix(1000, 0)
 	telemetry.Register(m, func() budgetState {
@@ -798,7 +799,7 @@ func TestFiguresByName(t *testing.T) {
 
 		`oddsgraph_cache_requests_total{kind="price",verdict="hit"}`: 51, `oddsgraph_cache_requests_total{kind="price",verdict="stale"}`: 52,
 		`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`: 53, `oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`: 54,
-		`oddsgraph_cache_coalesced_keys_total{kind="price"}`: 55, `oddsgraph_cache_upstream_calls_total{kind="price"}`: 56,
+		`oddsgraph_cache_coalesced_keys_total{kind="price"}`: 55, `oddsgraph_cache_late_answers_total{kind="price"}`: 93, `oddsgraph_cache_upstream_calls_total{kind="price"}`: 56,
 		`oddsgraph_cache_upstream_keys_total{kind="price"}`: 57, `oddsgraph_cache_evictions_total{kind="price"}`: 58, `oddsgraph_cache_entries{kind="price"}`: 59,
 		`oddsgraph_cache_bytes{kind="price"}`: 60,
 

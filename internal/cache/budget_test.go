@@ -359,7 +359,7 @@ func TestScarcityServesNothingThatIsKnownToBeWrong(t *testing.T) {
 		must(t, c.Markets(), byID("m"))
 		must(t, c.Markets(), byID("same"))
 		must(t, c.Prices(), "t")
-		c.StreamMarket("m")
+		c.StreamMarket(new(market.Session), "m", nil)
 		v.setUnknown("t", false)
 		ttl := DefaultConfig().Market.TTL
 		time.Sleep(ttl.Fresh + ttl.Stale)

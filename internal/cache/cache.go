@@ -187,9 +187,10 @@ type Stats struct {
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a call that was queued or in flight already.
 	Coalesced uint64
-	// Calls and Keys count upstream calls and the keys that they carried.
-	Calls, Keys uint64
-	Evictions   uint64
+	// Calls and Keys count upstream calls and the keys that they carried. Late counts answers that were behind the stream, or may
+	// have been.
+	Calls, Keys, Late uint64
+	Evictions         uint64
 	// Entries includes absences, Bytes is about what the entries take.
 	Entries, Bytes int
 }
@@ -208,7 +209,7 @@ func (s *store[K, T]) stats() Stats {
 	absent, more := s.absent.taken()
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
-		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Evictions: c.evictions.Load(),
+		Coalesced: c.coalesced.Load(), Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
 		Entries: entries + absent, Bytes: bytes + more,
 	}
 }

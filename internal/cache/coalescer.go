@@ -31,8 +31,8 @@ type Admission interface {
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
-	// accept is told of each answer, and how many changes had been told when its call left.
-	accept func(key K, value *T, left uint64) market.Read[*T]
+	// accept takes each answer.
+	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
 	// changes numbers the changes that are told of what the keys stand for; nil where nothing tells of any.
 	changes *atomic.Uint64
@@ -91,8 +91,9 @@ type batch[K comparable, T any] struct {
 	want        market.Want
 	credentials *market.Credentials
 	left        bool
-	// change is the last one that was told when the batch left.
+	// change is the last one that was announced when the batch left, at the time at.
 	change uint64
+	at     time.Time
 	// wanted counts the keys of a batch that has left that somebody waits for.
 	wanted int
 	round  uint64
@@ -580,7 +581,7 @@ func (c *coalescer[K, T]) depart(b *batch[K, T], leaves bool, admitted time.Time
 		}
 	}
 	b.left = true
-	if c.changes != nil {
+	if b.at = c.clock.Now(); c.changes != nil {
 		b.change = c.changes.Load()
 	}
 	for _, f := range b.flights {
@@ -619,12 +620,43 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 		return nil, fmt.Errorf("fetching %d keys gave %d results", len(keys), len(results))
 	}
 	reads = make([]market.Result[market.Read[*T]], len(keys))
+	from := c.origin(b)
 	for i := range results {
 		if reads[i].Err = results[i].Err; reads[i].Err == nil {
-			reads[i].Value = c.accept(keys[i], results[i].Value, b.change)
+			reads[i].Value = c.accept(keys[i], results[i].Value, from)
 		}
 	}
 	return reads, nil
+}
+
+// origin says when the venue may have made an answer.
+type origin struct {
+	// changes is how many changes had been announced when the call left, which was at the time left.
+	changes uint64
+	left    time.Time
+	age     market.Age
+}
+
+// before reports whether an answer that has come now was made before a time.
+func (o *origin) before(now, at time.Time) bool {
+	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
+}
+
+// origin returns that of a batch whose calls have ended.
+func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, first := origin{changes: b.change, left: b.at}, true
+	for _, x := range b.calls {
+		switch {
+		case x.Outcome != market.OutcomeOK:
+		case first:
+			from.age, first = x.Age, false
+		default:
+			from.age = from.age.With(x.Age)
+		}
+	}
+	return from
 }
 
 // departed is the market.Call of a batch.

@@ -47,7 +47,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 		}
 	}
 	for _, value := range []*T{nil, new(T)} {
-		s.accept(key, value, 0)
+		s.accept(key, value, origin{})
 		if !reflect.DeepEqual(append(s.entries.keys(), s.absent.keys()...), []K{s.slotOf(key)}) {
 			t.Errorf("%s: %v and %v are kept instead of %v", s.kind, s.entries.keys(), s.absent.keys(), key)
 		}
@@ -62,8 +62,8 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 func TestKeysShareTheirValues(t *testing.T) {
 	c := open(t, &venue{})
 	id := strings.Clone("token")
-	c.prices.accept("token", &market.Price{TokenID: id}, 0)
-	c.books.accept(market.BookQuery{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, 0)
+	c.prices.accept("token", &market.Price{TokenID: id}, origin{})
+	c.books.accept(market.BookQuery{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, origin{})
 	if a, b := c.prices.entries.keys()[0], c.books.entries.keys()[0].TokenID; unsafe.StringData(a) != unsafe.StringData(id) || unsafe.StringData(b) != unsafe.StringData(id) {
 		t.Error("a key is a copy of what its value has")
 	}

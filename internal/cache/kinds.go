@@ -158,6 +158,7 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		return key
 	}
 	c.markets.alias = func(key market.MarketRef) bool { return key.By != market.ByMarketID }
+	c.markets.amend = (*words).of
 	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, maxChanges))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 

@@ -109,7 +109,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 					t.Fatalf("%d calls: a fresh deeper book answers", n)
 				}
 				// So the shallow call must have left before.
-				shallow = c.books.accept(depth(20), v.book("t", 20), 0)
+				shallow = c.books.accept(depth(20), v.book("t", 20), origin{})
 				if (deep.Handle.Version() != 0) != tt.replaced {
 					t.Errorf("replaced: %v", deep.Handle.Version() != 0)
 				}

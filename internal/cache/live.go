@@ -54,6 +54,8 @@ func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 // StreamStale makes what was streamed of a topic stale, after a gap in it.
 func (c *Cache) StreamStale(t market.Topic) {
 	switch t.Channel {
+	case market.ChannelMarket:
+		c.markets.missed(market.MarketRef{By: market.ByMarketID, Value: t.ID})
 	case market.ChannelPrices:
 		c.prices.cutOff(t.ID)
 		c.spreads.cutOff(t.ID)
@@ -68,10 +70,11 @@ func (c *Cache) StreamStale(t market.Topic) {
 	}
 }
 
-// StreamMarket tells that a market has changed: it is read again, and what was read before, or is being read, answers only
-// where the venue fails.
-func (c *Cache) StreamMarket(marketID string) {
-	c.markets.overtake(market.MarketRef{By: market.ByMarketID, Value: marketID})
+// StreamMarket announces that a market has changed: it is read again, and what was read before, or is being read, answers only
+// where the venue fails. A status or winner that the change names holds against older answers, which are marked stale. change is
+// nil where the stream does not say what has changed.
+func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
+	c.markets.overtake(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
 
 // YesAndNo returns the tokens of a market with the outcomes YES and NO, as it was read last; ok is false where it was not, or
@@ -151,7 +154,7 @@ func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
 		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
-		accept: func(_ K, value *T, _ uint64) market.Read[*T] { return market.Read[*T]{Value: value} },
+		accept: func(_ K, value *T, _ origin) market.Read[*T] { return market.Read[*T]{Value: value} },
 		cached: func(K) (read market.Read[*T], ok bool) { return read, false },
 	}
 }
@@ -191,36 +194,6 @@ func (s *store[K, T]) cutOff(slot K) {
 	if e := s.entries.get(slot); e != nil && e.session != nil && e.cut.CompareAndSwap(0, s.clock.Now().UnixNano()) {
 		e.read.Handle.Bump()
 	}
-}
-
-// overtake takes note that what a key stands for has changed: the next reader asks the venue anew, and what was read
-// before, or left for the venue before, answers only where that fails.
-func (s *store[K, T]) overtake(slot K) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change := s.changes.Add(1)
-	s.changed.Add(slot, change)
-	s.absent.remove(slot)
-	if old := s.entries.get(slot); old != nil {
-		e := &entry[T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, overtaken: true}
-		if old.freshUntil.Before(e.freshUntil) {
-			e.freshUntil = old.freshUntil
-		}
-		e.read.Handle = market.NewHandle(e.freshUntil)
-		s.replace(s.entries, slot, e)
-	}
-	for _, c := range s.lanes {
-		c.detach(slot, change, s.alias)
-	}
-}
-
-// late reports whether what a slot stands for has changed since a call left, when so many changes had been told.
-func (s *store[K, T]) late(slot K, left uint64) bool {
-	if s.changed == nil {
-		return false
-	}
-	change, ok := s.changed.Get(slot)
-	return ok && change > left
 }
 
 // The ages of streamed kinds. Numbers of one epoch decide where there are any, else the venue's time; a value that says

@@ -36,7 +36,7 @@ func TestStreamedValueLivesAsLongAsItsSession(t *testing.T) {
 		// Answers of calls that had left before.
 		other := &market.Price{TokenID: "k", Price: market.MustDecimal("0.1")}
 		for _, late := range []*market.Price{other, nil} {
-			if r := c.prices.accept("k", late, 0); r.Value != price {
+			if r := c.prices.accept("k", late, origin{}); r.Value != price {
 				t.Errorf("the reader of a late answer gets %+v", r.Value)
 			}
 		}
@@ -603,11 +603,11 @@ func TestChangedMarketIsReadAgain(t *testing.T) {
 		c := open(t, v)
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		r := must(t, c.Markets(), byID)
-		c.StreamMarket("other")
+		c.StreamMarket(new(market.Session), "other", nil)
 		if must(t, c.Markets(), byID); len(v.calls()) != 1 || r.Handle.Version() != 0 {
 			t.Errorf("another market's change cost %d calls", len(v.calls())-1)
 		}
-		c.StreamMarket("m")
+		c.StreamMarket(new(market.Session), "m", nil)
 		if r.Handle.Version() == 0 {
 			t.Error("the change is not to be seen")
 		}
@@ -625,7 +625,7 @@ func TestChangedMarketIsServedStaleWhereTheVenueFails(t *testing.T) {
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		first := must(t, c.Markets(), byID)
 		for range 3 { // changes, gaps and reconnects
-			c.StreamMarket("m")
+			c.StreamMarket(new(market.Session), "m", nil)
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		r := must(t, c.Markets(), byID)
@@ -666,7 +666,7 @@ func TestReadsThatLeftBeforeAChangeAreNotFresh(t *testing.T) {
 				before := make(chan market.Read[*market.Market], 1)
 				go func() { before <- must(t, c.Markets(), asked) }()
 				synctest.Wait()
-				c.StreamMarket("m")
+				c.StreamMarket(new(market.Session), "m", nil)
 				says(market.StatusClosed)
 				// A later caller does not wait for the old answer, nor does that replace the new one.
 				after := make(chan market.Read[*market.Market], 1)
@@ -707,7 +707,7 @@ func TestReadsThatLeftBeforeAChangeAreCancelled(t *testing.T) {
 		defer cancel()
 		go func() { _, _ = readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "m"}) }()
 		synctest.Wait()
-		c.StreamMarket("m")
+		c.StreamMarket(new(market.Session), "m", nil)
 		if synctest.Wait(); v.calls()[0].ctx.Err() != nil {
 			t.Error("the change has cancelled a call that somebody waits for")
 		}

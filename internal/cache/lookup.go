@@ -84,7 +84,7 @@ func (l *lookup[K, T]) look(i int, e *entry[T]) {
 func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	freshUntil, staleUntil := e.times(l.now, l.ttl)
 	if l.now.Before(staleUntil) {
-		return !e.overtaken
+		return !e.overtaken || l.now.Before(e.awaits)
 	}
 	if !l.now.Before(l.stretched(e, freshUntil)) {
 		return false

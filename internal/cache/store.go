@@ -57,6 +57,8 @@ type entry[T any] struct {
 	refreshAt atomic.Int64
 	// overtaken tells that what was read has changed since: it answers only where the venue fails.
 	overtaken bool
+	// awaits is until when an overtaken entry answers all the same, since the venue would not answer otherwise; zero for not at all.
+	awaits time.Time
 	// bytes is what the entry takes, its key included.
 	bytes int
 	// held is until when a value that was streamed holds against older ones, after an answer took its place as an entry.
@@ -155,24 +157,14 @@ type store[K comparable, T any] struct {
 	stretch time.Duration
 	left    func() float64
 
-	// changed holds, by slot, the last change that was told of it, numbered by changes; nil where nothing tells of any.
-	changed *lru.Cache[K, uint64]
+	// changed holds, by slot, the last change that the stream announced of it, numbered by changes; nil where it announces none.
+	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
+	// amend returns a value with the stream's words in it, the same where it agrees. later reports that the value is further on.
+	amend func(w *words, value *T) (amended *T, later bool)
 
 	// mu orders replacements, so that every entry that goes is told so.
 	mu sync.Mutex
-}
-
-// maxChanges bounds the changes that are remembered. They matter only to calls that left before them, so the latest are enough.
-const maxChanges = 2000
-
-// newChanges remembers the changes of so many slots.
-func newChanges[K comparable](size int) *lru.Cache[K, uint64] {
-	c, err := lru.New[K, uint64](max(size, 1))
-	if err != nil {
-		panic("cache: " + err.Error()) // only for a size below 1
-	}
-	return c
 }
 
 // tell says which of the keys that were asked for exist.
@@ -388,9 +380,8 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// accept stores what was fetched for a key, nil meaning that there is nothing, and returns it as read. left is how many
-// changes had been told when the call left.
-func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
+// accept stores what was fetched for a key, nil meaning that there is nothing, and returns it as read.
+func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
 	key = s.own(key, value)
 	e := &entry[T]{}
@@ -407,7 +398,7 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 	if value == nil || s.ttl.Fresh == 0 {
 		e.staleUntil = e.freshUntil
 	}
-	e.read.Handle = market.NewHandle(e.freshUntil)
+	e.read.Handle = market.NewHandleOfAge(e.freshUntil, from.age)
 
 	if value != nil && s.learn != nil {
 		s.learn(value)
@@ -423,15 +414,7 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 		}
 	}
 	old := s.entries.get(slot)
-	if s.late(slot, left) {
-		// What the venue said before the change answers those who asked before it, and is kept for when the venue fails.
-		e.overtaken, e.freshUntil = true, now
-		e.read.Handle.Bump()
-		if old == nil && value != nil {
-			s.replace(s.entries, slot, e)
-		}
-		read := e.read
-		read.Stale = true
+	if read, ok := s.unsettled(slot, e, from); ok {
 		return read
 	}
 	if old != nil && old.live() && (value == nil || s.answers(old, key)) {
@@ -453,12 +436,13 @@ func (s *store[K, T]) accept(key K, value *T, left uint64) market.Read[*T] {
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
 			return old.read
 		}
-		if until := old.holds(now, s.ttl); now.Before(until) && s.older != nil && s.older(value, old.read.Value) {
+		if until := old.holds(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-trailing))) {
 			if !s.answers(old, key) {
 				e.read.Handle.Bump()
 				return e.read
 			}
 			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
+			s.counters.late.Add(1)
 			e.read.Value, e.read.AsOf, e.held = old.read.Value, old.read.AsOf, until
 		}
 	}
@@ -512,5 +496,5 @@ func (c *counters) said(r market.Reads) {
 
 // counters count what became of keys.
 type counters struct {
-	hits, stale, misses, notFound, coalesced, calls, keys, evictions atomic.Uint64
+	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
 }

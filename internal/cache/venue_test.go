@@ -37,7 +37,8 @@ type venue struct {
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
 	search func(q market.Search) *market.SearchPage
-	short  bool // lists are answered with one result too few
+	age    market.Age // of every answer
+	short  bool       // lists are answered with one result too few
 }
 
 // ask is one call that the venue got.
@@ -67,7 +68,7 @@ func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) er
 		v.inside--
 		v.mu.Unlock()
 		if c, ok := market.CallFrom(ctx); ok {
-			c.Exchanged(market.Exchange{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at)})
+			c.Exchanged(market.Exchange{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: market.OutcomeOK, Age: v.age})
 		}
 	}()
 	if v.gate != nil {

@@ -109,32 +109,32 @@ func TestWeights(t *testing.T) {
 		put  func(n int)
 		of   func() Stats
 	}{
-		{"prices", 5000, func(n int) { c.prices.accept(token(n), &market.Price{TokenID: token(n)}, 0) }, c.prices.stats},
+		{"prices", 5000, func(n int) { c.prices.accept(token(n), &market.Price{TokenID: token(n)}, origin{}) }, c.prices.stats},
 		{"spreads", 5000, func(n int) {
-			c.spreads.accept(token(n), &market.Spread{TokenID: token(n), BestBid: number(), BestAsk: number(), Spread: number()}, 0)
+			c.spreads.accept(token(n), &market.Spread{TokenID: token(n), BestBid: number(), BestAsk: number(), Spread: number()}, origin{})
 		}, c.spreads.stats},
-		{"absent prices", 5000, func(n int) { c.prices.accept("none"+token(n), nil, 0) }, c.prices.stats},
-		{"small books", 1000, func(n int) { c.books.accept(market.BookQuery{TokenID: token(n), Depth: 20}, sampleBook(20), 0) }, c.books.stats},
+		{"absent prices", 5000, func(n int) { c.prices.accept("none"+token(n), nil, origin{}) }, c.prices.stats},
+		{"small books", 1000, func(n int) { c.books.accept(market.BookQuery{TokenID: token(n), Depth: 20}, sampleBook(20), origin{}) }, c.books.stats},
 		{"deep books", 200, func(n int) {
-			c.books.accept(market.BookQuery{TokenID: "deep" + token(n), Depth: 200}, sampleBook(200), 0)
+			c.books.accept(market.BookQuery{TokenID: "deep" + token(n), Depth: 200}, sampleBook(200), origin{})
 		}, c.books.stats},
-		{"histories", 200, func(n int) { c.histories.accept(market.PriceHistoryQuery{TokenID: token(n)}, samplePoints(), 0) }, c.histories.stats},
+		{"histories", 200, func(n int) { c.histories.accept(market.PriceHistoryQuery{TokenID: token(n)}, samplePoints(), origin{}) }, c.histories.stats},
 		{"markets", 2000, func(n int) {
-			c.markets.accept(market.MarketRef{Value: token(n)}, sampleMarket(), 0)
+			c.markets.accept(market.MarketRef{Value: token(n)}, sampleMarket(), origin{})
 		}, c.markets.stats},
 		{"searches", 50, func(n int) {
-			c.searches.accept(market.SearchKey{Text: token(n)}, &market.SearchPage{Markets: sampleMarkets(100)}, 0)
+			c.searches.accept(market.SearchKey{Text: token(n)}, &market.SearchPage{Markets: sampleMarkets(100)}, origin{})
 		}, c.searches.stats},
 		{"events", 200, func(n int) {
-			c.events.accept(market.EventRef{EventID: token(n)}, &market.Event{EventID: token(n), Markets: sampleMarkets(20)}, 0)
+			c.events.accept(market.EventRef{EventID: token(n)}, &market.Event{EventID: token(n), Markets: sampleMarkets(20)}, origin{})
 		}, c.events.stats},
 		{"balances", 5000, func(n int) {
-			c.balances.accept(user(n), &market.Balance{PortfolioValue: number(), CashBalance: number(), PositionsValue: number(), TotalValue: number()}, 0)
+			c.balances.accept(user(n), &market.Balance{PortfolioValue: number(), CashBalance: number(), PositionsValue: number(), TotalValue: number()}, origin{})
 		}, c.balances.stats},
-		{"positions", 20, func(n int) { c.positions.accept(user(n), samplePositions(2000), 0) }, c.positions.stats},
-		{"orders", 100, func(n int) { c.orders.accept(user(n), sampleOrders(50), 0) }, c.orders.stats},
-		{"trades", 100, func(n int) { c.trades.accept(tradesKey{userKey: user(n)}, sampleTrades(), 0) }, c.trades.stats},
-		{"records", 100, func(n int) { c.records.accept(historyKey{userKey: user(n)}, sampleRecords(), 0) }, c.records.stats},
+		{"positions", 20, func(n int) { c.positions.accept(user(n), samplePositions(2000), origin{}) }, c.positions.stats},
+		{"orders", 100, func(n int) { c.orders.accept(user(n), sampleOrders(50), origin{}) }, c.orders.stats},
+		{"trades", 100, func(n int) { c.trades.accept(tradesKey{userKey: user(n)}, sampleTrades(), origin{}) }, c.trades.stats},
+		{"records", 100, func(n int) { c.records.accept(historyKey{userKey: user(n)}, sampleRecords(), origin{}) }, c.records.stats},
 	}
 	for _, kind := range kinds {
 		var before, after runtime.MemStats
@@ -181,9 +181,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
 		c.StreamBook(session, &market.Book{TokenID: fmt.Sprintf("%078d", n), Bids: make([]market.Level, 200), Asks: make([]market.Level, 200), Written: new(market.Written)}, market.Meta{})
 		m := &market.Market{MarketID: fmt.Sprint("m", n), Slug: fmt.Sprint(strings.Repeat("s", 2000), n), Description: large}
-		c.markets.accept(market.MarketRef{Value: m.MarketID}, m, 0)
-		c.searches.accept(market.SearchKey{Text: fmt.Sprint(n)}, &market.SearchPage{Markets: []*market.Market{m}}, 0)
-		c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), n), nil, 0)
+		c.markets.accept(market.MarketRef{Value: m.MarketID}, m, origin{})
+		c.searches.accept(market.SearchKey{Text: fmt.Sprint(n)}, &market.SearchPage{Markets: []*market.Market{m}}, origin{})
+		c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), n), nil, origin{})
 	}
 	sum := c.refs.bytes
 	for _, s := range c.Stats() {

@@ -11,11 +11,11 @@ import (
 // nowhere is a Sink that keeps nothing.
 type nowhere struct{}
 
-func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)   {}
-func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta) {}
-func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)     {}
-func (nowhere) StreamStale(market.Topic)                                  {}
-func (nowhere) StreamMarket(string)                                       {}
+func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
+func (nowhere) StreamSpread(*market.Session, *market.Spread, market.Meta)  {}
+func (nowhere) StreamBook(*market.Session, *market.Book, market.Meta)      {}
+func (nowhere) StreamStale(market.Topic)                                   {}
+func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
 func (nowhere) StreamAccount(*market.Session, market.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
 }
 

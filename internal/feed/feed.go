@@ -30,8 +30,9 @@ type Sink interface {
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
 	// StreamStale makes what was streamed of a topic stale, after a gap in it.
 	StreamStale(t market.Topic)
-	// StreamMarket tells that a market has changed, so that what was read of it is to be read again.
-	StreamMarket(marketID string)
+	// StreamMarket announces that a market has changed, so that what was read of it is to be read again. change is nil where the
+	// stream does not say what has changed.
+	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
 	// StreamAccount stores an account as its reader sees it, fresh until its session ends. Parts may be nil where they are
 	// not known.
 	StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)

@@ -182,7 +182,7 @@ func (s *sink) StreamStale(t market.Topic) {
 	}
 }
 
-func (s *sink) StreamMarket(id string) {
+func (s *sink) StreamMarket(_ *market.Session, id string, _ *market.MarketChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.markets = append(s.markets, id)

@@ -271,7 +271,7 @@ func (t *topic) confirm() {
 	}
 	t.follow()
 	t.confirmed, t.unconfirmed = true, 0
-	t.feed.cfg.Sink.StreamMarket(t.key.ID)
+	t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
 	t.publish()
 }
 
@@ -486,7 +486,8 @@ func (t *topic) gap() {
 	}
 	if t.key.Channel == market.ChannelMarket {
 		t.resynced() // its state is read over REST, so it is enough to say that something was missed
-		t.feed.cfg.Sink.StreamMarket(t.key.ID)
+		t.feed.cfg.Sink.StreamStale(t.key)
+		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
 		t.publish()
 		return
 	}
@@ -660,7 +661,11 @@ func (t *topic) commit(next State, items Items) {
 	case market.ChannelOrderbook:
 		sink.StreamBook(in, s.Book, s.Meta)
 	case market.ChannelMarket:
-		sink.StreamMarket(t.key.ID)
+		var change *market.MarketChange
+		if n := len(items.Changes); n > 0 {
+			change = &items.Changes[n-1]
+		}
+		sink.StreamMarket(in, t.key.ID, change)
 	case market.ChannelUser:
 		t.tellSoon()
 	}

@@ -204,6 +204,23 @@ type Exchange struct {
 	Waited, Elapsed time.Duration
 	// Trace is the place of the call in a trace, zero where it was given none.
 	Trace TraceContext
+	// Age is how old the answer may be; zero for a call that failed.
+	Age Age
+}
+
+// Age is how old an answer of the venue may be, since caches lie between. The zero Age is of an answer that does not say.
+type Age struct {
+	// Known reports that the answer's header says how old it is.
+	Known bool
+	// Least and Most bound the time from when the venue made the answer to when the answer came.
+	Least, Most time.Duration
+	// Renewed is the time from then until a further call brings a newer answer; 0 where that is not known.
+	Renewed time.Duration
+}
+
+// With returns the age of what was read by two calls.
+func (a Age) With(b Age) Age {
+	return Age{Known: a.Known || b.Known, Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Renewed: max(a.Renewed, b.Renewed)}
 }
 
 // Batch is one read of the venue that answers keys of one or several operations, by one HTTP call or more.

@@ -62,10 +62,16 @@ type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
 	session    *Session
+	age        Age
 }
 
 // NewHandle returns the handle of an entry that is fresh until the given instant.
 func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
+
+// NewHandleOfAge is NewHandle for the entry of an answer whose age is known.
+func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
+	return &Handle{freshUntil: freshUntil, age: age}
+}
 
 // NewStreamHandle returns the handle of an entry that is fresh as long as the session that it was streamed in lasts.
 func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
@@ -85,6 +91,14 @@ func (h *Handle) Version() uint64 {
 // FreshUntil returns the instant until which the entry is fresh; ok is false where that is no matter of time, because the
 // entry is streamed and Version tells.
 func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.session == nil }
+
+// Age returns how old the entry's answer may have been when it came. It is zero for a nil Handle and for streamed entries.
+func (h *Handle) Age() Age {
+	if h == nil {
+		return Age{}
+	}
+	return h.age
+}
 
 // Bump tells the holders of the handle that the entry was replaced, evicted or is no longer live. It is safe for concurrent use.
 func (h *Handle) Bump() { h.version.Add(1) }

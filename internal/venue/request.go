@@ -133,7 +133,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if read != nil {
 		x.Trace = read.Trace()
 	}
-	x.Status, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
+	x.Status, x.Age, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	line.breaker.leave(era, verdictOn(err), c.subject(ctx, rq))
 	if read != nil {
@@ -180,28 +180,30 @@ func verdictOn(err error) verdict {
 
 // exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
 // wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0
-// when no answer came.
-func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, payload wire.Value, err error) {
+// when no answer came, age zero unless the answer is a success.
+func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials, trace))
 	if err != nil {
-		return 0, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
+		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
 	defer resp.Body.Close()
 	defer func() { c.reportLimits(ctx, resp.Header, err) }()
 	redact := redactor(credentials, rq)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
-		return resp.StatusCode, wire.Value{}, c.statusFailure(rq.endpoint, resp, isJSON, text)
+		return resp.StatusCode, age, wire.Value{}, c.statusFailure(rq.endpoint, resp, isJSON, text)
 	}
 	body, err := readBody(resp, c.maxBody)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
-		return resp.StatusCode, wire.Value{}, unreadable(rq.endpoint, resp, err)
+		return resp.StatusCode, age, wire.Value{}, unreadable(rq.endpoint, resp, err)
 	case err != nil:
-		return resp.StatusCode, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
+		return resp.StatusCode, age, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
-	payload, err = c.open(rq.endpoint, resp, body, redact)
-	return resp.StatusCode, payload, err
+	if payload, err = c.open(rq.endpoint, resp, body, redact); err == nil {
+		age = ageOf(resp.Header)
+	}
+	return resp.StatusCode, age, payload, err
 }
 
 // credentials returns what a user call is made with; nil for public calls and in mode none.

@@ -18,8 +18,8 @@
 //
 //   - begin marks everything that is pending. The result settles that much and no more. What is added while the read is under way
 //     stays pending, so a further read follows.
-//   - keep leaves everything pending after a failure and after a stale result, and delays the next read: half a second, doubled
-//     each time up to half a minute, and as long as the venue's budget says.
+//   - keep leaves everything pending after a failure, and await after a stale result. Both delay the next read: half a second,
+//     doubled each time up to half a minute, as long as the venue's budget says, and until the venue has a newer answer.
 //   - A value that the stream has replaced while the read was under way is dropped.
 //
 // So no change is answered by a value from before it, and none is forgotten because a read has failed.

@@ -17,8 +17,8 @@ type MarketUpdate struct {
 	Change string
 }
 
-// ReadMarkets reads markets, aligned with their ids. What was read of a market before a change that the feed has announced must
-// be marked stale.
+// ReadMarkets reads markets, aligned with their ids. What may be from before a change that the feed has announced must be marked
+// stale, and must have the status and winner that the feed has announced.
 type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
 
 // Markets follows markets. The stream announces what has changed; REST says what a market is.
@@ -176,11 +176,11 @@ func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error
 		m.pending.again() // a change came while the market was read
 		return nil
 	case now.Stale && m.sent:
-		m.pending.keep(time.Now(), nil)
-		return b.announce(m)
+		m.pending.await(time.Now(), now.Meta)
+		return b.foreshow(m, now)
 	case now.Stale:
-		m.market, m.meta = fold(now.Value, m.pending.changes), now.Meta
-		m.pending.keep(time.Now(), nil)
+		m.market, m.meta = now.Value, now.Meta
+		m.pending.await(time.Now(), now.Meta)
 		return b.send(m, Initial, "")
 	}
 	owed, changes := m.pending.settle()
@@ -188,7 +188,7 @@ func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error
 	m.meta = now.Meta
 	switch {
 	case !m.sent, owed == Resync:
-		m.market = fold(now.Value, changes)
+		m.market = now.Value
 		if !m.sent {
 			owed = Initial
 		}
@@ -202,7 +202,6 @@ func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error
 // tell sends a CHANGE for each change that has none, or for what a read has found.
 func (b *markets) tell(m *liveMarket, now *market.Market, changes []*announced, before *market.Market, stale bool) error {
 	told := false
-	now = fold(now, changes)
 	m.market = now
 	for _, change := range changes {
 		if change.sent {
@@ -224,6 +223,20 @@ func (b *markets) tell(m *liveMarket, now *market.Market, changes []*announced, 
 	return nil
 }
 
+// foreshow sends what a stale value shows already. The changes stay pending, since it may be from before some of them.
+func (b *markets) foreshow(m *liveMarket, now market.Read[*market.Market]) error {
+	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
+		return b.announce(m)
+	}
+	kind := differs(m.market, now.Value)
+	m.market, m.meta = now.Value, now.Meta
+	for _, change := range m.pending.changes {
+		change.folded = true
+		change.sent = change.sent || change.Kind == kind && kind != "METADATA"
+	}
+	return b.send(m, Changed, kind)
+}
+
 // announce sends what the stream itself says of the pending changes, while REST cannot: a status or a winner. The changes stay
 // pending. What needs REST only makes the market stale.
 func (b *markets) announce(m *liveMarket) error {
@@ -243,14 +256,6 @@ func (b *markets) announce(m *liveMarket) error {
 		}
 	}
 	return b.outdate(m)
-}
-
-// fold returns the market with changes made.
-func fold(m *market.Market, changes []*announced) *market.Market {
-	for _, change := range changes {
-		m = m.With(change.MarketChange)
-	}
-	return m
 }
 
 // differs says what has changed between two reads of a market.

@@ -67,6 +67,43 @@ func TestMarketReadIsStale(t *testing.T) {
 	})
 }
 
+// agedMeta is that of a stale answer, which the venue renews three seconds later.
+func agedMeta() market.Meta {
+	m := staleMeta()
+	m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: time.Second, Most: 2 * time.Second, Renewed: 3 * time.Second})
+	return m
+}
+
+// TestMarketReadIsOld: what an old answer shows is sent, marked stale. It settles nothing, and the next read waits until the venue
+// has a newer answer.
+func TestMarketReadIsOld(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen)}
+		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
+		s.live(marketsOf("M"))
+		f.want(showMarket, "INITIAL a/OPEN")
+		r.edit(func() { r.value, r.meta = marketNow("b", market.StatusClosed), agedMeta })
+		s.announce("STATUS", market.StatusClosed)
+		f.want(showMarket, "CHANGE STATUS b/CLOSED stale")
+		s.announce("METADATA", "")
+		f.want(showMarket)
+		reads := r.calls
+		time.Sleep(2900 * time.Millisecond)
+		f.want(showMarket)
+		if r.calls != reads {
+			t.Errorf("%d reads before the venue has a newer answer", r.calls-reads)
+		}
+		r.edit(func() { r.value, r.meta = marketNow("c", market.StatusClosed), nil })
+		time.Sleep(200 * time.Millisecond)
+		f.want(showMarket, "CHANGE METADATA c/CLOSED")
+		time.Sleep(time.Minute)
+		f.want(showMarket)
+		if r.calls != reads+1 {
+			t.Errorf("%d reads since", r.calls-reads)
+		}
+	})
+}
+
 // TestMarketReadFails: what the stream says by itself is told at once, and the rest when REST is back.
 func TestMarketReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
@@ -84,7 +121,7 @@ func TestMarketReadFails(t *testing.T) {
 		if r.calls > 200 {
 			t.Errorf("%d reads in an hour", r.calls)
 		}
-		r.edit(func() { r.err, r.value = nil, marketNow("b", market.StatusOpen) }) // REST is behind the stream
+		r.edit(func() { r.err, r.value = nil, marketNow("b", market.StatusClosed) })
 		time.Sleep(time.Minute)
 		f.want(showMarket, "CHANGE METADATA b/CLOSED")
 	})

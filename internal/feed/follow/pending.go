@@ -78,13 +78,19 @@ func (p *pending[C]) settle() (owed Reason, changes []C) {
 	return owed, changes
 }
 
-// keep leaves everything pending after a read that settles nothing, and delays the next one. err is why; nil for a stale value.
-func (p *pending[C]) keep(now time.Time, err error) {
+// keep leaves everything pending after a read that failed, and delays the next one.
+func (p *pending[C]) keep(now time.Time, err error) { p.delay(now, hint(err)) }
+
+// await leaves everything pending after a read of a stale value, and delays the next one until the venue may have a newer one.
+func (p *pending[C]) await(now time.Time, stale market.Meta) { p.delay(now, renewal(now, stale)) }
+
+// delay leaves everything pending, and delays the next read by a wait at least.
+func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
 	p.failures++
 	p.wanted = true
-	p.retry = now.Add(max(wait, hint(err)))
+	p.retry = now.Add(max(wait, least))
 }
 
 // again leaves everything pending after a read that was overtaken. The next one may begin at once.
@@ -107,6 +113,12 @@ func sooner(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// renewal returns how long it takes yet until the venue answers anew what was read; 0 where that is not known.
+func renewal(now time.Time, m market.Meta) time.Duration {
+	wait := m.Handle.Age().Renewed
+	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
 }
 
 // hint returns how long a failure says to wait, as far as that is sensible; 0 where it does not say.

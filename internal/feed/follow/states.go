@@ -224,7 +224,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 		return b.lose(it)
 	}
 	if meta.Stale {
-		it.pending.keep(time.Now(), nil) // it is being refreshed
+		it.pending.await(time.Now(), meta) // it is being refreshed
 	} else {
 		it.pending.settle()
 	}

@@ -71,6 +71,37 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 	})
 }
 
+// TestUserTradesOfAnOldAnswer: an answer from before the account's stream began may be without trades that the stream did not tell
+// of. The trades are read again when the venue has a newer one. What the stream tells meanwhile is sent at once.
+func TestUserTradesOfAnOldAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		r := &rest[*market.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
+			m := freshMeta()
+			m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: 9 * time.Second, Most: 10 * time.Second, Renewed: 20 * time.Second})
+			return m
+		}}
+		f := run(t, s.userTrades(r))
+		s.openAccount()
+		f.want(showTrades, "INITIAL t1 ")
+		s.fill("t3")
+		f.want(showTrades, "CHANGE t3 ")
+		time.Sleep(19 * time.Second)
+		if f.want(showTrades); r.calls != 1 {
+			t.Errorf("%d reads", r.calls)
+		}
+		r.edit(func() { r.err, r.value = errDown, pageOf("t3", "t2", "t1") })
+		time.Sleep(2 * time.Second)
+		r.fail(nil)
+		time.Sleep(5 * time.Second)
+		f.want(showTrades, "CHANGE t2 ")
+		reads := r.calls
+		time.Sleep(time.Minute)
+		if f.want(showTrades); r.calls != reads {
+			t.Errorf("%d reads more", r.calls-reads)
+		}
+	})
+}
+
 // TestAGapOfUserTrades: where REST no longer lists a trade that was sent, some may be missing in between.
 func TestAGapOfUserTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {

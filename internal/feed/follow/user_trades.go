@@ -9,6 +9,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
+const (
+	// checkAfter is how long after an answer that may be too old the trades are read again at least; it doubles up to
+	// maxCheckAfter.
+	checkAfter    = 2 * time.Second
+	maxCheckAfter = 5 * time.Minute
+)
+
 // UserTrades follows an account's own trades. The reads return its newest trades, newest first, at most MaxTrades, and must ask
 // the venue: what was remembered may lack trades that the stream told of before it was followed. key tells trades apart.
 func UserTrades(ctx context.Context, s Source, a Account[market.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
@@ -33,6 +40,11 @@ type userTrades struct {
 	// pending holds the trades that the stream brought while a read is pending.
 	pending pending[market.Trade]
 	problem error
+	// joined is when the account was last joined to its stream or had a gap. Only an answer that the venue made later has all
+	// trades from before. began is when the read under way began, check when the next one is due because the last answer may
+	// have been made earlier; zero where none is. checks counts those in a row.
+	joined, began, check time.Time
+	checks               int
 }
 
 func (b *userTrades) changed(w *feed.Watch) error {
@@ -46,10 +58,11 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	}
 	switch {
 	case s.Live && (s.Resyncs != b.resyncs || !b.live):
-		b.live, b.resyncs = true, s.Resyncs
+		b.live, b.resyncs, b.joined = true, s.Resyncs, time.Now()
 		b.pending.add(Resync, items.Trades...)
 		return nil
 	case items.Gap:
+		b.joined = time.Now()
 		b.pending.add(Resync, items.Trades...)
 	case b.pending.wanted || !b.sent:
 		b.pending.add("", items.Trades...)
@@ -85,12 +98,15 @@ func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error 
 }
 
 func (b *userTrades) due(now time.Time, poll bool) (read, time.Time) {
-	if poll && !(b.sent && b.live) {
+	checks := !b.check.IsZero() && !now.Before(b.check)
+	if poll && !(b.sent && b.live) || checks {
 		b.pending.poll()
+		b.check = time.Time{} // what is pending stays so until an answer has come
 	}
 	if !b.pending.due(now) {
-		return nil, b.pending.wake()
+		return nil, sooner(b.pending.wake(), b.check)
 	}
+	b.began = now
 	b.pending.begin()
 	return func(ctx context.Context) func() error {
 		page, err := b.read(ctx)
@@ -115,9 +131,10 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 		b.problem = err
 		return b.out.problem(err)
 	case page.Stale && b.sent:
-		b.pending.keep(time.Now(), nil)
+		b.pending.await(time.Now(), page.Meta)
 		return nil
 	}
+	b.date(page.Handle.Age())
 	full := len(page.Value.Trades) >= MaxTrades || page.Value.Next != ""
 	trades := slices.Clone(page.Value.Trades[:min(len(page.Value.Trades), MaxTrades)]) // a venue may ignore the limit
 	slices.Reverse(trades)                                                             // oldest first
@@ -148,6 +165,16 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	later := b.pending.changes // the stream brought them while REST was read
 	b.pending = pending[market.Trade]{}
 	return b.send(Changed, later, false)
+}
+
+// date has the trades read again if the answer that has come may be from before the account was joined to its stream.
+func (b *userTrades) date(age market.Age) {
+	if age.Most == 0 || !b.began.Add(-age.Most).Before(b.joined) {
+		b.checks = 0
+		return
+	}
+	b.check = time.Now().Add(max(age.Renewed, min(checkAfter<<min(b.checks, 10), maxCheckAfter)))
+	b.checks++
 }
 
 func (b *userTrades) current() bool { return b.live && !b.pending.wanted }
