@@ -161,8 +161,8 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// prepared returns what reads a request to the operation that is executed.
-func prepared(t testing.TB, body []byte) func() {
+// prepared returns what reads a request to the operation that is executed, and gives it a turn.
+func prepared(t testing.TB, body []byte, enter func(context.Context, *turn) error) func() {
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
 	return func() {
@@ -170,19 +170,26 @@ func prepared(t testing.TB, body []byte) func() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, doc, err := e.find(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
+		op, refusal := e.prepare(t.Context(), &market.Journal{}, p, enter)
+		if refusal != nil {
+			t.Fatal(refusal.Errors)
 		}
-		if _, errs := e.compile(t.Context(), &market.Journal{}, p, named, doc); len(errs) > 0 {
-			t.Fatal(errs)
-		}
+		op.turn.end()
+	}
+}
+
+// TestATurnAllocatesNothing compares operations with a turn to those without one.
+func TestATurnAllocatesNothing(t *testing.T) {
+	gates := newGates(256, 512, time.Second)
+	with := testing.AllocsPerRun(100, prepared(t, boardQuery(t), gates.enter))
+	if without := testing.AllocsPerRun(100, prepared(t, boardQuery(t), atOnce)); with > without {
+		t.Errorf("%.0f allocations with a turn, %.0f without", with, without)
 	}
 }
 
 // TestReadingARequestAllocatesLittle holds what a document that is known takes, with 50 ids in its variables.
 func TestReadingARequestAllocatesLittle(t *testing.T) {
-	if n := testing.AllocsPerRun(100, prepared(t, boardQuery(t))); n > 15 {
+	if n := testing.AllocsPerRun(100, prepared(t, boardQuery(t), atOnce)); n > 15 {
 		t.Errorf("%.0f allocations", n)
 	}
 }
@@ -197,7 +204,7 @@ func BenchmarkPrepare(b *testing.B) {
 		{"board", boardQuery(b)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			prepare := prepared(b, bench.body)
+			prepare := prepared(b, bench.body, atOnce)
 			b.ReportAllocs()
 			for b.Loop() {
 				prepare()

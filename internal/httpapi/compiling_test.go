@@ -44,7 +44,10 @@ func TestUnknownDocumentsWait(t *testing.T) {
 }
 
 // atOnce gives every operation its turn.
-func atOnce(ctx context.Context) (*turn, error) { return &turn{Context: ctx, leave: func() {}}, nil }
+func atOnce(ctx context.Context, t *turn) error {
+	*t = turn{Context: ctx, leave: func() {}}
+	return nil
+}
 
 // TestWaitingDocumentsTakeNoPlace has a client send more unknown documents than it has places among the operations that execute,
 // while none can be compiled. It keeps its places for what it sends besides, over every transport.

@@ -69,6 +69,8 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a request that was found good. It is executed once.
 type operation struct {
+	// turn is the one in which it executes.
+	turn     turn
 	document *document
 	plan     *plan
 	// name is what the client says of which operation of the document it means; may be "" for the only one.
@@ -113,23 +115,23 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare makes an operation of what a client asks, with the turn in which it executes, or the response that refuses it, which has no
-// data. The turn must be ended. It begins when the document is known: what waits to be compiled keeps no place of those that execute.
-// prepare reads nothing of the venue. What is known of the operation is noted in j.
-func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params, enter func(context.Context) (*turn, error)) (op *operation, t *turn, refusal *graphql.Response) {
+// prepare makes an operation of what a client asks, or the response that refuses it, which has no data. The operation's turn must be
+// ended. It begins when the document is known: what waits to be compiled keeps no place of those that execute. prepare reads nothing
+// of the venue. What is known of the operation is noted in j.
+func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params, enter func(context.Context, *turn) error) (op *operation, refusal *graphql.Response) {
+	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
-		t, err = enter(ctx)
+		err = enter(ctx, &op.turn)
 	}
 	if err != nil {
-		return nil, nil, e.refuse(ctx, err)
+		return nil, e.refuse(ctx, err)
 	}
-	op, errs := e.compile(ctx, j, p, named, doc)
-	if len(errs) > 0 {
-		t.end()
-		return nil, nil, e.refuse(ctx, errs...)
+	if errs := e.compile(ctx, j, p, named, doc, op); len(errs) > 0 {
+		op.turn.end()
+		return nil, e.refuse(ctx, errs...)
 	}
-	return op, t, nil
+	return op, nil
 }
 
 // find returns the document that a client asks for.
@@ -149,8 +151,8 @@ func (e *engine) find(ctx context.Context, p *params) (named documents.Document,
 	return named, doc, err
 }
 
-// compile makes an operation of a document that a client has named so.
-func (e *engine) compile(ctx context.Context, j *market.Journal, p *params, named documents.Document, doc *document) (op *operation, errs []error) {
+// compile makes op an operation of a document that a client has named so. Its turn has begun.
+func (e *engine) compile(ctx context.Context, j *market.Journal, p *params, named documents.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}
@@ -160,32 +162,33 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params, name
 		e.documents.remember(p.quoted, doc)
 	}
 	if len(doc.errs) > 0 {
-		return nil, doc.errs
+		return doc.errs
 	}
 	named.Register()
 	definition := doc.ast.Operations.ForName(p.OperationName)
 	if definition == nil {
 		if p.OperationName == "" {
-			return nil, validationErrors(gqlerror.Errorf("the document holds several operations; say which one in operationName"))
+			return validationErrors(gqlerror.Errorf("the document holds several operations; say which one in operationName"))
 		}
-		return nil, validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
+		return validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op = &operation{room: e.newRoom(identityFrom(ctx).client, j.Transport), plan: doc.plans[definition], document: doc, name: p.OperationName, definition: definition, given: p.Variables}
+	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, j.Transport), doc, doc.plans[definition]
+	op.name, op.definition, op.given = p.OperationName, definition, p.Variables
 	j.Asked, j.Trusted = op.plan.asked, named.Name
 	var err error
 	if err = e.guard.Variables(p.Variables); err != nil {
-		return nil, []error{err}
+		return []error{err}
 	}
 	if op.variables, op.simple = op.plan.simple.read(p.Variables); !op.simple {
 		if op.variables, err = variables(e.schema, definition, p.Variables); err != nil {
-			return nil, validationErrors(err)
+			return validationErrors(err)
 		}
 	}
 	if op.points, err = op.plan.cost.Cost(op.variables); err != nil {
-		return nil, []error{err}
+		return []error{err}
 	}
 	j.Points = op.points
-	return op, nil
+	return nil
 }
 
 // load returns a document. One that is not kept waits until it may be compiled.

@@ -137,13 +137,13 @@ func (p *performed) release() {
 // when it returns: what the client has still to read is in the room of the operation, which must be released.
 func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done performed, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
-	op, turn, refusal := g.engine.prepare(ctx, j, p, g.gates.enter)
+	op, refusal := g.engine.prepare(ctx, j, p, g.gates.enter)
 	if refusal != nil {
 		done.response = refusal
 		return done, nil
 	}
-	defer turn.end()
-	ctx = turn
+	defer op.turn.end()
+	ctx = &op.turn
 	done.operation = op
 	switch {
 	case op.kind() == ast.Subscription:

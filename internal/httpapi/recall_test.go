@@ -116,7 +116,7 @@ func TestPasses(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
-	op, _, refusal := e.prepare(ctx, &market.Journal{}, &params{Query: `{ serviceStatus { version } }`}, atOnce)
+	op, refusal := e.prepare(ctx, &market.Journal{}, &params{Query: `{ serviceStatus { version } }`}, atOnce)
 	if refusal != nil {
 		t.Fatal(refusal.Errors)
 	}

@@ -34,12 +34,12 @@ type subscriptions struct {
 	// held bounds what the documents and variables of subscriptions take.
 	held *quota.Shared
 	// enter bounds how much is under way at once.
-	enter func(ctx context.Context) (*turn, error)
+	enter func(context.Context, *turn) error
 	// secret keys the groups, so that nothing of the credentials in them can be told from outside.
 	secret [32]byte
 }
 
-func newSubscriptions(e *engine, clients *quota.Clients, enter func(ctx context.Context) (*turn, error)) *subscriptions {
+func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Context, *turn) error) *subscriptions {
 	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond)}), clients: clients, held: quota.NewShared(MaxSubscribedBytes), enter: enter}
 	_, _ = rand.Read(s.secret[:]) // it never fails
 	return s
@@ -170,9 +170,9 @@ func codesOf(list []byte) (codes []string) {
 
 // prepare makes an operation in a turn of its own: reading its variables takes time, and an operation executes later.
 func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *params) (*operation, *graphql.Response) {
-	op, turn, refusal := s.engine.prepare(ctx, j, p, s.enter)
+	op, refusal := s.engine.prepare(ctx, j, p, s.enter)
 	if refusal == nil {
-		turn.end()
+		op.turn.end()
 	}
 	return op, refusal
 }
@@ -192,12 +192,11 @@ func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *oper
 // perform makes the response of an operation in its turn, which ends when m has room for the response.
 func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
-	turn, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx, &op.turn); err != nil {
 		return present(s.engine.refuse(ctx, err))
 	}
-	defer turn.end()
-	ctx = turn
+	defer op.turn.end()
+	ctx = &op.turn
 	defer func() {
 		if op.room.settle(0); !m.Promise(len(body)) {
 			body, errs = present(s.engine.refuse(ctx, s.engine.unread(j.Transport)))

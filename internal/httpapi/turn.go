@@ -36,14 +36,15 @@ func (t *turn) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// enter waits until an operation of the client in ctx may execute. end must be called on the turn. The error is a refusal, or the
-// cause of the end of ctx.
-func (g gates) enter(ctx context.Context) (*turn, error) {
+// enter begins t when an operation of the client in ctx may execute. end must be called on the turn then. The error is a refusal, or
+// the cause of the end of ctx.
+func (g gates) enter(ctx context.Context, t *turn) error {
 	leave, err := g.executing.enter(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &turn{Context: ctx, gates: g, leave: leave}, nil
+	*t = turn{Context: ctx, gates: g, leave: leave}
+	return nil
 }
 
 // end gives back the place of the operation.
