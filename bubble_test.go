@@ -26,6 +26,22 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	return s
 }
 
+// startPiped is startInBubble with other wiring, where the service reaches the venue over connections, so that answers can break
+// off and hang.
+func startPiped(t testing.TB, now time.Time, rig func(*wiring), args ...string) *service {
+	t.Helper()
+	var venue *pipes
+	transport := &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return venue.dial(ctx, network, address)
+	}}
+	s := openRigged(t, now, func(w *wiring) { rig(w); w.client.Transport = transport }, args...)
+	s.mute()
+	venue = s.demo.listener.Listener.(*pipes)
+	t.Cleanup(transport.CloseIdleConnections)
+	s.serveUntilEnd(t)
+	return s
+}
+
 // startOver is startInBubble over a venue of the test's own, by the clock of the bubble. Every stream is refused.
 func startOver(t *testing.T, w *annals, args ...string) *service {
 	t.Helper()
@@ -47,7 +63,7 @@ func (s *service) mute() {
 		listeners = append(listeners, s.demo.listener)
 	}
 	for _, l := range listeners {
-		l.Listener = newMute(l.Listener)
+		l.Listener = newPipes(l.Listener)
 	}
 }
 
@@ -77,23 +93,43 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// mute is a listener that nobody connects to. Its Accept waits for nothing outside of a bubble.
-type mute struct {
+// pipes is a listener whose connections are pipes in this process. It waits for nothing outside of a bubble.
+type pipes struct {
 	net.Listener
+	dialed chan net.Conn
 	once   sync.Once
 	closed chan struct{}
 }
 
-func newMute(l net.Listener) *mute { return &mute{Listener: l, closed: make(chan struct{})} }
+func newPipes(l net.Listener) *pipes {
+	return &pipes{Listener: l, dialed: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// dial connects to the listener.
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.dialed <- server:
+		return client, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // Accept implements net.Listener.
-func (m *mute) Accept() (net.Conn, error) {
-	<-m.closed
-	return nil, net.ErrClosed
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.dialed:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // Close implements net.Listener.
-func (m *mute) Close() error {
-	m.once.Do(func() { close(m.closed) })
-	return m.Listener.Close()
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.Listener.Close()
 }

@@ -126,7 +126,7 @@ func (w *annals) open(t testing.TB) {
 	}
 	w.address = l.Addr().String()
 	if w.muted {
-		l = newMute(l)
+		l = newPipes(l)
 	}
 	w.venue = demo.New(demo.Config{
 		Markets: 400, Seed: w.seed, Heartbeat: w.heartbeat, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
