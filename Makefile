@@ -56,23 +56,23 @@ test: tools ## run every test, with the race detector if a C compiler can link i
 	@scripts/tools -n # what was not tested
 
 clients: clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
-	$(GO) test -run '^TestClients$$' -count=1 -v .
+	$(GO) test -run '^TestClients$$' -count=1 -v ./tests/e2e
 
 pages: web ## run the checks of the pages in a browser alone, showing each
-	$(GO) test -run '^TestBrowser$$' -count=1 -v .
+	$(GO) test -run '^TestBrowser$$' -count=1 -v ./tests/e2e
 
 docs: ## run every code block of the documentation and follow its links, showing each
-	$(GO) test -run '^TestDocs' -count=1 -v .
+	$(GO) test -run '^TestDocs' -count=1 -v ./tests/e2e
 
 screenshots: web ## draw the images of docs/images anew
 	@mkdir -p bin/screenshots docs/images
-	SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -run '^TestBrowser$$' -count=1 .
+	SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -run '^TestBrowser$$' -count=1 ./tests/e2e
 	cp bin/screenshots/graphiql.png docs/images/graphiql.png
 	cp bin/screenshots/board-markets.png docs/images/board.png
 	cp bin/screenshots/board-market.png docs/images/market.png
 
 soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, with faults of the venue at random, and poll within its budget
-	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v .
+	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v ./tests/e2e
 
 check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests
 	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }
@@ -104,7 +104,7 @@ build: web ## build bin/oddsgraph: one static binary with its version from git
 
 # build with the pages as they are in web/dist.
 binary:
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BINARY) .
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X oddsgraph/app.version=$(VERSION)' -o $(BINARY) .
 
 reproducible: web ## build here and in another place, and compare the binaries
 	@scripts/reproducible

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"oddsgraph/internal/tool"
+	"oddsgraph/tests/tool"
 )
 
 func TestCompose(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/tool"
+	"oddsgraph/tests/tool"
 )
 
 func write(t testing.TB, path, text string) {

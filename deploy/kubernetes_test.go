@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"oddsgraph/internal/httpapi"
+	"oddsgraph/httpapi"
 )
 
 type labels map[string]string

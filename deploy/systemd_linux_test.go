@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"oddsgraph/internal/tool"
+	"oddsgraph/tests/tool"
 )
 
 // TestSystemdVerifies has systemd read the unit.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"oddsgraph/httpapi/fanout"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
-	"oddsgraph/internal/fanout"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue"

@@ -12,14 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/budget"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
 )
 
 // limited opens a cache whose calls a budget admits, and returns both.
-func limited(t *testing.T, v Venue, cfg budget.Config, change ...func(*Config)) (*Cache, *budget.Budget) {
+func limited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
 	t.Helper()
-	b := budget.New(cfg)
+	b := ratelimit.New(cfg)
 	t.Cleanup(b.Close)
 	c := DefaultConfig()
 	c.Admission = b
@@ -39,7 +39,7 @@ func by(t testing.TB, caller string, d time.Duration) context.Context {
 }
 
 // spend makes calls until so many are left of the budget.
-func spend(t *testing.T, b *budget.Budget, left int) {
+func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
 		k := b.Enter(market.Want{Priority: market.PriorityPrices, Caller: fmt.Sprint(i)})
@@ -66,7 +66,7 @@ const window = time.Minute + time.Millisecond
 func TestWhoIsTooLateLeavesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		spend(t, b, 0)
 		start := time.Now()
 		patient := fetch(by(t, "a", 2*time.Minute), c, "k", "l")
@@ -116,7 +116,7 @@ func TestDeadlineInTheQueueIsARefusal(t *testing.T) {
 func TestWhoseAnswerWouldBeTooLateIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 400 * time.Millisecond}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		for i := range 20 {
 			good(t, readAll(by(t, "z", time.Second), c.Prices(), fmt.Sprint(i)), fmt.Sprint(i))
 		}
@@ -181,7 +181,7 @@ func TestDeadlineSoonAfterTheTurnIsARefusal(t *testing.T) {
 func TestAbandonedBatchGivesItsPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		spend(t, b, 0)
 		ctx, cancel := context.WithCancel(by(t, "a", 2*time.Minute))
 		gone := fetch(ctx, c, ids("t", 0, 200)...)
@@ -227,7 +227,7 @@ func TestAbandonedBatchGivesItsPlaceBack(t *testing.T) {
 func TestRefreshGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		must(t, c.Prices(), "k")
 		time.Sleep(2 * time.Second)
 		spend(t, b, 23) // less than a quarter
@@ -264,7 +264,7 @@ func TestRefreshGivesWay(t *testing.T) {
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		first := must(t, c.Prices(), "k")
 		mine := by(t, "a", 10*time.Second)
 		account := market.Address("0x1")
@@ -308,7 +308,7 @@ func TestStaleTimeStretches(t *testing.T) {
 func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		must(t, c.Prices(), "k")
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		time.Sleep(31*time.Second - 1)
@@ -399,7 +399,7 @@ func TestFailureIsExcusedByWhatIsThere(t *testing.T) {
 func TestUserCallsCountForTheirKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{Key: 20}) // 19
+		c, b := limited(t, v, ratelimit.Config{Key: 20}) // 19
 		ctx := as(t, "alice")
 		n := 0
 		for i := range 40 {
@@ -433,7 +433,7 @@ func TestEveryCallIsAdmitted(t *testing.T) {
 			}
 			return page
 		}}
-		c, b := limited(t, v, budget.Config{Public: 8}) // 7
+		c, b := limited(t, v, ratelimit.Config{Public: 8}) // 7
 		if e, err := readOne(by(t, "a", time.Second), c.Events(), market.EventRef{EventID: "e"}); err != nil || len(e.Value.Markets) != 5 {
 			t.Fatal(err)
 		}
@@ -471,7 +471,7 @@ func (s *streamer) wanted() []string {
 func TestStreamAnswersMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{}, &streamer{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		c.SetStreamer(s)
 		c.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
 		if must(t, c.Prices(), "yes"); len(s.wanted()) != 0 {
@@ -544,7 +544,7 @@ func TestStreamAnswersMisses(t *testing.T) {
 func TestOnlyWhatExistsIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		c.SetStreamer(s)
 		must(t, c.Prices(), "priced")
 		must(t, c.Prices(), "none")
@@ -662,7 +662,7 @@ func page(ctx context.Context, c *Cache, n int, o *verdicts) {
 func TestManyClientsWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newMeter(100)
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		run := func(d time.Duration, clients int) *verdicts {
 			o, start := &verdicts{}, time.Now()
 			var wg sync.WaitGroup
@@ -720,7 +720,7 @@ func TestManyClientsWithinTheBudget(t *testing.T) {
 func TestNobodyRidesOnARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := limited(t, v, budget.Config{})
+		c, b := limited(t, v, ratelimit.Config{})
 		good(t, readAll(t.Context(), c.Prices(), "k"), "k")
 		spend(t, b, 20) // so that refreshes wait
 		time.Sleep(1100 * time.Millisecond)
@@ -742,9 +742,9 @@ func TestNobodyRidesOnARefresh(t *testing.T) {
 // An attacker who asks for 40 random ids as fast as it can, beside 50 honest clients with 40 tokens each: theirs stay as
 // they are without it, hot entries are not evicted, and it gets its share of the budget and no watch.
 func TestAttackerOfRandomIDs(t *testing.T) {
-	run := func(t *testing.T, attackers int) (o *verdicts, c *Cache, v *meter, b *budget.Budget, s *streamer, junk int) {
+	run := func(t *testing.T, attackers int) (o *verdicts, c *Cache, v *meter, b *ratelimit.Budget, s *streamer, junk int) {
 		v, s = newMeter(100), &streamer{}
-		c, b = limited(t, v, budget.Config{}, func(cfg *Config) { cfg.Price.Size, cfg.NotFoundSize = 100, 200 })
+		c, b = limited(t, v, ratelimit.Config{}, func(cfg *Config) { cfg.Price.Size, cfg.NotFoundSize = 100, 200 })
 		c.SetStreamer(s)
 		o = &verdicts{}
 		start := time.Now()

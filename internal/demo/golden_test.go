@@ -27,7 +27,7 @@ type golden struct {
 	Body           json.RawMessage   `json:"body"`
 }
 
-const goldenDir = "../../testdata/venue/demo"
+const goldenDir = "../../tests/testdata/venue/demo"
 
 // TestGolden runs in one venue with a held clock: 40 markets, seed 1, after 50 steps.
 func TestGolden(t *testing.T) {

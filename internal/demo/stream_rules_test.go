@@ -54,7 +54,7 @@ func (s *stage) nudge(t testing.TB, tok *token) {
 }
 
 // goldenFrames are the frames that the project's client is tested with.
-const goldenFrames = "../../testdata/venue/stream/frames"
+const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
 // Every frame that the client is tested with is one that the venue sends: of the same members with the same types.
 func TestFramesHaveTheGoldenShapes(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/unraced"
+	"oddsgraph/tests/unraced"
 )
 
 // What the chaos is made of.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/stream"
+	"oddsgraph/internal/venue/stream"
 )
 
 // wire carries a chaos over the stream's real client: its links are sockets, and all that is said on them is text.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // marketRow is a market of two outcomes: one piece of a market-details answer.

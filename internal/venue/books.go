@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // Book returns a token's order book with at most depth levels a side, or nil when the venue does not know the token. A

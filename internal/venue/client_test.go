@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // read is one of the client's methods; absent tells that it found nothing, without an error.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // notes collects what was not quite right in an answer that could be used all the same.

@@ -58,7 +58,7 @@ func (o object) rows(t *testing.T, name string) []object {
 }
 
 func TestDemoVenue(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "venue", "demo", "*.json"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "tests", "testdata", "venue", "demo", "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // cause is what a call failed of, for the log. Its text is made of fixed words, numbers and the venue's own message

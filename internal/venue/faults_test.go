@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // shown is a read of the demo venue that writes what it found, and how many rows it had to leave out.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // seed adds the golden files of endpoints to a fuzzer's corpus, so that a normal test run reads them all.

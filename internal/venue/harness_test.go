@@ -126,10 +126,10 @@ func asUser(t testing.TB) context.Context {
 	return market.WithCredentials(t.Context(), c)
 }
 
-// form reads a golden file of testdata/venue/forms.
+// form reads a golden file of tests/testdata/venue/forms.
 func form(t testing.TB, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "venue", "forms", filepath.FromSlash(name)+".json"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "tests", "testdata", "venue", "forms", filepath.FromSlash(name)+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func form(t testing.TB, name string) string {
 // forms returns the names of the golden files of an endpoint.
 func forms(t testing.TB, endpoint string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "venue", "forms", endpoint, "*.json"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "tests", "testdata", "venue", "forms", endpoint, "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden files of %s: %v", endpoint, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 var fieldVolumeOfPoint = wire.Names("volume", "v")

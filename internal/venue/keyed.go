@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // keyed is how values that belong to tokens are read out of an answer. Venues write them as a list of rows, as one row,

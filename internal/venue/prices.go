@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 var (

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // badRows are the rows of a list that could not be read.

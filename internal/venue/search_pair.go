@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 // searchPair makes a page of an answer that names nothing but the two tokens of one market, which takes a call more.

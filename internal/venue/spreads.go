@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/wire"
+	"oddsgraph/internal/venue/wire"
 )
 
 var spreads = keyed[market.Spread]{

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"oddsgraph/internal/tool"
+	"oddsgraph/tests/tool"
 	"oddsgraph/web"
 )
 

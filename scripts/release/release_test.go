@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"oddsgraph/internal/tool"
+	"oddsgraph/tests/tool"
 	"oddsgraph/web"
 )
 

@@ -1,0 +1,108 @@
+// Package admin is what operators have to themselves: metrics, health, profiles, what the program was built of, and letting go
+// of what is cached. It asks nobody who they are, so it belongs on an address that only they can reach.
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/pprof"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"oddsgraph/app/hosts"
+)
+
+// Config is what operators are shown. All of it is needed.
+type Config struct {
+	Metrics, Health, Ready http.Handler
+	// Version is that of the program, Started when it began to serve.
+	Version string
+	Started time.Time
+	// Flush lets go of what is cached of a kind, or of one key of it unless that is empty, and returns how many entries went.
+	// Its error tells the operator what was wrong.
+	Flush func(kind, key string) (entries int, err error)
+}
+
+// New returns a handler of
+//
+//	GET  /metrics                    the metrics, for Prometheus
+//	GET  /healthz, /readyz           as on the public address
+//	GET  /debug/pprof/               profiles, as net/http/pprof has them but for the command line, of a minute at most
+//	GET  /buildinfo                  version, modules and settings of the build
+//	POST /cache/flush?kind=…[&key=…] lets go of what is cached
+//
+// Pages of other origins are refused, and so are names of hosts that lead to this one's loopback address: a browser on this
+// host would be asked by them.
+func New(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", cfg.Metrics)
+	mux.Handle("GET /healthz", cfg.Health)
+	mux.Handle("GET /readyz", cfg.Ready)
+	mux.HandleFunc("GET /debug/pprof/", brief(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/profile", brief(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", brief(pprof.Trace))
+	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
+	mux.HandleFunc("POST /cache/flush", cfg.flush)
+	return hosts.Guard(nil, "this address is for this host: ask it as localhost or by its number", hosts.OnLoopback, own(mux))
+}
+
+func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {
+	build, _ := debug.ReadBuildInfo()
+	answer(w, http.StatusOK, struct {
+		Version string           `json:"version"`
+		Started time.Time        `json:"started"`
+		Build   *debug.BuildInfo `json:"build"`
+	}{cfg.Version, cfg.Started, build})
+}
+
+func (cfg *Config) flush(w http.ResponseWriter, r *http.Request) {
+	kind, key := r.URL.Query().Get("kind"), r.URL.Query().Get("key")
+	entries, err := cfg.Flush(kind, key)
+	if err != nil {
+		answer(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, struct {
+		Kind    string `json:"kind"`
+		Key     string `json:"key,omitempty"`
+		Entries int    `json:"entries"`
+	}{kind, key, entries})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who does not read it has gone
+}
+
+// own refuses requests of pages of other origins, whatever their method: a profile costs something, whoever reads it.
+func own(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+		if site != "" && site != "same-origin" && site != "none" || origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+			http.Error(w, "this address is not for pages of other origins", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// longest is for how many seconds a profile may be taken.
+const longest = 60
+
+// brief refuses profiles that take longer.
+func brief(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seconds := r.FormValue("seconds"); seconds != "" {
+			if n, err := strconv.ParseFloat(seconds, 64); err != nil || !(n > 0 && n <= longest) {
+				http.Error(w, "seconds is a number above 0, of at most "+strconv.Itoa(longest), http.StatusBadRequest)
+				return
+			}
+		}
+		next(w, r)
+	}
+}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+
+	"oddsgraph/graph"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
+	"oddsgraph/resolvers"
+)
+
+// check prints that a server would start with this configuration, the files that it names, and the environment's collector
+// of traces, as they are now, or returns all that is wrong. It serves nothing, binds no port and asks nobody.
+func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+	proxies, err := trustedProxies(cfg)
+	wrong := []error{coherent(cfg), checkTraces(ctx, log), err}
+	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	var files files
+	if err == nil {
+		files, err = openFiles(cfg, front, log)
+	}
+	if err := errors.Join(append(wrong, err)...); err != nil {
+		return err
+	}
+	for _, warning := range warnings(cfg) {
+		if _, err := fmt.Fprintln(stdout, "Warning:", warning); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(stdout, "The configuration is in order:", files)
+	return err
+}
+
+// checkTraces says why traces could not be sent as the environment wants.
+func checkTraces(ctx context.Context, log *slog.Logger) error {
+	tracer, err := telemetry.OpenTracer(BuildVersion(), log)
+	if tracer == nil {
+		return err
+	}
+	return tracer.Close(ctx) // it has nothing to send
+}
+
+// coherent says which settings contradict each other.
+func coherent(cfg *config.Config) error {
+	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
+		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
+	}
+	if err := coherentJWT(cfg); err != nil {
+		return err
+	}
+	if clash(cfg.Listen, cfg.AdminListen) {
+		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
+	}
+	return nil
+}
+
+// coherentJWT says which settings of an identity provider are missing or unsafe.
+func coherentJWT(cfg *config.Config) error {
+	j := cfg.JWT
+	if j.Issuer == "" && j.Audience == "" && j.JWKSURL == "" {
+		return nil
+	}
+	if j.Issuer == "" || j.Audience == "" || j.JWKSURL == "" || j.AccountClaim == "" {
+		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER), --jwt-audience, --jwt-jwks-url and --jwt-account-claim belong together; set all of them, or none")
+	}
+	if cfg.AccountsFile == "" {
+		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER) is set without --accounts-file (ODDSGRAPH_ACCOUNTS_FILE), which says what account a token stands for")
+	}
+	if u, err := url.Parse(j.JWKSURL); err != nil || u.Scheme != "https" && !loopback(u.Hostname()) {
+		return errors.New("--jwt-jwks-url (ODDSGRAPH_JWT_JWKS_URL) is not an https:// URL; whoever can change the keys on their way can be anybody")
+	}
+	return nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// warnings returns what works but endangers something, without secrets.
+func warnings(cfg *config.Config) (out []string) {
+	if credentialsMode(cfg) == venue.CredentialsNone {
+		return nil
+	}
+	for _, setting := range []struct{ name, url string }{{"--venue-url", cfg.Venue.URL}, {"--stream-url", cfg.StreamURL}} {
+		u, err := url.Parse(setting.url)
+		if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
+			continue
+		}
+		if !loopback(u.Hostname()) {
+			out = append(out, fmt.Sprintf("%s sends callers' credentials unencrypted to %s; use %ss if the venue has it", setting.name, u.Hostname(), u.Scheme))
+		}
+	}
+	return out
+}
+
+// clash reports whether two addresses can't be listened on at once: they have the same port, and the same host or one that
+// stands for all of them.
+func clash(a, b string) bool {
+	host, port, _ := net.SplitHostPort(a)
+	other, same, _ := net.SplitHostPort(b)
+	every := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "" || ip != nil && ip.IsUnspecified()
+	}
+	return port != "" && port != "0" && port == same && (host == other || every(host) || every(other))
+}

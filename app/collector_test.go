@@ -1,0 +1,17 @@
+package app
+
+import "testing"
+
+// TestGCPercent holds the room for garbage against what is live.
+func TestGCPercent(t *testing.T) {
+	for _, test := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 1600}, {1 << 20, 1600}, {4 << 20, 1600}, {8 << 20, 800}, {16 << 20, 400}, {32 << 20, 200}, {64 << 20, 100}, {1 << 30, 100},
+	} {
+		if got := gcPercent(test.live); got != test.want {
+			t.Errorf("%d MiB are live: %d, want %d", test.live>>20, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"oddsgraph/app/hosts"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+)
+
+// demoVenue is the embedded venue on a port.
+type demoVenue struct {
+	*Server
+	Venue *demo.Venue
+	still bool
+}
+
+// marketEvery is how often a market of the demo venue opens, closes or is resolved.
+const marketEvery = 25 * time.Second
+
+func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
+	v := demo.New(demo.Config{
+		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
+		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
+		MarketEvery: marketEvery, Log: log,
+	})
+	h := hosts.Guard(nil, "the demo venue is for this host: ask it as localhost or by its number", hosts.OnLoopback, v)
+	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &demoVenue{l, v, cfg.Still}, nil
+}
+
+// onLoopback reports whether only this machine reaches the venue.
+func (d *demoVenue) onLoopback() bool {
+	address, ok := d.Addr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
+}
+
+// serve serves and moves the market until ctx ends.
+func (d *demoVenue) serve(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		err := d.serveCut(ctx)
+		d.Venue.Close() // the streams, which the HTTP server does not know
+		return err
+	})
+	if !d.still {
+		g.Go(func() error {
+			if err := d.Venue.Run(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+
+	"oddsgraph/app/hosts"
+	"oddsgraph/graph"
+	"oddsgraph/httpapi"
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/auth/jwt"
+	"oddsgraph/httpapi/limits"
+	"oddsgraph/httpapi/persisted"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
+	"oddsgraph/resolvers"
+	"oddsgraph/web"
+)
+
+// files are what is read again when it changes.
+type files struct {
+	Accounts  *auth.Store   // nil where no bearer tokens are known
+	signed    *jwt.Verifier // nil where no issuer's tokens are accepted
+	Documents *persisted.Store
+}
+
+// watch looks at the files until ctx ends.
+func (f *files) watch(ctx context.Context) {
+	var g sync.WaitGroup
+	if f.Accounts != nil {
+		g.Go(func() { f.Accounts.Run(ctx) })
+	}
+	if f.signed != nil {
+		g.Go(func() { f.signed.Run(ctx) })
+	}
+	g.Go(func() { f.Documents.Run(ctx) })
+	g.Wait()
+}
+
+// reload reads the files now and returns what is wrong with those that stay as they were.
+func (f *files) reload() (wrong []error) {
+	if f.Accounts != nil {
+		if err := f.Accounts.Reload(); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if err := f.Documents.Reload(); err != nil {
+		wrong = append(wrong, err)
+	}
+	return wrong
+}
+
+// String says what is in force of the files.
+func (f files) String() string {
+	known := 0
+	if f.Accounts != nil {
+		known = f.Accounts.Status().Accounts
+	}
+	return fmt.Sprintf("%d accounts, %d trusted documents", known, f.Documents.Status().Trusted)
+}
+
+// openFiles reads the files that the configuration names.
+func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f files, err error) {
+	var wrong []error
+	if cfg.AccountsFile != "" {
+		if f.Accounts, err = auth.Open(cfg.AccountsFile, log); err != nil {
+			wrong = append(wrong, fmt.Errorf("--accounts-file (ODDSGRAPH_ACCOUNTS_FILE): %w", err))
+		}
+	}
+	f.Documents, err = persisted.Open(persisted.Config{
+		AutomaticBytes: int(cfg.Documents.Automatic), Mode: persisted.Mode(cfg.Documents.Trusted), Manifest: cfg.Documents.Manifest,
+		Validate: httpapi.Validator(front), Log: log,
+	})
+	if err != nil {
+		wrong = append(wrong, fmt.Errorf("--documents-manifest (ODDSGRAPH_DOCUMENTS_MANIFEST): %w", err))
+	}
+	return f, errors.Join(wrong...)
+}
+
+// trustedProxies reads the proxies that the configuration names.
+func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
+	proxies, err := auth.ParseProxies(cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-proxies (ODDSGRAPH_TRUSTED_PROXIES): %w", err)
+	}
+	return proxies, nil
+}
+
+// NewFront returns what the configuration alone says of what clients talk to.
+func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
+	compiler := graph.NewCompiler(executed)
+	front = httpapi.Config{
+		Compiler: compiler, SDL: graph.SDL(), Log: log,
+		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
+		ResponseBytes: int64(cfg.Cache.Responses),
+		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg), EventsPerSecond: int(cfg.Client.Events),
+		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
+		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
+		Unchecked: credentialsMode(cfg) == venue.CredentialsNone,
+		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
+		Shared: func(ctx context.Context) context.Context {
+			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
+		},
+		Clients: quota.Limits{
+			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
+		},
+		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
+		Pages:   []fs.FS{web.Built(), web.Plain()},
+	}
+	front.Guard, err = limits.New(guardLimits(cfg.Limit), compiler.Schema())
+	return front, err
+}
+
+const (
+	// outputShare is the part of GOMEMLIMIT, one in so many, that what clients have not read yet may take; defaultOutput is that in
+	// bytes where there is no GOMEMLIMIT.
+	outputShare, defaultOutput = 6, 64 << 20
+	// leastResponses is how many of the greatest responses have room in any case.
+	leastResponses = 4
+)
+
+// outputRoom returns how many bytes all clients together may leave unread.
+func outputRoom(cfg *config.Config) int {
+	room := defaultOutput
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		room = int(limit / outputShare)
+	}
+	return max(room, leastResponses*int(cfg.MaxResponse))
+}
+
+// connectionLimits bound the TCP connections of clients.
+func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.ConnectionLimits {
+	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
+}
+
+// ofHosts refuses requests for other hosts than those that are served: where some are configured, or where the service listens
+// on a loopback address, which pages in a browser on this machine could reach by a name of their own.
+func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return next
+	}
+	return hosts.Guard(cfg.Hosts, "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)", hosts.Always, next)
+}
+
+// frontDoor wires what clients talk to.
+func (s *App) frontDoor(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
+	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
+	if err != nil {
+		return nil, err
+	}
+	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
+		return nil, err
+	}
+	if s.Files.Accounts != nil {
+		tokens := auth.Tokens{File: s.Files.Accounts}
+		if j := cfg.JWT; j.Issuer != "" {
+			s.Files.signed = jwt.New(jwt.Config{
+				Issuer: j.Issuer, Audience: j.Audience, URL: j.JWKSURL, Claim: j.AccountClaim,
+				Account: s.Files.Accounts.Subject, Clock: clock, Log: s.log,
+			})
+			tokens.Signed = s.Files.signed.Account
+		}
+		front.Accounts = tokens
+		s.Files.Accounts.OnRevoke(s.forget)
+	}
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, clock
+	front.Refusals, front.Ready = auth.NewRefusals(clock), s.Ready
+	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
+	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
+	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)
+	front.Observer = &Observer{Metrics: s.Metrics, Log: s.events, tracer: s.Tracer}
+	return httpapi.New(front), nil
+}
+
+// forget lets go of what the venue was asked for with the credentials of an account that was revoked, as soon as those who
+// had it have left.
+func (s *App) forget(a *auth.Account) {
+	s.API.Forget(a.Credentials)
+	ctx := market.WithCredentials(context.Background(), a.Credentials)
+	s.Live.Feed.Hasten(func(t market.Topic) bool {
+		return t.Channel == market.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
+	})
+}
+
+// limits are those of the guard.
+func guardLimits(c config.Limit) limits.Limits {
+	l := limits.Default()
+	l.DocumentBytes, l.VariableBytes, l.Cost = int(c.Document), int(c.Variables), c.Cost
+	l.Tokens, l.Fragments, l.Selections, l.Depth, l.RootFields = c.Tokens, c.Fragments, c.Selections, c.Depth, c.RootFields
+	l.Aliases, l.Repeats, l.Directives, l.ListItems = c.Aliases, c.Repeats, c.Directives, c.ListItems
+	return l
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/httpapi/writev"
+)
+
+// Server is an HTTP server on a bound port.
+type Server struct {
+	net.Listener
+	bounded  *quota.Listener
+	HTTP     *http.Server
+	shutdown time.Duration
+	// executing returns how many operations are under way; nil if that makes no difference to serve.
+	executing func() int
+	log       *slog.Logger
+}
+
+// WriteTimeout is how long a client may take to read a response, from the end of the request's header. Handlers whose responses take
+// longer set their own deadlines. It holds for every route, and for what the server and the wrappers of handlers answer by themselves.
+const WriteTimeout = 30 * time.Second
+
+// listen binds the address that a flag names.
+func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*Server, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %w; give it another port, or 0 for one that is free", flag, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	bounded := quota.Listen(l, limits)
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       10 * time.Second, // from the first byte of a request to the last of its body
+		WriteTimeout:      WriteTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	writev.Server(server)
+	return &Server{writev.Listener(bounded), bounded, server, shutdown, nil, log}, nil
+}
+
+func (l *Server) URL() string { return "http://" + l.Addr().String() }
+
+// serve accepts until ctx ends and then waits for the requests under way. It returns an error if operations are cut short.
+// Responses that clients have not read by then are cut off without an error.
+func (l *Server) serve(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := l.HTTP.Serve(l.Listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
+		defer cancel()
+		if err := l.HTTP.Shutdown(drain); err != nil {
+			if l.executing != nil && l.executing() == 0 {
+				l.log.Warn("closed connections whose clients did not read their responses", "connections", l.bounded.Stats().Open)
+				return l.HTTP.Close()
+			}
+			return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.HTTP.Close())
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// serveCut is serve where requests may be cut short at the end: those that are still under way then are no error.
+func (l *Server) serveCut(ctx context.Context) error {
+	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/auth/jwt"
+	"oddsgraph/internal/config"
+)
+
+// consumer is a row of the table of docs/limits.md: how many there are of something, and the bytes of each.
+type consumer struct {
+	name    string
+	count   int
+	each    float64
+	written string // how many and each, as the table has them
+}
+
+func (c consumer) bytes() float64 { return float64(c.count) * c.each }
+
+// row returns the row as the table has it.
+func (c consumer) row() string {
+	return fmt.Sprintf("| %s | %s | %.1f MiB |", c.name, c.written, c.bytes()/(1<<20))
+}
+
+// consumers are those of the shipped deployment. Measured are the program at rest, a connection and a subscription, see
+// memory_linux_test.go; the others follow from the configuration and from constants.
+func consumers(cfg config.Config, limit float64) []consumer {
+	const kib, mib = 1 << 10, 1 << 20
+	room := func(name string, bytes float64) consumer { return consumer{name, 1, bytes, "1 | " + size(bytes)} }
+	each := func(name string, n int, bytes float64) consumer {
+		return consumer{name, n, bytes, thousands(n) + " | " + size(bytes)}
+	}
+	return []consumer{
+		room("The program at rest", 45*mib),
+		room("Responses and events that are executed, or that clients have not read", math.Max(math.Floor(limit/outputShare), leastResponses*float64(cfg.MaxResponse))),
+		room("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*math.Max(float64(cfg.MaxBody), float64(cfg.Client.Message)))),
+		each("TCP connections, with the 16 KiB of a body or response that cost nothing", cfg.MaxConnections, 32*kib),
+		each("Subscriptions of one client", cfg.Client.Operations, 3*kib),
+		room("Cached data (`--cache-memory`)", float64(cfg.Cache.Memory)),
+		room("Cached responses (`--cache-responses`)", float64(cfg.Cache.Responses)),
+		room("Compiled documents", httpapi.MaxDocumentBytes),
+		room("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
+		room("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),
+		each("Refused tokens and credentials, and accepted ones", auth.MaxRefusals, auth.RefusalBytes),
+		each("Credentials of clients", httpapi.MaxCredentials, httpapi.CredentialsBytes),
+		each("Sessions of JSON Web Tokens", jwt.MaxSessions, jwt.SessionBytes),
+		room("Log lines to be written", LogLines),
+	}
+}
+
+// size writes bytes in KiB or MiB.
+func size(bytes float64) string {
+	unit, name := float64(1<<10), " KiB"
+	if bytes >= 1<<20 {
+		unit, name = 1<<20, " MiB"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes/unit), ".0") + name
+}
+
+// thousands writes a number of less than a million with a comma.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// TestMemorySum computes what can be held at once with the default configuration, compares it to docs/limits.md, and fails if it
+// is more than the memory of the shipped deployments.
+func TestMemorySum(t *testing.T) {
+	deployment, err := os.ReadFile("deploy/kubernetes/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(deployment), "- name: GOMEMLIMIT\n")
+	var mib float64
+	if _, err := fmt.Sscanf(strings.TrimSpace(after), "value: %fMiB", &mib); err != nil {
+		t.Fatalf("GOMEMLIMIT of the deployment: %v", err)
+	}
+	limit := mib * (1 << 20)
+	text, err := os.ReadFile("docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Memory\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	want, sum := []string{"| What | How many | Each | Together |", "|---|---|---|---|"}, 0.
+	for _, c := range consumers(config.Default(), limit) {
+		want, sum = append(want, c.row()), sum+c.bytes()
+	}
+	want = append(want, fmt.Sprintf("| Sum | | | %.1f MiB |", sum/(1<<20)))
+	var got []string
+	for line := range strings.Lines(section) {
+		if strings.HasPrefix(line, "|") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the table of docs/limits.md is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if sum > limit {
+		t.Errorf("%.1f MiB can be held at once, of %.0f MiB", sum/(1<<20), mib)
+	}
+}

@@ -1,0 +1,274 @@
+package app
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/httpapi"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/stream"
+)
+
+// openMetrics makes the metrics, unless there is no address that they are served on: nil then, and nothing is measured.
+func (s *App) openMetrics(cfg *config.Config) {
+	if cfg.AdminListen != config.Off {
+		s.Metrics = telemetry.NewMetrics(BuildVersion())
+	}
+}
+
+// registerMetrics adds what the parts of the service count themselves, once they are all there.
+func (s *App) registerMetrics(clock market.Clock) {
+	if s.Metrics == nil {
+		return
+	}
+	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
+	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
+	telemetry.Register(s.Metrics, func() venueState { return venueState{s.reach.ok(), s.Client.Circuits()} }, venueFamilies...)
+	if s.budget != nil {
+		telemetry.Register(s.Metrics, func() budgetState { return budgetState{s.budget.Status(), clock.Now()} }, budgetFamilies...)
+	}
+	telemetry.Register(s.Metrics, s.Live.Feed.Stats, feedFamilies...)
+	if s.Live.Client != nil {
+		telemetry.Register(s.Metrics, func() streamState { return streamState{s.Live.Status().State, s.Live.Client.Stats()} }, streamFamilies...)
+	}
+}
+
+// registerConnections adds the connections of the bound port.
+func (s *App) registerConnections() {
+	if s.Metrics != nil {
+		telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
+	}
+}
+
+// connectionFamilies describe the TCP connections of clients.
+var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
+	present("oddsgraph_connections", "TCP connections of clients that are open now.", func(s quota.ConnectionStats) int { return s.Open }),
+	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
+}
+
+// MeasureLog adds what the log has left out. lines are where it goes.
+func (s *App) MeasureLog(lines *telemetry.Writer) {
+	if s.Metrics != nil {
+		telemetry.Register(s.Metrics, func() logState { return logState{lines.Dropped(), s.events.Sampled()} }, logFamilies...)
+	}
+}
+
+// counted and present are metrics of one series that grows, and of one that goes up and down.
+func counted[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
+	return telemetry.Family[S]{Kind: telemetry.Counter, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
+}
+
+func present[S any, N int | int64 | float64](name, help string, value func(S) N) telemetry.Family[S] {
+	return telemetry.Family[S]{Kind: telemetry.Gauge, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
+}
+
+// oneOf is a metric with a series for each value, 1 for the present one and 0 for the others.
+func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
+	for _, v := range values {
+		is := 0.
+		if v == now {
+			is = 1
+		}
+		sample(is, append(labels[:len(labels):len(labels)], string(v))...)
+	}
+}
+
+type api = httpapi.Stats
+
+// apiFamilies are of what clients hold open, and of the responses that are kept.
+var apiFamilies = []telemetry.Family[api]{
+	present("oddsgraph_operations_in_flight", "GraphQL operations that are executed now.", func(s api) int { return s.Executing }),
+	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
+	present("oddsgraph_documents_compiling", "Unknown documents that are parsed, validated and compiled now.", func(s api) int { return s.Compiling }),
+	present("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s api) int { return s.CompilingLater }),
+	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were beyond what one client address may have.", func(s api) uint64 { return s.Refused }),
+	counted("oddsgraph_incoming_refusals_total", "Bodies and messages of clients for which there was no room beside others.", func(s api) uint64 { return s.Crowded }),
+	present("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, beyond those that are free.", func(s api) int { return s.Output }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_output_refusals_total", Help: "Responses that were refused, and WebSockets and event streams that were ended, because their client left too much unread.", Labels: []string{"transport"},
+		Read: func(s api, sample func(float64, ...string)) {
+			for _, transport := range slices.Sorted(maps.Keys(s.Unread)) {
+				sample(float64(s.Unread[transport]), transport)
+			}
+		}},
+
+	present("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
+	present("oddsgraph_subscription_groups", "Different subscriptions that are executed now, equal ones once.", func(s api) int { return s.Groups.Groups }),
+	counted("oddsgraph_subscription_executions_total", "Different subscriptions that were begun to be executed.", func(s api) uint64 { return s.Groups.Executions }),
+	counted("oddsgraph_subscription_events_total", "Events that were executed, each once for all subscriptions that are equal.", func(s api) uint64 { return s.Groups.Events }),
+	counted("oddsgraph_subscription_deliveries_total", "Events that were laid out for a client.", func(s api) uint64 { return s.Groups.Deliveries }),
+	counted("oddsgraph_subscription_conflated_total", "Events that a newer one took the place of before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
+	counted("oddsgraph_subscription_restarts_total", "Subscriptions that began anew with the whole state, since too many differences waited for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
+	counted("oddsgraph_subscription_crowded_total", "Events for which a client had no room because it leaves too much unread: its subscription began anew or was ended.", func(s api) uint64 { return s.Groups.Crowded }),
+	counted("oddsgraph_subscription_dropped_total", "Subscriptions that were ended since too much waited for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
+
+	present("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),
+	present("oddsgraph_websockets", "WebSockets that are open now.", func(s api) int { return s.Sockets.Sockets }),
+	present("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s api) int { return s.Sockets.Operations }),
+	counted("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s api) uint64 { return s.Sockets.Accepted }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_websockets_given_up_total", Help: "WebSockets that were closed since their client was silent or did not read, by which of the two.", Labels: []string{"reason"},
+		Read: func(s api, sample func(float64, ...string)) {
+			sample(float64(s.Sockets.Silent), "silent")
+			sample(float64(s.Sockets.Slow), "slow")
+		}},
+
+	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_requests_total", Help: "Queries whose responses may be kept, by whether one was kept (hit), an equal query was being executed (coalesced) or it had to be executed (miss).", Labels: []string{"verdict"},
+		Read: func(s api, sample func(float64, ...string)) {
+			sample(float64(s.Responses.Hits), "hit")
+			sample(float64(s.Responses.Coalesced), "coalesced")
+			sample(float64(s.Responses.Misses), "miss")
+		}},
+	counted("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s api) uint64 { return s.Responses.Stored }),
+	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_removed_total", Help: "Responses that went since something that they rest on has changed (invalidated), or to make room (evicted).", Labels: []string{"reason"},
+		Read: func(s api, sample func(float64, ...string)) {
+			sample(float64(s.Responses.Invalidated), "invalidated")
+			sample(float64(s.Responses.Evicted), "evicted")
+		}},
+	present("oddsgraph_response_cache_entries", "Responses that are kept now.", func(s api) int { return s.Responses.Entries }),
+	present("oddsgraph_response_cache_bytes", "Memory that the responses take that are kept now.", func(s api) int64 { return s.Responses.Bytes }),
+}
+
+// ofKinds is a metric with a series for each kind of cached data.
+func ofKinds[N int | uint64](kind telemetry.Family[[]cache.Stats], value func(cache.Stats) N) telemetry.Family[[]cache.Stats] {
+	kind.Labels = []string{"kind"}
+	kind.Read = func(all []cache.Stats, sample func(float64, ...string)) {
+		for _, s := range all {
+			sample(float64(value(s)), s.Kind)
+		}
+	}
+	return kind
+}
+
+type kinds = telemetry.Family[[]cache.Stats]
+
+var cacheFamilies = []kinds{
+	{Kind: telemetry.Counter, Name: "oddsgraph_cache_requests_total", Help: "Keys looked up in the cache, by what was found; not_found is a remembered absence.", Labels: []string{"kind", "verdict"},
+		Read: func(all []cache.Stats, sample func(float64, ...string)) {
+			for _, s := range all {
+				sample(float64(s.Hits), s.Kind, "hit")
+				sample(float64(s.Stale), s.Kind, "stale")
+				sample(float64(s.Misses), s.Kind, "miss")
+				sample(float64(s.NotFound), s.Kind, "not_found")
+			}
+		}},
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Answers of the venue that were behind its stream, or may have been."}, func(s cache.Stats) uint64 { return s.Late }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined an upstream call that was queued or in flight already."}, func(s cache.Stats) uint64 { return s.Coalesced }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Upstream calls that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache asked upstream for."}, func(s cache.Stats) uint64 { return s.Keys }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that left the cache before their time to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
+	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, remembered absences included."}, func(s cache.Stats) int { return s.Entries }),
+	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Memory that the entries in the cache take, about."}, func(s cache.Stats) int { return s.Bytes }),
+}
+
+// venueState is how the venue does, as its client sees it.
+type venueState struct {
+	reachable bool
+	circuits  []venue.Circuit
+}
+
+var venueFamilies = []telemetry.Family[venueState]{
+	present("oddsgraph_venue_reachable", "Whether the venue answers: 0 after three calls in a row that failed.", func(s venueState) int {
+		if s.reachable {
+			return 1
+		}
+		return 0
+	}),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "How the circuit breaker of an endpoint stands: 1 for its present state.", Labels: []string{"endpoint", "state"},
+		Read: func(s venueState, sample func(float64, ...string)) {
+			for _, c := range s.circuits {
+				oneOf(sample, c.State, []venue.CircuitState{venue.CircuitClosed, venue.CircuitHalfOpen, venue.CircuitOpen}, c.Endpoint)
+			}
+		}},
+	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_opened_total", Help: "How often the circuit breaker of an endpoint has opened.", Labels: []string{"endpoint"},
+		Read: func(s venueState, sample func(float64, ...string)) {
+			for _, c := range s.circuits {
+				sample(float64(c.Opened), c.Endpoint)
+			}
+		}},
+	{Kind: telemetry.Counter, Name: "oddsgraph_venue_circuit_refused_total", Help: "Calls that the circuit breaker of an endpoint did not let through.", Labels: []string{"endpoint"},
+		Read: func(s venueState, sample func(float64, ...string)) {
+			for _, c := range s.circuits {
+				sample(float64(c.Refused), c.Endpoint)
+			}
+		}},
+}
+
+// budgetState is what is left of the venue's budget at a time.
+type budgetState struct {
+	ratelimit.Status
+	now time.Time
+}
+
+var budgetFamilies = []telemetry.Family[budgetState]{
+	present("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds at present.", func(s budgetState) int { return s.Limit }),
+	present("oddsgraph_budget_left", "Public calls to the venue that are left of those.", func(s budgetState) int { return s.Left }),
+	present("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can leave.", func(s budgetState) float64 {
+		return max(s.ThrottledUntil.Sub(s.now), 0).Seconds()
+	}),
+	{Kind: telemetry.Counter, Name: "oddsgraph_budget_throttled_seconds_total", Help: "Time in which the venue wanted no public calls, by its own word.",
+		Read: telemetry.Single(func(s budgetState) float64 { return s.Throttled.Seconds() })},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for their turn, by priority.", Labels: []string{"priority"},
+		Read: func(s budgetState, sample func(float64, ...string)) {
+			for p, n := range s.Waiting {
+				sample(float64(n), market.Priority(p).String())
+			}
+		}},
+	counted("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s budgetState) uint64 { return s.Admitted }),
+	counted("oddsgraph_budget_refused_total", "Calls to the venue that were not admitted in time.", func(s budgetState) uint64 { return s.Refused }),
+	present("oddsgraph_budget_credentials", "Credentials with a budget of their own.", func(s budgetState) int { return s.Scopes }),
+}
+
+var feedFamilies = []telemetry.Family[feed.Stats]{
+	counted("oddsgraph_feed_gaps_total", "Breaks in the numbers of what the stream says of a topic.", func(s feed.Stats) uint64 { return s.Gaps }),
+	counted("oddsgraph_feed_resyncs_total", "Snapshots that replaced what was known of a topic, after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
+	counted("oddsgraph_feed_spliced_total", "States that were read over REST since the stream did not send them.", func(s feed.Stats) uint64 { return s.Spliced }),
+	counted("oddsgraph_feed_conflated_total", "States that a newer one took the place of before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
+	counted("oddsgraph_feed_dropped_total", "Trades and changes that were lost with subscriptions that were too slow for them.", func(s feed.Stats) uint64 { return s.Dropped }),
+	counted("oddsgraph_feed_reconnects_total", "Connections that were dropped since a topic on them could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
+	counted("oddsgraph_feed_unacknowledged_total", "Subscriptions of markets that the venue did not confirm in time and that were sent again.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
+	present("oddsgraph_feed_topics", "Topics that are followed now.", func(s feed.Stats) int { return s.Topics }),
+	present("oddsgraph_feed_tokens", "Tokens that are followed now.", func(s feed.Stats) int { return s.Tokens }),
+	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
+}
+
+// streamState is how the venue's stream does, as clients are told and as its client knows.
+type streamState struct {
+	state model.StreamState
+	stream.Stats
+}
+
+var streamFamilies = []telemetry.Family[streamState]{
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "How the venue's stream does: 1 for its present state.", Labels: []string{"state"},
+		Read: func(s streamState, sample func(float64, ...string)) {
+			oneOf(sample, s.state, model.AllStreamState)
+		}},
+	present("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
+	present("oddsgraph_stream_topics", "Topics that are asked of the venue's stream.", func(s streamState) int { return s.Topics }),
+	present("oddsgraph_stream_accounts", "Accounts among those.", func(s streamState) int { return s.Identities }),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "When the last frame came, in seconds of Unix time; 0 before the first.",
+		Read: telemetry.Single(func(s streamState) float64 {
+			if s.LastMessageAt.IsZero() {
+				return 0
+			}
+			return float64(s.LastMessageAt.UnixMilli()) / 1000
+		})},
+	counted("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and are open again.", func(s streamState) uint64 { return s.Reconnects }),
+	counted("oddsgraph_stream_snapshots_total", "Snapshots that were asked for.", func(s streamState) uint64 { return s.Resyncs }),
+	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue did not give.", func(s streamState) uint64 { return s.Refused }),
+}
+
+// logState is what the log has left out.
+type logState struct{ dropped, sampled uint64 }
+
+var logFamilies = []telemetry.Family[logState]{
+	counted("oddsgraph_log_dropped_lines_total", "Lines of the log that found no room, since what reads it is too slow.", func(s logState) uint64 { return s.dropped }),
+	counted("oddsgraph_log_sampled_operations_total", "Operations that succeeded and have no line in the log, since there were too many of them.", func(s logState) uint64 { return s.sampled }),
+}

@@ -1,0 +1,21 @@
+package app
+
+import (
+	"testing"
+)
+
+// TestOneCallProvesNothing: a call that times out, as one in a thousand does, is no outage.
+func TestOneCallProvesNothing(t *testing.T) {
+	var r reach
+	for _, status := range []int{0, 503, 200, 500, 0, 404, 0, 0} {
+		if r.note(status); !r.ok() {
+			t.Fatalf("the venue is out of reach after a %d", status)
+		}
+	}
+	if r.note(504); r.ok() {
+		t.Error("the venue is in reach after three failures")
+	}
+	if r.note(429); !r.ok() {
+		t.Error("the venue answers, and is out of reach")
+	}
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+const (
+	// knownFor is how long the service counts as ready after a public endpoint has answered: what it knows may be served stale.
+	knownFor = 5 * time.Minute
+	// probeEvery is the least time between two probes of the venue.
+	probeEvery = 5 * time.Second
+)
+
+// readiness remembers when the venue answered public calls. Which endpoints it has is its own affair, so an answer of any of
+// them counts.
+type readiness struct {
+	mu       sync.Mutex
+	answered time.Time
+	// probed is when the venue was last asked for the sake of readiness alone, and failure what came of it.
+	probed  time.Time
+	failure error
+}
+
+// publicEndpoints are the names of the endpoints without credentials.
+var publicEndpoints = func() map[string]bool {
+	names := map[string]bool{}
+	for e := market.EndpointPrices; !e.User(); e++ {
+		names[e.String()] = true
+	}
+	return names
+}()
+
+// note takes in the outcome of a call. A refused parameter shows that the endpoint is there; "not found" may be a wrong URL's.
+func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
+	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+	if !publicEndpoints[endpoint] || outcome != market.OutcomeOK && !refused {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answered = now
+}
+
+// Ready reports whether the service goes on and a public endpoint of the venue has answered lately.
+func (s *App) Ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return httpapi.ErrDraining
+	}
+	return s.readiness.check(s.clock, func() error { return s.probe(ctx) })
+}
+
+// check asks the venue by probe where nothing is known.
+func (r *readiness) check(clock market.Clock, probe func() error) error {
+	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
+	now := clock.Now()
+	r.mu.Lock()
+	if known(now) {
+		r.mu.Unlock()
+		return nil
+	}
+	if r.failure != nil && now.Sub(r.probed) < probeEvery {
+		defer r.mu.Unlock()
+		return r.failure
+	}
+	r.mu.Unlock()
+	err := probe()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known(clock.Now()) {
+		err = nil
+	}
+	r.probed, r.failure = now, err
+	return err
+}
+
+// probeTokens are ids to ask prices of, which need not exist: an empty list is an answer too.
+var probeTokens = []string{"0", "1"}
+
+// probe asks a search, which needs no id, and prices where that fails. The error is that of the search.
+func (s *App) probe(ctx context.Context) (err error) {
+	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
+		_, err = set.Search(market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})
+	})
+	if err != nil {
+		s.Cache.Prices().Fetch(ctx, probeTokens)
+	}
+	return err
+}

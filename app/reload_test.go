@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"oddsgraph/graph"
+	"oddsgraph/httpapi/persisted"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/resolvers"
+)
+
+// accountsOf is an accounts file with one account for each token.
+func accountsOf(tokens ...string) string {
+	entries := make([]string, len(tokens))
+	for i, token := range tokens {
+		entries[i] = fmt.Sprintf(`{"name":"a%d","tokenSha256":"%x","address":%q,"credentials":{"apiKey":"k","secret":"s","passphrase":"p"}}`,
+			i, sha256.Sum256([]byte(token)), addressOf3)
+	}
+	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
+}
+
+// TestAClosedTerminalEndsTheProgram sends the signal with the terminal there, and with it gone.
+func TestAClosedTerminalEndsTheProgram(t *testing.T) {
+	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
+	cfg := config.Default()
+	log := telemetry.NewLogger(said, level, "text")
+	front, err := NewFront(&cfg, nil, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := openFiles(&cfg, front, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reloader{
+		read:  func() (*config.Config, error) { read <- struct{}{}; return nil, errors.New("not now") },
+		level: level, files: &files, log: log, hungUp: gone.Load,
+	}
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() {
+		ended <- r.during(t.Context(), signals, func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	signals <- syscall.SIGHUP
+	<-read
+	select {
+	case <-ended:
+		t.Fatal("a reload has ended it")
+	default:
+	}
+	gone.Store(true)
+	signals <- syscall.SIGHUP
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-read:
+		t.Fatal("it goes on without its terminal")
+	}
+}
+
+// TestReload changes all that is read again, rightly and wrongly, with nobody but the signal to notice.
+func TestReload(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info")
+	write(t, dir, "accounts.json", accountsOf("one"))
+	write(t, dir, "manifest.json", `{"first":"{ __typename }"}`)
+	args := []string{"--config=" + file, "--accounts-file=" + dir + "/accounts.json", "--documents-trusted=require", "--documents-manifest=" + dir + "/manifest.json"}
+	read := func() (*config.Config, error) { return config.Parse(args, nil, io.Discard) }
+	cfg, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, level := &logBuffer{}, new(slog.LevelVar)
+	log := telemetry.NewLogger(said, level, "text")
+	front, err := NewFront(cfg, nil, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := openFiles(cfg, front, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reloader{read: read, cfg: cfg, level: level, files: &files, log: log}
+	known := func(token string) bool { _, ok := files.Accounts.Lookup(token); return ok }
+	trusted := func(id string) bool {
+		_, err := files.Documents.Resolve(persisted.Request{DocumentID: id})
+		return err == nil
+	}
+	step := func(what string, wantLevel slog.Level, want ...string) {
+		t.Helper()
+		before := len(said.String())
+		r.reload()
+		if level.Level() != wantLevel {
+			t.Errorf("%s: the level is %v, want %v", what, level.Level(), wantLevel)
+		}
+		for _, w := range want {
+			if !strings.Contains(said.String()[before:], w) {
+				t.Errorf("%s: the log does not say %q: %s", what, w, said.String()[before:])
+			}
+		}
+	}
+
+	step("nothing changed", slog.LevelInfo, "1 accounts, 1 trusted documents")
+	if !known("one") || !trusted("first") {
+		t.Error("reloading what has not changed lost something")
+	}
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_MAX_QUEUE=7\nODDSGRAPH_LISTEN=:1")
+	write(t, dir, "accounts.json", accountsOf("two", "three"))
+	write(t, dir, "manifest.json", `{"second":"{ __typename }"}`)
+	step("all changed", slog.LevelDebug, "2 accounts, 1 trusted documents", "restart", "listen max-queue")
+	if known("one") || !known("two") || trusted("first") || !trusted("second") {
+		t.Error("what changed is not in force")
+	}
+
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=error\nODDSGRAPH_MAX_QUEUE=-1")
+	write(t, dir, "accounts.json", "{")
+	write(t, dir, "manifest.json", `{"third":"{ nope }"}`)
+	step("all broken", slog.LevelDebug, "oddsgraph.env:2", "accounts.json", "manifest.json", "2 accounts, 1 trusted documents")
+	if !known("two") || !trusted("second") {
+		t.Error("what was in force is lost")
+	}
+
+	write(t, dir, "accounts.json", accountsOf("one"))
+	step("one in order again", slog.LevelDebug, "oddsgraph.env:2", "manifest.json", "1 accounts, 1 trusted documents")
+	if !known("one") || known("two") || !trusted("second") {
+		t.Error("what is in order is not in force")
+	}
+}

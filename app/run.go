@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"oddsgraph/graph"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/web"
+)
+
+// version is stamped by the build.
+var version = ""
+
+// LogLines is how many bytes of the log may wait to be written.
+const LogLines = 4 << 20
+
+// Main runs the program until a signal ends it. licenses are the licence texts of the Go code in it.
+func Main(licenses string) {
+	paceCollector()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := Run(ctx, licenses, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "oddsgraph:", err)
+		os.Exit(1)
+	}
+}
+
+// Run does what the command line says and returns when that is done or ctx has ended.
+func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
+	cfg, err := config.Parse(args, environ, stdout)
+	if errors.Is(err, config.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var level slog.LevelVar
+	level.Set(cfg.Log.Level)
+	lines := telemetry.NewWriter(stderr, LogLines)
+	defer lines.Close(5 * time.Second)
+	log := telemetry.NewLogger(lines, &level, cfg.Log.Format)
+	switch cfg.Command {
+	case config.CommandSchema:
+		_, err := io.WriteString(stdout, graph.SDL())
+		return err
+	case config.CommandVersion:
+		_, err := fmt.Fprintln(stdout, BuildVersion())
+		return err
+	case config.CommandLicenses:
+		_, err := io.WriteString(stdout, licenses+web.Licenses())
+		return err
+	case config.CommandHealthcheck:
+		return Healthcheck(ctx, cfg.HealthcheckURL())
+	case config.CommandConfigCheck:
+		return check(ctx, cfg, log, stdout)
+	case config.CommandConfigShow:
+		return cfg.Show(stdout)
+	case config.CommandVenue:
+		d, err := openDemo(cfg.Demo, log, market.SystemClock{})
+		if err != nil {
+			return err
+		}
+		log.Info("demo venue", "url", d.URL())
+		return d.serve(ctx)
+	default:
+		hungUp := closedTerminal()
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		s, err := Open(cfg, log, market.SystemClock{})
+		if err != nil {
+			return err
+		}
+		s.MeasureLog(lines)
+		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
+		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.Files, log: log, hungUp: hungUp}
+		return r.during(ctx, hangups, s.Serve)
+	}
+}
+
+// BuildVersion returns the stamped version, or the commit that the binary was built from.
+func BuildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "development"
+}
+
+// Healthcheck asks the server on this host how it does.
+func Healthcheck(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", url, resp.Status)
+	}
+	return nil
+}

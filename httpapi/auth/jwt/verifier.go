@@ -1,0 +1,177 @@
+package jwt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	josejwt "github.com/go-jose/go-jose/v4/jwt"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// MaxSessions bounds the tokens that are remembered, so that they are not verified with every request. SessionBytes is about
+	// what each takes.
+	MaxSessions  = 4096
+	SessionBytes = 3 << 9
+
+	// leeway is how far the clock of the issuer may be off.
+	leeway = 30 * time.Second
+	// refreshEvery is how often the keys are read, retryEvery how soon again after a failure.
+	refreshEvery = 10 * time.Minute
+	retryEvery   = 30 * time.Second
+)
+
+// algorithms are those of signatures that are accepted: none with a shared secret, and not none.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+}
+
+// Config says which tokens are accepted. All of it is needed.
+type Config struct {
+	// Issuer and Audience must be in the claims iss and aud.
+	Issuer, Audience string
+	// URL is where the issuer publishes its keys.
+	URL string
+	// Claim is the name of the claim that Account is asked for.
+	Claim string
+	// Account returns the account of a value of Claim.
+	Account func(subject string) (*auth.Account, bool)
+	Clock   market.Clock
+	Log     *slog.Logger
+}
+
+// Verifier finds the accounts of tokens. It is safe for concurrent use.
+type Verifier struct {
+	cfg  Config
+	keys *keys
+
+	mu       sync.Mutex
+	sessions *simplelru.LRU[[sha256.Size]byte, session]
+}
+
+// session is a token that was verified.
+type session struct {
+	account *auth.Account
+	expiry  time.Time
+}
+
+// New returns a Verifier that has no keys yet; Run reads them.
+func New(cfg Config) *Verifier {
+	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
+	if err != nil {
+		panic("jwt: " + err.Error()) // the size is a constant
+	}
+	return &Verifier{cfg: cfg, keys: newKeys(cfg.URL, cfg.Clock, cfg.Log), sessions: sessions}
+}
+
+// Run reads the keys again and again until ctx ends.
+func (v *Verifier) Run(ctx context.Context) {
+	defer v.keys.client.CloseIdleConnections()
+	for {
+		_ = v.keys.refresh(ctx, true) // which tells the log
+		wait := refreshEvery
+		v.keys.mu.Lock()
+		if v.keys.failed {
+			wait = retryEvery
+		}
+		v.keys.mu.Unlock()
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return
+		}
+	}
+}
+
+// Account returns the account that a token stands for. Its Context ends when the token expires, when the issuer withdraws the key
+// that has signed it, or when the account is revoked. The error is a market.Error that shows nothing of the token, or the cause of
+// the end of ctx.
+func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
+	hash := sha256.Sum256([]byte(token))
+	v.mu.Lock()
+	s, known := v.sessions.Get(hash)
+	v.mu.Unlock()
+	if known && s.account.Context().Err() == nil && v.cfg.Clock.Now().Before(s.expiry) {
+		return s.account, nil
+	}
+	s, err := v.verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sessions.Add(hash, s)
+	return s.account, nil
+}
+
+func refused(format string, args ...any) error {
+	return market.Errorf(market.CodeUnauthenticated, format, args...)
+}
+
+// verify checks a token and begins a session of its account.
+func (v *Verifier) verify(ctx context.Context, token string) (s session, err error) {
+	parsed, err := josejwt.ParseSigned(token, algorithms)
+	if err != nil || len(parsed.Headers) != 1 {
+		return s, refused("the bearer token is neither known nor a JWT that is signed with RS, PS, ES 256 to 512, or EdDSA")
+	}
+	header := parsed.Headers[0]
+	k, err := v.keys.find(ctx, header.KeyID)
+	if err != nil {
+		return s, err
+	}
+	if k.Algorithm != "" && k.Algorithm != header.Algorithm {
+		return s, refused("the token is signed with another algorithm than its key is for")
+	}
+	var claims josejwt.Claims
+	var all map[string]json.RawMessage
+	if err := parsed.Claims(k.Key, &claims, &all); err != nil {
+		if errors.Is(err, jose.ErrCryptoFailure) || errors.Is(err, jose.ErrUnsupportedAlgorithm) {
+			return s, refused("the token's signature is wrong")
+		}
+		return s, refused("the token's signature or claims can't be read")
+	}
+	now := v.cfg.Clock.Now()
+	if err := v.valid(&claims, now); err != nil {
+		return s, err
+	}
+	var subject string
+	if json.Unmarshal(all[v.cfg.Claim], &subject) != nil || subject == "" {
+		return s, refused("the token has no claim %s that is a text", v.cfg.Claim)
+	}
+	account, ok := v.cfg.Account(subject)
+	if !ok {
+		return s, market.Errorf(market.CodeForbidden, "the token is valid, but its %s has no account here", v.cfg.Claim)
+	}
+	expiry := claims.Expiry.Time().Add(leeway)
+	return session{account.Session(expiry.Sub(now), k.ctx), expiry}, nil
+}
+
+// valid checks who a token is from, who it is for, and when it is good.
+func (v *Verifier) valid(claims *josejwt.Claims, now time.Time) error {
+	if claims.Expiry == nil {
+		return refused("the token has no expiry")
+	}
+	switch err := claims.ValidateWithLeeway(josejwt.Expected{Issuer: v.cfg.Issuer, AnyAudience: josejwt.Audience{v.cfg.Audience}, Time: now}, leeway); {
+	case err == nil:
+		return nil
+	case errors.Is(err, josejwt.ErrInvalidIssuer):
+		return refused("the token is from another issuer")
+	case errors.Is(err, josejwt.ErrInvalidAudience):
+		return refused("the token is for another audience")
+	case errors.Is(err, josejwt.ErrExpired):
+		return refused("the token has expired; send a new one")
+	default:
+		return refused("the token is not valid yet")
+	}
+}

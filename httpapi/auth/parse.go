@@ -1,0 +1,176 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"oddsgraph/httpapi/filewatch"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// maxSize and maxAccounts bound an accounts file.
+	maxSize     = 8 << 20
+	maxAccounts = 10_000
+	// maxName is the greatest number of characters in a name.
+	maxName = 64
+	// maxSubject is the greatest number of bytes of a subject.
+	maxSubject = 255
+)
+
+// digest is the SHA-256 of a token.
+type digest [sha256.Size]byte
+
+// holder names who an account is for: the holder of one token, a subject of JWTs, or both. One of them is set.
+type holder struct {
+	token   bool
+	digest  digest
+	subject string
+}
+
+// entry is one element of an accounts file.
+type entry struct {
+	holder
+	name        string
+	address     market.Address
+	credentials *market.Credentials
+}
+
+// parse reads an accounts file. Its errors name the place and what would be right, and never quote the file, not even
+// the names of unknown fields: in a file of the wrong form those may be the secrets.
+func parse(content []byte) ([]entry, error) {
+	top, err := fields(content, "version", "accounts")
+	if err != nil {
+		return nil, err
+	}
+	if string(top["version"]) != "1" {
+		return nil, errors.New("version must be 1")
+	}
+	list := top["accounts"]
+	if len(list) == 0 || list[0] != '[' {
+		return nil, errors.New("accounts must be a list; an empty one has no accounts")
+	}
+	var entries []entry
+	places, subjects := map[digest]int{}, map[string]int{}
+	err = filewatch.Elements(list, func(i int, value json.RawMessage) error {
+		if i == maxAccounts {
+			return fmt.Errorf("there are more than %d accounts", maxAccounts)
+		}
+		e, err := parseEntry(value)
+		if err != nil {
+			return fmt.Errorf("accounts[%d]: %w", i, err)
+		}
+		if first, taken := places[e.digest]; taken && e.token {
+			return fmt.Errorf("accounts[%d]: tokenSha256 is the same as in accounts[%d]; a token stands for one account", i, first)
+		}
+		if first, taken := subjects[e.subject]; taken && e.subject != "" {
+			return fmt.Errorf("accounts[%d]: subject is the same as in accounts[%d]; a subject stands for one account", i, first)
+		}
+		places[e.digest], subjects[e.subject] = i, i
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+func parseEntry(object []byte) (e entry, err error) {
+	f, err := fields(object, "tokenSha256", "subject", "address", "credentials", "name")
+	if err != nil {
+		return e, err
+	}
+	if e.holder, err = parseHolder(f["tokenSha256"], f["subject"]); err != nil {
+		return e, err
+	}
+	address, _ := filewatch.Text(f["address"])
+	if e.address, err = market.ParseAddress(address); err != nil {
+		return e, errors.New("address must be 0x and 40 hex digits")
+	}
+	if e.credentials, err = parseCredentials(f["credentials"], e.address); err != nil {
+		return e, err
+	}
+	if name, given := f["name"]; given {
+		var ok bool
+		e.name, ok = filewatch.Text(name)
+		if !ok || e.name == "" || utf8.RuneCountInString(e.name) > maxName || strings.ContainsFunc(e.name, unprintable) {
+			return e, fmt.Errorf("name must be a string of 1 to %d printable characters", maxName)
+		}
+	}
+	return e, nil
+}
+
+// parseHolder reads who an account is for. nil members are absent.
+func parseHolder(token, subject json.RawMessage) (h holder, err error) {
+	if subject != nil {
+		text, ok := filewatch.Text(subject)
+		if !ok || text == "" || len(text) > maxSubject || strings.ContainsFunc(text, unprintable) {
+			return h, fmt.Errorf("subject must be a string of 1 to %d printable bytes", maxSubject)
+		}
+		h.subject = text
+		if token == nil {
+			return h, nil
+		}
+	}
+	h.token = true
+	h.digest, err = parseDigest(token)
+	return h, err
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+func parseDigest(value json.RawMessage) (d digest, err error) {
+	text, _ := filewatch.Text(value)
+	if len(text) != hex.EncodedLen(len(d)) {
+		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
+	}
+	if _, err := hex.Decode(d[:], []byte(text)); err != nil {
+		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
+	}
+	if d == sha256.Sum256(nil) || d == sha256.Sum256([]byte("\n")) {
+		return d, errors.New("tokenSha256 is the hash of nothing; the token was empty where it was made")
+	}
+	return d, nil
+}
+
+// parseCredentials reads the credentials of an entry, which are sent to the venue as they are written here, for its address.
+func parseCredentials(value json.RawMessage, a market.Address) (*market.Credentials, error) {
+	if len(value) == 0 || value[0] != '{' {
+		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
+	}
+	c, err := market.ParseCredentials(value)
+	var known *market.Error
+	if errors.As(err, &known) {
+		return nil, errors.New(known.Message) // which quotes nothing
+	}
+	named, stated := c.Address()
+	switch {
+	case len(bytes.TrimSpace(value[1:])) == 1:
+		return nil, errors.New("credentials are empty")
+	case stated && named != a:
+		return nil, errors.New("credentials name another address than the one beside them")
+	}
+	return c.Of(a), nil
+}
+
+// fields returns the members of an object whose names are known, and refuses others and repeated ones.
+func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
+	out := make(map[string]json.RawMessage, len(known))
+	err := filewatch.Members(object, func(name string, value json.RawMessage) error {
+		if !slices.Contains(known, name) {
+			return errors.New("there is an unknown field; the fields are " + strings.Join(known, ", "))
+		}
+		if _, repeated := out[name]; repeated {
+			return errors.New("the field " + name + " is there twice")
+		}
+		out[name] = value
+		return nil
+	})
+	return out, err
+}

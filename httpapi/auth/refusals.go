@@ -1,0 +1,198 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// MaxRefusals bounds what is remembered of each kind; what was used longest ago is forgotten. RefusalBytes is about what an entry
+	// of each kind takes together.
+	MaxRefusals  = 1 << 12
+	RefusalBytes = 1 << 10
+
+	// refusalLimit is how often a key of an address is refused in refusalWindow before it is not looked at.
+	refusalLimit  = 5
+	refusalWindow = time.Minute
+	// guessLimit is how many guesses of an address may be under way, those counted too that were refused in refusalWindow.
+	guessLimit = 20
+)
+
+// Key names a bearer token or credentials by a hash.
+type Key struct {
+	hash  [sha256.Size]byte
+	token bool
+}
+
+// TokenKey returns the key of a bearer token.
+func TokenKey(token string) Key { return Key{sha256.Sum256([]byte(token)), true} }
+
+// CredentialsKey returns the key of credentials.
+func CredentialsKey(c *market.Credentials) Key { return Key{sha256.Sum256([]byte(c.Wire())), false} }
+
+// pair is a key from an address. What counts as one address is quota.Network.
+type pair struct {
+	network netip.Prefix
+	key     Key
+}
+
+// Refusals counts refused tokens and credentials by client address and key, so that one client's bad key locks out nobody else
+// behind the same address. It also bounds the guesses of an address: reads of user data with credentials that the venue has not
+// accepted yet. It is safe for concurrent use.
+type Refusals struct {
+	clock market.Clock
+
+	mu      sync.Mutex
+	pairs   *simplelru.LRU[pair, *lastRefusals]
+	guesses *simplelru.LRU[netip.Prefix, *guesses]
+	// accepted are the credentials that the venue has accepted.
+	accepted *simplelru.LRU[Key, struct{}]
+}
+
+// instant is a time in nanoseconds since 1970; 0 is none.
+type instant int64
+
+// left returns how much of refusalWindow is left at now for a refusal at i; 0 or less when it is over.
+func (i instant) left(now time.Time) time.Duration {
+	if i == 0 {
+		return 0
+	}
+	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
+}
+
+// lastRefusals is a ring of the last refusals of a key.
+type lastRefusals struct {
+	at   [refusalLimit]instant
+	next int // the oldest
+}
+
+// guesses are those of an address, each key counted once: the times of the last that were refused, and the reads under way by key.
+type guesses struct {
+	refused  [guessLimit]instant
+	next     int // the oldest
+	underWay map[Key]int
+}
+
+// NewRefusals returns a count of nothing.
+func NewRefusals(clock market.Clock) *Refusals {
+	return &Refusals{clock: clock, pairs: newLRU[pair, *lastRefusals](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
+}
+
+func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
+	lru, err := simplelru.NewLRU[K, V](MaxRefusals, nil)
+	if err != nil {
+		panic("accounts: " + err.Error()) // the size is a constant
+	}
+	return lru
+}
+
+// Refused counts a request whose key was refused: its bearer token is not good, or the venue answered 401 to its credentials, in
+// however many fields. What is refused because of Check must not be counted: who waits is heard again.
+func (r *Refusals) Refused(addr netip.Addr, key Key) {
+	now, of := r.clock.Now(), pair{quota.Network(addr), key}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.pairs.Get(of)
+	if !known {
+		last = &lastRefusals{}
+		r.pairs.Add(of, last)
+	}
+	again := last.at[(last.next+refusalLimit-1)%refusalLimit].left(now) > 0
+	last.at[last.next] = instant(now.UnixNano())
+	last.next = (last.next + 1) % refusalLimit
+	if key.token {
+		return // which costs the venue nothing
+	}
+	r.accepted.Remove(key)
+	if again {
+		return // the same guess
+	}
+	g := r.guessesOf(of.network)
+	g.refused[g.next] = instant(now.UnixNano())
+	g.next = (g.next + 1) % guessLimit
+}
+
+// guessesOf returns the guesses of an address. The lock is held.
+func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
+	g, known := r.guesses.Get(network)
+	if !known {
+		g = &guesses{}
+		r.guesses.Add(network, g)
+	}
+	return g
+}
+
+// Check returns an error with CodeRateLimited and RetryAfter for a key that was refused too often from an address.
+func (r *Refusals) Check(addr netip.Addr, key Key) error {
+	now := r.clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.pairs.Peek(pair{quota.Network(addr), key})
+	if !known {
+		return nil
+	}
+	wait := last.at[last.next].left(now)
+	if wait <= 0 {
+		return nil
+	}
+	e := market.Errorf(market.CodeRateLimited, "these credentials were refused %d times within a minute; wait, then send valid ones", refusalLimit)
+	e.RetryAfter = wait
+	return e
+}
+
+// Guess counts credentials that the venue has not accepted yet and is about to be asked with; a guess under way counts like one that
+// was refused, and several reads with the same credentials are one guess. end must be called once when the answer is there, with
+// whether the venue accepted them. The error has CodeRateLimited and RetryAfter.
+func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
+	now := r.clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.accepted.Get(key); ok {
+		return func(bool) {}, nil
+	}
+	g := r.guessesOf(quota.Network(addr))
+	if g.underWay[key] == 0 {
+		if wait, full := g.full(now); full {
+			e := market.Errorf(market.CodeRateLimited, "too many credentials that the venue does not know were sent from this address within a minute; try again later")
+			e.RetryAfter = wait
+			return nil, e
+		}
+	}
+	if g.underWay == nil {
+		g.underWay = make(map[Key]int)
+	}
+	g.underWay[key]++
+	return func(accepted bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if g.underWay[key]--; g.underWay[key] == 0 {
+			delete(g.underWay, key)
+		}
+		if len(g.underWay) == 0 {
+			g.underWay = nil
+		}
+		if accepted {
+			r.accepted.Add(key, struct{}{})
+		}
+	}, nil
+}
+
+// full reports whether there are as many guesses as there may be, and when to try again.
+func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
+	taken, wait := len(g.underWay), time.Second
+	for _, at := range g.refused {
+		if left := at.left(now); left > 0 {
+			if taken++; wait < left && len(g.underWay) == 0 {
+				wait = left
+			}
+		}
+	}
+	return wait, taken >= guessLimit
+}

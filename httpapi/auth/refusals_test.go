@@ -1,0 +1,225 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// clock stands still until it is moved.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+var bad, worse = TokenKey("bad"), CredentialsKey(mustParse(`{"apiKey":"worse"}`))
+
+func mustParse(text string) *market.Credentials {
+	c, err := market.ParseCredentials([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func TestRefusals(t *testing.T) {
+	for _, key := range []Key{bad, worse} {
+		c := newClock()
+		r := NewRefusals(c)
+		addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		for range refusalLimit {
+			if err := r.Check(addr, key); err != nil {
+				t.Fatal(err)
+			}
+			r.Refused(addr, key)
+			c.advance(10 * time.Second)
+		}
+		var known *market.Error
+		if err := r.Check(addr, key); !errors.As(err, &known) || known.Code != market.CodeRateLimited || known.RetryAfter != 10*time.Second {
+			t.Errorf("%+v", known)
+		}
+		if r.Check(other, key) != nil || r.Check(addr, TokenKey("good")) != nil {
+			t.Error("another address or key is refused")
+		}
+		c.advance(10*time.Second - 1)
+		if r.Check(addr, key) == nil {
+			t.Error("looked at too early")
+		}
+		c.advance(1)
+		if r.Check(addr, key) != nil {
+			t.Error("refused for more than a minute")
+		}
+		r.Refused(addr, key) // the fifth within a minute again: those at 10, 20, 30 and 40 s still count
+		if r.Check(addr, key) == nil {
+			t.Error("five within a minute are looked at")
+		}
+	}
+}
+
+func TestRefusalsByNetwork(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{"2001:db8::1", "2001:db8::ffff:1", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.3", false},
+		{"fe80::1%eth0", "fe80::2%eth1", true},
+		{"", "", true},
+		{"", "192.0.2.1", false},
+	} {
+		r := NewRefusals(newClock())
+		parse := func(s string) (addr netip.Addr) {
+			if s != "" {
+				addr = netip.MustParseAddr(s)
+			}
+			return addr
+		}
+		for range refusalLimit {
+			r.Refused(parse(test.a), bad)
+		}
+		if blocked := r.Check(parse(test.b), bad) != nil; blocked != test.same {
+			t.Errorf("%s blocks %s: %v", test.a, test.b, blocked)
+		}
+	}
+}
+
+// TestGuesses: those under way and those refused within a minute count alike; tokens, and credentials that were accepted, do not.
+func TestGuesses(t *testing.T) {
+	c := newClock()
+	r := NewRefusals(c)
+	addr := netip.MustParseAddr("192.0.2.1")
+	key := func(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
+	guess := func(n int) func(bool) {
+		t.Helper()
+		end, err := r.Guess(addr, key(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	for n := range 10 {
+		r.Refused(addr, bad)
+		guess(n)(false)
+		r.Refused(addr, key(n))
+	}
+	guess(100)(true)
+	var ends []func(bool)
+	for n := range guessLimit - 10 {
+		ends = append(ends, guess(200+n))
+	}
+	if _, err := r.Guess(addr, key(300)); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("one more: %v", err)
+	}
+	guess(100)(true) // which was accepted
+	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), key(300)); err != nil {
+		t.Errorf("of another address: %v", err)
+	}
+	ends[0](false)
+	guess(300)(false)
+	for _, end := range ends[1:] {
+		end(false)
+	}
+	for n := range 10 {
+		r.Refused(addr, key(400+n))
+	}
+	var limited *market.Error
+	if _, err := r.Guess(addr, key(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
+		t.Errorf("after as many refusals: %v", err)
+	}
+	r.Refused(addr, key(100)) // it is good no more
+	if _, err := r.Guess(addr, key(100)); err == nil {
+		t.Error("credentials that were accepted once, and refused since, are not counted")
+	}
+	c.advance(refusalWindow)
+	guess(500)(false)
+}
+
+// TestOneGuessOfManyReads: the same credentials are one guess, however many reads are under way or refused with them.
+func TestOneGuessOfManyReads(t *testing.T) {
+	c := newClock()
+	r := NewRefusals(c)
+	addr := netip.MustParseAddr("192.0.2.1")
+	guess := func(key Key) (end func(bool)) {
+		t.Helper()
+		end, err := r.Guess(addr, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	var ends []func(bool)
+	for range 2 * guessLimit {
+		ends = append(ends, guess(worse))
+	}
+	for _, end := range ends {
+		r.Refused(addr, worse)
+		end(false)
+	}
+	other := func(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
+	for n := range guessLimit - 1 {
+		guess(other(n))
+	}
+	guess(other(0)) // it is under way
+	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("one more: %v", err)
+	}
+}
+
+// TestRefusalsAreBounded counts more addresses and keys than are remembered.
+func TestRefusalsAreBounded(t *testing.T) {
+	r := NewRefusals(newClock())
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 3 * MaxRefusals {
+		r.Refused(addr(i), worse)
+		r.accepted.Add(TokenKey(fmt.Sprint(i)), struct{}{})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	t.Logf("%d addresses take %d KiB", r.pairs.Len(), grown>>10)
+	if r.pairs.Len() != MaxRefusals || r.guesses.Len() != MaxRefusals || r.accepted.Len() != MaxRefusals || grown > MaxRefusals*RefusalBytes {
+		t.Errorf("%d pairs, %d addresses, %d bytes", r.pairs.Len(), r.guesses.Len(), grown)
+	}
+	runtime.KeepAlive(r)
+}
+
+func TestRefusalsAtOnce(t *testing.T) {
+	r := NewRefusals(newClock())
+	addr := netip.MustParseAddr("192.0.2.1")
+	var wg sync.WaitGroup
+	for range refusalLimit {
+		wg.Go(func() {
+			_ = r.Check(addr, bad)
+			r.Refused(addr, bad)
+		})
+	}
+	wg.Wait()
+	if r.Check(addr, bad) == nil {
+		t.Error("refusals were lost")
+	}
+}

@@ -1,0 +1,293 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	alice = "0x00000000000000000000000000000000000000a1"
+	bob   = "0x00000000000000000000000000000000000000b0"
+)
+
+func hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// line returns an element of an accounts file.
+func line(token, address, key, name string) string {
+	return fmt.Sprintf(`{"tokenSha256":%q,"address":%q,"credentials":{"apiKey":%q,"secret":"s-%s"},"name":%q}`, hash(token), address, key, key, name)
+}
+
+func file(lines ...string) string {
+	return `{"version":1,"accounts":[` + strings.Join(lines, ",\n") + `]}`
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, content string) (*Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "accounts.json")
+	write(t, path, content)
+	s, err := Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, path
+}
+
+// lookup returns the account of a token that is known.
+func lookup(t testing.TB, s *Store, token string) *Account {
+	t.Helper()
+	a, ok := s.Lookup(token)
+	if !ok {
+		t.Fatalf("%s is unknown", token)
+	}
+	return a
+}
+
+func revoked(a *Account) bool {
+	select {
+	case <-a.Done():
+		return market.CodeOf(context.Cause(a.Context())) == market.CodeUnauthenticated
+	default:
+		return false
+	}
+}
+
+func TestLookup(t *testing.T) {
+	s, _ := open(t, file(line("token-a", alice, "ka", "alice"), line("token-b", bob, "kb", "bob")))
+	a := lookup(t, s, "token-a")
+	if a.Name != "alice" || a.Address != alice || a.Credentials.Wire() != `{"apiKey":"ka","secret":"s-ka"}` {
+		t.Errorf("%+v %s", a, a.Credentials.Wire())
+	}
+	if own, ok := a.Credentials.Address(); !ok || own != alice {
+		t.Errorf("the credentials are of %s", own)
+	}
+	if b := lookup(t, s, "token-b"); b.Address != bob || b.Credentials.Wire() != `{"apiKey":"kb","secret":"s-kb"}` {
+		t.Errorf("%+v", b)
+	}
+	for _, token := range []string{"", "token", "token-a ", "TOKEN-A", hash("token-a"), strings.Repeat("x", 1<<16)} {
+		if a, ok := s.Lookup(token); ok || a != nil {
+			t.Errorf("%.80q is %+v", token, a)
+		}
+	}
+	if status := s.Status(); status.Accounts != 2 || status.Err != nil || status.Since.IsZero() {
+		t.Errorf("%+v", status)
+	}
+}
+
+// TestLookupComparesAll looks up a hash of which as much agrees with a known one as finds its bucket.
+func TestLookupComparesAll(t *testing.T) {
+	known := sha256.Sum256([]byte("token"))
+	other := digest(known)
+	other[31] ^= 1
+	content := file(line("token", alice, "ka", "alice"), strings.Replace(line("token", bob, "kb", "bob"), hash("token"), hex.EncodeToString(other[:]), 1))
+	s, _ := open(t, content)
+	if a := lookup(t, s, "token"); a.Address != alice {
+		t.Errorf("%+v", a)
+	}
+	if a := s.table.Load().find(other); a == nil || a.Address != bob {
+		t.Errorf("%+v", a)
+	}
+	other[31] ^= 2
+	if a := s.table.Load().find(other); a != nil {
+		t.Errorf("eight bytes were enough for %+v", a)
+	}
+}
+
+func TestReload(t *testing.T) {
+	s, path := open(t, file(
+		line("same", alice, "k1", "same"), line("renamed", alice, "k2", "old"), line("moved", alice, "k3", "moved"),
+		line("rekeyed", alice, "k4", "rekeyed"), line("removed", alice, "k5", "removed"),
+	))
+	before := map[string]*Account{}
+	for _, token := range []string{"same", "renamed", "moved", "rekeyed", "removed"} {
+		before[token] = lookup(t, s, token)
+	}
+	var told []string
+	cancel := s.OnRevoke(func(a *Account) {
+		if !revoked(a) {
+			t.Errorf("%s is not revoked yet", a.Name)
+		}
+		if now, _ := s.Lookup(a.Name); now == a {
+			t.Errorf("%s is still known", a.Name)
+		}
+		told = append(told, a.Name)
+	})
+	write(t, path, file(
+		line("new", bob, "k6", "new"), line("same", alice, "k1", "same"), line("renamed", alice, "k2", "young"),
+		line("moved", bob, "k3", "moved"), line("rekeyed", alice, "k4b", "rekeyed"),
+	))
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(told)
+	if want := []string{"moved", "rekeyed", "removed"}; !slices.Equal(told, want) {
+		t.Errorf("%q were revoked, want %q", told, want)
+	}
+	if a := lookup(t, s, "same"); a != before["same"] || revoked(a) {
+		t.Error("an unchanged account was replaced")
+	}
+	if a := lookup(t, s, "renamed"); a.Name != "young" || before["renamed"].Name != "old" || revoked(a) || a.Done() != before["renamed"].Done() {
+		t.Errorf("%+v", a)
+	}
+	for _, token := range []string{"moved", "rekeyed"} {
+		if a := lookup(t, s, token); a == before[token] || revoked(a) || !revoked(before[token]) {
+			t.Errorf("%s: %+v", token, a)
+		}
+	}
+	if _, ok := s.Lookup("removed"); ok || !revoked(before["removed"]) {
+		t.Error("the removed account stays")
+	}
+	if a := lookup(t, s, "new"); revoked(a) || s.Status().Accounts != 5 {
+		t.Errorf("%+v %+v", a, s.Status())
+	}
+
+	told = nil
+	cancel()
+	write(t, path, file())
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if !revoked(before["same"]) || !revoked(before["renamed"]) || len(told) > 0 || s.Status().Accounts != 0 {
+		t.Errorf("told %q, %+v", told, s.Status())
+	}
+}
+
+func TestBrokenFileRevokesNobody(t *testing.T) {
+	s, path := open(t, file(line("token", alice, "ka", "alice")))
+	a := lookup(t, s, "token")
+	write(t, path, file(line("token", "nobody", "ka", "alice")))
+	if err := s.Reload(); err == nil || s.Status().Err == nil || s.Status().Accounts != 1 {
+		t.Errorf("%v %+v", err, s.Status())
+	}
+	if lookup(t, s, "token") != a || revoked(a) {
+		t.Error("revoked")
+	}
+}
+
+// TestRevokedWithinASecond is how the file is watched: a change within a second, its absence within two.
+func TestRevokedWithinASecond(t *testing.T) {
+	for name, change := range map[string]struct {
+		do     func(path string) error
+		within time.Duration
+	}{
+		"removed entry": {func(path string) error { return os.WriteFile(path, []byte(file()), 0o600) }, time.Second},
+		"removed file":  {os.Remove, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, path := open(t, file(line("token", alice, "ka", "alice")))
+				ctx, cancel := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				wg.Go(func() { s.Run(ctx) })
+				defer wg.Wait()
+				defer cancel()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				a := lookup(t, s, "token")
+				if revoked(a) {
+					t.Fatal("revoked for nothing")
+				}
+				start := time.Now()
+				if err := change.do(path); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case <-a.Done():
+				case <-time.After(time.Minute):
+					t.Fatal("never revoked")
+				}
+				if took := time.Since(start); took > change.within {
+					t.Errorf("it took %v", took)
+				}
+				synctest.Wait()
+				if _, ok := s.Lookup("token"); ok || s.Status().Accounts != 0 {
+					t.Error("the token is known still")
+				}
+			})
+		})
+	}
+}
+
+// TestLookupDuringReload is for the race detector, and shows that a lookup never sees a half of two versions.
+func TestLookupDuringReload(t *testing.T) {
+	versions := [2]string{
+		file(line("both", alice, "k1", "x"), line("even", alice, "k2", "x")),
+		file(line("both", bob, "k1", "x"), line("odd", bob, "k2", "x")),
+	}
+	s, path := open(t, versions[0])
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, ok := s.Lookup("both"); !ok {
+					t.Error("the token was unknown for a moment")
+				}
+				cancel := s.OnRevoke(func(*Account) {})
+				_, even := s.Lookup("even")
+				s.Status()
+				cancel()
+				_ = even
+			}
+		})
+	}
+	for i := range 100 {
+		write(t, path, versions[(i+1)%2])
+		if err := s.Reload(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// TestAccountShowsNoSecret prints an account in every way there is.
+func TestAccountShowsNoSecret(t *testing.T) {
+	s, _ := open(t, file(line("canary-token", alice, "canary-key", "alice")))
+	a := lookup(t, s, "canary-token")
+	var log strings.Builder
+	for _, h := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(h).Info("x", "account", a, "copy", *a)
+	}
+	j, err := json.Marshal(a)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{log.String(), string(j), fmt.Sprintf("%v %+v %#v %v %+v %#v", a, a, a, *a, *a, *a)} {
+		if strings.Contains(text, "canary") || strings.Contains(text, hash("canary-token")) || !strings.Contains(text, alice) {
+			t.Error(text)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/validator/core"
+
+	"oddsgraph/httpapi/limits"
+)
+
+// TestUnknownDocumentsWait occupies all places of documents that are compiled. An unknown document waits for its turn and is refused
+// after a while; a known one does not wait.
+func TestUnknownDocumentsWait(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.QueueTimeout = 10 * time.Millisecond
+	api := New(cfg)
+	const known, unknown = `{"query":"{ known: __typename }"}`, `{"query":"{ unknown: __typename }"}`
+	if w := post(t, api, known); w.Code != http.StatusOK {
+		t.Fatal(w.Code, w.Body)
+	}
+	compiling := api.transports.engine.compiling
+	compiling.mu.Lock()
+	compiling.inside = compiling.operations // of others
+	compiling.mu.Unlock()
+	if w := post(t, api, known); w.Code != http.StatusOK {
+		t.Errorf("known: %d %s", w.Code, w.Body)
+	}
+	if w := post(t, api, unknown); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "RATE_LIMITED") {
+		t.Errorf("unknown: %d %v %s", w.Code, w.Header(), w.Body)
+	}
+	compiling.mu.Lock()
+	compiling.inside = 0
+	compiling.mu.Unlock()
+	if w := post(t, api, unknown); w.Code != http.StatusOK {
+		t.Errorf("unknown, when there is room: %d %s", w.Code, w.Body)
+	}
+}
+
+// atOnce gives every operation its turn.
+func atOnce(ctx context.Context, t *turn) error {
+	*t = turn{Context: ctx, leave: func() {}}
+	return nil
+}
+
+// TestWaitingDocumentsTakeNoPlace has a client send more unknown documents than it has places among the operations that execute,
+// while none can be compiled. It keeps its places for what it sends besides, over every transport.
+func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Operations, cfg.Queue = 8, 8
+	api := New(cfg)
+	server := httptest.NewServer(api)
+	defer server.Close()
+	defer api.Drain(t.Context())
+	const known = `{"query":"{ known: __typename }"}`
+	if w := post(t, api, known); w.Code != http.StatusOK {
+		t.Fatal(w.Code, w.Body)
+	}
+	compiling := api.transports.engine.compiling
+	compiling.mu.Lock()
+	compiling.inside, compiling.queue = compiling.operations, 100 // of others
+	compiling.mu.Unlock()
+	ctx, leave := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer leave()
+	for i := range 24 {
+		body := fmt.Sprintf(`{"query":"{ a%d: __typename }"}`, i)
+		waiting.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(body))
+			r.Header.Set("Content-Type", typeJSON)
+			if i%2 == 0 {
+				r.Header.Set("Accept", typeEvents)
+			}
+			api.ServeHTTP(&tape{ResponseRecorder: httptest.NewRecorder()}, r)
+		})
+	}
+	eventually(t, func() bool { return api.Stats().CompilingLater == 24 })
+	if s := api.Stats(); s.Executing != 0 || s.Waiting != 0 {
+		t.Errorf("%d operations execute, %d wait for that", s.Executing, s.Waiting)
+	}
+	if w := post(t, api, known); w.Code != http.StatusOK {
+		t.Errorf("known: %d %s", w.Code, w.Body)
+	}
+	if got := converse(t, server.URL+PathGraphQL, `"id":"1"`, `{"id":"1","type":"subscribe","payload":`+known+`}`); !strings.Contains(got, `"known":"Query"`) {
+		t.Errorf("known, over a WebSocket: %s", got)
+	}
+}
+
+// unknownNames returns a document with operations that spread a fragment with as many unknown names as the limits allow.
+func unknownNames(operations int) string {
+	var b strings.Builder
+	for i := range operations {
+		fmt.Fprintf(&b, "query Q%d{...F}", i)
+	}
+	b.WriteString(`fragment F on Query{market(marketId:"1"){`)
+	for i := range 97 {
+		fmt.Fprintf(&b, "volume%0122d ", i)
+	}
+	return b.String() + "}}"
+}
+
+// TestUnknownNamesCostLittle bounds the errors of a validation. Each compares a name with all fields.
+func TestUnknownNamesCostLittle(t *testing.T) {
+	c := newDocumentCache(testConfig(t))
+	text := unknownNames(limits.Default().Operations)
+	found := 0
+	for i, r := range c.rules {
+		run := r.RuleFunc
+		c.rules[i].RuleFunc = func(observers *core.Events, add core.AddErrFunc) {
+			run(observers, func(options ...core.ErrorOption) { found++; add(options...) })
+		}
+	}
+	doc, err := c.guard.Document(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := c.validate(doc)
+	if len(errs) != maxErrors+1 || errs[maxErrors].Error() != "input: there are more errors" || found > maxFound+1 {
+		t.Errorf("%d errors of %d found, the last is %v", len(errs), found, errs[len(errs)-1])
+	}
+}
+
+// TestErrorsQuoteLittle sends long texts that errors quote.
+func TestErrorsQuoteLittle(t *testing.T) {
+	long := strings.Repeat("V", 30_000)
+	for name, body := range map[string]string{
+		"an enum":           `{"query":"{ searchMarkets(sort: ` + long[:100] + `) { totalCount } }"}`,
+		"a string":          `{"query":"{ searchMarkets(sort: \"` + long + `\") { totalCount } }"}`,
+		"a variable":        `{"query":"query ($s: MarketSort) { searchMarkets(sort: $s) { totalCount } }","variables":{"s":"` + long + `"}}`,
+		"a member":          `{"query":"query ($f: MarketSearchFilter) { searchMarkets(filter: $f) { totalCount } }","variables":{"f":{"` + long + `":1}}}`,
+		"an operation":      `{"query":"{ __typename }","operationName":"` + long + `"}`,
+		"an id":             `{"query":"{ token(tokenId: \"` + long + `\") { tokenId } }"}`,
+		"a persisted query": `{"documentId":"` + long + `"}`,
+		"a decimal":         `{"query":"{ token(tokenId: \"1\") { fillEstimate(side: BUY, size: \"` + long + `\") { complete } } }"}`,
+	} {
+		w := post(t, New(testConfig(t)), body)
+		if !strings.Contains(w.Body.String(), `"errors"`) || w.Body.Len() > 2000 {
+			t.Errorf("%s: %d bytes: %.300s", name, w.Body.Len(), w.Body)
+		}
+	}
+}
+
+func BenchmarkUnknownNames(b *testing.B) {
+	c := newDocumentCache(testConfig(b))
+	text := unknownNames(10)
+	for b.Loop() {
+		doc, err := c.guard.Document(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.validate(doc)
+	}
+}

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"oddsgraph/tests/unraced"
+)
+
+// TestAHitAllocatesLittle holds what a response that is kept costs from the front door to the connection.
+func TestAHitAllocatesLittle(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
+	for name, header := range map[string]http.Header{
+		"anonymous":   {"Content-Type": {"application/json"}},
+		"zstd":        {"Content-Type": {"application/json"}, "Accept-Encoding": {"zstd"}},
+		"credentials": {"Content-Type": {"application/json"}, "Accept-Encoding": {"zstd"}, http.CanonicalHeaderKey(CredentialsHeader): {credentialsOf("alice")}},
+	} {
+		cfg, source := keeping(t)
+		h, body := New(cfg), boardQuery(t)
+		r := httptest.NewRequest(http.MethodPost, PathGraphQL, nil)
+		reader, w := bytes.NewReader(body), &discard{header: http.Header{}}
+		hit := func() {
+			reader.Reset(body)
+			r.Header, r.Body, r.ContentLength, w.bytes = header, closer{reader}, int64(len(body)), 0
+			clear(w.header)
+			h.ServeHTTP(w, r)
+		}
+		hit()
+		asked := source.asked.Load()
+		n := testing.AllocsPerRun(200, hit)
+		if w.status != http.StatusOK || w.bytes == 0 || source.asked.Load() != asked {
+			t.Fatalf("%s: %d, %d bytes, asked %d times", name, w.status, w.bytes, source.asked.Load()-asked)
+		}
+		t.Logf("%s: %.0f allocations", name, n)
+		if n >= 12 {
+			t.Errorf("%s: a hit takes %.0f allocations", name, n)
+		}
+	}
+}
+
+func credentialsOf(key string) string {
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":%q,"secret":"s","passphrase":"p"}`, key))
+}
+
+// closer is a body.
+type closer struct{ *bytes.Reader }
+
+func (closer) Close() error { return nil }

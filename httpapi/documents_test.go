@@ -1,0 +1,269 @@
+package httpapi
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/tests/unraced"
+)
+
+func TestDocumentsAreKept(t *testing.T) {
+	c := newDocumentCache(testConfig(t))
+	for _, text := range []string{`{ __typename }`, `{ nope }`, `{`, `{ a: __typename ...F } fragment F on Query { ...F }`} {
+		if first := c.load(text, false); c.load(text, false) != first {
+			t.Errorf("%s was read twice", text)
+		}
+	}
+	if a, b := c.load(`{ __typename }`, false), c.load(`{__typename}`, false); a == b || a.hash == b.hash {
+		t.Error("two texts are one document")
+	}
+}
+
+func TestDocumentsMakeRoom(t *testing.T) {
+	c := newDocumentCache(testConfig(t))
+	total := func() (bytes int) {
+		for _, doc := range c.cache.Values() {
+			bytes += doc.size
+		}
+		return bytes
+	}
+	for i := range 2 * maxDocuments {
+		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
+	}
+	if c.cache.Len() != maxDocuments || c.bytes != total() {
+		t.Errorf("%d documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
+	}
+	long := strings.Repeat("#", 38_000)
+	for i := range 1100 {
+		for range 2 {
+			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, long), false)
+		}
+	}
+	if c.bytes > MaxDocumentBytes || c.bytes != total() || c.cache.Len() < maxDocuments*9/10 {
+		t.Errorf("%d long documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
+	}
+}
+
+// TestDocumentsSentOnceDisplaceNone fills the cache with documents. What one client sends once takes none of the place of others,
+// however long it is. What is sent again is kept, and so is a trusted document at once.
+func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
+	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
+		c := newDocumentCache(testConfig(t))
+		const inUse = `{ inUse: __typename }`
+		doc := c.load(inUse, false)
+		for i := range maxDocuments + 200 {
+			c.load(fmt.Sprintf("{ a%d: __typename }%s", i, more), false)
+		}
+		full := c.cache.Len()
+		for i := range 1000 {
+			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, more), false)
+		}
+		if c.find(inUse) != doc || c.cache.Len() < full-1 {
+			t.Errorf("%s: documents that were sent once displaced others: %d of %d are left", name, c.cache.Len(), full)
+		}
+		for text, trusted := range map[string]bool{"{ again: __typename }": false, "{ trusted: __typename }": true} {
+			c.load(text+more, trusted)
+			if !trusted && more == "" && c.find(text) != nil {
+				t.Errorf("%s: a document that was sent once is kept", name)
+			}
+			if first := c.load(text+more, trusted); c.load(text+more, trusted) != first {
+				t.Errorf("%s: %s is not kept", name, text)
+			}
+		}
+	}
+}
+
+// TestSizeOfDocuments holds what a kept document is counted as against the memory that it takes.
+func TestSizeOfDocuments(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
+	long := strings.Repeat("x", 60_000)
+	for name, text := range map[string]string{
+		"fields":        `{token(tokenId:"1"){` + fields(180, "a%d:id ") + `}}`,
+		"objects":       "{" + fields(20, "a%d:searchMarkets{nodes{id marketId slug question image category status startsAt endsAt volume liquidity tickSize event{id title}}}") + "}",
+		"a list of ids": "{tokens(tokenIds:[" + fields(900, `"%d" `) + "]){id}}",
+		"a long id":     `{token(tokenId:"` + long + `"){id}}`,
+		"a comment":     "{__typename}#" + long,
+		"refused":       "{" + fields(90, "volume%0120d ") + "}",
+	} {
+		c := newDocumentCache(testConfig(t))
+		const documents = 20
+		before := heap()
+		for i := range documents {
+			c.load(fmt.Sprintf("%s #%d", text, i), false)
+		}
+		took, counted := float64(heap()-before), float64(c.bytes)
+		if c.cache.Len() != documents || took > 1.5*counted || took < counted/4 {
+			t.Errorf("%s: %.0f bytes are counted, and %.0f taken", name, counted/documents, took/documents)
+		}
+		runtime.KeepAlive(c)
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestQuotedDocuments has documents known by how they were written, as long as they are kept.
+func TestQuotedDocuments(t *testing.T) {
+	c := newDocumentCache(testConfig(t))
+	doc := c.load(`{ __typename }`, false)
+	before := c.bytes
+	for _, quoted := range []string{`"{ __typename }"`, `"{ __typen\u0061me }"`, `"{ __typen\u0061me }"`} {
+		if quoted != doc.quoted && c.loadQuoted([]byte(quoted)) != nil {
+			t.Errorf("%s is known before it is told", quoted)
+		}
+		c.remember(quoted, doc)
+		if c.loadQuoted([]byte(quoted)) != doc || len(c.quoted) != 1 {
+			t.Errorf("%s is not known; known are %v", quoted, c.quoted)
+		}
+	}
+	if c.bytes != before+len(`"{ __typen\u0061me }"`) || c.bytes != doc.size {
+		t.Errorf("%d bytes counted, %d of the document, which had %d", c.bytes, doc.size, before)
+	}
+	for i := range maxDocuments - 1 {
+		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
+	}
+	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != doc { // and so it is used, and stays longer than the others
+		t.Error("it was let go of")
+	}
+	c.load(`{ b: __typename }`, false)
+	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != doc {
+		t.Error("what was just used has gone")
+	}
+	for i := range 2 * maxDocuments {
+		c.load(fmt.Sprintf("{ c%d: __typename }", i/2), false)
+	}
+	if c.loadQuoted([]byte(`"{ __typen\u0061me }"`)) != nil || len(c.quoted) != 0 {
+		t.Errorf("%d documents are known that are not kept", len(c.quoted))
+	}
+	c.remember(`"{ __typename }"`, doc)
+	if len(c.quoted) != 0 {
+		t.Error("a document that has gone is remembered")
+	}
+}
+
+// TestOneDocumentByMany has many read a document at once.
+func TestOneDocumentByMany(t *testing.T) {
+	c := newDocumentCache(testConfig(t))
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() { c.load(`{ __typename }`, false) })
+	}
+	wg.Wait()
+	if c.cache.Len() != 1 || c.bytes != c.load(`{ __typename }`, false).size {
+		t.Errorf("%d documents, %d bytes", c.cache.Len(), c.bytes)
+	}
+}
+
+func TestErrorsOfADocument(t *testing.T) {
+	for document, want := range map[string]int{
+		`{ nope }`: 1, `{ nope nope }`: 2,
+		`{ ...F ...F } fragment F on Query { nope }`: 1, // in one place, however often it is met
+		"{" + fields(100, " f%d") + "}":              maxErrors + 1,
+	} {
+		if errs := newDocumentCache(testConfig(t)).load(document, false).errs; len(errs) != want {
+			t.Errorf("%.80s has %d errors, want %d: %v", document, len(errs), want, errs)
+		}
+	}
+}
+
+func fields(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+func TestSuggestionsAndIntrospectionAreSwitchedOff(t *testing.T) {
+	documents := map[string]string{ // what hints at a name of the schema when it may
+		`{ tokn(tokenId: "1") { id } }`: "token", `{ token(tokenID: "1") { id } }`: "tokenId",
+		`{ token(tokenId: "1") { candles(interval: HOURS) { open } } }`: "HOUR", `{ searchMarkets(filter: {statuss: OPEN}) { totalCount } }`: "status"}
+	for _, suggestions := range []bool{true, false} {
+		cfg := testConfig(t)
+		cfg.Suggestions = suggestions
+		c := newDocumentCache(cfg)
+		for document, name := range documents {
+			said := fmt.Sprint(c.load(document, false).errs)
+			if strings.Contains(said, "Did you mean") != suggestions || suggestions && !strings.Contains(said, name) {
+				t.Errorf("suggestions %v: %s: %s", suggestions, document, said)
+			}
+		}
+	}
+	cfg := testConfig(t)
+	cfg.Introspection = false
+	c := newDocumentCache(cfg)
+	for document, want := range map[string]int{`{ __typename }`: 0, `{ __schema { queryType { name } } }`: 1, `{ ...F } fragment F on Query { __type(name: "Token") { name } }`: 1} {
+		if errs := c.load(document, false).errs; len(errs) != want {
+			t.Errorf("%s: %v", document, errs)
+		}
+	}
+}
+
+func TestValidator(t *testing.T) {
+	validate := Validator(testConfig(t))
+	if err := validate(`query A { __typename }`); err != nil {
+		t.Error(err)
+	}
+	if err := validate(`{ nope }`); err == nil || !strings.Contains(err.Error(), "nope") {
+		t.Error(err)
+	}
+}
+
+func TestCanonicalVariables(t *testing.T) {
+	e := newEngine(testConfig(t), &identities{})
+	const query = `query ($f: MarketSearchFilter, $n: Int = 7, $a: String!) { searchMarkets(query: $a, first: $n, filter: $f) { totalCount } }`
+	canonical := func(variables string) string {
+		op, refused := e.prepare(t.Context(), &market.Journal{}, &params{Query: query, Variables: variables}, atOnce)
+		if refused != nil {
+			t.Fatalf("%s: %s", variables, appendResponse(nil, refused))
+		}
+		return string(op.canonicalVariables())
+	}
+	want := canonical(`{"a":"x","f":{"category":"c","status":["OPEN"]}}`)
+	if want != `{"a":"x","f":{"category":"c","status":["OPEN"]},"n":7}` {
+		t.Error(want)
+	}
+	for _, same := range []string{
+		`{"f":{"status":["OPEN"],"category":"c"},"a":"x"}`, `{ "n" : 7, "a": "\u0078", "f":{"category":"c","status":["OPEN"]}, "more": 1 }`,
+	} {
+		if got := canonical(same); got != want {
+			t.Errorf("%s is %s", same, got)
+		}
+	}
+	for _, other := range []string{`{"a":"x"}`, `{"a":"y","f":{"category":"c","status":["OPEN"]}}`, `{"a":"x","n":8,"f":{"category":"c","status":["OPEN"]}}`} {
+		if got := canonical(other); got == want {
+			t.Errorf("%s is %s", other, got)
+		}
+	}
+}
+
+func TestAppendResponse(t *testing.T) {
+	errs := gqlerror.List{{Message: "no \"x\"", Extensions: map[string]any{"code": "C"}}}
+	for want, resp := range map[string]*graphql.Response{
+		`{"data":{"a": 1}}`: {Data: []byte(`{"a": 1}`)},
+		`{"data":null}`:     {Data: []byte("null")},
+		`{"errors":[{"message":"no \"x\"","extensions":{"code":"C"}}]}`:                                {Errors: errs},
+		`{"errors":[{"message":"no \"x\"","extensions":{"code":"C"}}],"data":null}`:                    {Errors: errs, Data: []byte("null")},
+		`{"data":{},"extensions":{"b":1}}`:                                                             {Data: []byte("{}"), Extensions: map[string]any{"b": 1}},
+		`{"errors":[{"message":"no \"x\"","extensions":{"code":"C"}}],"data":{},"extensions":{"b":1}}`: {Errors: errs, Data: []byte("{}"), Extensions: map[string]any{"b": 1}},
+		`{}`: {},
+	} {
+		if got := string(appendResponse([]byte("x"), resp)); got != "x"+want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

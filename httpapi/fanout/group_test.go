@@ -1,0 +1,414 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/market"
+)
+
+// TestJoiner: who joins in mid-stream is shown the present state and gets exactly the events after it, although some before
+// it are on their way still.
+func TestJoiner(t *testing.T) {
+	open, opened := open(t)
+	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
+	h.Join(context.Background(), key("k"), first.Member, open)
+	s := opened()
+	s.post("I1", state(delta))
+	h.Join(context.Background(), key("k"), second.Member, open)
+	if !s.waiting() {
+		t.Fatal("the execution does not hear of the joiner")
+	}
+	// Three events are posted before the first of them is handed over: a transport may lag behind.
+	s.group.Post(delta)
+	to, resync, ok := s.group.Take()
+	if !ok || resync {
+		t.Fatalf("taken: %v, as a resync: %v", ok, resync)
+	}
+	s.group.Post(market.Envelope{Mode: market.Delta, State: true, To: to})
+	s.group.Admit(to)
+	s.group.Post(delta)
+	s.hand("D2")
+	second.expect(t)
+	s.hand("I2")
+	s.hand("D3")
+	first.expect(t, "I1", "D2", "D3")
+	second.expect(t, "I2", "D3")
+	if _, ok := s.show("again", delta); ok {
+		t.Error("the present state was wanted twice")
+	}
+}
+
+// TestEarlyJoiner: who joins before the first event is shown nothing of its own.
+func TestEarlyJoiner(t *testing.T) {
+	open, opened := open(t)
+	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
+	h.Join(context.Background(), key("k"), first.Member, open)
+	s := opened()
+	h.Join(context.Background(), key("k"), second.Member, open)
+	if _, _, ok := s.group.Take(); ok {
+		t.Error("somebody waits for a present state that there is not yet")
+	}
+	s.hand("not posted")
+	s.post("I", state(replaced))
+	first.expect(t, "not posted", "I")
+	second.expect(t, "not posted", "I")
+}
+
+// TestTurns: neither joiners nor those that missed something wait while the others come again and again.
+func TestTurns(t *testing.T) {
+	open, opened := open(t)
+	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
+	h.Join(context.Background(), key("k"), slow.Member, open)
+	s := opened()
+	for _, e := range deltas(0, 2) {
+		s.post(e.payload, e.Envelope)
+	}
+	slow.expect(t)
+	for i, want := range []bool{true, false} {
+		h.Join(context.Background(), key("k"), newReader().Member, open)
+		s.waiting()
+		if resync, ok := s.show("state", delta); !ok || resync != want {
+			t.Errorf("turn %d: shown %v, as a resync: %v", i, ok, resync)
+		}
+		if i == 0 && !s.waiting() {
+			t.Error("those who wait still are not called for")
+		}
+	}
+	slow.expect(t, "state")
+}
+
+// TestMany: the present state is executed once for a thousand that join at once, not for those that have left.
+func TestMany(t *testing.T) {
+	open, opened := open(t)
+	h, first := newHub(t, fanout.Limits{}), newReader()
+	h.Join(context.Background(), key("k"), first.Member, open)
+	s := opened()
+	s.post("I", state(replaced))
+	readers := make([]*reader, 1000)
+	var wg sync.WaitGroup
+	for i := range readers {
+		readers[i] = newReader()
+		wg.Go(func() { h.Join(context.Background(), key("k"), readers[i].Member, open) })
+	}
+	wg.Wait()
+	gone := newReader()
+	h.Join(context.Background(), key("k"), gone.Member, open)
+	gone.Leave()
+	events := h.Stats().Events
+	s.show("present", replaced)
+	if _, ok := s.show("again", replaced); ok {
+		t.Error("it was executed twice")
+	}
+	for _, r := range readers {
+		r.expect(t, "present")
+	}
+	first.expect(t, "I")
+	stats := h.Stats()
+	if stats.Executions != 1 || stats.Members != 1001 || stats.Groups != 1 || stats.Events != events+1 {
+		t.Errorf("%+v", stats)
+	}
+	late := newReader()
+	h.Join(context.Background(), key("k"), late.Member, open)
+	late.Leave()
+	if _, _, ok := s.group.Take(); ok {
+		t.Error("the present state is wanted by one that has left")
+	}
+}
+
+// TestLast: the execution ends with its last member, not before, and another one begins when somebody asks again.
+func TestLast(t *testing.T) {
+	open, opened := open(t)
+	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
+	type ctxKey struct{}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), ctxKey{}, "value"))
+	h.Join(ctx, key("k"), a.Member, open)
+	h.Join(ctx, key("k"), b.Member, open)
+	s := opened()
+	cancel() // the first member's, not the group's
+	a.Leave()
+	a.Leave()
+	s.post("still", replaced)
+	b.expect(t, "still")
+	if got := s.ctx.Value(ctxKey{}); got != "value" {
+		t.Errorf("the execution's context has the value %v", got)
+	}
+	b.Leave()
+	receive(t, s.closed)
+	if stats := h.Stats(); stats.Groups != 0 || stats.Members != 0 {
+		t.Errorf("%+v are left", stats)
+	}
+	c := newReader()
+	h.Join(context.Background(), key("k"), c.Member, open)
+	opened().post("anew", replaced)
+	c.expect(t, "anew")
+	if got, over, _ := b.take(); len(got) > 0 || !over {
+		t.Errorf("one that has left got %q", got)
+	}
+}
+
+// TestLeftBeforeJoining: a member that leaves before it has joined opens nothing and holds nothing.
+func TestLeftBeforeJoining(t *testing.T) {
+	open, opened := open(t)
+	h, gone, there := newHub(t, fanout.Limits{}), newReader(), newReader()
+	gone.Leave()
+	h.Join(context.Background(), key("k"), gone.Member, open)
+	if stats := h.Stats(); stats != (fanout.Stats{}) {
+		t.Errorf("%+v", stats)
+	}
+	h.Join(context.Background(), key("k"), there.Member, open)
+	opened()
+	h.Join(context.Background(), key("k"), gone.Member, open)
+	if stats := h.Stats(); stats.Members != 1 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// TestKeys: what is not equal is executed apart.
+func TestKeys(t *testing.T) {
+	open, opened := open(t)
+	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
+	h.Join(context.Background(), key("a"), a.Member, open)
+	forA := opened()
+	h.Join(context.Background(), key("b"), b.Member, open)
+	forB := opened()
+	forA.post("a", replaced)
+	forB.post("b", replaced)
+	a.expect(t, "a")
+	b.expect(t, "b")
+}
+
+// TestEnd: when an execution ends by itself, its members hear why, after all that was sent to them.
+func TestEnd(t *testing.T) {
+	for _, errors := range []string{"", `[{"message":"no"}]`} {
+		open, opened := open(t)
+		h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
+		h.Join(context.Background(), key("k"), a.Member, open)
+		h.Join(context.Background(), key("k"), b.Member, open)
+		s := opened()
+		s.post("last", appended)
+		receive(t, a.woken)
+		receive(t, b.woken)
+		if errors != "" {
+			s.last = []byte(errors)
+		}
+		close(s.events)
+		for _, r := range []*reader{a, b} {
+			receive(t, r.woken)
+			got, over, end := r.take()
+			if want := []string{"last"}; !slices.Equal(got, want) || !over || string(end.Errors) != errors || end.Err != nil {
+				t.Errorf("got %q, over %v, errors %s, %v", got, over, end.Errors, end.Err)
+			}
+		}
+		if stats := h.Stats(); stats.Groups != 0 {
+			t.Errorf("%+v are left", stats)
+		}
+		again := newReader()
+		h.Join(context.Background(), key("k"), again.Member, open)
+		opened().post("anew", replaced)
+		again.expect(t, "anew")
+		a.Leave()
+		b.Leave()
+		again.Leave()
+		if stats := h.Stats(); stats.Members != 0 || stats.Groups != 0 {
+			t.Errorf("%+v are left", stats)
+		}
+		h.Close()
+	}
+}
+
+// TestClose: executions end, members hear nothing, and who comes later is refused.
+func TestClose(t *testing.T) {
+	open, opened := open(t)
+	h, a := newHub(t, fanout.Limits{}), newReader()
+	h.Join(context.Background(), key("k"), a.Member, open)
+	s := opened()
+	h.Close()
+	receive(t, s.closed)
+	if got, over, _ := a.take(); over || len(got) > 0 {
+		t.Errorf("got %q, over %v", got, over)
+	}
+	late := newReader()
+	h.Join(context.Background(), key("k"), late.Member, open)
+	receive(t, late.woken)
+	if _, over, end := late.take(); !over || market.CodeOf(end.Err) != market.CodeUpstreamUnavailable {
+		t.Errorf("over %v, %v", over, end.Err)
+	}
+	a.Leave()
+	late.Leave()
+	if stats := h.Stats(); stats.Groups != 0 || stats.Members != 0 {
+		t.Errorf("%+v are left", stats)
+	}
+}
+
+// counter is a subscription of a number that grows by one with each event. It shows the number to whom waits, and goes on
+// doing so when it has reached its end, until it is stopped.
+type counter struct {
+	ctx     context.Context
+	group   *fanout.Group
+	to      int
+	events  chan string
+	stopped chan struct{}
+	// reached is called with each number before the next.
+	reached func(number int)
+	// present counts how often the number was shown.
+	present atomic.Int64
+}
+
+func (c *counter) run() {
+	defer close(c.events)
+	number := 0
+	post := func(kind string, e market.Envelope) bool {
+		c.group.Post(e)
+		select {
+		case c.events <- kind + strconv.Itoa(number):
+			return true
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+	if !post("I", state(delta)) {
+		return
+	}
+	c.reached(number)
+	for {
+		step := make(chan struct{})
+		close(step)
+		if number == c.to {
+			step = nil
+		}
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-c.stopped:
+			return
+		case <-step:
+			number++
+			if !post("D", delta) {
+				return
+			}
+			c.reached(number)
+		case <-c.group.Waiting():
+			to, resync, ok := c.group.Take()
+			if !ok {
+				continue
+			}
+			c.present.Add(1)
+			kind := "I"
+			if resync {
+				kind = "R"
+			}
+			if !post(kind, market.Envelope{Mode: market.Delta, State: true, To: to}) {
+				return
+			}
+			c.group.Admit(to)
+		}
+	}
+}
+
+func (c *counter) Next() ([]byte, bool) {
+	payload, ok := <-c.events
+	return []byte(payload), ok
+}
+
+func (c *counter) Last() []byte { return nil }
+
+// replay follows the number as a client does, until it is to or the member has ended.
+func (r *reader) replay(to, pause int) error {
+	number, began := -1, false
+	for reads := 0; ; reads++ {
+		payload, over, _ := r.Take()
+		if payload == nil {
+			if over {
+				return fmt.Errorf("it ended at %d", number)
+			}
+			select {
+			case <-r.woken:
+			case <-time.After(patience):
+				return fmt.Errorf("nothing comes after %d", number)
+			}
+			continue
+		}
+		value, _ := strconv.Atoi(string(payload[1:]))
+		switch kind := payload[0]; {
+		case kind == 'I' && !began, kind == 'R' && value >= number:
+		case kind == 'D' && began && value == number+1:
+		default:
+			return fmt.Errorf("%s follows %d", payload, number)
+		}
+		began, number = true, value
+		if number == to {
+			return nil
+		}
+		if pause > 0 && reads%pause == 0 {
+			for range 20 {
+				// Others run meanwhile, so that this one falls behind.
+				runtime.Gosched()
+			}
+		}
+	}
+}
+
+// TestReplay: whoever joins whenever, and however slowly it reads, what it gets replays to the same state.
+func TestReplay(t *testing.T) {
+	const to, readers = 3000, 200
+	h := newHub(t, fanout.Limits{Deltas: 8})
+	random := rand.New(rand.NewPCG(1, 2))
+	// Of each number, how many join as soon as it is reached.
+	joiners := make([]int, to+1)
+	for range readers {
+		joiners[random.IntN(to)]++
+	}
+	var wg sync.WaitGroup
+	join := func(pause int, leaves bool, joined *sync.WaitGroup) {
+		defer wg.Done()
+		r := newReader()
+		h.Join(context.Background(), key("k"), r.Member, nil)
+		joined.Done()
+		if !leaves {
+			if err := r.replay(to, pause); err != nil {
+				t.Error(err)
+			}
+		}
+		r.Leave()
+	}
+	var source atomic.Pointer[counter]
+	open := func(ctx context.Context, g *fanout.Group) fanout.Source {
+		c := &counter{ctx: ctx, group: g, to: to, events: make(chan string), stopped: make(chan struct{})}
+		c.reached = func(number int) {
+			var joined sync.WaitGroup
+			for range joiners[number] {
+				wg.Add(1)
+				joined.Add(1)
+				go join(random.IntN(4), random.IntN(8) == 0, &joined)
+			}
+			joined.Wait()
+		}
+		source.Store(c)
+		go c.run()
+		return c
+	}
+	anchor := newReader() // keeps the group
+	h.Join(context.Background(), key("k"), anchor.Member, open)
+	if err := anchor.replay(to, 0); err != nil {
+		t.Errorf("the first reader: %v", err)
+	}
+	wg.Wait()
+	stats := h.Stats()
+	if stats.Lost == 0 {
+		t.Error("nobody fell behind, so nothing was shown of what happens then")
+	}
+	t.Logf("%d events, %d fell behind, the present state was shown %d times to %d readers", stats.Events, stats.Lost, source.Load().present.Load(), readers)
+	close(source.Load().stopped)
+	receive(t, anchor.woken)
+	anchor.Leave()
+}

@@ -1,0 +1,190 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// script is a subscription whose events the test hands over one by one.
+type script struct {
+	t      *testing.T
+	ctx    context.Context
+	group  *fanout.Group
+	events chan []byte
+	// laid is signalled when the group asks for the next event: the one before lies in the queues.
+	laid  chan struct{}
+	asked bool
+	last  []byte
+	// closed is closed when the execution was told to end.
+	closed chan struct{}
+}
+
+// open returns what opens s, and s once it is open.
+func open(t *testing.T) (fanout.Open, func() *script) {
+	opened := make(chan *script, 1)
+	return func(ctx context.Context, g *fanout.Group) fanout.Source {
+			s := &script{t: t, ctx: ctx, group: g, events: make(chan []byte), laid: make(chan struct{}), closed: make(chan struct{})}
+			opened <- s
+			return s
+		}, func() *script {
+			t.Helper()
+			return receive(t, opened)
+		}
+}
+
+func (s *script) Next() ([]byte, bool) {
+	if s.asked {
+		select {
+		case s.laid <- struct{}{}:
+		case <-s.ctx.Done():
+		}
+	}
+	s.asked = true
+	select {
+	case payload, ok := <-s.events:
+		return payload, ok
+	case <-s.ctx.Done():
+		close(s.closed)
+		return nil, false
+	}
+}
+
+func (s *script) Last() []byte { return s.last }
+
+// hand hands an event over without telling of it and waits until it lies in the queues.
+func (s *script) hand(payload string) {
+	s.t.Helper()
+	send(s.t, s.events, []byte(payload))
+	receive(s.t, s.laid)
+}
+
+// post hands over an event.
+func (s *script) post(payload string, e market.Envelope) {
+	s.t.Helper()
+	s.group.Post(e)
+	s.hand(payload)
+}
+
+// show shows the present state to whom Take returns, and returns whether there was anybody.
+func (s *script) show(payload string, e market.Envelope) (resync, ok bool) {
+	s.t.Helper()
+	to, resync, ok := s.group.Take()
+	if !ok {
+		return false, false
+	}
+	e.To, e.State = to, true
+	s.post(payload, e)
+	s.group.Admit(to)
+	return resync, true
+}
+
+// waiting reports whether the execution was told that somebody waits for the present state.
+func (s *script) waiting() bool {
+	select {
+	case <-s.group.Waiting():
+		return true
+	default:
+		return false
+	}
+}
+
+// reader is a member and what wakes it.
+type reader struct {
+	*fanout.Member
+	woken chan struct{}
+}
+
+func newReader() *reader {
+	r := &reader{woken: make(chan struct{}, 1)}
+	r.Member = fanout.NewMember(func(*fanout.Member) {
+		select {
+		case r.woken <- struct{}{}:
+		default:
+		}
+	})
+	return r
+}
+
+// take returns all that waits.
+func (r *reader) take() (payloads []string, over bool, end fanout.End) {
+	for {
+		payload, over, end := r.Take()
+		if payload == nil {
+			return payloads, over, end
+		}
+		payloads = append(payloads, string(payload))
+	}
+}
+
+func (r *reader) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if got, over, _ := r.take(); over || !slices.Equal(got, want) {
+		t.Errorf("got %q, over %v, want %q", got, over, want)
+	}
+}
+
+func receive[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+func send[T any](t *testing.T, c chan<- T, v T) {
+	t.Helper()
+	select {
+	case c <- v:
+	case <-time.After(patience):
+		t.Fatal("nobody took it")
+	}
+}
+
+func newHub(t *testing.T, l fanout.Limits) *fanout.Hub {
+	h := fanout.New(l)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func key(s string) (k fanout.Key) {
+	copy(k[:], s)
+	return k
+}
+
+var (
+	replaced = market.Envelope{Mode: market.Replace}
+	appended = market.Envelope{Mode: market.Append}
+	delta    = market.Envelope{Mode: market.Delta}
+)
+
+func about(topic string, e market.Envelope) market.Envelope {
+	e.Topic = topic
+	return e
+}
+
+func state(e market.Envelope) market.Envelope {
+	e.State = true
+	return e
+}
+
+func n(format string, from, to int) (all []string) {
+	for i := from; i <= to; i++ {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return all
+}

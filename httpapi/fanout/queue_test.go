@@ -1,0 +1,239 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/market"
+)
+
+// step is an event, and the queue of a member that does not read.
+type step struct {
+	payload string
+	market.Envelope
+}
+
+// TestQueue: what waits for a member that does not read is what the envelopes say.
+func TestQueue(t *testing.T) {
+	initial, resync := state(replaced), state(replaced)
+	for _, test := range []struct {
+		name   string
+		limits fanout.Limits
+		events []step
+		want   []string
+	}{
+		{"a replaced event is the newest", fanout.Limits{}, []step{{"a", replaced}, {"b", replaced}, {"c", replaced}}, []string{"c"}},
+		{"the first state stays", fanout.Limits{}, []step{{"I", initial}, {"a", replaced}, {"b", replaced}}, []string{"I", "b"}},
+		{
+			"topics do not replace each other", fanout.Limits{},
+			[]step{{"a1", about("a", replaced)}, {"b1", about("b", replaced)}, {"a2", about("a", replaced)}, {"b2", about("b", replaced)}},
+			[]string{"a2", "b2"},
+		},
+		{
+			"a state takes the place of what waits", fanout.Limits{},
+			[]step{{"I", initial}, {"a", replaced}, {"R", resync}, {"b", replaced}, {"c", replaced}},
+			[]string{"I", "R", "c"},
+		},
+		{
+			"a state of one topic leaves the others", fanout.Limits{},
+			[]step{{"a", about("a", replaced)}, {"b", about("b", replaced)}, {"Ra", about("a", resync)}},
+			[]string{"b", "Ra"},
+		},
+		{
+			"states do not pile up", fanout.Limits{},
+			[]step{{"I", initial}, {"R1", resync}, {"R2", resync}, {"R3", resync}},
+			[]string{"I", "R3"},
+		},
+		{
+			"deltas wait, and a state takes their place", fanout.Limits{Deltas: 3},
+			[]step{{"I", state(delta)}, {"1", delta}, {"2", delta}, {"3", delta}, {"R", state(delta)}, {"4", delta}, {"5", delta}, {"6", delta}},
+			[]string{"I", "R", "4", "5", "6"},
+		},
+		{
+			"appended events all wait", fanout.Limits{Events: 4},
+			[]step{{"1", state(appended)}, {"2", appended}, {"3", appended}, {"4", appended}},
+			[]string{"1", "2", "3", "4"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			open, opened := open(t)
+			h, r := newHub(t, test.limits), newReader()
+			h.Join(context.Background(), key("k"), r.Member, open)
+			s := opened()
+			for _, e := range test.events {
+				s.post(e.payload, e.Envelope)
+			}
+			r.expect(t, test.want...)
+			r.expect(t)
+			s.post("next", replaced)
+			r.expect(t, "next")
+			if conflated := h.Stats().Conflated; conflated != uint64(len(test.events)-len(test.want)) {
+				t.Errorf("%d events were conflated, want %d", conflated, len(test.events)-len(test.want))
+			}
+		})
+	}
+}
+
+// TestLargeEvents: an event that is larger than all that may wait reaches those who read it before the next one.
+func TestLargeEvents(t *testing.T) {
+	for name, e := range map[string]market.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
+		t.Run(name, func(t *testing.T) {
+			open, opened := open(t)
+			h, slow, quick := newHub(t, fanout.Limits{Bytes: 8}), newReader(), newReader()
+			h.Join(context.Background(), key("k"), slow.Member, open)
+			h.Join(context.Background(), key("k"), quick.Member, open)
+			s := opened()
+			for _, payload := range []string{"1234567890", "2345678901"} {
+				s.post(payload, e)
+				quick.expect(t, payload)
+			}
+			switch got, over, end := slow.take(); {
+			case e.Mode == market.Replace:
+				if !slices.Equal(got, []string{"2345678901"}) && !e.State {
+					t.Errorf("the slow one got %q, %v", got, end.Err)
+				}
+			case len(got) > 0 || !over || market.CodeOf(end.Err) != market.CodeRateLimited:
+				t.Errorf("the slow one got %q, over %v, %v", got, over, end.Err)
+			}
+		})
+	}
+}
+
+// TestTooMuch: a member that too much waits for is ended, and the others are not.
+func TestTooMuch(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits fanout.Limits
+		events []step
+	}{
+		{"events", fanout.Limits{Events: 3}, []step{{"1", appended}, {"2", appended}, {"3", appended}, {"4", appended}}},
+		{"bytes", fanout.Limits{Bytes: 8}, []step{{"1234", appended}, {"5678", appended}, {"9", appended}}},
+		{"bytes of what is replaced", fanout.Limits{Bytes: 8}, []step{{"1", about("a", replaced)}, {"2", about("b", replaced)}, {"33333333", about("b", replaced)}}},
+		{"bytes of deltas", fanout.Limits{Bytes: 8}, []step{{"1234", delta}, {"56789", delta}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			open, opened := open(t)
+			h, slow, quick := newHub(t, test.limits), newReader(), newReader()
+			h.Join(context.Background(), key("k"), slow.Member, open)
+			h.Join(context.Background(), key("k"), quick.Member, open)
+			s := opened()
+			for i, e := range test.events {
+				if dropped := h.Stats().Dropped; dropped != 0 {
+					t.Fatalf("it was ended after %d of %d events", i, len(test.events))
+				}
+				s.post(e.payload, e.Envelope)
+				quick.expect(t, e.payload)
+			}
+			got, over, end := slow.take()
+			if len(got) > 0 || !over || market.CodeOf(end.Err) != market.CodeRateLimited || !strings.Contains(end.Err.Error(), "too slowly") {
+				t.Errorf("got %q, over %v, %v; want the end for having read too slowly", got, over, end.Err)
+			}
+			s.post("next", appended)
+			quick.expect(t, "next")
+			if dropped := h.Stats().Dropped; dropped != 1 {
+				t.Errorf("%d were dropped, want 1", dropped)
+			}
+			if got, over, _ := slow.take(); len(got) > 0 || !over {
+				t.Errorf("after its end it got %q", got)
+			}
+		})
+	}
+}
+
+// TestLostDelta: a member that misses deltas starts anew from the present state once it has read, and goes on from there.
+func TestLostDelta(t *testing.T) {
+	open, opened := open(t)
+	h, slow, quick := newHub(t, fanout.Limits{Deltas: 3}), newReader(), newReader()
+	h.Join(context.Background(), key("k"), slow.Member, open)
+	h.Join(context.Background(), key("k"), quick.Member, open)
+	s := opened()
+	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta is one too many
+		s.post(e.payload, e.Envelope)
+		quick.expect(t, e.payload)
+	}
+	if s.waiting() {
+		t.Fatal("a member that has not read yet waits for the present state")
+	}
+	slow.expect(t) // nothing that waited can be understood
+	if !s.waiting() {
+		t.Fatal("a member that missed something does not wait for the present state")
+	}
+	s.post("D9", delta)
+	slow.expect(t)
+	if resync, ok := s.show("R9", delta); !resync || !ok {
+		t.Errorf("shown: %v, as a resync: %v", ok, resync)
+	}
+	s.post("D10", delta)
+	slow.expect(t, "R9", "D10")
+	quick.expect(t, "D9", "D10")
+	if _, ok := s.show("again", delta); ok {
+		t.Error("the present state was wanted twice")
+	}
+	if lost := h.Stats().Lost; lost != 1 {
+		t.Errorf("%d were lost, want 1", lost)
+	}
+	for _, e := range deltas(11, 14) { // and once more
+		s.post(e.payload, e.Envelope)
+		quick.expect(t, e.payload)
+	}
+	slow.expect(t)
+	if resync, _ := s.show("R14", delta); !resync {
+		t.Error("it got no second resync")
+	}
+	slow.expect(t, "R14")
+}
+
+func deltas(from, to int) (all []step) {
+	for i := from; i <= to; i++ {
+		all = append(all, step{fmt.Sprint("D", i), delta})
+	}
+	return all
+}
+
+// TestSlowMember: the others get the same events in the same order, whatever one does not read.
+func TestSlowMember(t *testing.T) {
+	for name, e := range map[string]market.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
+		t.Run(name, func(t *testing.T) {
+			open, opened := open(t)
+			h := newHub(t, fanout.Limits{Events: 10, Deltas: 10})
+			slow, others := newReader(), []*reader{newReader(), newReader(), newReader()}
+			h.Join(context.Background(), key("k"), others[0].Member, open)
+			h.Join(context.Background(), key("k"), slow.Member, open)
+			h.Join(context.Background(), key("k"), others[1].Member, open)
+			h.Join(context.Background(), key("k"), others[2].Member, open)
+			s := opened()
+			got := make([][]string, len(others))
+			for i := range 100 {
+				s.post(fmt.Sprint(i), e)
+				for j, o := range others {
+					payloads, _, _ := o.take()
+					got[j] = append(got[j], payloads...)
+				}
+			}
+			for j := range others {
+				if want := n("%d", 0, 99); !slices.Equal(got[j], want) {
+					t.Errorf("reader %d got %q", j, got[j])
+				}
+			}
+		})
+	}
+}
+
+// TestAlone: a member of no group has the responses that were sent to it, and then its end.
+func TestAlone(t *testing.T) {
+	r := newReader()
+	r.Send([]byte("a"))
+	r.Send([]byte("b"))
+	r.Finish(fanout.End{Errors: []byte("[]")})
+	receive(t, r.woken)
+	got, over, end := r.take()
+	if want := []string{"a", "b"}; !slices.Equal(got, want) || !over || string(end.Errors) != "[]" {
+		t.Errorf("got %q, over %v, errors %s", got, over, end.Errors)
+	}
+	r.Leave()
+	r.Leave()
+}

@@ -1,0 +1,232 @@
+package fanout_test
+
+import (
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/httpapi/fanout"
+)
+
+// room is a room of some bytes for all clients.
+type room struct {
+	mu   sync.Mutex
+	free int
+}
+
+func (r *room) Take(_ netip.Prefix, n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > r.free {
+		return false
+	}
+	r.free -= n
+	return true
+}
+
+func (r *room) Give(_ netip.Prefix, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free += n
+}
+
+func (r *room) want(t *testing.T, free int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.free != free {
+		t.Errorf("%d bytes are free, want %d", r.free, free)
+	}
+}
+
+// text returns a payload of so many KiB that begins with a name. Of what waits for a member, 2 KiB are free.
+func text(name string, kib int) string { return name + strings.Repeat(" ", kib<<10-len(name)) }
+
+// TestRoom has events wait for a member in the room of its client.
+func TestRoom(t *testing.T) {
+	h := newHub(t, fanout.Limits{})
+	r := &room{free: 10 << 10}
+	begin := func(name string) (*reader, *script) {
+		opens, opened := open(t)
+		m := newReader()
+		m.Charge(r, netip.Prefix{})
+		h.Join(t.Context(), key(name), m.Member, opens)
+		return m, opened()
+	}
+	m, s := begin("a")
+	s.post(text("I", 2), state(delta))
+	r.want(t, 10<<10) // it is free
+	s.post(text("a", 6), delta)
+	r.want(t, 4<<10)
+	s.post(text("b", 4), delta)
+	r.want(t, 0)
+	if payload, _, _ := m.Take(); payload[0] != 'I' {
+		t.Fatalf("%.10s", payload)
+	}
+	r.want(t, 0) // it is being written
+	m.Written()
+	r.want(t, 2<<10)
+	s.post(text("c", 4), delta) // has no room, so that a state must follow
+	r.want(t, 10<<10)
+	m.expect(t)
+	if !s.waiting() {
+		t.Fatal("nobody waits for the present state")
+	}
+	if resync, ok := s.show(text("R", 3), state(delta)); !resync || !ok {
+		t.Fatalf("%v, %v", resync, ok)
+	}
+	if payload, _, _ := m.Take(); payload[0] != 'R' {
+		t.Fatalf("%.10s", payload)
+	}
+	m.Leave()
+	r.want(t, 9<<10) // until it is written
+	m.Written()
+	r.want(t, 10<<10)
+	if s := h.Stats(); s.Crowded != 1 || s.Dropped != 0 {
+		t.Errorf("%+v", s)
+	}
+	for name, last := range map[string][]step{
+		"what must arrive":                 {{text("1", 8), appended}, {text("2", 8), appended}},
+		"a state while nothing is waiting": {{text("I", 20), state(replaced)}},
+	} {
+		m, s := begin(name)
+		for _, e := range last {
+			s.post(e.payload, e.Envelope)
+		}
+		if got, over, end := m.take(); len(got) != 0 || !over || !end.Unread || end.Err == nil {
+			t.Errorf("%s: %d events, over %v, %+v", name, len(got), over, end)
+		}
+		m.Leave()
+		r.want(t, 10<<10)
+	}
+}
+
+// TestRoomOfASend is for an operation that is executed for one member alone.
+func TestRoomOfASend(t *testing.T) {
+	r := &room{free: 10 << 10}
+	one, other := newReader(), newReader()
+	one.Charge(r, netip.Prefix{})
+	other.Charge(r, netip.Prefix{})
+	if !one.Promise(10<<10) || other.Promise(10<<10) || !other.Promise(4<<10) {
+		t.Error("the promises are not those of the room")
+	}
+	r.want(t, 0)
+	one.Send([]byte(text("a", 10)))
+	r.want(t, 0)
+	one.Take()
+	one.Leave()
+	r.want(t, 0)
+	one.Written()
+	r.want(t, 8<<10)
+	other.Leave()
+	other.Send([]byte(text("b", 4))) // to nobody
+	r.want(t, 10<<10)
+}
+
+// askedAgain reports whether a group has asked for its next event.
+func (s *script) askedAgain() bool {
+	synctest.Wait()
+	select {
+	case <-s.laid:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestPause has an execution pause while enough waits for all of its members.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, fanout.Limits{Ahead: 10})
+		opens, opened := open(t)
+		one, other := newReader(), newReader()
+		h.Join(t.Context(), key("k"), one.Member, opens)
+		s := opened()
+		event := func() {
+			t.Helper()
+			s.group.Post(replaced)
+			send(t, s.events, []byte("0123456789"))
+		}
+		event()
+		if s.askedAgain() {
+			t.Fatal("it goes on")
+		}
+		one.Take()
+		if s.askedAgain() {
+			t.Fatal("it goes on while the event is being written")
+		}
+		if one.Written(); !s.askedAgain() {
+			t.Fatal("it pauses though its member has read")
+		}
+		event()
+		if s.askedAgain() {
+			t.Fatal("it goes on")
+		}
+		if h.Join(t.Context(), key("k"), other.Member, opens); !s.askedAgain() {
+			t.Fatal("it pauses though another member wants the state")
+		}
+		event()
+		if !s.askedAgain() {
+			t.Fatal("it pauses before that has something")
+		}
+		other.Leave()
+		one.Leave() // and the execution ends, though it pauses
+		receive(t, s.closed)
+	})
+}
+
+// debts is a pace by which the clients owe some time.
+type debts struct {
+	mu    sync.Mutex
+	spent map[netip.Prefix]int
+	until map[netip.Prefix]time.Time
+}
+
+func (d *debts) Spend(client netip.Prefix, n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spent[client] += n
+}
+
+func (d *debts) Debt(client netip.Prefix) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(time.Until(d.until[client]), 0)
+}
+
+// TestPaceOfClients has clients pay for what is executed and delivered, and an execution wait for the first of them that owes nothing.
+func TestPaceOfClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
+		pace := &debts{spent: map[netip.Prefix]int{}, until: map[netip.Prefix]time.Time{}}
+		h := newHub(t, fanout.Limits{Pace: pace})
+		opens, opened := open(t)
+		join := func(client netip.Prefix) {
+			t.Helper()
+			if err := h.JoinCharged(t.Context(), key("k"), newReader().Member, client, func() (func(), error) { return func() {}, nil }, opens); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 16 {
+			join(one)
+		}
+		join(other)
+		s := opened()
+		pace.mu.Lock()
+		pace.until[one], pace.until[other] = time.Now().Add(5*time.Second), time.Now().Add(3*time.Second)
+		pace.mu.Unlock()
+		began := time.Now()
+		s.group.Post(replaced)
+		send(t, s.events, []byte(text("a", 4)))
+		receive(t, s.laid)
+		if waited := time.Since(began); waited != 3*time.Second {
+			t.Errorf("it has waited %v, want 3s", waited)
+		}
+		if cost := 4<<10 + 512; pace.spent[one] != 2*cost || pace.spent[other] != cost+cost/16 {
+			t.Errorf("they have spent %v", pace.spent)
+		}
+	})
+}

@@ -1,0 +1,16 @@
+//go:build unix
+
+package filewatch
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// owner returns the user id of a file's owner, or -1.
+func owner(info fs.FileInfo) int {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(s.Uid)
+	}
+	return -1
+}

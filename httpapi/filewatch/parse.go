@@ -1,0 +1,81 @@
+package filewatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// check tells whether content is JSON in UTF-8. Its errors give a place and never quote: the file may hold secrets.
+func check(content []byte) error {
+	if !utf8.Valid(content) {
+		return errors.New("it is not UTF-8")
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		return errors.New("it is empty")
+	}
+	var raw json.RawMessage
+	err := json.Unmarshal(content, &raw)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		before := content[:min(max(int(syntax.Offset)-1, 0), len(content))]
+		line := bytes.Count(before, []byte("\n")) + 1
+		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+		return fmt.Errorf("it is not JSON: line %d, column %d", line, column)
+	}
+	if err != nil {
+		return errors.New("it is not JSON")
+	}
+	return nil
+}
+
+// Members calls do for every member of a JSON object in order, repeated names included, and returns its first error.
+// What is not an object is an error without text of the value.
+func Members(object []byte, do func(name string, value json.RawMessage) error) error {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("must be an object")
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		var value json.RawMessage
+		if err != nil || !ok || dec.Decode(&value) != nil {
+			return errors.New("must be an object")
+		}
+		if err := do(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Elements calls do for every element of a JSON array in order and returns its first error. What is not an array is an
+// error without text of the value.
+func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
+	dec := json.NewDecoder(bytes.NewReader(array))
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
+		return errors.New("must be a list")
+	}
+	for i := 0; dec.More(); i++ {
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return errors.New("must be a list")
+		}
+		if err := do(i, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Text decodes a JSON string; ok is false for any other value.
+func Text(value json.RawMessage) (s string, ok bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	err := json.Unmarshal(value, &s)
+	return s, err == nil
+}

@@ -1,0 +1,139 @@
+package graphqlws_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql/handler/testserver"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+
+	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/internal/market"
+	"oddsgraph/tests/unraced"
+)
+
+// listeners are clients that count frames and leave no garbage, so that what is allocated is the server's.
+type listeners struct {
+	t       testing.TB
+	wanted  atomic.Int64
+	arrived chan struct{}
+}
+
+// listen connects n clients with a subscription each. The size is that of the largest frame.
+func listen(t testing.TB, address, query string, n, size int) *listeners {
+	l := &listeners{t: t, arrived: make(chan struct{}, 1)}
+	for range n {
+		r := dialRaw(t, address)
+		_ = r.SetDeadline(time.Time{})
+		r.say(initialise, subscribing("1", query))
+		if _, _, err := r.hear(); err != nil {
+			t.Fatal(err)
+		}
+		go l.follow(r.in, make([]byte, size)) // ends with the connection
+	}
+	return l
+}
+
+func (l *listeners) follow(in *bufio.Reader, buf []byte) {
+	for {
+		if _, _, err := readFrame(in, buf); err != nil {
+			return
+		}
+		if l.wanted.Add(-1) == 0 {
+			l.arrived <- struct{}{}
+		}
+	}
+}
+
+// hear waits for the frames that send causes.
+func (l *listeners) hear(frames int, send func()) {
+	l.wanted.Store(int64(frames))
+	send()
+	select {
+	case <-l.arrived:
+	case <-time.After(patience):
+		l.t.Fatal("an event has not arrived")
+	}
+}
+
+func price(size int) []byte {
+	return fmt.Appendf(nil, `{"data":{"priceChanged":{"price":"0.5","note":"%s"}}}`, strings.Repeat("x", size))
+}
+
+// TestAllocations: delivering an event allocates at most once for each socket of a group, whatever its size.
+func TestAllocations(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
+	const sockets, events = 200, 20
+	for _, size := range []int{100, 10_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			o := newOperator()
+			s := serve(t, graphqlws.Config{}, o)
+			l := listen(t, s.http.Listener.Addr().String(), "subscription a", sockets, size+200)
+			o.awaitMembers(t, sockets)
+			payload := price(size)
+			perEvent := testing.AllocsPerRun(events, func() {
+				l.hear(sockets, func() { s.publish(t, "subscription a", payload, market.Replace) })
+			})
+			t.Logf("%.2f allocations for each delivery", perEvent/sockets)
+			if perEvent > sockets {
+				t.Errorf("%.2f allocations for each delivery", perEvent/sockets)
+			}
+		})
+	}
+}
+
+// BenchmarkDelivery measures the delivery of one event to each of 200 sockets, beside gqlgen's transport.
+func BenchmarkDelivery(b *testing.B) {
+	const sockets = 200
+	measure := func(b *testing.B, l *listeners, send func()) {
+		l.hear(sockets, send)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b.ResetTimer()
+		for b.Loop() {
+			l.hear(sockets, send)
+		}
+		b.StopTimer()
+		runtime.ReadMemStats(&after)
+		deliveries := float64(b.N * sockets)
+		b.ReportMetric(float64(after.Mallocs-before.Mallocs)/deliveries, "allocs/delivery")
+		b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/deliveries, "B/delivery")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
+	}
+	b.Run("oddsgraph", func(b *testing.B) {
+		o := newOperator()
+		s := serve(b, graphqlws.Config{}, o)
+		l := listen(b, s.http.Listener.Addr().String(), "subscription a", sockets, 1<<10)
+		o.awaitMembers(b, sockets)
+		payload := price(100)
+		measure(b, l, func() { s.publish(b, "subscription a", payload, market.Replace) })
+	})
+	b.Run("gqlgen", func(b *testing.B) {
+		g := newGqlgen(0)
+		s := httptest.NewServer(g)
+		b.Cleanup(s.Close)
+		l := listen(b, s.Listener.Addr().String(), "subscription { name }", sockets, 1<<10)
+		measure(b, l, func() {
+			for range sockets {
+				g.SendNextSubscriptionMessage()
+			}
+		})
+	})
+}
+
+// newGqlgen returns the library's transport over a schema of its own, whose events go to whoever asks first.
+func newGqlgen(ping time.Duration) *testserver.TestServer {
+	g := testserver.New()
+	g.AddTransport(transport.Websocket{PingPongInterval: ping})
+	return g
+}
+
+const pingEvery = time.Second

@@ -1,0 +1,76 @@
+package graphqlws_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi/graphqlws"
+)
+
+// FuzzMessages: whatever lines a client sends as messages, it gets messages of the protocol, and either the answer to a ping
+// or a close code of the protocol.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{
+		initialise, pinging, `{"type":"pong"}`, subscribing("1", "query"), subscribing("1", "refused"), subscribing("", "query"),
+		initialise + "\n" + subscribing("1", "query") + "\n" + subscribing("1", "query"),
+		initialise + "\n" + subscribing("1", "subscription a") + "\n" + `{"type":"complete","id":"1"}` + "\n" + subscribing("1", "query"),
+		initialise + "\n" + initialise, `{"type":"ping","payload":{"a":"` + "\xff" + `"}}`, `{"type":"ping","payload":{"a":"\ud800"}}`,
+		`{"Type":"ping"}`, `{"type":"ping","type":"pong"}`, `{"type":"complete","id":null}`, "[]", "null", "", `{"type":1e999}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	s := serve(f, graphqlws.Config{MessagesPerSecond: 1e6, MessageBurst: 1e6, Frame: 4 << 10}, newOperator())
+	const last = `{"fuzz":"last"}`
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		conn, in, err := handshake(s.http.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = conn.(*net.TCPConn).SetLinger(0) // else the addresses run out
+			_ = conn.Close()
+		}()
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		var out []byte
+		for line := range bytes.SplitSeq(lines, []byte("\n")) {
+			out = append(out, frame(opText, string(line))...)
+		}
+		go func() { _, _ = conn.Write(append(out, frame(opText, `{"type":"ping","payload":`+last+`}`)...)) }() // ends with the connection
+		for {
+			first, payload, err := readFrame(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == opClose {
+				switch code := websocket.StatusCode(binary.BigEndian.Uint16(payload)); code {
+				case 4400, 4401, 4409, 4429, websocket.StatusMessageTooBig:
+				default:
+					t.Errorf("closed by %d %s", code, payload[2:])
+				}
+				return
+			}
+			var m struct {
+				Type    string
+				Payload json.RawMessage
+			}
+			if err := json.Unmarshal(payload, &m); err != nil {
+				t.Fatalf("got %s: %v", payload, err)
+			}
+			switch m.Type {
+			case "pong":
+				if string(m.Payload) == last {
+					return
+				}
+			case "connection_ack", "next", "error", "complete":
+			default:
+				t.Errorf("got %s", payload)
+			}
+		}
+	})
+}

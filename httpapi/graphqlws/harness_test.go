@@ -1,0 +1,540 @@
+package graphqlws_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"go.uber.org/goleak"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/internal/market"
+)
+
+// childEnv tells this binary that it is another process of a test, and which.
+const childEnv = "GRAPHQLWS_CHILD"
+
+// runChild is the main function of such a process, where there are any.
+var runChild func(command string) (exit int)
+
+func TestMain(m *testing.M) {
+	if command := os.Getenv(childEnv); command != "" {
+		os.Exit(runChild(command))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// operator executes what its documents say:
+//
+//	query            answers at once
+//	slow             answers when it is released
+//	subscription …   is executed for a group of its name, whose events are what the test publishes
+//	refused          is none
+type operator struct {
+	hub *fanout.Hub
+	// init introduces clients; nil lets everybody in.
+	init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
+	// started tells of slow queries that are under way; release lets one end.
+	started, release chan struct{}
+
+	mu     sync.Mutex
+	topics map[string]*topic
+}
+
+func newOperator() *operator {
+	return &operator{hub: fanout.New(fanout.Limits{Ahead: 1 << 30}), started: make(chan struct{}, 100), release: make(chan struct{}), topics: make(map[string]*topic)}
+}
+
+func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+	if o.init == nil {
+		return ctx, nil
+	}
+	return o.init(ctx, payload)
+}
+
+func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), refused []byte, malformed error) {
+	deep(100)
+	var p struct{ Query string }
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return nil, nil, errors.New("the payload is malformed")
+	}
+	switch kind, _, _ := strings.Cut(p.Query, " "); kind {
+	case "subscription":
+		var key fanout.Key
+		copy(key[:], p.Query)
+		o.hub.Join(ctx, key, m, func(ctx context.Context, g *fanout.Group) fanout.Source {
+			topic := o.topic(p.Query)
+			topic.mu.Lock()
+			topic.group = g
+			topic.mu.Unlock()
+			return &source{ctx: ctx, topic: topic}
+		})
+		return nil, nil, nil
+	case "query":
+		return func(context.Context) {
+			m.Send([]byte(`{"data":{"a":1}}`))
+			m.Finish(fanout.End{})
+		}, nil, nil
+	case "slow":
+		return func(ctx context.Context) {
+			select {
+			case o.started <- struct{}{}:
+			case <-ctx.Done():
+			}
+			select {
+			case <-o.release:
+			case <-ctx.Done():
+			}
+			m.Send([]byte(`{"data":{"slow":true}}`))
+			m.Finish(fanout.End{})
+		}, nil, nil
+	default:
+		return nil, []byte(`[{"message":"refused"}]`), nil
+	}
+}
+
+func (o *operator) Errors(_ context.Context, err error) []byte {
+	b, _ := json.Marshal([]any{map[string]any{"message": err.Error(), "extensions": map[string]any{"code": market.CodeOf(err)}}})
+	return b
+}
+
+func (o *operator) Refuse(ctx context.Context, err error) []byte { return o.Errors(ctx, err) }
+
+// deep takes a deep stack, as executing does.
+//
+//go:noinline
+func deep(n int) byte {
+	var frame [256]byte
+	if n > 0 {
+		frame[n] = deep(n - 1)
+	}
+	return frame[n/2]
+}
+
+// topic is where the events of a subscription come from.
+type topic struct {
+	events chan []byte
+	ended  chan []byte
+	mu     sync.Mutex
+	group  *fanout.Group
+}
+
+func (o *operator) topic(name string) *topic {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.topics[name]
+	if t == nil {
+		t = &topic{events: make(chan []byte), ended: make(chan []byte)}
+		o.topics[name] = t
+	}
+	return t
+}
+
+// group returns the group that a subscription is executed for, once it is.
+func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
+	t.Helper()
+	topic := o.topic(query)
+	await(t, "the execution of "+query, func() bool {
+		topic.mu.Lock()
+		defer topic.mu.Unlock()
+		g = topic.group
+		return g != nil
+	})
+	return g
+}
+
+// publish hands an event over to a subscription that somebody has started.
+func (o *operator) publish(t testing.TB, query string, payload []byte, mode market.Mode) {
+	t.Helper()
+	o.group(t, query).Post(market.Envelope{Mode: mode})
+	send(t, o.topic(query).events, payload)
+}
+
+// awaitMembers waits until so many subscriptions are open.
+func (o *operator) awaitMembers(t testing.TB, n int) {
+	t.Helper()
+	await(t, "members", func() bool { s := o.hub.Stats(); return s.Members == n && (n > 0 || s.Groups == 0) })
+}
+
+// source is a topic that is being executed.
+type source struct {
+	ctx   context.Context
+	topic *topic
+	last  []byte
+}
+
+func (s *source) Next() (payload []byte, ok bool) {
+	defer func() {
+		if !ok {
+			s.topic.mu.Lock()
+			s.topic.group = nil
+			s.topic.mu.Unlock()
+		}
+	}()
+	select {
+	case payload := <-s.topic.events:
+		return payload, true
+	case s.last = <-s.topic.ended:
+		return nil, false
+	case <-s.ctx.Done():
+		return nil, false
+	}
+}
+
+func (s *source) Last() []byte { return s.last }
+
+// service is a server over an operator.
+type service struct {
+	t testing.TB
+	*operator
+	*graphqlws.Server
+	http *httptest.Server
+}
+
+// serve starts a server that ends with the test. Times that cfg does not set do not pass, however slow the machine is.
+func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
+	cfg.Operator = o
+	for _, d := range []*time.Duration{&cfg.InitTimeout, &cfg.Ping, &cfg.WriteTimeout} {
+		*d = cmp.Or(*d, time.Hour)
+	}
+	s := &service{t: t, operator: o, Server: graphqlws.New(cfg)}
+	s.http = httptest.NewServer(s.Server)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Drain(ctx)
+		s.http.Close()
+		o.hub.Close()
+		if stats := s.Stats(); stats.Sockets != 0 || stats.Operations != 0 {
+			t.Errorf("%+v are left", stats)
+		}
+		if stats := o.hub.Stats(); stats.Members != 0 || stats.Groups != 0 {
+			t.Errorf("%+v are left", stats)
+		}
+	})
+	return s
+}
+
+// awaitSockets waits until so many sockets are open.
+func (s *service) awaitSockets(n int) {
+	s.t.Helper()
+	await(s.t, "sockets", func() bool { return s.Stats().Sockets == n })
+}
+
+// client is one that speaks WebSocket as the library does.
+type client struct {
+	t    testing.TB
+	conn *websocket.Conn
+}
+
+func (s *service) dial(options ...string) *client {
+	s.t.Helper()
+	protocols := []string{graphqlws.Subprotocol}
+	if len(options) > 0 {
+		protocols = options
+	}
+	if protocols[0] == "" {
+		protocols = nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, s.http.URL, &websocket.DialOptions{Subprotocols: protocols})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	conn.SetReadLimit(-1)
+	s.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &client{s.t, conn}
+}
+
+// introduced returns a client that has introduced itself.
+func (s *service) introduced() *client {
+	s.t.Helper()
+	c := s.dial()
+	c.say(`{"type":"connection_init"}`)
+	c.expect(`{"type":"connection_ack"}`)
+	return c
+}
+
+func (c *client) say(messages ...string) {
+	c.t.Helper()
+	for _, m := range messages {
+		c.write(websocket.MessageText, m)
+	}
+}
+
+func (c *client) write(kind websocket.MessageType, m string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := c.conn.Write(ctx, kind, []byte(m)); err != nil {
+		c.t.Logf("write: %v", err) // it may have been closed already
+	}
+}
+
+func (c *client) hear() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, b, err := c.conn.Read(ctx)
+	return string(b), err
+}
+
+func (c *client) expect(messages ...string) {
+	c.t.Helper()
+	for _, want := range messages {
+		got, err := c.hear()
+		if err != nil {
+			c.t.Fatalf("got %v, want %s", err, want)
+		}
+		if got != want {
+			c.t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// expectClose returns what was heard before the close, whose code must be the one.
+func (c *client) expectClose(code websocket.StatusCode) (before []string) {
+	c.t.Helper()
+	for {
+		got, err := c.hear()
+		if err == nil {
+			before = append(before, got)
+			continue
+		}
+		if websocket.CloseStatus(err) != code {
+			c.t.Errorf("closed by %v, want %d", err, code)
+		}
+		return before
+	}
+}
+
+// subscribe starts an operation.
+func (c *client) subscribe(id, query string) {
+	c.t.Helper()
+	c.say(subscribing(id, query))
+}
+
+func subscribing(id, query string) string {
+	b, _ := json.Marshal(map[string]any{"id": id, "type": "subscribe", "payload": map[string]any{"query": query}})
+	return string(b)
+}
+
+// settled returns when all that the client has said was handled.
+func (c *client) settled() {
+	c.t.Helper()
+	c.say(`{"type":"ping","payload":{"settled":true}}`)
+	c.expect(`{"type":"pong","payload":{"settled":true}}`)
+}
+
+// raw is a client that puts bytes on the wire itself.
+type raw struct {
+	t testing.TB
+	net.Conn
+	in *bufio.Reader
+}
+
+func (s *service) raw() *raw {
+	s.t.Helper()
+	return dialRaw(s.t, s.http.Listener.Addr().String())
+}
+
+func dialRaw(t testing.TB, address string) *raw {
+	t.Helper()
+	conn, in, err := handshake(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(2 * patience))
+	t.Cleanup(func() { _ = conn.Close() })
+	return &raw{t, conn, in}
+}
+
+// handshake opens a WebSocket by hand.
+func handshake(address string) (net.Conn, *bufio.Reader, error) {
+	conn, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := upgrade(conn)
+	return conn, in, err
+}
+
+// upgrade opens a WebSocket on a connection and returns what reads from it.
+func upgrade(conn net.Conn) (*bufio.Reader, error) {
+	if _, err := io.WriteString(conn, upgradeRequest); err != nil {
+		return nil, err
+	}
+	return upgraded(conn)
+}
+
+const upgradeRequest = "GET / HTTP/1.1\r\nHost: service.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + graphqlws.Subprotocol + "\r\n\r\n"
+
+// upgraded reads the answer to an upgradeRequest and returns what reads the frames that follow.
+func upgraded(conn net.Conn) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(conn, 512)
+	resp, err := http.ReadResponse(in, nil)
+	if err == nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		err = errors.New(resp.Status)
+	}
+	return in, err
+}
+
+const (
+	opText  = 0x81
+	opClose = 0x88
+	opPing  = 0x89
+	opPong  = 0x8a
+)
+
+// frame returns a masked frame; its mask is zero, so the payload is as it is.
+func frame(first byte, payload string) []byte {
+	b := []byte{first}
+	switch n := len(payload); {
+	case n < 126:
+		b = append(b, 0x80|byte(n))
+	case n < 1<<16:
+		b = binary.BigEndian.AppendUint16(append(b, 0x80|126), uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint64(append(b, 0x80|127), uint64(n))
+	}
+	return append(append(b, 0, 0, 0, 0), payload...)
+}
+
+func (r *raw) send(b []byte) {
+	r.t.Helper()
+	if _, err := r.Write(b); err != nil {
+		r.t.Logf("write: %v", err)
+	}
+}
+
+func (r *raw) say(messages ...string) {
+	r.t.Helper()
+	for _, m := range messages {
+		r.send(frame(opText, m))
+	}
+}
+
+// hear returns the next frame.
+func (r *raw) hear() (first byte, payload []byte, err error) {
+	return readFrame(r.in, nil)
+}
+
+// readFrame reads a frame of a server into buf, if that is long enough.
+func readFrame(in *bufio.Reader, buf []byte) (first byte, payload []byte, err error) {
+	var head [2]byte
+	if head[0], err = in.ReadByte(); err == nil {
+		head[1], err = in.ReadByte()
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	n, more := uint64(head[1]), 0
+	switch n {
+	case 126:
+		more = 2
+	case 127:
+		more = 8
+	}
+	if more > 0 {
+		n = 0
+	}
+	for range more {
+		b, err := in.ReadByte()
+		if err != nil {
+			return 0, nil, err
+		}
+		n = n<<8 | uint64(b)
+	}
+	if uint64(len(buf)) < n {
+		buf = make([]byte, n)
+	}
+	_, err = io.ReadFull(in, buf[:n])
+	return head[0], buf[:n], err
+}
+
+// expectClose passes over all until the close, whose code must be the one.
+func (r *raw) expectClose(code websocket.StatusCode) {
+	r.t.Helper()
+	for {
+		first, payload, err := r.hear()
+		if err != nil {
+			r.t.Errorf("got %v, want the close %d", err, code)
+			return
+		}
+		if first == opClose {
+			if got := websocket.StatusCode(binary.BigEndian.Uint16(payload)); got != code {
+				r.t.Errorf("closed by %d %s, want %d", got, payload[2:], code)
+			}
+			return
+		}
+	}
+}
+
+// expectEnd passes over all until the connection ends without a close.
+func (r *raw) expectEnd() {
+	r.t.Helper()
+	for {
+		first, payload, err := r.hear()
+		var timeout net.Error
+		switch {
+		case errors.As(err, &timeout) && timeout.Timeout():
+			r.t.Error("the connection lasts")
+			return
+		case err != nil:
+			return
+		case first == opClose:
+			r.t.Errorf("closed by %x", payload)
+		}
+	}
+}
+
+func receive[T any](t testing.TB, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+func send[T any](t testing.TB, c chan<- T, v T) {
+	t.Helper()
+	select {
+	case c <- v:
+	case <-time.After(patience):
+		t.Fatal("nobody took it")
+	}
+}
+
+// await looks until what must come about has.
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	deadline, tick := time.After(patience), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("there are not the " + what + " that there must be")
+		}
+	}
+}

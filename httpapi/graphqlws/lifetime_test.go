@@ -1,0 +1,433 @@
+package graphqlws_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+// TestSigns: a client is pinged, and stays as long as it gives any sign of life.
+func TestSigns(t *testing.T) {
+	// A silent client is gone after two seconds, and four pings at most.
+	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
+	var clients sync.WaitGroup
+	for name, answer := range map[string][]byte{
+		"pong":           frame(opText, `{"type":"pong"}`),
+		"ping":           frame(opText, `{"type":"ping"}`),
+		"WebSocket ping": frame(opPing, ""),
+		"WebSocket pong": frame(opPong, ""),
+		"silent":         nil,
+	} {
+		r := s.raw()
+		r.say(initialise, subscribing("1", "subscription a"))
+		clients.Go(func() {
+			pings := 0
+			for answer == nil || pings < 6 {
+				first, payload, err := r.hear()
+				switch {
+				case err != nil && answer != nil:
+					t.Errorf("%s: after %d pings: %v", name, pings, err)
+					return
+				case err == nil && first == opClose:
+					t.Errorf("%s: closed by %x", name, payload)
+					return
+				case err != nil:
+					if pings == 0 || pings > 4 {
+						t.Errorf("%s: it was pinged %d times", name, pings)
+					}
+					return
+				case string(payload) == pinging:
+					pings++
+					r.send(answer)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if silent := s.Stats().Silent; silent != 1 {
+		t.Errorf("%d were closed for their silence", silent)
+	}
+}
+
+// TestSlow: a client that does not read is closed, however much waits for it, and the others go on.
+func TestSlow(t *testing.T) {
+	for name, mode := range map[string]market.Mode{"replaced": market.Replace, "deltas": market.Delta} {
+		t.Run(name, func(t *testing.T) {
+			o := newOperator()
+			s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, o)
+			slow, quick := s.raw(), s.introduced()
+			slow.say(initialise, subscribing("1", "subscription a"))
+			quick.subscribe("1", "subscription a")
+			o.awaitMembers(t, 2)
+			payload := []byte(`{"data":"` + strings.Repeat("x", 30<<10) + `"}`)
+			sent := 0
+			for ; s.Stats().Slow == 0; sent++ {
+				if sent == 10_000 {
+					t.Fatal("300 MB were taken by one that does not read")
+				}
+				s.publish(t, "subscription a", payload, mode)
+				if _, err := quick.hear(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Millisecond) // of a slow client's half second
+			}
+			o.awaitMembers(t, 1)
+			s.awaitSockets(1)
+			s.publish(t, "subscription a", payload, mode)
+			if _, err := quick.hear(); err != nil {
+				t.Fatal(err)
+			}
+			slow.expectEnd()
+		})
+	}
+}
+
+// TestStale: the kernel keeps little for a client that reads slowly, so what it reads next is nearly new.
+func TestStale(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	slow, quick := s.raw(), s.introduced()
+	slow.say(initialise, subscribing("1", "subscription a"))
+	quick.subscribe("1", "subscription a")
+	o.awaitMembers(t, 2)
+	const size, events = 8 << 10, 1000
+	padding := strings.Repeat("x", size)
+	for i := range events {
+		s.publish(t, "subscription a", fmt.Appendf(nil, `{"data":"%d %s"}`, i, padding), market.Replace)
+		if _, err := quick.hear(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := (events - int(o.hub.Stats().Conflated)) * size
+	t.Logf("%d KB were taken by one that does not read", taken>>10)
+	if taken > 1<<20 {
+		t.Errorf("%d KB were taken by one that does not read", taken>>10)
+	}
+	for last := fmt.Sprintf("\"%d ", events-1); ; {
+		_, payload, err := slow.hear()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(payload, []byte(last)) {
+			break
+		}
+	}
+}
+
+// TestFlood: a client is not read faster than it may send, nor further than it reads itself.
+func TestFlood(t *testing.T) {
+	for name, ping := range map[string][]byte{"messages": frame(opText, pinging), "WebSocket pings": frame(opPing, ""), "WebSocket pongs": frame(opPong, "")} {
+		t.Run("pace of "+name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, graphqlws.Config{MessagesPerSecond: 100, MessageBurst: 10}, newOperator())
+			r := s.raw()
+			began := time.Now()
+			r.send(append(bytes.Repeat(ping, 50), frame(opText, `{"type":"ping","payload":{"last":1}}`)...))
+			for {
+				_, payload, err := r.hear()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(string(payload), "last") {
+					break
+				}
+			}
+			if took := time.Since(began); took < 390*time.Millisecond {
+				t.Errorf("51 at 100 a second, and 10 at once, took %v", took)
+			}
+		})
+	}
+	for name, message := range map[string]string{
+		"pings":      `{"type":"ping","payload":{"a":"` + strings.Repeat("x", 900) + `"}}`,
+		"subscribes": subscribing("1", "refused") + strings.Repeat(" ", 900),
+		"too many":   subscribing("1", "slow") + strings.Repeat(" ", 900),
+	} {
+		t.Run("unread "+name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9, Operations: 10, WriteTimeout: time.Hour, Ping: time.Hour}, newOperator())
+			r := s.raw()
+			r.say(initialise)
+			wrote, i := 0, 0
+			for ; wrote < 100<<20; i++ {
+				m := message
+				if name != "pings" {
+					m = strings.Replace(message, `"1"`, fmt.Sprintf(`"%d%s"`, i, strings.Repeat("y", 100)), 1)
+				}
+				_ = r.SetWriteDeadline(time.Now().Add(time.Second))
+				n, err := r.Write(frame(opText, m))
+				if wrote += n; err != nil {
+					break // it is not read any further
+				}
+			}
+			if wrote > 32<<20 {
+				t.Errorf("%d MB were read from a client that does not read", wrote>>20)
+			}
+		})
+	}
+}
+
+// TestManySubscriptions: a socket has as many operations as it may, and each is served.
+func TestManySubscriptions(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{Operations: 1000, Quota: quota.New(quota.Limits{Operations: 1000})}, o)
+	c := s.introduced()
+	for i := range 1000 {
+		c.subscribe(fmt.Sprint(i), "subscription a")
+	}
+	c.settled()
+	s.publish(t, "subscription a", []byte(`{"data":1}`), market.Append)
+	seen := make(map[string]bool)
+	for range 1000 {
+		m, err := c.hear()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[m] = true
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d different frames", len(seen))
+	}
+}
+
+// TestVanished: whatever state the connection of a client breaks in, nothing of it is left.
+func TestVanished(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	for name, say := range map[string]func(r *raw){
+		"at once":           func(*raw) {},
+		"introduced":        func(r *raw) { r.say(initialise) },
+		"subscribed":        func(r *raw) { r.say(initialise, subscribing("1", "subscription a"), subscribing("2", "slow")) },
+		"in a frame":        func(r *raw) { r.send(frame(opText, initialise)[:10]) },
+		"in a head":         func(r *raw) { r.send(frame(opText, strings.Repeat("x", 1000))[:3]) },
+		"in parts":          func(r *raw) { r.send(frame(0x01, `{"type":`)) },
+		"with a half close": func(r *raw) { r.say(initialise); _ = r.Conn.(*net.TCPConn).CloseWrite(); r.expectClose(1002) },
+		"without a FIN": func(r *raw) {
+			r.say(initialise, subscribing("1", "subscription a"))
+			_ = r.Conn.(*net.TCPConn).SetLinger(0)
+		},
+		"closing, unanswered": func(r *raw) { r.say("violation"); r.expectClose(4400) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := s.raw()
+			r.t = t
+			say(r)
+			_ = r.Close()
+			s.t = t
+			s.awaitSockets(0)
+			o.awaitMembers(t, 0)
+		})
+	}
+}
+
+// TestEndlessFrame: a client that is closed, and sends a frame that has no end instead of an answer, is let go in the end.
+func TestEndlessFrame(t *testing.T) {
+	t.Parallel() // it takes five seconds
+	s := serve(t, graphqlws.Config{}, newOperator())
+	r := s.raw()
+	r.say("violation")
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	sender.Go(r.endless)
+	r.expectClose(4400)
+	s.awaitSockets(0)
+}
+
+// TestSlowMessage: a client that sends a message without an end is closed, whatever other signs of life it gives, and one
+// that stays silent between its messages is not.
+func TestSlowMessage(t *testing.T) {
+	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
+	slow, idle := s.raw(), s.raw()
+	slow.say(initialise)
+	idle.say(initialise)
+	idle.hear()
+	slow.send(frame(opText&^0x80, `{"type":`)) // the first of several frames
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	closed := make(chan struct{})
+	defer close(closed)
+	sender.Go(func() {
+		for tick := time.NewTicker(50 * time.Millisecond); ; {
+			select {
+			case <-closed:
+				return
+			case <-tick.C:
+				_, _ = slow.Write(frame(opPing, ""))
+			}
+		}
+	})
+	slow.expectClose(websocket.StatusPolicyViolation)
+	idle.say(pinging)
+	if _, payload, err := idle.hear(); err != nil || string(payload) != `{"type":"pong"}` {
+		t.Errorf("the silent one got %q, %v", payload, err)
+	}
+}
+
+// endless sends a frame without an end until it cannot any more.
+func (r *raw) endless() {
+	head := binary.BigEndian.AppendUint64([]byte{opText, 0xff}, 1<<40)
+	_, err := r.Write(append(head, 0, 0, 0, 0))
+	for err == nil {
+		_, err = r.Write(make([]byte, 1<<10))
+	}
+}
+
+// TestDrain: operations that end by themselves do so before their client is sent away, subscriptions are cut off, and
+// nobody new is let in.
+func TestDrain(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	busy, idle, fresh := s.introduced(), s.introduced(), s.dial()
+	busy.subscribe("slow", "slow")
+	busy.subscribe("s", "subscription a")
+	idle.subscribe("s", "subscription a")
+	receive(t, o.started)
+	o.awaitMembers(t, 2)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.Drain(context.Background())
+	}()
+	if before := idle.expectClose(1012); len(before) != 0 {
+		t.Errorf("an idle subscription got %q", before)
+	}
+	fresh.expectClose(1012)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, resp, err := websocket.Dial(ctx, s.http.URL, nil); err == nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("a new connection: %v", err)
+	}
+	busy.settled()
+	s.publish(t, "subscription a", []byte(`{"data":1}`), market.Append) // it lasts as long as the socket
+	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
+	busy.subscribe("late", "query") // is answered by the close
+	busy.settled()
+	select {
+	case <-drained:
+		t.Fatal("it was drained while an operation was under way")
+	default:
+	}
+	send(t, o.release, struct{}{})
+	want := []string{`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`}
+	if before := busy.expectClose(1012); fmt.Sprint(before) != fmt.Sprint(want) {
+		t.Errorf("before the close came %q", before)
+	}
+	receive(t, drained)
+}
+
+// TestDrainCompleted: an operation that its client gives up keeps nobody waiting.
+func TestDrainCompleted(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	c := s.introduced()
+	c.subscribe("slow", "slow")
+	receive(t, o.started)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.Drain(context.Background())
+	}()
+	await(t, "end of subscribing", func() bool {
+		c.subscribe("1", "subscription a")
+		c.say(`{"type":"complete","id":"1"}`)
+		c.settled()
+		return o.hub.Stats().Members == 0
+	})
+	c.say(`{"type":"complete","id":"slow"}`)
+	c.expectClose(1012)
+	receive(t, drained)
+}
+
+// TestDrainEnds: no client keeps a server from ending for longer than it is given: not one whose operation does not end, nor
+// ones that do not answer a close, do not read, or send a frame that has no end.
+func TestDrainEnds(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	c := s.introduced()
+	c.subscribe("slow", "slow")
+	receive(t, o.started)
+
+	mute := s.raw()
+	mute.say(initialise)
+	deaf := s.raw()
+	deaf.say(initialise, subscribing("1", "subscription a"))
+	o.awaitMembers(t, 1)
+	for o.hub.Stats().Lost == 0 { // more waits than the kernel keeps
+		s.publish(t, "subscription a", bytes.Repeat([]byte("x"), 32<<10), market.Delta)
+	}
+	endless := s.raw()
+	endless.say(initialise, "violation")
+	var senders sync.WaitGroup
+	defer senders.Wait()
+	senders.Go(endless.endless)
+	endless.expectClose(4400)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.Drain(ctx)
+	}()
+	mute.expectClose(1012)
+	cancel()
+	select {
+	case <-drained:
+	case <-time.After(patience / 2):
+		t.Error("the server does not end")
+	}
+	c.expectClose(1012)
+	if _, err := io.Copy(io.Discard, deaf.in); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection of a client that does not read lasts")
+	}
+}
+
+// TestServeWhileDraining: whoever comes while the server drains is either refused or closed, and not forgotten.
+func TestServeWhileDraining(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			conn, in, err := handshake(s.http.Listener.Addr().String())
+			if err != nil {
+				return // refused
+			}
+			defer func() { _ = conn.Close() }()
+			_ = conn.SetDeadline(time.Now().Add(patience))
+			_, _ = conn.Write(append(frame(opText, initialise), frame(opText, subscribing("1", "query"))...))
+			for {
+				first, payload, err := readFrame(in, nil)
+				var late net.Error
+				switch {
+				case errors.As(err, &late) && late.Timeout():
+					t.Error("a client was forgotten")
+					return
+				case err != nil:
+					return
+				case first == opClose:
+					if code := binary.BigEndian.Uint16(payload); code != 1012 {
+						t.Errorf("closed by %d", code)
+					}
+					_, _ = conn.Write(frame(opClose, string(payload[:2])))
+				}
+			}
+		})
+	}
+	s.Drain(context.Background())
+	wg.Wait()
+}

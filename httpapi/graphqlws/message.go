@@ -1,0 +1,147 @@
+package graphqlws
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi/quota"
+)
+
+const (
+	// maxID is the greatest length of an operation's id in bytes.
+	maxID = 128
+	// maxEcho is the greatest size of a ping's payload that is sent back.
+	maxEcho = 1 << 10
+	// maxKept is the greatest size of a buffer that is kept for the next frame.
+	maxKept = 64 << 10
+)
+
+// message is what a client sends.
+type message struct {
+	Type    string          `json:"type"`
+	ID      *string         `json:"id"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// buffers hold frames.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func buffer() *bytes.Buffer {
+	b := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() <= maxKept {
+		buffers.Put(b)
+	}
+}
+
+// read handles messages until there is none left or one breaks the protocol, or until the operator was at work: then it
+// returns true, to go on on another goroutine. To execute takes a deep stack, and a goroutine keeps it for several garbage
+// collections, which is more than all else that an idle socket keeps.
+func (k *socket) read() (again bool) {
+	for !k.deep {
+		kind, r, err := k.conn.Reader(context.Background()) // ended by closing the connection
+		if err != nil {
+			return false
+		}
+		k.reading.Store(monotonic())
+		text, err := k.server.cfg.Incoming.Read(k.client, r)
+		k.reading.Store(0)
+		if errors.Is(err, quota.ErrNoRoom) {
+			return k.close(codeTryAgainLater, "Too much is being sent")
+		}
+		if err != nil {
+			return false
+		}
+		goesOn := k.handle(kind, text.Bytes())
+		text.Release()
+		if !goesOn || !k.sign() {
+			return false
+		}
+	}
+	k.deep = false
+	return true
+}
+
+// handle does what a message says. It returns false when nothing more is to be read, since the socket is being closed. The
+// bytes are good only until it returns.
+func (k *socket) handle(kind websocket.MessageType, b []byte) bool {
+	var m message
+	switch {
+	case kind != websocket.MessageText:
+		return k.close(codeBadRequest, "A message is not text")
+	case !utf8.Valid(b):
+		return k.close(codeBadRequest, "A message is not UTF-8")
+	case json.Unmarshal(b, &m) != nil:
+		return k.close(codeBadRequest, "A message is not a JSON object with a type")
+	}
+	if string(m.Payload) == "null" {
+		m.Payload = nil
+	}
+	if m.Payload != nil && m.Payload[0] != '{' {
+		return k.close(codeBadRequest, "A payload is not an object")
+	}
+	switch m.Type {
+	case "connection_init":
+		return k.introduce(m.Payload)
+	case "ping":
+		return k.reply(pong(m.Payload))
+	case "pong":
+		return true
+	case "subscribe", "complete":
+		switch {
+		case m.ID == nil || *m.ID == "":
+			return k.close(codeBadRequest, "A "+m.Type+" has no id")
+		case len(*m.ID) > maxID:
+			return k.close(codeBadRequest, fmt.Sprintf("An id is longer than %d bytes", maxID))
+		case m.Type == "complete":
+			return k.complete(*m.ID)
+		case m.Payload == nil:
+			return k.close(codeBadRequest, "A subscribe has no payload")
+		case !k.acknowledged:
+			return k.close(codeUnauthorized, "Unauthorized")
+		}
+		return k.begin(*m.ID, m.Payload)
+	case "":
+		return k.close(codeBadRequest, "A message has no type")
+	default:
+		return k.close(codeBadRequest, "A message is of an unknown type")
+	}
+}
+
+var (
+	frameAck  = []byte(`{"type":"connection_ack"}`)
+	framePing = []byte(`{"type":"ping"}`)
+	framePong = []byte(`{"type":"pong"}`)
+)
+
+func pong(payload json.RawMessage) []byte {
+	if len(payload) == 0 || len(payload) > maxEcho {
+		return framePong
+	}
+	return fmt.Appendf(nil, `{"type":"pong","payload":%s}`, payload)
+}
+
+// quote returns an id as JSON.
+func quote(id string) []byte {
+	b, _ := json.Marshal(id) // every string can be marshalled
+	return b
+}
+
+// failed returns the frame that ends an operation by errors, which are a JSON list.
+func failed(id string, errors []byte) []byte {
+	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
+}
+
+// completed returns the frame that ends an operation.
+func completed(id string) []byte { return fmt.Appendf(nil, `{"id":%s,"type":"complete"}`, quote(id)) }

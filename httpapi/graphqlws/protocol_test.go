@@ -1,0 +1,488 @@
+package graphqlws_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+const (
+	initialise = `{"type":"connection_init"}`
+	pinging    = `{"type":"ping"}`
+)
+
+// TestViolations: each breach of the protocol has its close code.
+func TestViolations(t *testing.T) {
+	s := serve(t, graphqlws.Config{Frame: 1000}, newOperator())
+	long := strings.Repeat("x", 129)
+	for _, test := range []struct {
+		name string
+		say  []string
+		code websocket.StatusCode
+	}{
+		{"subscribe before init", []string{subscribing("1", "query")}, 4401},
+		{"second init", []string{initialise, initialise}, 4429},
+		{"duplicate id", []string{initialise, subscribing("1", "subscription a"), subscribing("1", "query")}, 4409},
+		{"duplicate id of a query", []string{initialise, subscribing("1", "slow"), subscribing("1", "query")}, 4409},
+		{"empty message", []string{""}, 4400},
+		{"no JSON", []string{"hello"}, 4400},
+		{"broken off", []string{`{"type":"ping"`}, 4400},
+		{"two values", []string{pinging + pinging}, 4400},
+		{"null", []string{"null"}, 4400},
+		{"string", []string{`"ping"`}, 4400},
+		{"list", []string{`[{"type":"ping"}]`}, 4400},
+		{"deep", []string{`{"type":"ping","payload":` + strings.Repeat("[", 400) + strings.Repeat("]", 400) + "}"}, 4400},
+		{"no type", []string{`{}`}, 4400},
+		{"empty type", []string{`{"type":""}`}, 4400},
+		{"null type", []string{`{"type":null}`}, 4400},
+		{"type is a number", []string{`{"type":1}`}, 4400},
+		{"unknown type", []string{`{"type":"hello"}`}, 4400},
+		{"type of the server", []string{initialise, `{"type":"connection_ack"}`}, 4400},
+		{"next from a client", []string{initialise, `{"type":"next","id":"1","payload":{}}`}, 4400},
+		{"type of the older protocol", []string{initialise, `{"type":"start","id":"1","payload":{"query":"query"}}`}, 4400},
+		{"init payload is a list", []string{`{"type":"connection_init","payload":[]}`}, 4400},
+		{"ping payload is a string", []string{`{"type":"ping","payload":"x"}`}, 4400},
+		{"pong payload is a number", []string{`{"type":"pong","payload":1}`}, 4400},
+		{"subscribe without id", []string{initialise, `{"type":"subscribe","payload":{"query":"query"}}`}, 4400},
+		{"subscribe with null id", []string{initialise, `{"type":"subscribe","id":null,"payload":{"query":"query"}}`}, 4400},
+		{"subscribe with empty id", []string{initialise, subscribing("", "query")}, 4400},
+		{"subscribe with long id", []string{initialise, subscribing(long, "query")}, 4400},
+		{"subscribe with id of a number", []string{initialise, `{"type":"subscribe","id":1,"payload":{"query":"query"}}`}, 4400},
+		{"subscribe without payload", []string{initialise, `{"type":"subscribe","id":"1"}`}, 4400},
+		{"subscribe with null payload", []string{initialise, `{"type":"subscribe","id":"1","payload":null}`}, 4400},
+		{"subscribe with payload of a string", []string{initialise, `{"type":"subscribe","id":"1","payload":"query"}`}, 4400},
+		{"subscribe with payload of a list", []string{initialise, `{"type":"subscribe","id":"1","payload":[]}`}, 4400},
+		{"subscribe with a payload that the operator cannot read", []string{initialise, `{"type":"subscribe","id":"1","payload":{"query":1}}`}, 4400},
+		{"malformed subscribe before init", []string{`{"type":"subscribe","id":"1"}`}, 4400},
+		{"complete without id", []string{initialise, `{"type":"complete"}`}, 4400},
+		{"complete with empty id", []string{initialise, `{"type":"complete","id":""}`}, 4400},
+		{"complete with long id", []string{initialise, `{"type":"complete","id":"` + long + `"}`}, 4400},
+		{"invalid UTF-8", []string{"{\"type\":\"ping\",\"payload\":{\"a\":\"\xff\"}}"}, 4400},
+		{"surrogate as UTF-8", []string{"{\"type\":\"ping\",\"payload\":{\"a\":\"\xed\xa0\x80\"}}"}, 4400},
+		{"oversized", []string{`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 1000) + `"}}`}, 1009},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := s.dial()
+			c.t = t
+			c.say(test.say...)
+			c.expectClose(test.code)
+		})
+	}
+	t.Run("binary", func(t *testing.T) {
+		c := s.dial()
+		c.write(websocket.MessageBinary, pinging)
+		c.expectClose(4400)
+	})
+	t.Run("other subprotocol", func(t *testing.T) {
+		c := s.dial("graphql-ws")
+		if got := c.conn.Subprotocol(); got != "" {
+			t.Errorf("subprotocol %q was accepted", got)
+		}
+		c.expectClose(4406)
+	})
+	t.Run("no subprotocol", func(t *testing.T) { s.dial("").expectClose(4406) })
+	t.Run("one of several subprotocols", func(t *testing.T) {
+		c := s.dial("graphql-ws", graphqlws.Subprotocol)
+		c.say(initialise)
+		c.expect(`{"type":"connection_ack"}`)
+	})
+	t.Run("largest frame", func(t *testing.T) {
+		const head, tail = `{"type":"ping","payload":{"a":"`, `"}}`
+		c := s.dial()
+		c.say(head + strings.Repeat("x", 1000-len(head)-len(tail)) + tail)
+		if got, err := c.hear(); err != nil || !strings.Contains(got, "pong") {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+	t.Run("duplicate id is named", func(t *testing.T) {
+		id := strings.Repeat("ü", 64) // its reason is cut between two characters
+		c := s.introduced()
+		c.say(subscribing(id, "slow"), subscribing(id, "slow"))
+		var closed websocket.CloseError
+		for {
+			_, err := c.hear()
+			if errors.As(err, &closed) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if closed.Code != 4409 || !strings.HasPrefix(closed.Reason, "Subscriber for üü") || !strings.HasPrefix("Subscriber for "+id+" already exists", closed.Reason) {
+			t.Errorf("closed by %v", closed)
+		}
+	})
+}
+
+// TestFrames: what is no WebSocket frame of a client ends the connection with the code of the WebSocket protocol.
+func TestFrames(t *testing.T) {
+	s := serve(t, graphqlws.Config{}, newOperator())
+	for _, test := range []struct {
+		name  string
+		bytes []byte
+		code  websocket.StatusCode
+	}{
+		{"not masked", []byte{opText, 2, '{', '}'}, 1002},
+		{"reserved bit", frame(0xc1, pinging), 1002},
+		{"unknown opcode", frame(0x83, pinging), 1002},
+		{"continuation of nothing", frame(0x80, pinging), 1002},
+		{"new message in a message", append(frame(0x01, "{"), frame(opText, pinging)...), 1002},
+		{"long ping", frame(opPing, strings.Repeat("x", 126)), 1002},
+		{"ping in parts", frame(0x09, "x"), 1002},
+		{"close with half a code", frame(opClose, "x"), 1002},
+		{"close with a code that is none", frame(opClose, "\x03\xed"), 1002},
+		{"oversized in parts", append(frame(0x01, strings.Repeat("x", 200<<10)), frame(0x80, strings.Repeat("x", 200<<10))...), 1009},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := s.raw()
+			r.t = t
+			r.send(test.bytes)
+			r.expectClose(test.code)
+		})
+	}
+	t.Run("message in parts", func(t *testing.T) {
+		r := s.raw()
+		r.send(frame(0x01, `{"type":`))
+		r.send(frame(0x00, ""))
+		r.send(frame(opPing, "in between"))
+		r.send(frame(0x80, `"ping"}`))
+		if first, payload, err := r.hear(); err != nil || first != opPong || string(payload) != "in between" {
+			t.Errorf("got %x %s, %v", first, payload, err)
+		}
+		if _, payload, err := r.hear(); err != nil || string(payload) != `{"type":"pong"}` {
+			t.Errorf("got %s, %v", payload, err)
+		}
+	})
+	t.Run("close", func(t *testing.T) {
+		r := s.raw()
+		r.send(frame(opClose, "\x03\xe8"))
+		r.expectClose(1000)
+	})
+}
+
+// TestInit: who does not introduce itself, or is refused, is closed.
+func TestInit(t *testing.T) {
+	t.Run("none", func(t *testing.T) {
+		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond}, newOperator())
+		s.dial().expectClose(4408)
+	})
+	t.Run("in time", func(t *testing.T) {
+		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond, Ping: 40 * time.Millisecond}, newOperator())
+		for {
+			c := s.dial()
+			c.say(initialise)
+			first, err := c.hear()
+			if websocket.CloseStatus(err) == 4408 {
+				continue // this machine is slower than that
+			}
+			if err != nil || first != `{"type":"connection_ack"}` {
+				t.Fatal(first, err)
+			}
+			c.expect(pinging) // later than the timeout
+			break
+		}
+	})
+	o := newOperator()
+	type nameKey struct{}
+	revoke, ended := make(map[string]context.CancelFunc), make(map[string]<-chan struct{})
+	o.init = func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+		var said struct{ Name string }
+		if payload != nil {
+			if err := json.Unmarshal(payload, &said); err != nil {
+				return nil, err
+			}
+		}
+		if said.Name == "" {
+			return nil, errors.New("secret reasons")
+		}
+		ctx, revoke[said.Name] = context.WithCancel(context.WithValue(ctx, nameKey{}, said.Name))
+		ended[said.Name] = ctx.Done()
+		return ctx, nil
+	}
+	s := serve(t, graphqlws.Config{}, o)
+	t.Run("refused", func(t *testing.T) {
+		for _, payload := range []string{`{"type":"connection_init"}`, `{"type":"connection_init","payload":null}`, `{"type":"connection_init","payload":{}}`} {
+			c := s.dial()
+			c.say(payload)
+			_, err := c.hear()
+			var closed websocket.CloseError
+			if !errors.As(err, &closed) || closed.Code != 4403 || closed.Reason != "Forbidden" {
+				t.Errorf("%s: %v", payload, err)
+			}
+		}
+	})
+	t.Run("revoked", func(t *testing.T) {
+		c := s.dial()
+		c.say(`{"type":"connection_init","payload":{"name":"a"}}`)
+		c.expect(`{"type":"connection_ack"}`)
+		c.subscribe("1", "subscription a")
+		c.settled()
+		revoke["a"]()
+		if before := c.expectClose(4403); len(before) != 0 {
+			t.Errorf("before the close came %q", before)
+		}
+	})
+	t.Run("gone", func(t *testing.T) {
+		c := s.dial()
+		c.say(`{"type":"connection_init","payload":{"name":"c"}}`)
+		c.expect(`{"type":"connection_ack"}`)
+		_ = c.conn.Close(websocket.StatusNormalClosure, "")
+		receive(t, ended["c"])
+	})
+	t.Run("revoked and stubborn", func(t *testing.T) {
+		r := s.raw()
+		r.say(`{"type":"connection_init","payload":{"name":"b"}}`, subscribing("1", "subscription b"), pinging)
+		for range 2 {
+			if _, _, err := r.hear(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.awaitMembers(t, 1)
+		revoke["b"]()
+		r.expectClose(4403)
+		// The client does not answer the close, but its subscription is over at once.
+		o.awaitMembers(t, 0)
+	})
+}
+
+// TestPing: pings are answered at any time, with what came with them; pongs need no ping.
+func TestPing(t *testing.T) {
+	s := serve(t, graphqlws.Config{}, newOperator())
+	c := s.dial()
+	c.say(`{"type":"pong"}`, `{"type":"pong","payload":{}}`, pinging, `{"type":"ping","payload":null}`, `{"type":"ping","payload":{"a":[1,"ü"]}}`)
+	c.expect(`{"type":"pong"}`, `{"type":"pong"}`, `{"type":"pong","payload":{"a":[1,"ü"]}}`)
+	c.say(initialise, pinging)
+	c.expect(`{"type":"connection_ack"}`, `{"type":"pong"}`)
+	c.say(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 2000) + `"}}`) // too much to send back
+	c.expect(`{"type":"pong"}`)
+}
+
+// TestOperations: queries and subscriptions run at once, end as the protocol says, and set their ids free.
+func TestOperations(t *testing.T) {
+	o := newOperator()
+	s := serve(t, graphqlws.Config{}, o)
+	c := s.introduced()
+	c.subscribe("s", "subscription a")
+	c.subscribe("slow", "slow")
+	c.subscribe("q", "query")
+	c.expect(`{"id":"q","type":"next","payload":{"data":{"a":1}}}`, `{"id":"q","type":"complete"}`)
+	s.publish(t, "subscription a", []byte(`{"data":1}`), market.Append)
+	c.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
+	send(t, o.release, struct{}{})
+	c.expect(`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`)
+
+	t.Run("refused", func(t *testing.T) { // an error, and no complete
+		c.subscribe("e", "refused")
+		c.expect(`{"id":"e","type":"error","payload":[{"message":"refused"}]}`)
+		c.settled()
+		c.subscribe("e", "query")
+		c.expect(`{"id":"e","type":"next","payload":{"data":{"a":1}}}`, `{"id":"e","type":"complete"}`)
+	})
+	t.Run("completed by the client", func(t *testing.T) {
+		c.say(`{"type":"complete","id":"unknown"}`, `{"type":"complete","id":"s"}`, subscribing("s", "query"))
+		c.expect(`{"id":"s","type":"next","payload":{"data":{"a":1}}}`, `{"id":"s","type":"complete"}`)
+		o.awaitMembers(t, 0)
+		c.subscribe("slow", "slow")
+		receive(t, o.started)
+		receive(t, o.started)
+		c.say(`{"type":"complete","id":"slow"}`)
+		c.settled() // nothing comes of it
+		c.subscribe("slow", "query")
+		c.expect(`{"id":"slow","type":"next","payload":{"data":{"a":1}}}`, `{"id":"slow","type":"complete"}`)
+	})
+	t.Run("ended by the service", func(t *testing.T) {
+		c.subscribe("s", "subscription b")
+		c.settled()
+		send(t, o.topic("subscription b").ended, []byte(`[{"message":"over"}]`))
+		c.expect(`{"id":"s","type":"error","payload":[{"message":"over"}]}`)
+		c.subscribe("s", "subscription b")
+		c.settled()
+		send(t, o.topic("subscription b").ended, nil)
+		c.expect(`{"id":"s","type":"complete"}`)
+		c.settled()
+	})
+	t.Run("id that needs quotes", func(t *testing.T) {
+		c.subscribe("\"\n<ü", "query")
+		c.expect(`{"id":"\"\n\u003cü","type":"next","payload":{"data":{"a":1}}}`, `{"id":"\"\n\u003cü","type":"complete"}`)
+	})
+	t.Run("same id again and again", func(t *testing.T) {
+		for range 500 { // it is free as soon as the client hears of the end
+			c.subscribe("again", "query")
+			c.expect(`{"id":"again","type":"next","payload":{"data":{"a":1}}}`, `{"id":"again","type":"complete"}`)
+		}
+	})
+	t.Run("several of one group", func(t *testing.T) {
+		executions := o.hub.Stats().Executions
+		other := s.introduced()
+		for _, id := range []string{"1", "2"} {
+			c.subscribe(id, "subscription c")
+			other.subscribe(id, "subscription c")
+		}
+		c.settled()
+		other.settled()
+		s.publish(t, "subscription c", []byte(`{"data":2}`), market.Append)
+		for _, c := range []*client{c, other} {
+			a, _ := c.hear()
+			b, _ := c.hear()
+			got := []string{a, b}
+			slices.Sort(got)
+			if want := []string{`{"id":"1","type":"next","payload":{"data":2}}`, `{"id":"2","type":"next","payload":{"data":2}}`}; !slices.Equal(got, want) {
+				t.Errorf("got %q", got)
+			}
+		}
+		if n := o.hub.Stats().Executions - executions; n != 1 {
+			t.Errorf("%d executions", n)
+		}
+	})
+}
+
+// TestLimits: what is beyond the limits of a socket or an address is refused, and nothing else.
+func TestLimits(t *testing.T) {
+	o := newOperator()
+	q := quota.New(quota.Limits{Connections: 2, Operations: 3})
+	s := serve(t, graphqlws.Config{Operations: 2, Quota: q}, o)
+	a, b := s.introduced(), s.introduced()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, resp, err := websocket.Dial(ctx, s.http.URL, nil); err == nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("a third connection: %v", err)
+	}
+	a.subscribe("1", "slow")
+	a.subscribe("2", "subscription a")
+	a.subscribe("3", "query")
+	a.expect(`{"id":"3","type":"error","payload":[{"extensions":{"code":"RATE_LIMITED"},"message":"RATE_LIMITED: more than 2 operations at once on one connection"}]}`)
+	b.subscribe("1", "subscription a")
+	b.subscribe("2", "query")
+	b.expect(`{"id":"2","type":"error","payload":[{"extensions":{"code":"RATE_LIMITED"},"message":"RATE_LIMITED: more than 3 operations at once of one client address"}]}`)
+	a.say(`{"type":"complete","id":"2"}`)
+	a.settled()
+	b.subscribe("2", "query")
+	b.expect(`{"id":"2","type":"next","payload":{"data":{"a":1}}}`, `{"id":"2","type":"complete"}`)
+	if stats := s.Stats(); stats.Sockets != 2 || stats.Operations != 2 || stats.Accepted != 2 {
+		t.Errorf("%+v", stats)
+	}
+	_ = b.conn.Close(websocket.StatusNormalClosure, "")
+	o.awaitMembers(t, 0)
+	s.awaitSockets(1)
+	s.introduced()
+	if refused := q.Refused(); refused != 2 {
+		t.Errorf("%d were refused, want 2", refused)
+	}
+}
+
+// TestRoomForMessages: a message for which there is no room closes its socket, and what a handled one took is free again.
+func TestRoomForMessages(t *testing.T) {
+	const long = 100 << 10
+	room := quota.NewMemory(2 * long)
+	s := serve(t, graphqlws.Config{Incoming: room}, newOperator())
+	message := `{"type":"ping","payload":{"a":"` + strings.Repeat("a", long) + `"}}`
+	a, b := s.introduced(), s.raw()
+	for range 3 {
+		a.say(message)
+		a.expect(`{"type":"pong"}`)
+	}
+	a.say(pinging)
+	a.expect(`{"type":"pong"}`) // a message is read when the one before was given back
+	r := s.raw()
+	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // the first of several frames
+	if first, _, err := r.hear(); first != opPong {
+		t.Fatal(first, err)
+	}
+	b.say(message)
+	b.expectClose(websocket.StatusTryAgainLater)
+	a.say(pinging)
+	a.expect(`{"type":"pong"}`)
+}
+
+// TestQuotaIsGivenBack: however operations and sockets end, nothing is held for a client that is gone.
+func TestQuotaIsGivenBack(t *testing.T) {
+	q := quota.New(quota.Limits{Connections: 50, Operations: 50})
+	address := netip.MustParseAddr("192.0.2.1")
+	o := newOperator()
+	s := serve(t, graphqlws.Config{Quota: q, Client: func(*http.Request) netip.Addr { return address }}, o)
+	for range 5 {
+		c := s.introduced()
+		c.subscribe("1", "subscription a")
+		c.subscribe("2", "slow")
+		c.subscribe("3", "query")
+		c.subscribe("4", "refused")
+		c.say(`{"type":"complete","id":"1"}`)
+		c.subscribe("1", "subscription b")
+		c.say("violation")
+		c.expectClose(4400)
+		s.raw().say(initialise, subscribing("1", "subscription a"))
+		_ = s.raw().Close()
+		s.dial("")
+	}
+	if resp, err := s.http.Client().Get(s.http.URL); err != nil || resp.StatusCode != http.StatusUpgradeRequired { // no WebSocket
+		t.Error(resp, err)
+	} else {
+		_ = resp.Body.Close()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Drain(ctx)
+	for range 50 {
+		if err := q.Connect(address); err != nil {
+			t.Fatal("connections are held:", err)
+		}
+		if err := q.Begin(address); err != nil {
+			t.Fatal("operations are held:", err)
+		}
+	}
+}
+
+// TestOrigin: a page of another origin connects only where that is allowed.
+func TestOrigin(t *testing.T) {
+	app := func(r *http.Request) error {
+		if r.Header.Get("Origin") != "https://app.example" {
+			return errors.New("only the app")
+		}
+		return nil
+	}
+	for _, test := range []struct {
+		name   string
+		check  func(*http.Request) error
+		origin string
+		ok     bool
+	}{
+		{"none", nil, "", true},
+		{"foreign", nil, "https://elsewhere.example", false},
+		{"configured", app, "https://app.example", true},
+		{"not configured", app, "https://elsewhere.example", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := serve(t, graphqlws.Config{CheckOrigin: test.check}, newOperator())
+			header := http.Header{}
+			if test.origin != "" {
+				header.Set("Origin", test.origin)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			conn, resp, err := websocket.Dial(ctx, s.http.URL, &websocket.DialOptions{Subprotocols: []string{graphqlws.Subprotocol}, HTTPHeader: header})
+			if err == nil {
+				_ = conn.CloseNow()
+			} else if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("status %d", resp.StatusCode)
+			} else if body, _ := io.ReadAll(resp.Body); test.check != nil && string(body) != "only the app\n" {
+				t.Errorf("the client is told %q", body)
+			}
+			if (err == nil) != test.ok {
+				t.Errorf("connected: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package graphqlws_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi/graphqlws"
+)
+
+// pipes is a listener whose connections do not leave the process, so that they exist in the time of a synctest bubble.
+type pipes struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accepted:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// inBubble runs a test with a client of a server in a synctest bubble.
+func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, r *raw)) {
+	inBubbleConnected(t, cfg, func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn) {
+		in, err := upgrade(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, s, o, &raw{t, conn, in})
+	})
+}
+
+// inBubbleConnected is inBubble with a connection that is no WebSocket yet.
+func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn)) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOperator()
+		cfg.Operator = o
+		s := graphqlws.New(cfg)
+		p := &pipes{make(chan net.Conn), make(chan struct{})}
+		server := &http.Server{Handler: s}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(p) }()
+		conn, accepted := net.Pipe()
+		p.accepted <- accepted
+		test(t, s, o, conn)
+		_ = conn.Close()
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Drain(ended)
+		_ = server.Close()
+		<-served
+		o.hub.Close()
+	})
+}
+
+// TestTimesAreKept: whichever of the times of a server is the shortest, what is due happens no later than a quarter of it after it is.
+func TestTimesAreKept(t *testing.T) {
+	const short = 100 * time.Millisecond
+	onTime := func(t *testing.T, what string, since time.Time, least time.Duration) {
+		t.Helper()
+		if took := time.Since(since); took < least || took > least+short/4 {
+			t.Errorf("%s came after %v, want it within %v of %v", what, took, short/4, least)
+		}
+	}
+	t.Run("introduction", func(t *testing.T) {
+		inBubble(t, graphqlws.Config{InitTimeout: short, Ping: time.Hour, WriteTimeout: time.Hour}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
+			began := time.Now()
+			r.expectClose(4408)
+			onTime(t, "the close", began, short)
+		})
+	})
+	t.Run("ping", func(t *testing.T) {
+		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: short, WriteTimeout: time.Hour}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
+			r.say(initialise)
+			if _, _, err := r.hear(); err != nil { // the acknowledgement
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if _, payload, err := r.hear(); err != nil || string(payload) != pinging {
+				t.Fatal(string(payload), err)
+			}
+			onTime(t, "the ping", began, short)
+		})
+	})
+	t.Run("message", func(t *testing.T) {
+		inBubble(t, graphqlws.Config{InitTimeout: time.Hour, Ping: time.Hour, WriteTimeout: short}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
+			began := time.Now()
+			r.send(frame(opText&^0x80, `{"type":`)) // the first of several frames
+			r.expectClose(websocket.StatusPolicyViolation)
+			onTime(t, "the close", began, short)
+		})
+	})
+}
+
+// TestDrainIsBrief: a client that neither reads nor answers delays a server that has no time left by a second at most.
+func TestDrainIsBrief(t *testing.T) {
+	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		synctest.Wait()
+		began := time.Now()
+		s.Drain(ended)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package graphqlws_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/internal/market"
+)
+
+// expect reads a frame.
+func (r *raw) expect(want string) {
+	r.t.Helper()
+	if _, payload, err := r.hear(); err != nil || string(payload) != want {
+		r.t.Fatalf("the client hears %s, %v, want %s", payload, err, want)
+	}
+}
+
+// TestEndOfACompletedOperation: the end of an operation waits to be written while its client completes it and uses its id
+// again. The client then hears only of the new operation.
+func TestEndOfACompletedOperation(t *testing.T) {
+	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
+		r.say(initialise)
+		r.expect(`{"type":"connection_ack"}`)
+		r.say(subscribing("1", "subscription a"))
+		o.publish(t, "subscription a", []byte(`"old"`), market.Append)
+		synctest.Wait() // the writer waits for the client to read
+		r.say(subscribing("q", "refused"), `{"type":"complete","id":"q"}`, subscribing("q", "subscription b"))
+		o.publish(t, "subscription b", []byte(`"new"`), market.Append)
+		synctest.Wait()
+		r.expect(`{"id":"1","type":"next","payload":"old"}`)
+		r.expect(`{"id":"q","type":"next","payload":"new"}`)
+	})
+}
+
+// TestRepliesThatWait: a client that sends more than the service answers before it reads is read again once it does.
+func TestRepliesThatWait(t *testing.T) {
+	inBubble(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
+		const pings = 100
+		var sender sync.WaitGroup
+		sender.Go(func() {
+			for range pings {
+				r.say(pinging)
+			}
+		})
+		synctest.Wait() // neither side goes on
+		for range pings {
+			r.expect(`{"type":"pong"}`)
+		}
+		sender.Wait()
+	})
+}
+
+// TestDrainOfSeveralOperations: the end of one operation does not close a socket that is drained while another is under way.
+func TestDrainOfSeveralOperations(t *testing.T) {
+	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, o *operator, r *raw) {
+		r.say(initialise)
+		r.expect(`{"type":"connection_ack"}`)
+		drained := make(chan struct{})
+		for _, id := range []string{"a", "b"} {
+			r.say(subscribing(id, "slow"))
+			synctest.Wait() // they wait in this order
+		}
+		go func() { s.Drain(context.Background()); close(drained) }()
+		synctest.Wait()
+		for _, id := range []string{"a", "b"} {
+			o.release <- struct{}{}
+			r.expect(`{"id":"` + id + `","type":"next","payload":{"data":{"slow":true}}}`)
+			r.expect(`{"id":"` + id + `","type":"complete"}`)
+			synctest.Wait()
+		}
+		r.expectClose(1012)
+		r.send(frame(opClose, "\x03\xf4"))
+		<-drained
+	})
+}
+
+// TestResultsThatWait: ten operations of a socket are carried out at once, and the next begins when the result of one was written.
+func TestResultsThatWait(t *testing.T) {
+	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
+		begun := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if n := len(o.started); n != want {
+				t.Errorf("%d operations have begun, want %d", n, want)
+			}
+		}
+		r.say(initialise)
+		r.expect(`{"type":"connection_ack"}`)
+		for i := range 12 {
+			r.say(subscribing(strconv.Itoa(i), "slow"))
+		}
+		begun(10)
+		o.release <- struct{}{}
+		begun(10) // the client has not read the result
+		for range 2 {
+			if _, _, err := r.hear(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun(11)
+	})
+}
+
+// TestDrainDuringAHandshake: a socket whose handshake is under way when the server begins to drain is closed like the others.
+func TestDrainDuringAHandshake(t *testing.T) {
+	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
+		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the server waits for the client to read the answer
+		drained := make(chan struct{})
+		go func() { s.Drain(context.Background()); close(drained) }()
+		synctest.Wait()
+		in, err := upgraded(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &raw{t, conn, in}
+		r.expectClose(1012)
+		r.send(frame(opClose, "\x03\xf4"))
+		<-drained
+	})
+}
+
+// TestBriefDrainDuringAHandshake is TestDrainDuringAHandshake with no time left and a client that does not answer.
+func TestBriefDrainDuringAHandshake(t *testing.T) {
+	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
+		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the server waits for the client to read the answer
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		drained := make(chan struct{})
+		go func() { s.Drain(ended); close(drained) }()
+		synctest.Wait()
+		began := time.Now()
+		if _, err := upgraded(conn); err != nil {
+			t.Fatal(err)
+		}
+		<-drained
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/graph"
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/limits"
+	"oddsgraph/httpapi/persisted"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// nothing is a source without anything in it, which counts how often it is asked.
+type nothing struct{ asked int }
+
+func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
+	n.asked++
+	return missing
+}
+
+// Refresh implements loaders.Source.
+func (*nothing) Refresh(context.Context, []string) {}
+
+func (*nothing) Calls(keys []string) int { return len(keys) }
+
+func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+	return make([]market.Result[market.Read[*market.Price]], len(keys))
+}
+
+// noRefusals lets everybody try.
+type noRefusals struct{}
+
+func (noRefusals) Check(netip.Addr, auth.Key) error { return nil }
+func (noRefusals) Refused(netip.Addr, auth.Key)     {}
+func (noRefusals) Guess(netip.Addr, auth.Key) (func(bool), error) {
+	return func(bool) {}, nil
+}
+
+// ended is an Observer of what has ended.
+type ended func(j *market.Journal)
+
+func (ended) Began(*market.Journal, Said, bool) {}
+
+func (ended) EventFailed([]string) {}
+
+func (e ended) Ended(_ context.Context, j *market.Journal) { e(j) }
+
+// testConfig is a front door with nothing behind it.
+func testConfig(t testing.TB) Config {
+	t.Helper()
+	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}})
+	g, err := limits.New(limits.Default(), compiler.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		Compiler: compiler, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
+		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
+		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
+		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		RequestID: func(context.Context) string { return "test-request" },
+		Observer:  ended(func(*market.Journal) {}),
+	}
+}
+
+// post returns what a POST of a body is answered with.
+func post(t testing.TB, h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	return send(t, h, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
+}
+
+// send returns the answer to a request with headers, name and value in turn.
+func send(t testing.TB, h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// TestRefusedRequestsReadNothing sends what can be seen to be wrong before it is executed; looking ahead must not begin.
+func TestRefusedRequestsReadNothing(t *testing.T) {
+	prices := &nothing{}
+	var outcomes []string
+	cfg := testConfig(t)
+	cfg.Sources = loaders.Sources{Prices: prices}
+	cfg.Observer = ended(func(j *market.Journal) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
+	h := New(cfg)
+	for _, test := range []struct {
+		body    string
+		status  int
+		asked   int
+		outcome string
+	}{
+		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, http.StatusOK, 1, "query ok"},
+		{`{"query":"query ($n: Int!) { tokenPrices(tokenIds: [\"1\"]) { price } searchMarkets(first: $n) { totalCount } }"}`, http.StatusOK, 0, "query GRAPHQL_VALIDATION_FAILED"},
+		{`{"query":"query ($s: MarketSort!) { tokenPrices(tokenIds: [\"1\"]) { price } searchMarkets(sort: $s) { totalCount } }","variables":{"s":"volume"}}`, http.StatusOK, 0, "query GRAPHQL_VALIDATION_FAILED"},
+		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { nope } }"}`, http.StatusOK, 0, "unknown GRAPHQL_VALIDATION_FAILED"},
+		{`{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price }"}`, http.StatusOK, 0, "unknown GRAPHQL_PARSE_FAILED"},
+		{`x`, http.StatusBadRequest, 0, "unknown BAD_USER_INPUT"},
+	} {
+		prices.asked, outcomes = 0, nil
+		w := post(t, h, test.body)
+		if w.Code != test.status || (prices.asked > 0) != (test.asked > 0) || len(outcomes) != 1 || outcomes[0] != test.outcome {
+			t.Errorf("%s\n %d %s\n asked %d times, outcomes %q", test.body, w.Code, w.Body, prices.asked, outcomes)
+		}
+	}
+}
+
+// TestBodiesThatBreakOff ends in the middle of a body.
+func TestBodiesThatBreakOff(t *testing.T) {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, io.MultiReader(strings.NewReader(`{"query":"canary`), brokenReader{}))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	New(testConfig(t)).ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "the body could not be read") || strings.Contains(w.Body.String(), "canary") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -1,0 +1,325 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// CredentialsHeader carries a caller's venue credentials: base64 of a JSON object whose members only the venue knows.
+	CredentialsHeader = "X-Venue-Credentials"
+	// authorization carries a bearer token instead, which stands for an account that the service knows.
+	authorization = "Authorization"
+	// maxBearer is the greatest length of a bearer token.
+	maxBearer = 8192
+)
+
+// Accounts finds what a bearer token stands for.
+type Accounts interface {
+	// Lookup returns the account of a token. The error is a market.Error, of code UNAUTHENTICATED if the token is not good.
+	Lookup(ctx context.Context, token string) (*auth.Account, error)
+}
+
+// Refusals remembers by address and key which tokens and credentials were refused.
+type Refusals interface {
+	// Check returns the error for a key that is not looked at for now.
+	Check(client netip.Addr, key auth.Key) error
+	// Refused counts a request whose key was refused.
+	Refused(client netip.Addr, key auth.Key)
+	// Guess counts credentials that the venue is about to be asked with for the first time; end takes whether it accepted them.
+	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
+}
+
+// identities find out who is asking. Nothing but headers and the payload of connection_init says it: no cookie, no parameter.
+type identities struct {
+	accounts Accounts // nil where no bearer tokens are known
+	refusals Refusals
+	// client returns the address of the client.
+	client func(r *http.Request) netip.Addr
+	// trusted reports whether a trusted proxy sent a request; nil trusts nobody.
+	trusted func(r *http.Request) bool
+	// unchecked says that the venue checks no credentials.
+	unchecked bool
+	parsed    *parsedCredentials
+	// names are the names of the clients that came last.
+	names *lru.Cache[netip.Prefix, string]
+}
+
+// maxNames bounds the clients' names that are remembered.
+const maxNames = 1000
+
+func newIdentities(cfg Config) *identities {
+	names, err := lru.New[netip.Prefix, string](maxNames)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the size is a constant
+	}
+	return &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked, parsed: newParsedCredentials(), names: names}
+}
+
+// identity is who is asking. The zero value is anonymous.
+type identity struct {
+	client netip.Addr
+	// proxied reports that a trusted proxy sent the request, so its headers can be believed.
+	proxied     bool
+	credentials *market.Credentials
+	// account is what a bearer token stood for; nil with credentials of the caller's own.
+	account *auth.Account
+}
+
+type identityKey struct{}
+
+// asking is a context that knows who asks.
+type asking struct {
+	context.Context
+	identity
+}
+
+// Value implements context.Context.
+func (a *asking) Value(key any) any {
+	if key == (identityKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+// identityFrom returns who asks in a context.
+func identityFrom(ctx context.Context) identity {
+	if a, ok := ctx.Value(identityKey{}).(*asking); ok {
+		return a.identity
+	}
+	return identity{}
+}
+
+// fromHeaders finds out who sends a request. Its context ends when the account is revoked, with that as its cause. A request
+// with bad credentials is refused rather than answered as somebody else. The error is a market.Error.
+func (i *identities) fromHeaders(r *request) (err error) {
+	r.asking, err = i.identify(r.asking.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
+	r.proxied = i.trusted != nil && i.trusted(r.Request)
+	if r.credentials != nil {
+		r.withoutCredentials()
+	}
+	return err
+}
+
+// reading returns a context to read in, as whoever asks in ctx.
+func (i *identities) reading(ctx context.Context) context.Context {
+	id := identityFrom(ctx)
+	ctx = market.WithCaller(ctx, i.caller(id))
+	if id.credentials != nil {
+		ctx = market.WithCredentials(ctx, id.credentials)
+	}
+	return ctx
+}
+
+// fromInit returns a context to read in, by the payload of connection_init, which browsers use because they can't set the headers of a
+// WebSocket. Its keys are the headers' names, compared without case. client is where the connection comes from. An identity
+// that the connection's own headers gave stays where the payload has none, and must be the same where it has one. The
+// account is nil where no bearer token was given.
+func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, *auth.Account, error) {
+	var credentials, bearer []string
+	for key, value := range payload {
+		var values *[]string
+		var name string
+		switch {
+		case strings.EqualFold(key, CredentialsHeader):
+			values, name = &credentials, CredentialsHeader
+		case strings.EqualFold(key, authorization):
+			values, name = &bearer, authorization
+		default:
+			continue
+		}
+		text, ok := value.(string)
+		if !ok {
+			return nil, nil, badInput("%s in connection_init is not a string", name)
+		}
+		*values = append(*values, text)
+	}
+	if len(credentials)+len(bearer) == 0 {
+		return ctx, identityFrom(ctx).account, nil
+	}
+	before := identityFrom(ctx)
+	now, err := i.identify(ctx, client, credentials, bearer)
+	if err != nil {
+		return nil, nil, err
+	}
+	if before.credentials != nil && subtle.ConstantTimeCompare([]byte(before.credentials.Wire()), []byte(now.credentials.Wire())) == 0 {
+		return nil, nil, badInput("connection_init and the headers of the connection name different accounts")
+	}
+	return i.reading(&now), now.account, nil
+}
+
+// identify returns a context that knows who the credentials or the bearer token belong to; with an error, nobody.
+func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (asking, error) {
+	nobody, id := asking{Context: ctx}, identity{client: client}
+	switch {
+	case len(credentials) > 0 && len(bearer) > 0:
+		return nobody, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
+	case len(credentials) == 0 && len(bearer) == 0:
+		return asking{ctx, id}, nil
+	case len(credentials) > 1:
+		return nobody, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
+	case len(bearer) > 1:
+		return nobody, badInput("%s was sent %d times; send it once", authorization, len(bearer))
+	}
+	var err error
+	if len(credentials) == 1 {
+		if i.unchecked {
+			return nobody, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
+		}
+		if id.credentials, err = i.parsed.parse(credentials[0]); err == nil {
+			err = i.refusals.Check(client, auth.CredentialsKey(id.credentials))
+		}
+	} else if id.account, err = i.lookup(ctx, client, bearer[0]); err == nil {
+		id.credentials = id.account.Credentials
+		if i.unchecked {
+			id.credentials = id.credentials.Confined()
+		}
+		ctx = until(ctx, id.account.Context())
+	}
+	if err != nil {
+		return nobody, err
+	}
+	return asking{ctx, id}, nil
+}
+
+// caller names who asks for the sake of fairness: an account of ours, or else the address, since credentials that only the
+// venue can check may be made up.
+func (i *identities) caller(id identity) string {
+	if id.account != nil {
+		return "account " + string(id.account.Address)
+	}
+	network := quota.Network(id.client)
+	name, ok := i.names.Get(network)
+	if !ok {
+		name = "address " + network.String()
+		i.names.Add(network, name)
+	}
+	return name
+}
+
+// lookup returns the account of an Authorization header. A known token is good from any address: others may share it with
+// somebody who guesses, all clients behind an undeclared proxy for example.
+func (i *identities) lookup(ctx context.Context, client netip.Addr, value string) (*auth.Account, error) {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
+	token = strings.TrimSpace(token)
+	switch {
+	case !strings.EqualFold(scheme, "Bearer"):
+		return nil, market.Errorf(market.CodeUnauthenticated, "%s takes a bearer token and nothing else", authorization)
+	case token == "" || len(token) > maxBearer || strings.ContainsAny(token, " ,"):
+		return nil, badInput("%s is not Bearer and one token", authorization)
+	case i.accounts == nil && i.unchecked:
+		return nil, market.Errorf(market.CodeUnauthenticated, "no user data is served here: the venue checks no credentials, and no bearer tokens are known")
+	case i.accounts == nil:
+		return nil, market.Errorf(market.CodeUnauthenticated, "no bearer tokens are known here; send %s", CredentialsHeader)
+	}
+	account, err := i.accounts.Lookup(ctx, token)
+	if err == nil || market.CodeOf(err) != market.CodeUnauthenticated {
+		return account, err
+	}
+	key := auth.TokenKey(token)
+	if err := i.refusals.Check(client, key); err != nil {
+		return nil, err
+	}
+	i.refusals.Refused(client, key)
+	return nil, err
+}
+
+// until returns ctx, which ends with the end of another context too, with its cause.
+func until(ctx, other context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	context.AfterFunc(ctx, func() { stop() })
+	return ctx
+}
+
+// parseCredentials reads the value of CredentialsHeader.
+func parseCredentials(value string) (*market.Credentials, error) {
+	text := strings.TrimRight(strings.TrimSpace(value), "=")
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(text, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	b, err := encoding.DecodeString(text)
+	if err != nil {
+		return nil, badInput("%s is not base64", CredentialsHeader)
+	}
+	return market.ParseCredentials(b)
+}
+
+// note counts a response in which the venue refused the caller's own credentials.
+func (i *identities) note(ctx context.Context, resp *graphql.Response) {
+	if unauthenticated(resp) {
+		i.refused(ctx)
+	}
+}
+
+// unauthenticated reports whether the venue refused the caller's credentials in a response, which may be nil.
+func unauthenticated(resp *graphql.Response) bool {
+	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
+}
+
+// refused counts an operation for which the venue refused the caller's own credentials.
+func (i *identities) refused(ctx context.Context) {
+	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
+		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
+	}
+}
+
+// guess counts a guess of a caller with credentials of his own.
+func (i *identities) guess(ctx context.Context) (end func(accepted bool), err error) {
+	id := identityFrom(ctx)
+	if id.credentials == nil || id.account != nil {
+		return func(bool) {}, nil
+	}
+	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
+}
+
+// guess is the guess of a subscription: its first event settles it, or else its end.
+type guess struct {
+	once sync.Once
+	end  func(accepted bool)
+}
+
+// begin counts the guess until ctx ends. The error is a refusal.
+func (g *guess) begin(ctx context.Context, who *identities) (err error) {
+	if g.end, err = who.guess(ctx); err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { g.settle(false) })
+	return nil
+}
+
+// settle takes whether the venue accepted the credentials. Only the first call counts.
+func (g *guess) settle(accepted bool) {
+	g.once.Do(func() {
+		if g.end != nil {
+			g.end(accepted)
+		}
+	})
+}
+
+// handler identifies requests for next, which does not see what they did it with.
+func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
+		r := newRequest(plain)
+		if err := i.fromHeaders(r); err != nil {
+			refuse(w, r, err)
+			return
+		}
+		next(w, r)
+	})
+}

@@ -1,0 +1,90 @@
+package limits
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// amount is a number of items that a variable decides.
+type amount struct {
+	variable string
+	quantity
+	// otherwise is the number if the variable is null or not given.
+	otherwise int64
+}
+
+// of returns the amount that a variable's value says.
+func (a *amount) of(v any) int64 {
+	n := a.otherwise
+	switch {
+	case v == nil:
+	case a.list:
+		n = length(v)
+	default:
+		n = integer(v)
+	}
+	return min(max(n, 0), a.limit)
+}
+
+// literal returns the number of items that a value in a document says.
+func (q quantity) literal(v *ast.Value, otherwise int64) int64 {
+	switch {
+	case v.Kind == ast.NullValue:
+		return otherwise
+	case !q.list:
+		return parse(v.Raw)
+	case v.Kind == ast.ListValue:
+		return int64(len(v.Children))
+	}
+	return 1
+}
+
+// length returns the length of a list variable; any other value is a list of one.
+func length(v any) int64 {
+	switch list := v.(type) {
+	case []any:
+		return int64(len(list))
+	case []string:
+		return int64(len(list))
+	}
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
+		return int64(list.Len())
+	}
+	return 1
+}
+
+// integer returns the value of an integer variable, in any of the forms that the library accepts.
+func integer(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case int:
+		return int64(v)
+	case json.Number:
+		return parse(string(v))
+	case string:
+		return parse(v)
+	case float64:
+		return int64(min(max(v, 0), tooMany))
+	default:
+		return tooMany
+	}
+}
+
+// tooMany is a number past all limits.
+const tooMany = 1 << 40
+
+func parse(digits string) int64 {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil && strings.HasPrefix(digits, "-") {
+		return 0
+	}
+	if err != nil {
+		return tooMany
+	}
+	return n
+}

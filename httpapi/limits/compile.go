@@ -1,0 +1,159 @@
+package limits
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// Compile returns the plan of an operation of a document that was validated against the guard's schema.
+func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Plan {
+	c := &compiler{&Plan{limit: g.limits.Cost, steps: []step{{parent: none, items: constant(1)}}}}
+	c.object(object{page: constant(1), selections: []scoped{{set: op.SelectionSet}}})
+	return c.plan
+}
+
+type compiler struct{ plan *Plan }
+
+// object is the object, or every object of a list, that a selection is about.
+type object struct {
+	step int32
+	// page is the number of items in its lists.
+	page number
+	// known are the reads that are paid for.
+	known      reads
+	selections []scoped
+}
+
+// scoped is a selection set with the conditions of what surrounds it.
+type scoped struct {
+	set  ast.SelectionSet
+	when []condition
+}
+
+// selected is a field as execution sees it: all that are selected of an object under one key, and here the same conditions.
+type selected struct {
+	*ast.Field
+	when       []condition
+	selections []scoped
+}
+
+// object compiles what is selected of an object.
+func (c *compiler) object(o object) {
+	for _, f := range c.collect(o.selections) {
+		c.field(&o, f)
+	}
+}
+
+// collect merges fields, in the order of the document.
+func (c *compiler) collect(selections []scoped) (fields []*selected) {
+	byKey := map[string]*selected{}
+	var gather func(scoped)
+	gather = func(s scoped) {
+		for _, selection := range s.set {
+			switch selection := selection.(type) {
+			case *ast.Field:
+				when, ok := restrict(s.when, selection.Directives)
+				if !ok {
+					continue
+				}
+				key := fmt.Sprint(selection.ObjectDefinition.Name, " ", selection.Alias, when)
+				f := byKey[key]
+				if f == nil {
+					f = &selected{Field: selection, when: when}
+					byKey[key], fields = f, append(fields, f)
+				}
+				f.selections = append(f.selections, scoped{set: selection.SelectionSet})
+			case *ast.InlineFragment:
+				if when, ok := restrict(s.when, selection.Directives); ok {
+					gather(scoped{selection.SelectionSet, when})
+				}
+			case *ast.FragmentSpread:
+				if when, ok := restrict(s.when, selection.Directives); ok {
+					gather(scoped{selection.Definition.SelectionSet, when})
+				}
+			}
+		}
+	}
+	for _, s := range selections {
+		gather(s)
+	}
+	return fields
+}
+
+// restrict adds the conditions of directives to those of what surrounds them. ok is false where they can't be met.
+func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
+	all = when
+	for _, d := range directives {
+		if d.Name != "skip" && d.Name != "include" {
+			continue
+		}
+		include := d.Name == "include"
+		switch v := d.Arguments.ForName("if").Value; {
+		case v.Kind == ast.Variable:
+			if added := (condition{v.Raw, include}); !slices.Contains(all, added) {
+				all = append(all[:len(all):len(all)], added)
+			}
+		case (v.Raw == "true") != include:
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// field compiles a field of an object.
+func (c *compiler) field(o *object, f *selected) {
+	w := table[f.ObjectDefinition.Name+"."+f.Name]
+	leaf := len(f.SelectionSet) == 0
+	if leaf && len(f.when) == 0 && w.needs|w.each == 0 {
+		c.plan.steps[o.step].points++
+		return
+	}
+	at := int32(len(c.plan.steps))
+	c.plan.steps = append(c.plan.steps, step{
+		parent: o.step, items: c.number(f.Field, w.items, o.page), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
+	})
+	if len(f.when) == 0 {
+		o.known |= w.needs &^ page
+	}
+	if !leaf {
+		c.object(object{step: at, page: c.number(f.Field, w.page, o.page), known: w.knows, selections: f.selections})
+	}
+}
+
+// number returns the number that a quantity is for a field of an object with a page.
+func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
+	switch {
+	case q.ofPage:
+		return objectsPage
+	case q.argument != "":
+		return c.argument(f, q)
+	case q.fixed > 0:
+		return constant(q.fixed)
+	default:
+		return constant(1)
+	}
+}
+
+// argument returns the number that the argument of a quantity says.
+func (c *compiler) argument(f *ast.Field, q quantity) number {
+	var otherwise int64
+	if d := f.Definition.Arguments.ForName(q.argument).DefaultValue; d != nil {
+		otherwise = q.literal(d, 0)
+	}
+	arg := f.Arguments.ForName(q.argument)
+	switch {
+	case arg == nil:
+		return constant(otherwise)
+	case arg.Value.Kind != ast.Variable:
+		return constant(min(max(q.literal(arg.Value, otherwise), 0), q.limit))
+	}
+	a := amount{arg.Value.Raw, q, otherwise}
+	at := slices.Index(c.plan.amounts, a)
+	if at < 0 {
+		at = len(c.plan.amounts)
+		c.plan.amounts = append(c.plan.amounts, a)
+	}
+	return number{amount: int32(at)}
+}

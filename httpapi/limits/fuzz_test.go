@@ -1,0 +1,61 @@
+package limits
+
+import (
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/validator"
+)
+
+// FuzzDocument: no document makes the guard panic, and what it accepts is validated, compiled and evaluated without one, in a
+// bounded number of steps.
+func FuzzDocument(f *testing.F) {
+	for _, text := range documentsOfUse(f) {
+		f.Add(text)
+	}
+	for _, test := range hostile() {
+		if len(test.text) < 4000 {
+			f.Add(test.text)
+		}
+	}
+	for _, text := range []string{
+		`query($n:Int=3,$i:[String!]!){searchMarkets(first:$n,filter:{status:[OPEN]}){nodes{id}} tokens(tokenIds:$i){price@include(if:true){price}}}`,
+		`subscription s{priceChanged(tokenIds:["1"]){token{...T}}}fragment T on Token{market{tokens{...U}}}fragment U on Token{id}`,
+		`{node(id:"x"){id ...on Market{question} ...on Token{market{...M}}}}fragment M on Market{tokens{price{token{id}}}}`,
+		`mutation{a}`, `{a(b:{c:[{d:$e}]})}`, `{__type(name:"Market"){fields{type{ofType{name}}}}}`, `query($v:[[Int!]!]=[[1]]){a(b:$v)}`, "{a(b:\"\"\"x\n y\"\"\")}",
+	} {
+		f.Add(text)
+	}
+	g := guarding(f)
+	s := schema()
+	f.Fuzz(func(t *testing.T, text string) {
+		var steps uint64
+		measure := func(what string, f func()) {
+			_, steps = allocated(f)
+			if steps > maxSteps {
+				t.Errorf("%s took %d steps", what, steps)
+			}
+		}
+		measure("measuring", func() {
+			doc, err := g.Document(text)
+			if (err == nil) == (Rule(err) != "") {
+				t.Errorf("%v has the rule %q", err, Rule(err))
+			}
+			if err != nil {
+				return
+			}
+			valid := false
+			measure("validating", func() { valid = validator.ValidateWithRules(s, doc, nil) == nil })
+			if !valid {
+				return
+			}
+			for _, op := range doc.Operations {
+				measure("compiling", func() {
+					points, err := g.Compile(doc, op).Cost(nil)
+					if points < 0 || (points > Default().Cost) != (err != nil) {
+						t.Errorf("costs %d points, %v", points, err)
+					}
+				})
+			}
+		})
+	})
+}

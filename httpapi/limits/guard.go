@@ -1,0 +1,99 @@
+package limits
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"oddsgraph/internal/market"
+)
+
+const (
+	// remembered is the number of refused documents that are remembered, at about 500 bytes each.
+	remembered = 1000
+	// maxSyntaxError bounds the text of a syntax error, which would repeat a string of the client in full.
+	maxSyntaxError = 300
+)
+
+// Guard refuses what is expensive. It is safe for concurrent use.
+type Guard struct {
+	limits  Limits
+	refused *lru.Cache[[sha256.Size]byte, error]
+}
+
+// New returns a guard for operations on a schema. It is an error when a limit is less than 1, or when the table of weights does
+// not fit the schema.
+func New(limits Limits, schema *ast.Schema) (*Guard, error) {
+	if err := limits.check(); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	if err := fits(schema); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	refused, err := lru.New[[sha256.Size]byte, error](remembered)
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	return &Guard{limits: limits, refused: refused}, nil
+}
+
+// Document parses a document and measures it. What it returns has at least one operation and no fragment cycle, and can be
+// validated in a time that the limits bound; it is the caller's, and not validated. A refusal is remembered by the text's
+// SHA-256, so asking again costs no parsing. Accepted documents are not remembered: callers that cache them need not ask.
+//
+// A syntax error is a gqlerror.Error with a location around a market.Error with CodeParseFailed.
+func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
+	if n := len(text); n > g.limits.DocumentBytes {
+		return nil, refuse(RuleDocumentBytes, "the document has %d bytes; at most %d are accepted: move values into variables", n, g.limits.DocumentBytes)
+	}
+	hash := sha256.Sum256([]byte(text))
+	if err, known := g.refused.Get(hash); known {
+		return nil, err
+	}
+	doc, err := g.parse(text)
+	if err == nil {
+		err = measure(doc, &g.limits)
+	}
+	if err != nil {
+		g.refused.Add(hash, err)
+		return nil, err
+	}
+	return doc, nil
+}
+
+// parse parses a text. The parser recurses, so its token limit bounds its stack too.
+func (g *Guard) parse(text string) (*ast.QueryDocument, error) {
+	if !utf8.ValidString(text) {
+		return nil, syntaxError("the document is not valid UTF-8", nil)
+	}
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, g.limits.Tokens)
+	var located *gqlerror.Error
+	switch {
+	case errors.As(err, &located) && strings.HasPrefix(located.Message, "exceeded token limit"):
+		return nil, refuse(RuleTokens, "the document has more than %d tokens (words, values and signs): move values into variables, or ask in several requests", g.limits.Tokens)
+	case located != nil:
+		return nil, syntaxError(located.Message, located.Locations)
+	case err != nil:
+		return nil, fmt.Errorf("parsing a document: %w", err)
+	case len(doc.Operations) == 0:
+		return nil, syntaxError("the document has no operation", nil)
+	}
+	return doc, nil
+}
+
+func syntaxError(message string, at []gqlerror.Location) error {
+	if len(message) > maxSyntaxError {
+		message = strings.ToValidUTF8(message[:maxSyntaxError], "") + "…"
+	}
+	return &gqlerror.Error{
+		Message: message, Locations: at, Extensions: map[string]any{"code": string(market.CodeParseFailed)},
+		Err: market.Errorf(market.CodeParseFailed, "%s", message).Because(rule(RuleSyntax)),
+	}
+}

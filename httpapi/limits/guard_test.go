@@ -1,0 +1,425 @@
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"oddsgraph/internal/market"
+)
+
+var schema = sync.OnceValue(func() *ast.Schema {
+	text, err := os.ReadFile("../../schema.graphqls")
+	if err != nil {
+		panic(err)
+	}
+	return gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: string(text)})
+})
+
+// guarding returns a guard with the default limits, changed by each of set.
+func guarding(t testing.TB, set ...func(*Limits)) *Guard {
+	t.Helper()
+	limits := Default()
+	for _, f := range set {
+		f(&limits)
+	}
+	g, err := New(limits, schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// accepted returns a document that is accepted and validates.
+func accepted(t testing.TB, g *Guard, text string) *ast.QueryDocument {
+	t.Helper()
+	doc, err := g.Document(text)
+	if err != nil {
+		t.Fatalf("%.200s\n%v", text, err)
+	}
+	if errs := validator.ValidateWithRules(schema(), doc, nil); errs != nil {
+		t.Fatalf("%.200s\n%v", text, errs)
+	}
+	return doc
+}
+
+// repeat joins what f gives for 0 to n-1.
+func repeat(n int, f func(i int) string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(f(i))
+	}
+	return b.String()
+}
+
+func numbered(format string) func(int) string {
+	return func(i int) string { return fmt.Sprintf(format, i) }
+}
+
+// TestLimits takes every limit to its value and one past it.
+func TestLimits(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		// limit is set to 7, and text(7) is at it.
+		limit func(*Limits) *int
+		text  func(n int) string
+		says  string
+	}{
+		{RuleDocumentBytes, func(l *Limits) *int { return &l.DocumentBytes }, func(n int) string { return "{a}" + strings.Repeat(" ", n-3) }, "the document has 8 bytes; at most 7"},
+		{RuleTokens, func(l *Limits) *int { return &l.Tokens }, func(n int) string { return "{" + repeat(n-2, numbered(" a%d")) + "}" }, "more than 7 tokens"},
+		{RuleTokens, func(l *Limits) *int { return &l.Tokens }, func(n int) string { return strings.Repeat("# a\n", n-3) + "{a}" }, "more than 7 tokens"},
+		{RuleTokens, func(l *Limits) *int { return &l.Tokens }, func(n int) string { return "{a}" + strings.Repeat(" # a\n", n-3) }, "more than 7 tokens"},
+		{RuleNameBytes, func(l *Limits) *int { return &l.NameBytes }, func(n int) string { return "{" + strings.Repeat("a", n) + "}" }, "the name aaaaaaaa has 8 bytes; at most 7"},
+		{RuleOperations, func(l *Limits) *int { return &l.Operations }, func(n int) string { return repeat(n, numbered("query q%d{a}")) }, "defines 8 operations; at most 7"},
+		{RuleFragments, func(l *Limits) *int { return &l.Fragments }, func(n int) string {
+			return "{" + repeat(n, numbered("...f%d ")) + "}" + repeat(n, numbered("fragment f%d on Q{a}"))
+		}, "defines 8 fragments; at most 7"},
+		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { return "{" + repeat(n, numbered("a%d ")) + "}" }, "selects 8 fields and fragments"},
+		{RuleSelections, func(l *Limits) *int { return &l.Selections }, func(n int) string { // n-6 and in each of 2 operations: 1 spread, 2 fields
+			return "{...f}query a{...f}query b{" + repeat(n-6, numbered("a%d ")) + "}fragment f on Q{a b}"
+		}, "selects 8 fields and fragments"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{a", n) + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{...", n-1) + "{a" + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { // 3 in the operation, 2 by the first fragment, the rest by the second
+			return "{a{b{c ...f}}}fragment f on Q{d{e{...g}}}fragment g on Q" + strings.Repeat("{g", n-4) + strings.Repeat("}", n-4)
+		}, "nested 8 deep; at most 7"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string {
+			return "{a(b:" + strings.Repeat("[", n) + strings.Repeat("]", n) + ")}"
+		}, "a value is nested more than 7 deep"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string {
+			return "{a@d(b:" + strings.Repeat("{a:", n) + "1" + strings.Repeat("}", n) + ")}"
+		}, "a value is nested more than 7 deep"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string {
+			return "query($v:I=" + strings.Repeat("[", n) + strings.Repeat("]", n) + "){a}"
+		}, "a value is nested more than 7 deep"},
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string {
+			return "query($v:" + strings.Repeat("[", n) + "I" + strings.Repeat("]", n) + "){a}"
+		}, "the type of the variable $v is nested 8 deep"},
+		{RuleRootFields, func(l *Limits) *int { return &l.RootFields }, func(n int) string {
+			return "{a0 a0 ...{" + repeat(n-1, numbered("a%d ")) + "} ...f}fragment f on Q{a0 b}"
+		}, "has 8 root fields; at most 7"},
+		{RuleAliases, func(l *Limits) *int { return &l.Aliases }, func(n int) string {
+			return "{" + repeat(n-1, numbered("a%d:b ")) + " b b:b ...f}fragment f on Q{x:y}"
+		}, "more than 7 aliases"},
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { return "{" + strings.Repeat("a ", n) + "}" }, "a is selected 8 times of the same object; at most 7"},
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // of three objects that are one when merged
+			return "{o{a ...f} o{...on X{a} ...f} ...{o{" + strings.Repeat("a ", n-4) + "}}}fragment f on Q{a}"
+		}, "a is selected 8 times"},
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in a fragment that nobody spreads
+			return "{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
+		}, "a is selected 8 times"},
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // in the second fragment of a name
+			return "{...f}fragment f on Q{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
+		}, "a is selected 8 times"},
+		{RuleDirectives, func(l *Limits) *int { return &l.Directives }, func(n int) string {
+			return "query($v:I@d)@d{a@d ...@d{a} ...f@d}fragment f on Q@d{a" + strings.Repeat("@d", n-6) + "}"
+		}, "more than 7 directives"},
+		{RuleListItems, func(l *Limits) *int { return &l.ListItems }, func(n int) string { return "{a(b:[" + strings.Repeat("1 ", n) + "])}" }, "has 8 items; at most 7"},
+		{RuleListItems, func(l *Limits) *int { return &l.ListItems }, func(n int) string { return "{a(b:[{" + repeat(n, numbered("a%d:1 ")) + "}])}" }, "has 8 items; at most 7"},
+	} {
+		g := guarding(t, func(l *Limits) {
+			l.DocumentBytes = 1000
+			*test.limit(l) = 7
+		})
+		text := test.text(7)
+		if _, err := g.Document(text); err != nil {
+			t.Errorf("%s, at the limit: %s\n %v", test.rule, text, err)
+		}
+		text = test.text(8)
+		_, err := g.Document(text)
+		var known *market.Error
+		if Rule(err) != test.rule || !errors.As(err, &known) || known.Code != market.CodeBadUserInput || !strings.Contains(known.Message, test.says) {
+			t.Errorf("%s, past the limit: %s\n %v (rule %q), should say %q", test.rule, text, err, Rule(err), test.says)
+		}
+	}
+}
+
+// TestNames has a name that is too long in every place.
+func TestNames(t *testing.T) {
+	g := guarding(t, func(l *Limits) { l.NameBytes = 12 })
+	for _, place := range []string{
+		"query NAME{a}", "query($NAME:I){a}", "query($v:NAME){a}", "query($v:[NAME!]){a}", "query($v:I=NAME){a}", "query($v:I@NAME){a}", "query@NAME{a}",
+		"{NAME}", "{NAME:a}", "{a:NAME}", "{a(NAME:1)}", "{a(b:$NAME)}", "{a(b:NAME)}", "{a(b:[{NAME:1}])}", "{a(b:[[NAME]])}", "{a@NAME}", "{a@b(NAME:1)}", "{a{b{NAME}}}",
+		"{...NAME}", "{...on NAME{a}}", "{...@NAME{a}}", "{...f@NAME}", "{a}fragment NAME on Q{a}", "{a}fragment f on NAME{a}", "{a}fragment f on Q@NAME{a}", "{a}fragment f($v:NAME) on Q{a}",
+	} {
+		if _, err := g.Document(strings.Replace(place, "NAME", "abcdefghijkl", 1)); err != nil {
+			t.Errorf("%s with a short name: %v", place, err)
+		}
+		if _, err := g.Document(strings.Replace(place, "NAME", "abcdefghijklm", 1)); Rule(err) != RuleNameBytes {
+			t.Errorf("%s with a long name: %v", place, err)
+		}
+	}
+}
+
+// TestFragmentCycles: validation does not return from the last of these, ever.
+func TestFragmentCycles(t *testing.T) {
+	g := guarding(t)
+	for _, text := range []string{
+		"{...A}fragment A on Query{...A}",
+		"{...A}fragment A on Query{...B}fragment B on Query{...A}",
+		"{...A}fragment A on Query{...{...B}}fragment B on Query{a{...C}}fragment C on Query{b{c{...A}}}",
+		"{__typename}fragment A on Query{...A}",
+		"{__typename}fragment A on Query{__typename}fragment B on Query{...C}fragment C on Query{a{...B}}",
+		"{__typename}fragment A on Query{a}fragment A on Query{...B}fragment B on Query{...B}",
+		`{token(tokenId:"1"){price{token{...C}} ...A}}fragment A on Token{price{token{...C}} ...B}fragment B on Token{price{token{...C}} ...A}fragment C on Token{id}`,
+	} {
+		if _, err := g.Document(text); Rule(err) != RuleFragmentCycle || !strings.Contains(err.Error(), "spreads itself") {
+			t.Errorf("%s\n %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"{...A ...B}fragment A on Query{...B}fragment B on Query{__typename}",
+		"{...A ...A}fragment A on Query{...C ...B}fragment B on Query{...C}fragment C on Query{__typename}",
+		"{...A}fragment A on Query{__typename}fragment A on Query{...A}", // two of a name: validation refuses it
+		"{...unknown}",
+	} {
+		if _, err := g.Document(text); err != nil {
+			t.Errorf("%s\n %v", text, err)
+		}
+	}
+}
+
+// hostile are documents that must be refused at once, with the rule that does.
+func hostile() map[string]struct{ text, rule string } {
+	const deep = 10_000
+	doubling := func(n int, between string) string {
+		return "{...F0}" + repeat(n, func(i int) string {
+			return fmt.Sprintf("fragment F%d on Query{%s}", i, strings.ReplaceAll(between, "NEXT", fmt.Sprint("...F", i+1)))
+		}) + fmt.Sprintf("fragment F%d on Query{__typename}", n)
+	}
+	return map[string]struct{ text, rule string }{
+		"alias bomb":               {"{" + repeat(210, numbered("a%d:user{id}")) + "}", RuleAliases},
+		"alias bomb of many":       {"{" + repeat(10_000, numbered("a%d:__typename ")) + "}", RuleDocumentBytes},
+		"aliases by fragments":     {"{" + repeat(40, numbered("a%d:user(address:1){...F}")) + "}fragment F on User{" + repeat(40, numbered("b%d:id ")) + "}", RuleSelections},
+		"26 doubling fragments":    {doubling(26, "NEXT NEXT"), RuleSelections},
+		"26 by fields":             {doubling(26, "a{NEXT}b{NEXT}"), RuleSelections},
+		"49 tenfold fragments":     {doubling(49, strings.Repeat("NEXT ", 10)), RuleSelections},
+		"400 fragments":            {doubling(400, "NEXT"), RuleTokens},
+		"60 fragments":             {doubling(60, "NEXT"), RuleFragments},
+		"50,000 repeated fields":   {"{" + strings.Repeat("a ", 50_000) + "}", RuleDocumentBytes},
+		"15,000 repeated fields":   {"{" + strings.Repeat("a ", 15_000) + "}", RuleTokens},
+		"900 repeated fields":      {"{" + strings.Repeat("a ", 900) + "}", RuleRepeats},
+		"repeats by merging":       {"{" + strings.Repeat("a{"+strings.Repeat("b{c} ", 20)+"}", 10) + "}", RuleRepeats},
+		"a tree of repeats":        {repeatedTree(7), RuleRepeats},
+		"deep fields":              {strings.Repeat("{a", deep) + strings.Repeat("}", deep), RuleTokens},
+		"deep fields, open":        {strings.Repeat("{a", deep), RuleTokens},
+		"deep lists":               {"{a(b:" + strings.Repeat("[", deep) + strings.Repeat("]", deep) + ")}", RuleTokens},
+		"deep lists, open":         {"{a(b:" + strings.Repeat("[", deep), RuleTokens},
+		"deep objects":             {"{a(b:" + strings.Repeat("{c:", deep) + "1" + strings.Repeat("}", deep) + ")}", RuleTokens},
+		"deep inline fragments":    {strings.Repeat("{...", deep) + "{a" + strings.Repeat("}", deep+1), RuleTokens},
+		"deep types":               {"query($v:" + strings.Repeat("[", deep) + "I" + strings.Repeat("]", deep) + "){a}", RuleTokens},
+		"500 deep fields":          {strings.Repeat("{a", 500) + strings.Repeat("}", 500), RuleDepth},
+		"a chain of deep parts":    {"{...F0}" + repeat(40, func(i int) string { return fmt.Sprintf("fragment F%d on Q{a{b{c ...F%d}}}", i, i+1) }), RuleDepth},
+		"huge string":              {`{a(b:"` + strings.Repeat("x", 10<<20) + `")}`, RuleDocumentBytes},
+		"huge block string":        {`{a(b:"""` + strings.Repeat("\n ", 5<<20) + `""")}`, RuleDocumentBytes},
+		"unterminated string":      {`{a(b:"` + strings.Repeat("x", 60_000), RuleSyntax},
+		"unterminated block":       {`{a(b:"""` + strings.Repeat("\n", 60_000), RuleSyntax},
+		"a string for a name":      {`{"` + strings.Repeat("x", 60_000) + `"}`, RuleSyntax},
+		"quotes":                   {strings.Repeat(`"`, 60_000), RuleSyntax},
+		"huge number":              {"{" + strings.Repeat("9", 60_000) + "}", RuleSyntax},
+		"huge name":                {"{" + strings.Repeat("a", 60_000) + "}", RuleNameBytes},
+		"10 MB of spaces":          {strings.Repeat(" ", 10<<20), RuleDocumentBytes},
+		"10 MB of comments":        {strings.Repeat("#\n", 5<<20), RuleDocumentBytes},
+		"comments":                 {strings.Repeat("#\n", 30_000), RuleTokens},
+		"a comment":                {"# " + strings.Repeat("x", 60_000), RuleSyntax},
+		"empty":                    {"", RuleSyntax},
+		"spaces":                   {strings.Repeat(" ,\n\ufeff", 100), RuleSyntax},
+		"only a fragment":          {"fragment f on Query{a}", RuleSyntax},
+		"invalid UTF-8":            {"{a(b:\"\xff\xfe\")}", RuleSyntax},
+		"invalid UTF-8 at the end": {"{a}#\xc3", RuleSyntax},
+		"half a surrogate":         {"{a(b:\"\xed\xa0\x80\")}", RuleSyntax},
+		"letters that look right":  {"{ｔoken}", RuleSyntax},
+		"null byte":                {"{a}\x00", RuleSyntax},
+		"not GraphQL":              {"SELECT * FROM users; --", RuleSyntax},
+		"a schema":                 {"type Query{a:Int}", RuleSyntax},
+		"20,000 directives":        {"{a" + strings.Repeat("@d", 20_000) + "}", RuleTokens},
+		"700 directives":           {"{a" + strings.Repeat("@d", 700) + "}", RuleDirectives},
+		"1,400 ids":                {"{a(b:[" + strings.Repeat("1,", 1400) + "])}", RuleListItems},
+		"200 operations":           {repeat(200, numbered("query q%d{a}")), RuleOperations},
+	}
+}
+
+// repeatedTree is a tree of fields in which every field is there twice, which validation compares in pairs at every level.
+func repeatedTree(depth int) string {
+	if depth == 0 {
+		return "{a}"
+	}
+	return "{" + strings.Repeat("a"+repeatedTree(depth-1), 2) + "}"
+}
+
+// TestHostileDocuments bounds memory and steps; each step of parsing and measuring allocates.
+func TestHostileDocuments(t *testing.T) {
+	g := guarding(t)
+	for name, test := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			bytes, mallocs := allocated(func() { _, err = g.Document(test.text) })
+			if Rule(err) != test.rule {
+				t.Errorf("rule %q: %v", Rule(err), err)
+			}
+			if len(err.Error()) > 1000 {
+				t.Errorf("an error of %d bytes", len(err.Error()))
+			}
+			if bytes > 4<<20 || mallocs > 40_000 {
+				t.Errorf("%d bytes in %d allocations", bytes, mallocs)
+			}
+		})
+	}
+}
+
+// allocated returns what f allocates.
+func allocated(f func()) (bytes, mallocs uint64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
+}
+
+// TestDepthAlone switches all other limits off: 10,000 levels fit on the stack.
+func TestDepthAlone(t *testing.T) {
+	const huge = 1 << 30
+	g := guarding(t, func(l *Limits) { l.Tokens, l.DocumentBytes, l.Selections, l.Fragments = huge, huge, huge, huge })
+	for name, test := range hostile() {
+		if strings.HasPrefix(name, "deep") && !strings.HasSuffix(name, "open") {
+			if _, err := g.Document(test.text); Rule(err) != RuleDepth {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	chain := "{...F0}" + repeat(10_000, func(i int) string { return fmt.Sprintf("fragment F%d on Q{a{...F%d}}", i, i+1) })
+	if _, err := g.Document(chain); Rule(err) != RuleDepth {
+		t.Errorf("a chain of fragments: %v", err)
+	}
+}
+
+// TestSyntaxErrors have a place, and are no longer than a client can read.
+func TestSyntaxErrors(t *testing.T) {
+	g := guarding(t)
+	_, err := g.Document("{\n  a(b: )\n}")
+	var located *gqlerror.Error
+	var known *market.Error
+	if !errors.As(err, &located) || len(located.Locations) != 1 || located.Locations[0] != (gqlerror.Location{Line: 2, Column: 8}) || located.Message != "Unexpected )" {
+		t.Errorf("%#v", err)
+	}
+	if !errors.As(err, &known) || known.Code != market.CodeParseFailed || known.Message != located.Message || located.Extensions["code"] != "GRAPHQL_PARSE_FAILED" {
+		t.Errorf("%#v", err)
+	}
+	_, err = g.Document(`{"` + strings.Repeat("ä", 1000) + `"}`)
+	if !errors.As(err, &known) || len(known.Message) > maxSyntaxError+len("…") || strings.ContainsRune(known.Message, '\ufffd') {
+		t.Errorf("%q", known.Message)
+	}
+}
+
+// TestRefusalsAreRemembered asks again: the same error, for a hash.
+func TestRefusalsAreRemembered(t *testing.T) {
+	g := guarding(t)
+	text := "{" + strings.Repeat("a ", 900) + "}"
+	_, first := g.Document(text)
+	_, second := g.Document(text)
+	if first == nil || first != second {
+		t.Errorf("%v, then %v", first, second)
+	}
+	if n := testing.AllocsPerRun(100, func() { _, _ = g.Document(text) }); n > 1 {
+		t.Errorf("%v allocations for what is known", n)
+	}
+	for i := range 3 * remembered {
+		_, _ = g.Document(fmt.Sprint("}", i))
+	}
+	if n := g.refused.Len(); n != remembered {
+		t.Errorf("%d refusals are remembered", n)
+	}
+	if _, again := g.Document(text); again == first || Rule(again) != RuleRepeats {
+		t.Errorf("%v", again)
+	}
+	g.refused.Purge()
+	accepted(t, g, "{__typename}")
+	_, _ = g.Document(strings.Repeat(" ", Default().DocumentBytes+1))
+	if n := g.refused.Len(); n != 0 {
+		t.Errorf("%d refusals are remembered of an accepted document and one too large to hash", n)
+	}
+}
+
+// TestConcurrentDocuments is for the race detector.
+func TestConcurrentDocuments(t *testing.T) {
+	g := guarding(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				_, good := g.Document(fmt.Sprintf("{a%d}", i%5))
+				_, bad := g.Document(fmt.Sprintf("{a%d", i%5))
+				if good != nil || Rule(bad) != RuleSyntax {
+					t.Error(good, bad)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestDocumentsOfUse: what tools and the examples send passes.
+func TestDocumentsOfUse(t *testing.T) {
+	g := guarding(t)
+	for name, text := range documentsOfUse(t) {
+		if doc := accepted(t, g, text); len(doc.Operations) != 1 {
+			t.Errorf("%s has %d operations", name, len(doc.Operations))
+		}
+	}
+}
+
+func documentsOfUse(t testing.TB) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../examples/*.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	introspection, err := filepath.Glob("testdata/introspection-*.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 7 || len(introspection) < 2 {
+		t.Fatalf("found %q and %q", files, introspection)
+	}
+	texts := map[string]string{}
+	for _, file := range append(files, introspection...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(file)] = string(text)
+	}
+	return texts
+}
+
+func TestNewRefusesSenselessLimits(t *testing.T) {
+	limits := Default()
+	limits.Repeats = 0
+	if _, err := New(limits, schema()); err == nil || !strings.Contains(err.Error(), "the limit Repeats is 0") {
+		t.Errorf("%v", err)
+	}
+	if _, err := New(Limits{}, schema()); err == nil {
+		t.Error("no limits at all were accepted")
+	}
+}
+
+func TestRuleOfOtherErrors(t *testing.T) {
+	for _, err := range []error{nil, errors.New("x"), market.Errorf(market.CodeBadUserInput, "x"), &gqlerror.Error{}} {
+		if r := Rule(err); r != "" {
+			t.Errorf("%v has the rule %s", err, r)
+		}
+	}
+	if r := Rule(fmt.Errorf("wrapped: %w", refuse(RuleDepth, "x"))); r != RuleDepth {
+		t.Errorf("the rule is %q", r)
+	}
+}

@@ -1,0 +1,20 @@
+//go:build unix && !race
+
+package limits
+
+import (
+	"syscall"
+	"time"
+)
+
+// timed tells that processor times can be compared.
+const timed = true
+
+// processorTime returns the processor time that the process has taken.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,54 @@
+package limits
+
+import "strings"
+
+// Variables refuses variables that are large, deep or have long lists, before they are decoded. raw is the JSON text of the
+// object, which may be empty. That it is JSON is not checked: what is accepted, a decoder reads in a bounded time and to a
+// bounded size, or refuses.
+func (g *Guard) Variables(raw string) error {
+	if n := len(raw); n > g.limits.VariableBytes {
+		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: ask in several requests", n, g.limits.VariableBytes)
+	}
+	// members[i] is the number of members of the list or object at level i that have ended so far.
+	var few [32]int
+	members := few[:0]
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = endOfString(raw, i)
+		case '[', '{':
+			if members = append(members, 0); len(members) > g.limits.Depth {
+				return refuse(RuleDepth, "the variables are nested more than %d deep", g.limits.Depth)
+			}
+		case ']', '}':
+			if len(members) > 0 {
+				members = members[:len(members)-1]
+			}
+		case ',':
+			if len(members) == 0 {
+				continue
+			}
+			if members[len(members)-1]++; members[len(members)-1] >= g.limits.ListItems {
+				return refuse(RuleListItems, "a list or object in the variables has more than %d items: ask in several requests", g.limits.ListItems)
+			}
+		}
+	}
+	return nil
+}
+
+// endOfString returns the index of the quote that ends the string whose first quote is at start, or of the end of the text.
+func endOfString(raw string, start int) int {
+	rest := raw[start+1:]
+	if quote := strings.IndexByte(rest, '"'); quote >= 0 && strings.IndexByte(rest[:quote], '\\') < 0 {
+		return start + 1 + quote
+	}
+	for i := start + 1; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(raw)
+}

@@ -1,0 +1,122 @@
+package limits
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+// TestVariables takes every limit to its value and one past it.
+func TestVariables(t *testing.T) {
+	g := guarding(t, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 100, 4, 5 })
+	for _, test := range []struct{ raw, rule, says string }{
+		{"", "", ""},
+		{"null", "", ""},
+		{"{}", "", ""},
+		{`{"a":"` + strings.Repeat("x", 92) + `"}`, "", ""},
+		{`{"a":"` + strings.Repeat("x", 93) + `"}`, RuleVariableBytes, "the variables have 101 bytes; at most 100"},
+		{`{"a":[[[]]]}`, "", ""},
+		{`{"a":[[[[]]]]}`, RuleDepth, "nested more than 4 deep"},
+		{`{"a":[{"b":[]}]}`, "", ""},
+		{`{"a":[{"b":[{}]}]}`, RuleDepth, "nested more than 4 deep"},
+		{`{"a":[],"b":[[[]]],"c":{"d":{"e":1}}}`, "", ""},
+		{`{"a":[1,2,3,4,5]}`, "", ""},
+		{`{"a":[1,2,3,4,5,6]}`, RuleListItems, "more than 5 items"},
+		{`{"a":[[1,2,3],[1,2,3],3,4,5],"b":[1,2,3]}`, "", ""},
+		{`{"a":[[1,2,3],[1,2,3],3,4,5,[]]}`, RuleListItems, "more than 5 items"},
+		{`{"a":1,"b":2,"c":3,"d":4,"e":5}`, "", ""},
+		{`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}`, RuleListItems, "more than 5 items"},
+		// What stands in strings does not count, wherever they seem to end.
+		{`{"a":"[[[[[[[,,,,,,,,{{{{{{"}`, "", ""},
+		{`{"a":"\"[[[[[[[,,,,,,,,{{{{{{"}`, "", ""},
+		{`{"a":"\\","b":[[[[]]]]}`, RuleDepth, ""},
+		{`{"a":"\\\"[[[[[[","b":1}`, "", ""},
+		{`{"\",,,,,,,":1}`, "", ""},
+		// What is not JSON is left to who decodes it.
+		{`}}}}]]]],,,,,,,,{}`, "", ""},
+		{`"`, "", ""},
+		{`{"a":"\`, "", ""},
+	} {
+		err := g.Variables(test.raw)
+		var known *market.Error
+		if Rule(err) != test.rule || test.rule != "" && (!errors.As(err, &known) || known.Code != market.CodeBadUserInput || !strings.Contains(known.Message, test.says)) {
+			t.Errorf("%s\n %v (rule %q); want rule %q: %s", test.raw, err, Rule(err), test.rule, test.says)
+		}
+	}
+}
+
+// TestHostileVariables are refused before they take memory.
+func TestHostileVariables(t *testing.T) {
+	g := guarding(t)
+	for name, test := range map[string]struct{ raw, rule string }{
+		"10 MB":         {`{"a":"` + strings.Repeat("x", 10<<20) + `"}`, RuleVariableBytes},
+		"deep lists":    {`{"a":` + strings.Repeat("[", 10_000), RuleDepth},
+		"deep objects":  {strings.Repeat(`{"a":`, 10_000), RuleDepth},
+		"60,000 items":  {`{"a":[` + strings.Repeat("1,", 60_000) + `1]}`, RuleListItems},
+		"30,000 fields": {`{` + strings.Repeat(`"":0,`, 25_000) + `"":0}`, RuleListItems},
+	} {
+		err := error(nil)
+		bytes, mallocs := allocated(func() { err = g.Variables(test.raw) })
+		if Rule(err) != test.rule || bytes > 10_000 || mallocs > 100 {
+			t.Errorf("%s: %v, %d bytes in %d allocations", name, err, bytes, mallocs)
+		}
+	}
+	const good = `{"a":["1","2"],"b":{"c":[{"d":1}]}}`
+	if n := testing.AllocsPerRun(100, func() { _ = g.Variables(good) }); n > 0 {
+		t.Errorf("%v allocations for good variables", n)
+	}
+}
+
+// measured counts what a decoded value holds, beside what Variables said of its text.
+func measured(v any, level int, deepest, longest *int) {
+	*deepest = max(*deepest, level)
+	each := func(n int) { *longest = max(*longest, n) }
+	switch v := v.(type) {
+	case []any:
+		each(len(v))
+		for _, item := range v {
+			measured(item, level+nested(item), deepest, longest)
+		}
+	case map[string]any:
+		each(len(v))
+		for _, item := range v {
+			measured(item, level+nested(item), deepest, longest)
+		}
+	}
+}
+
+func nested(v any) int {
+	switch v.(type) {
+	case []any, map[string]any:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// FuzzVariables: what is accepted and is JSON is within the limits, and what is refused is past one.
+func FuzzVariables(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":[1,2,3,4]}`, `{"a":[[[[1]]]],"b":"\"[["}`, `{"a":"\\","b":{"c":[{}]}}`, `[1,,2`, `"\`, `{"a":"\u0022[,"}`, "\xff\"["} {
+		f.Add([]byte(seed))
+	}
+	g := guarding(f, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 200, 4, 5 })
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		err := g.Variables(string(raw))
+		var v any
+		if json.Unmarshal(raw, &v) != nil {
+			return
+		}
+		var deepest, longest int
+		measured(v, nested(v), &deepest, &longest)
+		within := len(raw) <= 200 && deepest <= 4 && longest <= 5
+		if err == nil && !within {
+			t.Errorf("%q was accepted with a depth of %d and %d items", raw, deepest, longest)
+		}
+		if err != nil && within && !strings.Contains(string(raw), "{") { // members of one name are one when decoded
+			t.Errorf("%q: %v", raw, err)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package limits
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+const (
+	// callPoints is the price of a read that is an upstream call of its own. A field that shows a value costs 1 point.
+	callPoints = 1000
+	// keyPoints is the price of a key that shares a call: 25 of the longest ids, with 78 bytes each, fit into a URL of 2 KiB.
+	keyPoints = callPoints / 25
+	// accountRows is the number of rows that an account is taken to have if the operation does not say it.
+	accountRows = 50
+	// outcomes is the number of tokens that a market is taken to have.
+	outcomes = 2
+	// descriptionPoints is the price of a market's description, which is as long as so many other values.
+	descriptionPoints = 20
+	// maxIDs is the greatest number of ids that an argument takes.
+	maxIDs = 500
+	// samples is the number of points of a price history, and of candles, that a range of days is taken to have.
+	samples = 100
+)
+
+// reads is a set of what can be read of the venue.
+type reads uint16
+
+// Keys of the first three share calls. Each of the others is a call of its own.
+const (
+	price reads = 1 << iota
+	spread
+	details
+	book
+	eventMarkets
+	balance
+	positions
+	orders
+	// page is read anew by each field that needs it.
+	page
+)
+
+// points returns the price of a set of reads.
+func (r reads) points() (sum int64) {
+	for kind := price; kind <= page; kind <<= 1 {
+		switch {
+		case r&kind == 0:
+		case kind <= details:
+			sum += keyPoints
+		default:
+			sum += callPoints
+		}
+	}
+	return sum
+}
+
+// weight is the price of a field beside the point for its value.
+type weight struct {
+	// needs are the reads of the field. Fields of one object share them, except page.
+	needs reads
+	// each are the reads of every object that the field gives.
+	each reads
+	// items is the number of objects that the field gives; the zero value is one.
+	items quantity
+	// page is the number of items in the lists that the field's object holds.
+	page quantity
+	// knows are the reads that the field's objects have behind them.
+	knows reads
+}
+
+// quantity is the number of items in a list. The zero value says nothing.
+type quantity struct {
+	// argument names the argument that decides: by its number, or by its length if list is set, up to limit.
+	argument string
+	list     bool
+	limit    int64
+	// fixed is the number if no argument decides.
+	fixed int64
+	// ofPage takes the number from the page of the object that the field belongs to.
+	ofPage bool
+}
+
+func first(limit int64) quantity   { return quantity{argument: "first", limit: limit} }
+func depth() quantity              { return quantity{argument: "depth", limit: 200} }
+func ids(argument string) quantity { return quantity{argument: argument, list: true, limit: maxIDs} }
+func about(n int64) quantity       { return quantity{fixed: n} }
+
+var ofPage = quantity{ofPage: true}
+
+// table holds the weights of fields. A field without one costs 1 point, makes no call and gives no list of objects.
+var table = map[string]weight{
+	"Query.node":          {needs: details},
+	"Query.nodes":         {each: details, items: ids("ids")},
+	"Query.market":        {needs: details, knows: details},
+	"Query.markets":       {each: details, items: ids("marketIds"), knows: details},
+	"Query.event":         {needs: page, knows: eventMarkets},
+	"Query.searchMarkets": {needs: page, page: first(100)},
+	"Query.tokens":        {items: ids("tokenIds")},
+	"Query.tokenPrices":   {each: price, items: ids("tokenIds")},
+	"Query.spreads":       {each: spread, items: ids("tokenIds")},
+
+	"User.balance":   {needs: balance},
+	"User.positions": {needs: positions, page: first(500)},
+	"User.orders":    {needs: orders, page: first(500)},
+	"User.trades":    {needs: page, page: first(100)},
+	"User.history":   {needs: page, page: first(100)},
+	"User.portfolio": {needs: positions},
+
+	"PortfolioSummary.totalValue":    {needs: balance},
+	"PortfolioSummary.availableCash": {needs: balance | orders},
+
+	"Position.redeemable":  {needs: details},
+	"Position.valuation":   {needs: details | price},
+	"Position.market":      {needs: details, knows: details},
+	"Position.token":       {needs: details},
+	"Order.market":         {needs: details, knows: details},
+	"Order.token":          {needs: details},
+	"Trade.market":         {needs: details, knows: details},
+	"Trade.token":          {needs: details},
+	"HistoryRecord.market": {needs: details, knows: details},
+
+	"Market.description":      {needs: details, items: about(descriptionPoints)},
+	"Market.resolution":       {needs: details},
+	"Market.tokens":           {items: about(outcomes), knows: details},
+	"Resolution.winningToken": {knows: details},
+	"Event.startsAt":          {needs: eventMarkets},
+	"Event.endsAt":            {needs: eventMarkets},
+	"Event.volume":            {needs: eventMarkets},
+	"Event.markets":           {needs: eventMarkets, page: first(500)},
+
+	"Token.outcome":      {needs: details},
+	"Token.outcomeKind":  {needs: details},
+	"Token.winner":       {needs: details},
+	"Token.market":       {needs: details, knows: details},
+	"Token.price":        {needs: price},
+	"Token.spread":       {needs: spread},
+	"Token.orderbook":    {needs: book, page: depth()},
+	"Token.fillEstimate": {needs: book},
+	"Token.history":      {needs: page, page: about(samples)},
+	"Token.candles":      {needs: page, items: about(samples)},
+	"Token.recentPrices": {items: about(samples)},
+
+	"PositionConnection.edges": {items: ofPage},
+	"PositionConnection.nodes": {items: ofPage},
+	"OrderConnection.edges":    {items: ofPage},
+	"OrderConnection.nodes":    {items: ofPage},
+	"TradeConnection.edges":    {items: ofPage},
+	"TradeConnection.nodes":    {items: ofPage},
+	"HistoryConnection.edges":  {items: ofPage},
+	"HistoryConnection.nodes":  {items: ofPage},
+	"MarketConnection.edges":   {items: ofPage},
+	"MarketConnection.nodes":   {items: ofPage},
+	"Orderbook.bids":           {items: ofPage},
+	"Orderbook.asks":           {items: ofPage},
+	"PriceHistory.points":      {items: ofPage},
+
+	// A subscription costs what its first events do, one for each id that it follows.
+	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
+	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},
+	"Subscription.marketChanged":    {each: details, items: ids("marketIds")},
+	"Subscription.tradesAdded":      {items: ids("tokenIds"), page: about(accountRows)},
+	"Subscription.portfolioChanged": {needs: positions | balance | orders, page: about(accountRows)},
+	"Subscription.ordersChanged":    {needs: orders, page: about(accountRows)},
+	"Subscription.userTradesAdded":  {needs: page, page: about(accountRows)},
+	"Subscription.balanceChanged":   {needs: balance},
+	"PriceUpdate.token":             {knows: price},
+	"OrderbookUpdate.token":         {knows: book},
+	"OrderbookUpdate.bids":          {items: ofPage},
+	"OrderbookUpdate.asks":          {items: ofPage},
+	"OrderbookUpdate.book":          {page: ofPage},
+	"MarketUpdate.market":           {knows: details},
+	"TradesUpdate.trades":           {items: ofPage},
+	"PortfolioUpdate.changed":       {items: ofPage},
+	"OrdersUpdate.changed":          {items: ofPage},
+
+	// The lists of introspection have about these lengths on average.
+	"__Schema.types":       {items: about(80)},
+	"__Schema.directives":  {items: about(10)},
+	"__Type.fields":        {items: about(5)},
+	"__Type.inputFields":   {items: about(1)},
+	"__Type.enumValues":    {items: about(1)},
+	"__Type.interfaces":    {items: about(1)},
+	"__Type.possibleTypes": {items: about(1)},
+	"__Field.args":         {items: about(1)},
+	"__Directive.args":     {items: about(1)},
+}
+
+// MayCall reports whether the weight of a field, such as Query.market, has a price for upstream calls.
+func MayCall(field string) bool { return table[field].needs|table[field].each != 0 }
+
+// fits returns an error if the table names a field or an argument that the schema does not have, or if a field that gives a list
+// of objects has no weight.
+func fits(schema *ast.Schema) error {
+	var wrong []string
+	known := map[string]bool{}
+	for _, d := range schema.Types {
+		if d.Kind != ast.Object && d.Kind != ast.Interface {
+			continue
+		}
+		for _, f := range d.Fields {
+			name := d.Name + "." + f.Name
+			w, ok := table[name]
+			known[name] = true
+			for _, argument := range []string{w.items.argument, w.page.argument} {
+				if argument != "" && f.Arguments.ForName(argument) == nil {
+					wrong = append(wrong, fmt.Sprintf("%s has no argument %s", name, argument))
+				}
+			}
+			if to := schema.Types[f.Type.Name()]; !ok && f.Type.Elem != nil && (to.Kind == ast.Object || to.Kind == ast.Interface) {
+				wrong = append(wrong, name+" gives a list and has no weight")
+			}
+		}
+	}
+	for name := range table {
+		if !known[name] {
+			wrong = append(wrong, "the schema has no "+name)
+		}
+	}
+	if wrong != nil {
+		slices.Sort(wrong)
+		return fmt.Errorf("the table of weights does not fit the schema: %s", strings.Join(wrong, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package limits
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+)
+
+// family is a kind of document that is as expensive to validate as its limits allow. text grows with n.
+type family struct {
+	name string
+	text func(n int) string
+}
+
+// families are what a search by mutation, and reading the rules of the library, found to be expensive.
+func families(l Limits) []family {
+	// spreading n distinct fragments of size fields each, by those before them or by the operation.
+	fragments := func(size int, chained bool) func(n int) string {
+		return func(n int) string {
+			f := l.Fragments
+			if chained {
+				return "{token(tokenId:1){" + repeat(n, numbered("r%d ")) + "...F0}}" + repeat(f, func(i int) string {
+					next := ""
+					if i < f-1 {
+						next = fmt.Sprint("...F", i+1)
+					}
+					return fmt.Sprintf("fragment F%d on Token{%s%s}", i, repeat(size, func(j int) string { return fmt.Sprintf("f%dx%d ", i, j) }), next)
+				})
+			}
+			return "{token(tokenId:1){" + repeat(n, numbered("r%d ")) + repeat(f, numbered("...F%d ")) + "}}" + repeat(f, func(i int) string {
+				return fmt.Sprintf("fragment F%d on Token{%s}", i, repeat(size, func(j int) string { return fmt.Sprintf("f%dx%d ", i, j) }))
+			})
+		}
+	}
+	// many operations that share one fragment, which is validated for each.
+	shared := func(on, content string) string {
+		return repeat(l.Operations, func(i int) string { return fmt.Sprintf("query Q%d{...F}", i) }) + "fragment F on " + on + "{" + content + "}"
+	}
+	// a name that is like a field's, so that it is compared with all of them.
+	unknown := func(i int) string { return fmt.Sprintf("volume%0*d ", l.NameBytes-6, i) }
+	objects := func(times, fields int) func(n int) string {
+		return func(n int) string {
+			return "{token(tokenId:1){" + strings.Repeat("price{"+repeat(fields, numbered("a%d "))+repeat(n, func(i int) string { return fmt.Sprintf("...F%d ", i%l.Fragments) })+"}", times) +
+				"}}" + repeat(min(n, l.Fragments), func(i int) string { return fmt.Sprintf("fragment F%d on TokenPrice{f%d:id}", i, i) })
+		}
+	}
+	marketFields := strings.Fields("id marketId slug question groupItemTitle description image category tags status statusRaw acceptingOrders startsAt endsAt volume volume24h liquidity tickSize minOrderSize updatedAt")
+	return []family{
+		{"distinct fields", func(n int) string { return "{token(tokenId:1){" + repeat(n, numbered("a%d ")) + "}}" }},
+		{"repeats under nested inline fragments", func(n int) string {
+			d := l.Depth - 3
+			return "{token(tokenId:1){market{" + strings.Repeat("...{", d) + repeat(n, func(i int) string { return fmt.Sprintf("k%d ", i/l.Repeats) }) + strings.Repeat("}", d) + "}}}"
+		}},
+		{"valid repeats under nested inline fragments", func(n int) string {
+			d := l.Depth - 3
+			return "{token(tokenId:1){market{" + strings.Repeat("...{", d) + repeat(n, func(i int) string { return marketFields[i%len(marketFields)] + " " }) + strings.Repeat("}", d) + "}}}"
+		}},
+		{"repeated objects", func(n int) string {
+			return "{" + strings.Repeat("serviceStatus{"+repeat(n, numbered("x%d "))+"}", l.Repeats) + "}"
+		}},
+		{"a tree of repeats", func(n int) string {
+			return "{market(marketId:1){" + repeat(n, func(i int) string { return fmt.Sprintf("z%d:event{markets%s}", i, repeatedTree(3)) }) + "}}"
+		}},
+		{"many small fragments", fragments(1, false)},
+		{"many fragments", fragments(10, false)},
+		{"a chain of small fragments", fragments(1, true)},
+		{"a chain of fragments", fragments(10, true)},
+		{"objects that spread fragments", objects(l.Repeats, 0)},
+		{"objects with fields that spread fragments", objects(l.Repeats, 16)},
+		{"few objects with fields that spread fragments", objects(10, 40)},
+		{"unknown fields", func(n int) string { return "{market(marketId:1){" + repeat(n, unknown) + "}}" }},
+		{"unknown fields in many operations", func(n int) string { return shared("Query", "market(marketId:1){"+repeat(n, unknown)+"}") }},
+		{"unknown arguments in many operations", func(n int) string {
+			return shared("Query", "searchMarkets("+repeat(n, func(i int) string { return strings.TrimSpace(unknown(i)) + ":1 " })+"){totalCount}")
+		}},
+		{"a long enum in many operations", func(n int) string {
+			return shared("Query", `searchMarkets(sort:"`+strings.Repeat("V", 16*n)+`"){totalCount}`)
+		}},
+		{"a long value, nested, in many operations", func(n int) string {
+			return shared("Query", "nodes(ids:"+strings.Repeat("[", l.Depth)+`"`+strings.Repeat("V", 16*n)+`"`+strings.Repeat("]", l.Depth)+"){id}")
+		}},
+		{"variables", func(n int) string {
+			return "query(" + repeat(n, numbered("$v%d:Int ")) + "){" + repeat(l.RootFields, func(i int) string { return fmt.Sprintf("a%d:searchMarkets(first:$v%d){totalCount}", i, n-1) }) + "}"
+		}},
+		{"introspection", func(n int) string {
+			return "{" + repeat(n, numbered("a%d:__schema{types{fields{type{ofType{ofType{ofType{ofType{name}}}}}}}}")) + "}"
+		}},
+	}
+}
+
+// largest returns the longest document of a family that the guard accepts.
+func (f family) largest(g *Guard) (text string) {
+	passes := func(n int) bool {
+		_, err := g.Document(f.text(n))
+		return err == nil
+	}
+	low, high := 0, 1
+	for high < 1<<13 && passes(high) {
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; passes(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if low == 0 {
+		return ""
+	}
+	return f.text(low)
+}
+
+// validation returns the processor time and the allocations that validating a document takes, over several runs where time counts.
+func validation(t testing.TB, runs int, text string) (took time.Duration, steps uint64) {
+	t.Helper()
+	if !timed {
+		runs = 1
+	}
+	for range runs {
+		doc, err := parser.ParseQuery(&ast.Source{Input: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, mallocs := allocated(func() {
+			start := processorTime()
+			validator.ValidateWithRules(schema(), doc, nil)
+			took += processorTime() - start
+		})
+		steps = mallocs
+	}
+	return took / time.Duration(runs), steps
+}
+
+// maxSteps bounds the allocations, which stand for steps, of measuring and of validating any document.
+const maxSteps = 2_000_000
+
+// most bounds the time of validating any document, in multiples of what the portfolio of the examples takes, which is less
+// than 0.05 ms on a slow machine.
+const most = 5000
+
+func portfolio(t testing.TB) time.Duration {
+	text := documentsOfUse(t)["portfolio.graphql"]
+	took, _ := validation(t, 200, text)
+	return max(took, 1)
+}
+
+// TestWorstDocuments validates the most expensive documents that pass all limits.
+func TestWorstDocuments(t *testing.T) {
+	g, unit := guarding(t), portfolio(t)
+	for _, f := range families(Default()) {
+		text := f.largest(g)
+		if text == "" {
+			t.Errorf("%s: no document passes", f.name)
+			continue
+		}
+		took, steps := validation(t, 2, text)
+		t.Logf("%-46s %6d bytes %7.1f ms %6d portfolios %7d steps", f.name, len(text), took.Seconds()*1000, took/unit, steps)
+		if timed && took/unit > most || steps > maxSteps {
+			t.Errorf("%s: validation takes %d times what the portfolio takes, and %d steps:\n%.300s", f.name, took/unit, steps, text)
+		}
+	}
+}
+
+// TestWithoutLimitsItIsWorse shows that the yardsticks see what the limits are for.
+func TestWithoutLimitsItIsWorse(t *testing.T) {
+	g, unit := guarding(t), portfolio(t)
+	operations := Default()
+	operations.Operations = 140
+	shared := families(operations)
+	for name, test := range map[string]struct {
+		text, rule string
+		// slow is what does not allocate, but takes its time.
+		slow bool
+	}{
+		"repeats":            {"{" + strings.Repeat("__typename ", 1450) + "}", RuleSelections, false},
+		"repeats by merging": {"{token(tokenId:1){" + strings.Repeat("price{id price basis tokenId timestamp}", 400) + "}}", RuleTokens, false},
+		"nested fragments":   {"{token(tokenId:1){market{" + strings.Repeat("...{", 150) + strings.Repeat("id question slug category ", 40) + strings.Repeat("}", 153), RuleDepth, false},
+		"many operations":    {shared[slices.IndexFunc(shared, func(f family) bool { return f.name == "unknown fields in many operations" })].text(140), RuleOperations, true},
+		"doubling fragments": {"{__schema{...F0}}" + repeat(22, func(i int) string {
+			return fmt.Sprintf("fragment F%d on __Schema{a{...F%d}b{...F%d}}", i, i+1, i+1)
+		}) + "fragment F22 on __Schema{a}", RuleSelections, true},
+	} {
+		if _, err := g.Document(test.text); Rule(err) != test.rule {
+			t.Errorf("%s: %v", name, err)
+		}
+		if test.slow && !timed {
+			continue
+		}
+		took, steps := validation(t, 1, test.text)
+		t.Logf("%-20s %7.1f ms %6d portfolios %7d steps", name, took.Seconds()*1000, took/unit, steps)
+		if test.slow && took/unit <= most || !test.slow && steps <= maxSteps {
+			t.Errorf("%s: %d portfolios, %d steps", name, took/unit, steps)
+		}
+	}
+}

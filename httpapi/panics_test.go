@@ -1,0 +1,234 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/exec"
+	"oddsgraph/graph/model"
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/internal/market"
+	"oddsgraph/resolvers"
+)
+
+// streaming returns a compiler of documents of a few fields, whose subscriptions show the numbers that arrive on a channel and
+// whose queries panic where no field catches it.
+func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
+	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
+	types := map[string]exec.Type{
+		"Query": {Fields: field}, "ServiceStatus": {Fields: field}, "TokenPrice": {Fields: field}, "StreamStatus": {Fields: field},
+		"Subscription": {Fields: map[string]exec.FieldOf{"streamStatusChanged": {Number: 1}}},
+	}
+	return exec.NewCompiler(testConfig(t).Compiler.Schema(), types, func(*exec.Execution, *exec.Selection) bool { panic("canary") },
+		func(x *exec.Execution, f *exec.Field) exec.Events {
+			if from == nil {
+				panic("canary")
+			}
+			return exec.EventsOf(from, func(x *exec.Execution, f *exec.Field, n int) bool {
+				x.Buf = append(x.Buf, show(n)...)
+				return true
+			})
+		})
+}
+
+// jumpy panics when it is asked about an address for the nth time.
+type jumpy struct {
+	noRefusals
+	n atomic.Int64
+}
+
+func (j *jumpy) Check(netip.Addr, auth.Key) error {
+	if j.n.Add(-1) == 0 {
+		panic("canary")
+	}
+	return nil
+}
+
+func jumpyAt(n int64) func(cfg *Config) {
+	return func(cfg *Config) {
+		j := &jumpy{}
+		j.n.Store(n)
+		cfg.Refusals = j
+	}
+}
+
+// journal is a log that many goroutines write.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.String()
+}
+
+// converse says messages on a WebSocket and returns what comes until a part of it does, or the close.
+func converse(t *testing.T, url, until string, messages ...string) string {
+	t.Helper()
+	return converseAs(t, url, encodedCredentials, until, messages...)
+}
+
+// converseAs is converse with credentials.
+func converseAs(t *testing.T, url, credentials, until string, messages ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	for _, m := range append([]string{`{"type":"connection_init","payload":{"` + CredentialsHeader + `":"` + credentials + `"}}`}, messages...) {
+		_ = conn.Write(ctx, websocket.MessageText, []byte(m))
+	}
+	var heard strings.Builder
+	for !strings.Contains(heard.String(), until) {
+		_, b, err := conn.Read(ctx)
+		if err != nil {
+			fmt.Fprint(&heard, err)
+			break
+		}
+		heard.Write(b)
+		heard.WriteByte('\n')
+	}
+	return heard.String()
+}
+
+// TestPanics has every goroutine that runs an operation panic, in a field and where no field catches it. The client gets an error
+// that says nothing of it, the log has it once with its stack, and the next operation is answered.
+func TestPanics(t *testing.T) {
+	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
+	until := func(end string) func(body string) func(t *testing.T, url string) string {
+		return func(body string) func(t *testing.T, url string) string {
+			return func(t *testing.T, url string) string {
+				return converse(t, url, `"type":"`+end+`"`, `{"id":"1","type":"subscribe","payload":`+body+`}`)
+			}
+		}
+	}
+	say, follow := until("error"), until("complete")
+	ask := func(body, accept string) func(t *testing.T, url string) string {
+		return func(t *testing.T, url string) string {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", typeJSON)
+			r.Header.Set("Accept", accept)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			var b bytes.Buffer
+			_, _ = b.ReadFrom(resp.Body)
+			return b.String()
+		}
+	}
+	inField := func(cfg *Config) {
+		panics := func(context.Context) model.ServiceStatus { panic("canary") }
+		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: panics}})
+	}
+	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
+	// What is told of an operation panics too, so that what catches panics in an execution does not get to answer.
+	twice := func(kind string) func(cfg *Config) {
+		return func(cfg *Config) {
+			cfg.Observer = ended(func(j *market.Journal) {
+				if j.Type() == kind {
+					panic("canary")
+				}
+			})
+		}
+	}
+	early := func(cfg *Config) { cfg.Compiler = streaming(t, nil, nil) }
+	const prices = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
+	for _, test := range []struct {
+		name string
+		rig  []func(cfg *Config)
+		run  func(t *testing.T, url string) string
+		// before is what comes before the error.
+		before string
+		// again is how many panics follow the first.
+		again int
+	}{
+		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
+		{"a field", []func(*Config){inField}, ask(query, typeResponse), "", 0},
+		{"a query whose response is kept", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
+		{"a shared flight", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
+		{"a query on a socket", nil, func(t *testing.T, url string) string {
+			return converse(t, url, `"type":"complete"`, `{"id":"1","type":"subscribe","payload":`+query+`}`)
+		}, "", 0},
+		{"a query on a socket, further out", []func(*Config){twice("query")}, func(t *testing.T, url string) string {
+			return converse(t, url, `"type":"complete"`, `{"id":"1","type":"subscribe","payload":`+query+`}`)
+		}, "", 1},
+		{"a query as an event stream", []func(*Config){twice("query")}, ask(query, typeEvents), "", 1},
+		{"an event on a socket", nil, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 0},
+		{"an event on a socket, and further out", []func(*Config){twice("subscription")}, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 1},
+		{"an event of an event stream, and further out", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
+		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
+		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
+			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close has no room for more
+		}, "Forbidden", 0},
+		{"the start of an operation", []func(*Config){jumpyAt(2)}, say(query), "connection_ack", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log journal
+			cfg := testConfig(t)
+			numbers := make(chan int, 2)
+			numbers <- 1
+			numbers <- 2
+			close(numbers)
+			cfg.Compiler = streaming(t, numbers, func(n int) string {
+				if n > 1 {
+					panic("canary")
+				}
+				return "1"
+			})
+			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+			for _, rig := range test.rig {
+				rig(&cfg)
+			}
+			api := New(cfg)
+			server := httptest.NewServer(api)
+			defer server.Close()
+			got := test.run(t, server.URL+PathGraphQL)
+			if !strings.Contains(got, "INTERNAL_SERVER_ERROR") || !strings.Contains(got, "test-request") || strings.Contains(got, "canary") || !strings.Contains(got, test.before) {
+				t.Errorf("it is answered with %s", got)
+			}
+			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
+				t.Errorf("afterwards: %d %s", w.Code, w.Body)
+			}
+			api.Drain(t.Context()) // the end of an operation on a socket is told of after its last message
+			server.Close()
+			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+			if want := 1 + test.again; len(lines) != want {
+				t.Errorf("the log has %d lines, want %d:\n%s", len(lines), want, log.String())
+			}
+			for _, line := range lines {
+				if !strings.Contains(line, "canary") || !strings.Contains(line, "panics_test.go") {
+					t.Errorf("a line without its stack: %s", line)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package persisted
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"oddsgraph/httpapi/filewatch"
+	"oddsgraph/internal/market"
+)
+
+const (
+	// maxID is the greatest length of an id.
+	maxID = 256
+	// hashPrefix begins an id that is the SHA-256 of the document's text.
+	hashPrefix = "sha256:"
+	// customPrefix begins other ids with a prefix.
+	customPrefix = "x-"
+)
+
+// hash is the SHA-256 of a document's text.
+type hash [sha256.Size]byte
+
+func hashOf(text string) hash { return sha256.Sum256([]byte(text)) }
+
+// id names a document: by its hash, or by any name that a manifest gives it. The zero value names none.
+type id struct {
+	hash   hash
+	hashed bool
+	custom string
+}
+
+func (i id) given() bool { return i.hashed || i.custom != "" }
+
+const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
+
+// parseID reads an id of the form of the persisted documents of GraphQL over HTTP: sha256:…, x-…:… or without a colon.
+// 64 hex digits alone are a hash too.
+func parseID(s string) (id, error) {
+	if len(s) > maxID {
+		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is at most %d characters long", maxID)
+	}
+	digits, prefixed := strings.CutPrefix(s, hashPrefix)
+	if h, ok := parseHash(digits); ok {
+		return id{hash: h, hashed: true}, nil
+	}
+	name := s
+	if before, after, colon := strings.Cut(s, ":"); colon {
+		if !strings.HasPrefix(before, customPrefix) || before == customPrefix || !unreserved(before) {
+			prefixed = true // with what is reserved
+		}
+		name = after
+	}
+	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // which would vanish from a path
+		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
+	}
+	return id{custom: s}, nil
+}
+
+func parseHash(digits string) (h hash, ok bool) {
+	if len(digits) != hex.EncodedLen(len(h)) {
+		return h, false
+	}
+	_, err := hex.Decode(h[:], []byte(digits))
+	return h, err == nil
+}
+
+// unreserved tells whether s is made of the characters that mean themselves in a URL.
+func unreserved(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// parseExtension reads the member persistedQuery of a request's extensions, which are a JSON object or nothing.
+func parseExtension(extensions json.RawMessage) (id, error) {
+	if len(extensions) == 0 {
+		return id{}, nil
+	}
+	var outer struct {
+		PersistedQuery json.RawMessage `json:"persistedQuery"`
+	}
+	if json.Unmarshal(extensions, &outer) != nil {
+		return id{}, market.Errorf(market.CodeBadUserInput, "extensions must be an object")
+	}
+	if len(outer.PersistedQuery) == 0 || string(outer.PersistedQuery) == "null" {
+		return id{}, nil
+	}
+	var inner struct {
+		Version json.RawMessage `json:"version"`
+		Hash    json.RawMessage `json:"sha256Hash"`
+	}
+	if json.Unmarshal(outer.PersistedQuery, &inner) != nil {
+		return id{}, market.Errorf(market.CodeBadUserInput, "extensions.persistedQuery must be an object")
+	}
+	if string(inner.Version) != "1" {
+		return id{}, market.Errorf(market.CodeBadUserInput, "unsupported persisted query version: send extensions.persistedQuery.version 1")
+	}
+	text, ok := filewatch.Text(inner.Hash)
+	if !ok {
+		return id{}, market.Errorf(market.CodeBadUserInput, "extensions.persistedQuery.sha256Hash must be a string")
+	}
+	return parseID(text)
+}

@@ -1,0 +1,190 @@
+package persisted
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"oddsgraph/httpapi/filewatch"
+)
+
+const (
+	// maxManifest and maxDocuments bound a manifest.
+	maxManifest  = 32 << 20
+	maxDocuments = 10_000
+	// maxTokens bounds a document, which is parsed for the name of its operation.
+	maxTokens = 20_000
+	// maxReasons is how many broken documents of a manifest are named.
+	maxReasons = 10
+
+	apolloFormat = "apollo-persisted-query-manifest"
+)
+
+// trusted is a document of a manifest.
+type trusted struct {
+	text, name string
+	hash       hash
+}
+
+// manifest is all trusted documents of one version of the file. It is immutable.
+type manifest struct {
+	byHash map[hash]*trusted
+	// byID has the documents by ids that are no hash.
+	byID map[string]*trusted
+}
+
+func (m *manifest) find(i id) *trusted {
+	if i.hashed {
+		return m.byHash[i.hash]
+	}
+	return m.byID[i.custom]
+}
+
+// operation is an element of a manifest as it was written. Only the manifest of Apollo has name and kind.
+type operation struct{ id, text, name, kind string }
+
+// parseManifest reads a manifest, Apollo's or a map of ids to texts as Relay and graphql-codegen write it. Each document
+// has to parse and pass validate. The error names up to maxReasons broken ones.
+func parseManifest(content []byte, validate func(text string) error) (*manifest, error) {
+	operations, err := readManifest(content)
+	if err != nil {
+		return nil, err
+	}
+	if len(operations) == 0 {
+		return nil, errors.New("the manifest has no documents")
+	}
+	m := &manifest{byHash: make(map[hash]*trusted, len(operations)), byID: map[string]*trusted{}}
+	var broken []error
+	for _, op := range operations {
+		if err := m.add(op, validate); err != nil {
+			broken = append(broken, fmt.Errorf("document %q: %w", op.id, err))
+		}
+	}
+	if more := len(broken) - maxReasons; more > 0 {
+		broken = append(broken[:maxReasons], fmt.Errorf("and %d more documents", more))
+	}
+	if len(broken) > 0 {
+		return nil, errors.Join(broken...)
+	}
+	return m, nil
+}
+
+func (m *manifest) add(op operation, validate func(text string) error) error {
+	if len(op.id) > maxID {
+		return fmt.Errorf("an id is at most %d characters long", maxID)
+	}
+	name, err := parseID(op.id)
+	if err != nil {
+		return fmt.Errorf("an id is %s", idForm)
+	}
+	if len(op.text) > maxText {
+		return fmt.Errorf("it is longer than %d bytes", maxText)
+	}
+	t := &trusted{text: op.text, hash: hashOf(op.text)}
+	if name.hashed && name.hash != t.hash {
+		return fmt.Errorf("its id is a hash, but its text has the hash %s", hex.EncodeToString(t.hash[:]))
+	}
+	if err := validate(op.text); err != nil {
+		return err
+	}
+	if t.name, err = operationName(op); err != nil {
+		return err
+	}
+	if known := m.byHash[t.hash]; known != nil {
+		t = known // of the same text under another id
+	}
+	if other := m.byID[name.custom]; other != nil && other != t {
+		return errors.New("its id is that of another document too")
+	}
+	if !name.hashed {
+		m.byID[name.custom] = t
+	}
+	m.byHash[t.hash] = t
+	return nil
+}
+
+// operationName returns the name by which a document is counted in metrics: that of its operation, or its id when it has
+// several or one without a name.
+func operationName(op operation) (string, error) {
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
+	if err != nil {
+		return "", err
+	}
+	if op.name != "" {
+		definition := doc.Operations.ForName(op.name)
+		switch {
+		case definition == nil:
+			return "", fmt.Errorf("it has no operation %s", op.name)
+		case op.kind != string(definition.Operation):
+			return "", fmt.Errorf("its operation %s is a %s, not a %s", op.name, definition.Operation, op.kind)
+		}
+		return op.name, nil
+	}
+	if len(doc.Operations) == 1 && doc.Operations[0].Name != "" {
+		return doc.Operations[0].Name, nil
+	}
+	return op.id, nil
+}
+
+// readManifest takes a manifest apart.
+func readManifest(content []byte) (operations []operation, err error) {
+	apollo := false
+	err = filewatch.Members(content, func(name string, _ json.RawMessage) error {
+		apollo = apollo || name == "format"
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the manifest %w", err)
+	case apollo:
+		return readApollo(content)
+	}
+	seen := map[string]bool{}
+	err = filewatch.Members(content, func(id string, value json.RawMessage) error {
+		text, ok := filewatch.Text(value)
+		switch {
+		case len(operations) == maxDocuments:
+			return fmt.Errorf("the manifest has more than %d documents", maxDocuments)
+		case !ok:
+			return fmt.Errorf("document %.*q must be a string; a manifest is a map of ids to texts, or has the format %q", maxID, id, apolloFormat)
+		case seen[id]:
+			return fmt.Errorf("document %.*q is there twice", maxID, id)
+		}
+		seen[id] = true
+		operations = append(operations, operation{id: id, text: text})
+		return nil
+	})
+	return operations, err
+}
+
+// readApollo takes Apollo's manifest apart. What it holds beside what is used is passed over, since the format is not
+// ours.
+func readApollo(content []byte) (operations []operation, err error) {
+	var top struct {
+		Format     any             `json:"format"`
+		Version    json.RawMessage `json:"version"`
+		Operations json.RawMessage `json:"operations"`
+	}
+	if err := json.Unmarshal(content, &top); err != nil || top.Format != apolloFormat || string(top.Version) != "1" {
+		return nil, fmt.Errorf("the manifest must have the format %q and version 1", apolloFormat)
+	}
+	if len(top.Operations) == 0 || top.Operations[0] != '[' {
+		return nil, errors.New("operations must be a list")
+	}
+	err = filewatch.Elements(top.Operations, func(i int, value json.RawMessage) error {
+		var op struct{ ID, Name, Type, Body string }
+		switch err := json.Unmarshal(value, &op); {
+		case i == maxDocuments:
+			return fmt.Errorf("the manifest has more than %d documents", maxDocuments)
+		case err != nil || op.ID == "" || op.Name == "" || op.Type == "" || op.Body == "":
+			return fmt.Errorf("operations[%d] must be an object with the strings id, name, type and body", i)
+		}
+		operations = append(operations, operation{id: op.ID, text: op.Body, name: op.Name, kind: op.Type})
+		return nil
+	})
+	return operations, err
+}

@@ -1,0 +1,393 @@
+package persisted
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/internal/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	known   = "query Known { a }"
+	unnamed = "{ b }"
+	free    = "query Free { c }"
+)
+
+// good is a validation that knows one invalid field.
+func good(text string) error {
+	if strings.Contains(text, "invalid") {
+		return errors.New("there is no field invalid")
+	}
+	return nil
+}
+
+func hexOf(text string) string { h := hashOf(text); return hex.EncodeToString(h[:]) }
+
+func apq(digits string) json.RawMessage {
+	return json.RawMessage(`{"persistedQuery":{"version":1,"sha256Hash":"` + digits + `"}}`)
+}
+
+// relay returns a manifest that knows two documents: one by its hash, one as "custom-1".
+func relay() string {
+	b, err := json.Marshal(map[string]string{hexOf(known): known, "custom-1": unnamed})
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, mode Mode, automatic int) *Store {
+	t.Helper()
+	cfg := Config{AutomaticBytes: automatic, Mode: mode, Validate: good, Log: slog.New(slog.DiscardHandler)}
+	if mode != ModeOff {
+		cfg.Manifest = filepath.Join(t.TempDir(), "manifest.json")
+		write(t, cfg.Manifest, relay())
+	}
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// answer prints what a request resolves to.
+func answer(s *Store, r Request) string {
+	d, err := s.Resolve(r)
+	var known *market.Error
+	switch {
+	case errors.As(err, &known) && d != Document{}:
+		return "an error with a document"
+	case errors.As(err, &known):
+		return string(known.Code) + " " + known.Message
+	case err != nil:
+		return "unknown error " + err.Error()
+	}
+	out := d.Text
+	if d.Trusted {
+		out += " trusted as " + d.Name
+	}
+	if d.registry != nil {
+		out += " to register"
+	}
+	return out
+}
+
+func TestResolve(t *testing.T) {
+	const (
+		notFound     = "PERSISTED_QUERY_NOT_FOUND PersistedQueryNotFound"
+		notInBuild   = "PERSISTED_QUERY_NOT_FOUND no trusted document has this id; the manifest of this service is that of another build of the client"
+		notSupported = "PERSISTED_QUERY_NOT_SUPPORTED PersistedQueryNotSupported"
+		forbidden    = "FORBIDDEN this document is not trusted: this service executes only those of its manifest"
+		mismatch     = "BAD_USER_INPUT provided sha does not match query"
+		otherText    = "BAD_USER_INPUT the id is that of a document other than query"
+		hashOnly     = "BAD_USER_INPUT documents are known by their hash here: sha256: and 64 hex digits"
+		nothing      = "BAD_USER_INPUT send the text of a document, or the id of one that is known"
+		trustedKnown = known + " trusted as Known"
+	)
+	upper := strings.ToUpper(hexOf(free))
+	for _, test := range []struct {
+		what string
+		r    Request
+		// what is answered: neither kind kept, only automatic ones, trusted allowed with and without automatic ones,
+		// trusted required.
+		off, automatic, allow, allowOnly, require string
+	}{
+		{"text", Request{Query: free}, free, free, free, free, forbidden},
+		{"trusted text", Request{Query: known}, known, known, trustedKnown, trustedKnown, trustedKnown},
+		{"trusted text, changed", Request{Query: known + " "}, known + " ", known + " ", known + " ", known + " ", forbidden},
+		{"nothing", Request{}, nothing, nothing, nothing, nothing, nothing},
+		{"nothing, with extensions", Request{Extensions: json.RawMessage(`{"persistedQuery":null,"other":1}`)}, nothing, nothing, nothing, nothing, nothing},
+		{"unknown hash", Request{Extensions: apq(hexOf(free))}, notSupported, notFound, notFound, notFound, notInBuild},
+		{"unknown hash as id", Request{DocumentID: "sha256:" + hexOf(free)}, notSupported, notFound, notFound, notFound, notInBuild},
+		{"unknown id", Request{DocumentID: "other"}, notSupported, hashOnly, notFound, notFound, notInBuild},
+		{"trusted hash", Request{Extensions: apq(hexOf(known))}, notSupported, notFound, trustedKnown, trustedKnown, trustedKnown},
+		{"trusted hash as id", Request{DocumentID: "sha256:" + hexOf(known)}, notSupported, notFound, trustedKnown, trustedKnown, trustedKnown},
+		{"trusted hash as bare id", Request{DocumentID: hexOf(known)}, notSupported, notFound, trustedKnown, trustedKnown, trustedKnown},
+		{"trusted hash in upper case", Request{DocumentID: "sha256:" + strings.ToUpper(hexOf(known))}, notSupported, notFound, trustedKnown, trustedKnown, trustedKnown},
+		{"trusted id", Request{DocumentID: "custom-1"}, notSupported, hashOnly, unnamed + " trusted as custom-1", unnamed + " trusted as custom-1", unnamed + " trusted as custom-1"},
+		{"trusted id as hash", Request{Extensions: apq("custom-1")}, notSupported, hashOnly, unnamed + " trusted as custom-1", unnamed + " trusted as custom-1", unnamed + " trusted as custom-1"},
+		{"hash of a document with an id", Request{DocumentID: "sha256:" + hexOf(unnamed)}, notSupported, notFound, unnamed + " trusted as custom-1", unnamed + " trusted as custom-1", unnamed + " trusted as custom-1"},
+		{"both ids", Request{DocumentID: "sha256:" + hexOf(known), Extensions: apq(hexOf(known))}, notSupported, notFound, trustedKnown, trustedKnown, trustedKnown},
+		{"text and hash", Request{Query: free, Extensions: apq(hexOf(free))}, notSupported, free + " to register", free + " to register", free, forbidden},
+		{"text and hash in upper case", Request{Query: free, Extensions: apq(upper)}, notSupported, free + " to register", free + " to register", free, forbidden},
+		{"text and hash as id", Request{Query: free, DocumentID: "sha256:" + hexOf(free)}, notSupported, free + " to register", free + " to register", free, forbidden},
+		{"trusted text and hash", Request{Query: known, Extensions: apq(hexOf(known))}, notSupported, known + " to register", trustedKnown, trustedKnown, trustedKnown},
+		{"text and another hash", Request{Query: free, Extensions: apq(hexOf(known))}, notSupported, mismatch, mismatch, mismatch, mismatch},
+		{"trusted text and another hash", Request{Query: known, Extensions: apq(hexOf(free))}, notSupported, mismatch, mismatch, mismatch, mismatch},
+		{"text and a trusted id", Request{Query: free, DocumentID: "custom-1"}, notSupported, hashOnly, otherText, otherText, otherText},
+		{"trusted text and another trusted id", Request{Query: known, DocumentID: "custom-1"}, notSupported, hashOnly, otherText, otherText, otherText},
+		{"text and an unknown id", Request{Query: free, DocumentID: "other"}, notSupported, hashOnly, free, free, forbidden},
+	} {
+		for mode, want := range map[*Store]string{
+			open(t, ModeOff, 0): test.off, open(t, ModeOff, 1<<20): test.automatic, open(t, ModeAllow, 1<<20): test.allow,
+			open(t, ModeAllow, 0): test.allowOnly, open(t, ModeRequire, 1<<20): test.require,
+		} {
+			if got := answer(mode, test.r); got != want {
+				t.Errorf("%s in mode %s, automatic %v:\n got %s\nwant %s", test.what, mode.mode, mode.automatic != nil, got, want)
+			}
+		}
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	const form = "BAD_USER_INPUT a document id is sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
+	s := open(t, ModeAllow, 1<<20)
+	for extensions, want := range map[string]string{
+		`{"persistedQuery":1}`:  "BAD_USER_INPUT extensions.persistedQuery must be an object",
+		`{"persistedQuery":[]}`: "BAD_USER_INPUT extensions.persistedQuery must be an object",
+		`{"persistedQuery":{}}`: "BAD_USER_INPUT unsupported persisted query version: send extensions.persistedQuery.version 1",
+		`{"persistedQuery":{"version":2,"sha256Hash":"` + hexOf(free) + `"}}`:      "BAD_USER_INPUT unsupported persisted query version: send extensions.persistedQuery.version 1",
+		`{"persistedQuery":{"version":"1","sha256Hash":"` + hexOf(free) + `"}}`:    "BAD_USER_INPUT unsupported persisted query version: send extensions.persistedQuery.version 1",
+		`{"persistedQuery":{"version":1}}`:                                         "BAD_USER_INPUT extensions.persistedQuery.sha256Hash must be a string",
+		`{"persistedQuery":{"version":1,"sha256Hash":7}}`:                          "BAD_USER_INPUT extensions.persistedQuery.sha256Hash must be a string",
+		`{"persistedQuery":{"version":1,"sha256Hash":""}}`:                         form,
+		`{"persistedQuery":{"version":1,"sha256Hash":"` + hexOf(free)[1:] + ` "}}`: form,
+		`[]`: "BAD_USER_INPUT extensions must be an object",
+	} {
+		if got := answer(s, Request{Query: free, Extensions: json.RawMessage(extensions)}); got != want {
+			t.Errorf("%s\n got %s\nwant %s", extensions, got, want)
+		}
+	}
+	for documentID, want := range map[string]string{
+		"a/b":                                    form,
+		"..":                                     form,
+		"a b":                                    form,
+		"é":                                      form,
+		"sha256:":                                form,
+		"sha256:" + hexOf(free)[1:]:              form,
+		"sha256:" + hexOf(free) + "a":            form,
+		"sha256:g" + hexOf(free)[1:]:             form,
+		"sha512:abc":                             form,
+		"x-:abc":                                 form,
+		"x-a:":                                   form,
+		"x-a:b:c":                                form,
+		"x-a b:c":                                form,
+		"x-" + strings.Repeat("a", maxID) + ":b": "BAD_USER_INPUT a document id is at most 256 characters long",
+		"x-a:b":                                  "PERSISTED_QUERY_NOT_FOUND PersistedQueryNotFound",
+		strings.Repeat("f", 32):                  "PERSISTED_QUERY_NOT_FOUND PersistedQueryNotFound",
+	} {
+		if got := answer(s, Request{DocumentID: documentID}); got != want {
+			t.Errorf("%s\n got %s\nwant %s", documentID, got, want)
+		}
+	}
+	r := Request{DocumentID: "sha256:" + hexOf(free), Extensions: apq(hexOf(known))}
+	if got := answer(s, r); got != "BAD_USER_INPUT documentId and extensions.persistedQuery name different documents" {
+		t.Error(got)
+	}
+}
+
+// TestRegister goes through the protocol: not found, text and hash, found; and shows that what isn't registered is not
+// found.
+func TestRegister(t *testing.T) {
+	s := open(t, ModeOff, 1<<20)
+	byHash := Request{Extensions: apq(hexOf(free))}
+	if _, err := s.Resolve(byHash); market.CodeOf(err) != market.CodePersistedNotFound {
+		t.Fatal(err)
+	}
+	for range 2 {
+		d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
+		if err != nil || d.Text != free {
+			t.Fatal(d, err)
+		}
+		if _, err := s.Resolve(byHash); market.CodeOf(err) != market.CodePersistedNotFound {
+			t.Fatal("kept before it was found valid")
+		}
+	}
+	d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Register()
+	for _, r := range []Request{byHash, {DocumentID: "sha256:" + hexOf(free)}, {Extensions: apq(strings.ToUpper(hexOf(free)))}} {
+		if d, err := s.Resolve(r); err != nil || d.Text != free || d.Trusted {
+			t.Errorf("%+v %v", d, err)
+		}
+	}
+	d, err = s.Resolve(Request{Query: known}) // without a hash
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Register()
+	if _, err := s.Resolve(Request{Extensions: apq(hexOf(known))}); market.CodeOf(err) != market.CodePersistedNotFound {
+		t.Error("kept without being asked to")
+	}
+	Document{}.Register()
+}
+
+func TestOpenRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manifest.json")
+	write(t, path, relay())
+	broken := filepath.Join(t.TempDir(), "broken.json")
+	write(t, broken, `{"custom-1":"{ invalid }"}`)
+	for _, test := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{}, `the mode of trusted documents is off, allow or require, not ""`},
+		{Config{Mode: "on", Manifest: path}, `the mode of trusted documents is off, allow or require, not "on"`},
+		{Config{Mode: ModeRequire}, "trusted documents need a manifest"},
+		{Config{Mode: ModeOff, Manifest: path}, "there is a manifest of trusted documents, but they are off"},
+		{Config{Mode: ModeAllow, Manifest: path + "x"}, "manifest " + path + "x: no such file or directory"},
+		{Config{Mode: ModeAllow, Manifest: broken}, "manifest " + broken + `: document "custom-1": there is no field invalid`},
+	} {
+		test.cfg.Validate, test.cfg.Log = good, slog.New(slog.DiscardHandler)
+		if _, err := Open(test.cfg); err == nil || err.Error() != test.want {
+			t.Errorf("%+v\n got %v\nwant %s", test.cfg, err, test.want)
+		}
+	}
+	s, err := Open(Config{Mode: ModeOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Run(context.Background()) // which does not wait
+	if s.Reload() != nil || s.Status() != (Status{}) || s.Name("custom-1") != "" {
+		t.Error("a store without a manifest is not at rest")
+	}
+}
+
+func TestName(t *testing.T) {
+	s := open(t, ModeAllow, 0)
+	for documentID, want := range map[string]string{
+		hexOf(known): "Known", "sha256:" + hexOf(known): "Known", "custom-1": "custom-1", hexOf(unnamed): "custom-1",
+		"other": "", hexOf(free): "", "": "", "a/b": "",
+	} {
+		if got := s.Name(documentID); got != want {
+			t.Errorf("%s: %q, want %q", documentID, got, want)
+		}
+	}
+}
+
+// TestReload changes the manifest under a running store; a broken or missing one changes nothing.
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "manifest.json")
+		write(t, path, relay())
+		s, err := Open(Config{Mode: ModeRequire, Manifest: path, Validate: good, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { s.Run(ctx) })
+		defer wg.Wait()
+		defer cancel()
+		look := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		if status := s.Status(); status.Trusted != 2 || status.Err != nil {
+			t.Errorf("%+v", status)
+		}
+		write(t, path, `{"custom-2":"query Free { c }"}`)
+		look(time.Second)
+		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free || s.Name("custom-2") != "Free" {
+			t.Errorf("%+v %v", d, err)
+		}
+		if _, err := s.Resolve(Request{DocumentID: "custom-1"}); market.CodeOf(err) != market.CodePersistedNotFound {
+			t.Errorf("%v", err)
+		}
+		for what, breakIt := range map[string]func(){
+			"invalid":   func() { write(t, path, `{"custom-1":"{ invalid }","custom-3":"{ a }"}`) },
+			"truncated": func() { write(t, path, relay()[:20]) },
+			"missing":   func() { _ = os.Remove(path) },
+		} {
+			breakIt()
+			look(time.Minute)
+			if status := s.Status(); status.Err == nil || status.Trusted != 1 {
+				t.Errorf("%s: %+v", what, status)
+			}
+			if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free {
+				t.Errorf("%s: %+v %v", what, d, err)
+			}
+			write(t, path, `{"custom-2":"query Free { c }"}`)
+			look(time.Second)
+		}
+		write(t, path, relay())
+		if err := s.Reload(); err != nil || s.Status().Trusted != 2 {
+			t.Errorf("%v %+v", err, s.Status())
+		}
+	})
+}
+
+// TestResolveDuringReload is for the race detector, and shows that every document is there at every moment.
+func TestResolveDuringReload(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manifest.json")
+	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
+	write(t, path, versions[0])
+	s, err := Open(Config{AutomaticBytes: 1 << 12, Mode: ModeAllow, Manifest: path, Validate: good, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := s.Resolve(Request{DocumentID: "custom-1"}); err != nil {
+					t.Error(err)
+				}
+				text := fmt.Sprintf("{ f%d_%d }", worker, i)
+				d, err := s.Resolve(Request{Query: text, Extensions: apq(hexOf(text))})
+				if err != nil {
+					t.Error(err)
+				}
+				d.Register()
+				s.Name("custom-1")
+				s.Status()
+			}
+		})
+	}
+	for i := range 50 {
+		write(t, path, versions[(i+1)%2])
+		if err := s.Reload(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func BenchmarkResolve(b *testing.B) {
+	s := open(b, ModeAllow, 1<<20)
+	d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.Register()
+	for name, r := range map[string]Request{
+		"text": {Query: free}, "documentId": {DocumentID: "sha256:" + hexOf(known)}, "extension": {Extensions: apq(hexOf(free))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Resolve(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

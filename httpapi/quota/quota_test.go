@@ -1,0 +1,108 @@
+package quota_test
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+func TestLimits(t *testing.T) {
+	c := quota.New(quota.Limits{Connections: 2, Operations: 3})
+	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for range 2 {
+		if err := c.Connect(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Connect(one); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("a third connection: %v", err)
+	}
+	if err := c.Connect(other); err != nil {
+		t.Errorf("another client: %v", err)
+	}
+	for range 3 {
+		if err := c.Begin(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Begin(one); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("a fourth operation: %v", err)
+	}
+	if c.Refused() != 2 {
+		t.Errorf("%d were refused, want 2", c.Refused())
+	}
+	c.Disconnect(one)
+	c.End(one)
+	if c.Connect(one) != nil || c.Begin(one) != nil {
+		t.Error("what was given back cannot be taken")
+	}
+}
+
+func TestExecutions(t *testing.T) {
+	c := quota.New(quota.Limits{Executions: 2, Watched: 100})
+	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, step := range []struct {
+		client netip.Addr
+		ids    int
+		ok     bool
+	}{{one, 101, false}, {one, 60, true}, {one, 41, false}, {one, 40, true}, {one, 0, false}, {other, 100, true}} {
+		if err := c.Execute(step.client, step.ids); (err == nil) != step.ok || !step.ok && market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("%d ids of %s: %v", step.ids, step.client, err)
+		}
+	}
+	c.Executed(one, 60)
+	if err := c.Execute(one, 61); err == nil {
+		t.Error("more than was given back can be taken")
+	}
+	if err := c.Execute(one, 60); err != nil {
+		t.Errorf("what was given back cannot be taken: %v", err)
+	}
+}
+
+func TestOneClient(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		one  bool
+	}{
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"2001:db8::1", "2001:db8::ffff:1", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+		{"fe80::1%a", "fe80::2%b", true},
+	} {
+		c := quota.New(quota.Limits{Connections: 1})
+		if err := c.Connect(netip.MustParseAddr(test.a)); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Connect(netip.MustParseAddr(test.b)) != nil; got != test.one {
+			t.Errorf("%s and %s are one client: %v, want %v", test.a, test.b, got, test.one)
+		}
+	}
+}
+
+func TestConcurrently(t *testing.T) {
+	c := quota.New(quota.Limits{Connections: 10, Operations: 10})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		a := netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 2)})
+		wg.Go(func() {
+			for range 1000 {
+				if c.Connect(a) == nil {
+					if c.Begin(a) == nil {
+						c.End(a)
+					}
+					c.Disconnect(a)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range 10 {
+		if err := c.Connect(netip.AddrFrom4([4]byte{192, 0, 2, 0})); err != nil {
+			t.Fatalf("something is still held: %v", err)
+		}
+	}
+}

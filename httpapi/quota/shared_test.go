@@ -1,0 +1,55 @@
+package quota_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"oddsgraph/httpapi/quota"
+)
+
+// TestSharedThingsTakeRoomOnce has clients hold the same things: each takes room once, for a client that still holds it.
+func TestSharedThingsTakeRoomOnce(t *testing.T) {
+	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
+	s := quota.NewShared(1000)
+	hold := func(i byte, key any, size int, want bool) {
+		t.Helper()
+		if got := s.Hold(client(i), key, size); got != want {
+			t.Errorf("client %d holds %v of %d bytes: %v", i, key, size, got)
+		}
+	}
+	held := func(want int) {
+		t.Helper()
+		if got := s.Held(); got != want {
+			t.Errorf("%d bytes are held, want %d", got, want)
+		}
+	}
+	for i := range byte(100) {
+		hold(i, "a", 600, true)
+		hold(i, "a", 600, true)
+	}
+	held(600)
+	hold(0, "b", 200, false) // it pays for all of a
+	hold(1, "b", 100, true)
+	hold(2, "b", 150, true) // it has grown
+	held(750)
+	s.Release(client(0), "a")
+	hold(0, "c", 100, false)
+	s.Release(client(0), "a") // another client pays for it
+	held(750)
+	hold(0, "c", 100, true)
+	hold(3, "d", 151, false) // of which nothing is left
+	held(850)
+	for i := byte(1); i < 100; i++ {
+		s.Release(client(i), "a")
+		s.Release(client(i), "a")
+	}
+	held(250)
+	s.Release(client(1), "b")
+	s.Release(client(2), "b")
+	s.Release(client(0), "c")
+	held(0)
+	hold(0, "e", 750, true) // as nobody owes anything
+	if s.Refused() != 3 {
+		t.Errorf("%d were refused", s.Refused())
+	}
+}

@@ -1,0 +1,310 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/graph"
+	"oddsgraph/graph/model"
+	"oddsgraph/httpapi/persisted"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// standing is a source whose prices stand until the test changes them.
+type standing struct {
+	memory
+	asked atomic.Int64
+	mu    sync.Mutex
+	// handles are those of the prices by token; amount is what all of them are.
+	handles map[string]*market.Handle
+	amount  string
+}
+
+// Lookup implements loaders.Source.
+func (s *standing) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+	s.asked.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, key := range keys {
+		if s.handles[key] == nil {
+			s.handles[key] = market.NewHandle(time.Now().Add(time.Hour))
+		}
+		into[i].Value = s.price(key)
+		into[i].Value.Value.Price = market.MustDecimal(s.amount)
+		into[i].Value.Handle = s.handles[key]
+	}
+	return missing
+}
+
+// change gives all prices another amount.
+func (s *standing) change(amount string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.handles {
+		h.Bump()
+	}
+	clear(s.handles)
+	s.amount = amount
+}
+
+// keeping returns a front door that keeps responses.
+func keeping(t testing.TB) (Config, *standing) {
+	cfg, source := testConfig(t), &standing{handles: map[string]*market.Handle{}, amount: "0.5"}
+	cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: source}, 1<<20, market.SystemClock{}
+	return cfg, source
+}
+
+const priceBody = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
+
+func TestKeptResponses(t *testing.T) {
+	cfg, source := keeping(t)
+	outcomes := map[string]int{}
+	cfg.Observer = ended(func(j *market.Journal) { outcomes[j.Type()+" "+j.Outcome]++ })
+	h := New(cfg)
+	want := func(what, body, data string, executions int64) {
+		t.Helper()
+		before := source.asked.Load()
+		w := post(t, h, body)
+		if w.Code != http.StatusOK || w.Body.String() != data || source.asked.Load()-before != executions {
+			t.Errorf("%s: %d %s, asked %d times", what, w.Code, w.Body, source.asked.Load()-before)
+		}
+		if w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) || w.Header().Get("Content-Type") != "application/json; charset=utf-8" {
+			t.Errorf("%s: %v", what, w.Header())
+		}
+	}
+	half, most := `{"data":{"tokenPrices":[{"price":"0.5"}]}}`, `{"data":{"tokenPrices":[{"price":"0.9"}]}}`
+	want("the first", priceBody, half, 1)
+	want("the same text", priceBody, half, 0)
+	want("the same question in other words", ` {"variables": {"unused": 1}, "query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, half, 0)
+	want("another document", `{"query":"{  tokenPrices(tokenIds: [\"1\"]) { price } }"}`, half, 1)
+	source.change("0.9")
+	want("after a change", priceBody, most, 1)
+	want("again", priceBody, most, 0)
+	if outcomes["query ok"] != 6 || len(outcomes) != 1 {
+		t.Errorf("outcomes are %v", outcomes)
+	}
+	asked := source.asked.Load()
+	w := post(t, h, priceBody, CostHeader, "1")
+	if !strings.Contains(w.Body.String(), `"extensions":{"cost"`) || source.asked.Load() == asked {
+		t.Errorf("what its cost was asked for: %s", w.Body)
+	}
+	want("after that", priceBody, most, 0)
+	if s := h.Stats().Responses; s.Hits != 4 || s.Stored != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestKeptResponsesAreSentLikeOthers compares every way to send a response with that of a front door that keeps none.
+func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
+	cfg, _ := keeping(t)
+	kept := New(cfg)
+	cfg.ResponseBytes = 0
+	fresh := New(cfg)
+	ids := strings.Repeat(`"1",`, 99) + `"1"`
+	big := `{ tokenPrices(tokenIds: [` + ids + `]) { price freshness { receivedAt } } }`
+	small := `{ tokenPrices(tokenIds: ["1"]) { price } }`
+	for _, query := range []string{small, big, `{ __typename }`, `{ viewer { address } }`} {
+		target := PathGraphQL + "?query=" + strings.NewReplacer(" ", "%20", `"`, "%22").Replace(query)
+		tag := send(t, fresh, "GET", target, "").Header().Get("ETag")
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			for _, header := range [][]string{
+				{}, {"Accept-Encoding", "zstd"}, {"Accept-Encoding", "br"}, {"Accept-Encoding", "gzip"}, {"Accept", "application/graphql-response+json"},
+				{"If-None-Match", tag}, {"If-None-Match", tag, "Accept-Encoding", "br"}, {"If-None-Match", `"x"`},
+			} {
+				for n := range 3 {
+					ask := func(h http.Handler) *httptest.ResponseRecorder {
+						if method == "POST" {
+							return post(t, h, `{"query":`+string(appendJSON(nil, query))+`}`, header...)
+						}
+						return send(t, h, method, target, "", header...)
+					}
+					a, b := ask(kept), ask(fresh)
+					if a.Code != b.Code || !bytes.Equal(a.Body.Bytes(), b.Body.Bytes()) || fmt.Sprint(a.Header()) != fmt.Sprint(b.Header()) {
+						t.Errorf("%s %.30s %v, time %d:\n%d %v %.100q\n%d %v %.100q", method, query, header, n, a.Code, a.Header(), a.Body, b.Code, b.Header(), b.Body)
+					}
+				}
+			}
+		}
+	}
+	if s := kept.Stats().Responses; s.Hits < 2*s.Misses {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestNotKept asks twice for what is true at one moment only, or what went wrong.
+func TestNotKept(t *testing.T) {
+	cfg, source := keeping(t)
+	states := 0
+	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
+		Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus {
+			states++
+			return model.ServiceStatus{Version: fmt.Sprint(states)}
+		},
+	}})
+	h := New(cfg)
+	for _, query := range []string{
+		`{ serviceStatus { version } }`, `{ ... on Query { serviceStatus { version } } }`, `query { ...f } fragment f on Query { a: serviceStatus { version } }`,
+		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // whose source fails
+		`{ tokenPrices(tokenIds: [\"1\", ` + strings.Repeat(`\"\", `, maxLasting+1) + `]) { price } }`,
+	} {
+		a, b := post(t, h, `{"query":"`+query+`"}`), post(t, h, `{"query":"`+query+`"}`)
+		if strings.Contains(query, "serviceStatus") && a.Body.String() == b.Body.String() {
+			t.Errorf("%s is answered with %s twice", query, a.Body)
+		}
+	}
+	if s := h.Stats().Responses; s.Stored != 0 || source.asked.Load() < 4 {
+		t.Errorf("%+v, asked %d times", s, source.asked.Load())
+	}
+}
+
+// TestErrorsOfTheRequestAreKept holds that a client can't force executions by an error in what it asks.
+func TestErrorsOfTheRequestAreKept(t *testing.T) {
+	cfg, source := keeping(t)
+	outcomes := map[string]int{}
+	cfg.Observer = ended(func(j *market.Journal) { outcomes[j.Outcome+" "+j.Response]++ })
+	h := New(cfg)
+	const body = `{"query":"{ tokenPrices(tokenIds: [\"no,id\", \"1\"]) { price } token(tokenId: \"1\") { orderbook(depth: 0) { hash } } }"}`
+	want := func(price string, executions int64) {
+		t.Helper()
+		before := source.asked.Load()
+		w := post(t, h, body)
+		if n := source.asked.Load() - before; w.Code != http.StatusOK || strings.Count(w.Body.String(), "BAD_USER_INPUT") != 2 ||
+			!strings.Contains(w.Body.String(), `"tokenPrices":[null,{"price":"`+price+`"}]`) || n != executions {
+			t.Errorf("%d %s, asked %d times", w.Code, w.Body, n)
+		}
+		if got := w.Header().Get("Cache-Control"); got != "no-store" {
+			t.Errorf("Cache-Control: %s", got)
+		}
+	}
+	want("0.5", 1)
+	want("0.5", 0)
+	source.change("0.9")
+	want("0.9", 1)
+	want("0.9", 0)
+	if outcomes["BAD_USER_INPUT hit"] != 2 || outcomes["BAD_USER_INPUT miss"] != 2 {
+		t.Errorf("outcomes are %v", outcomes)
+	}
+}
+
+// TestATextThatIsNoLongerTrusted is not answered although its response still stands.
+func TestATextThatIsNoLongerTrusted(t *testing.T) {
+	cfg, source := keeping(t)
+	file := filepath.Join(t.TempDir(), "manifest.json")
+	write := func(manifest string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"a": "{ tokenPrices(tokenIds: [\"1\"]) { price } }", "b": "{ __typename }"}`)
+	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeRequire, Manifest: file, Validate: func(string) error { return nil }, Log: cfg.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Documents = d
+	h := New(cfg)
+	byID := `{"documentId":"a"}`
+	for range 2 {
+		for _, body := range []string{priceBody, byID} {
+			if w := post(t, h, body); !strings.Contains(w.Body.String(), "0.5") {
+				t.Errorf("%s: %s", body, w.Body)
+			}
+		}
+	}
+	if s := h.Stats().Responses; s.Hits != 3 || source.asked.Load() != 1 {
+		t.Errorf("%+v, asked %d times", s, source.asked.Load())
+	}
+	write(`{"a": "{ __typename }"}`)
+	if err := d.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if w := post(t, h, priceBody); !strings.Contains(w.Body.String(), "FORBIDDEN") {
+		t.Errorf("a text that is not trusted any more: %s", w.Body)
+	}
+	if w := post(t, h, byID); w.Body.String() != `{"data":{"__typename":"Query"}}` {
+		t.Errorf("an id of another document: %s", w.Body)
+	}
+}
+
+// TestRepeatedRequestsKeepTheirDocument registered, as requests do that are read.
+func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
+	cfg, _ := keeping(t)
+	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 700})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Documents = d
+	h := New(cfg)
+	hashed := func(query string) string {
+		return fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}}`, query, hashOf(query))
+	}
+	for n := range 5 {
+		post(t, h, hashed("{ __typename }"))
+		post(t, h, hashed(fmt.Sprintf("{ a%d: __typename }", n)))
+	}
+	post(t, h, hashed("{ __typename }"))
+	w := post(t, h, fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}}`, hashOf("{ __typename }")))
+	if w.Body.String() != `{"data":{"__typename":"Query"}}` {
+		t.Errorf("what was asked for all the time is %s", w.Body)
+	}
+}
+
+func hashOf(text string) [32]byte { return sha256.Sum256([]byte(text)) }
+
+// TestSocketsShareWhatIsKept answers an operation of an event stream from what a request has left.
+func TestSocketsShareWhatIsKept(t *testing.T) {
+	cfg, source := keeping(t)
+	srv := httptest.NewServer(New(cfg))
+	defer srv.Close()
+	ask := func() string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+PathGraphQL, strings.NewReader(priceBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", typeJSON)
+		r.Header.Set("Accept", typeEvents)
+		resp, err := srv.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		all, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(all)
+	}
+	first, second := ask(), ask()
+	if first != second || !strings.Contains(first, `data: {"data":{"tokenPrices":[{"price":"0.5"}]}}`) || source.asked.Load() != 1 {
+		t.Errorf("%s\n%s\nasked %d times", first, second, source.asked.Load())
+	}
+}
+
+func BenchmarkHit(b *testing.B) {
+	cfg, _ := keeping(b)
+	h := New(cfg)
+	for name, body := range map[string][]byte{"tiny": []byte(`{"query":"{ __typename }"}`), "board": boardQuery(b)} {
+		header := http.Header{"Content-Type": {"application/json"}}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				serve(h, body, header)
+			}
+		})
+	}
+}

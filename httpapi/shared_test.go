@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/graph"
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
+)
+
+// refusedBy counts refusals by the address of the client.
+type refusedBy struct {
+	noRefusals
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (r *refusedBy) Refused(client netip.Addr, _ auth.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count[client.String()]++
+}
+
+// refusing is a source that the venue refuses the caller's credentials for.
+type refusing struct {
+	loaders.Source[market.Address, market.Balance]
+}
+
+func (refusing) Refresh(context.Context, []market.Address) {}
+
+func (refusing) Calls(keys []market.Address) int { return len(keys) }
+
+func (refusing) Lookup(_ context.Context, keys []market.Address, _ []market.Result[market.Read[*market.Balance]], missing []int) []int {
+	for i := range keys {
+		missing = append(missing, i)
+	}
+	return missing
+}
+
+func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
+	out := make([]market.Result[market.Read[*market.Balance]], len(keys))
+	for i := range out {
+		out[i].Err = market.Errorf(market.CodeUnauthenticated, "no")
+	}
+	return out
+}
+
+type testID struct{}
+
+// TestWhatIsSharedIsNobodys has two clients share a subscription. When it fails, each is told the id of the execution and not
+// that of the other's request. When the venue refuses their credentials, which it was asked once, that counts once.
+func TestWhatIsSharedIsNobodys(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func()
+		want string
+		// refused is the number of refusals that are counted.
+		refused int
+	}{
+		"a panic":             {func() { panic("canary") }, `"requestId":"the execution"`, 0},
+		"refused credentials": {func() {}, "UNAUTHENTICATED", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log journal
+			cfg := testConfig(t)
+			end := make(chan struct{})
+			balances := loaders.Sources{Balances: refusing{}}
+			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
+				Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: balances,
+				Scope: func(context.Context, market.Address) string {
+					<-end
+					test.end()
+					return ""
+				},
+			}})
+			refusals := &refusedBy{count: map[string]int{}}
+			cfg.Refusals = refusals
+			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.URL.Query().Get("from")) }
+			cfg.RequestID = func(ctx context.Context) string { id, _ := ctx.Value(testID{}).(string); return id }
+			cfg.Shared = func(ctx context.Context) context.Context { return context.WithValue(ctx, testID{}, "the execution") }
+			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+			api := New(cfg)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				api.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), testID{}, "request of "+r.URL.Query().Get("from"))))
+			}))
+			defer server.Close()
+			defer api.Drain(t.Context())
+			var clients sync.WaitGroup
+			for _, from := range []string{"192.0.2.1", "192.0.2.2"} {
+				clients.Go(func() {
+					got := converse(t, server.URL+PathGraphQL+"?from="+from, `"type":"error"`,
+						`{"id":"1","type":"subscribe","payload":{"query":"subscription { balanceChanged(address: \"0x1111111111111111111111111111111111111111\") { reason } }"}}`)
+					if !strings.Contains(got, test.want) || strings.Contains(got, "request of") {
+						t.Errorf("%s is told %s", from, got)
+					}
+				})
+			}
+			eventually(t, func() bool { return api.Stats().Groups.Members == 2 })
+			if n := api.Stats().Groups.Groups; n != 1 {
+				t.Errorf("there are %d groups", n)
+			}
+			close(end)
+			clients.Wait()
+			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // before a client hears of it
+				t.Errorf("%d refusals are counted, want %d", n, test.refused)
+			}
+		})
+	}
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came to be")
+		}
+	}
+}

@@ -1,3 +1,0 @@
-// Package accounts says who is asking: it maps bearer tokens to accounts at the venue, finds a client's address behind
-// proxies, and counts refused credentials by address.
-package accounts

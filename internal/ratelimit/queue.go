@@ -1,0 +1,344 @@
+package ratelimit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// enter admits a new ticket, refuses it or puts it into the queue.
+func (w *window) enter(t *ticket, want market.Want) {
+	now := w.budget.clock.Now()
+	w.expire(now)
+	t.priority, t.caller = want.Priority, w.callerOf(want.Caller, now)
+	w.arrivals++
+	t.arrival = w.arrivals
+	w.add(t, now)
+}
+
+// add puts a ticket into the queue and lets it leave at once where it is its turn.
+func (w *window) add(t *ticket, now time.Time) {
+	if w.waiting == 0 && !w.throttled.After(now) && w.may(t, now) {
+		t.admit(now) // the usual case
+		return
+	}
+	full := w.waiting >= w.budget.cfg.Queue
+	if limit := w.budget.cfg.Queue / 2; t.priority == market.PriorityRefresh {
+		full = full || len(w.queue[t.priority]) >= limit
+	} else {
+		full = full || w.waiting >= limit && t.caller.waiting >= limit/2
+		if full && len(w.queue[market.PriorityRefresh]) > 0 {
+			last := w.queue[market.PriorityRefresh]
+			w.refuse(last[len(last)-1], now, now.Add(span)) // makes room
+			full = w.waiting >= w.budget.cfg.Queue || w.waiting >= limit && t.caller.waiting >= limit/2
+		}
+	}
+	w.insert(t)
+	if full {
+		w.plan(now)
+		w.refuse(t, now, t.turn)
+		return
+	}
+	w.settle(now)
+}
+
+// may reports whether a ticket could leave if nobody waited.
+func (w *window) may(t *ticket, now time.Time) bool {
+	free := w.free()
+	switch {
+	case free <= 0, t.priority == market.PriorityRefresh && now.Before(w.refreshAt(now)):
+		return false
+	case t.caller.used < w.share():
+		return true
+	}
+	return free > w.reserved
+}
+
+// refreshAt returns when the next refresh may leave: now while half of the window is left, and not while no more than a
+// quarter is. What is between lasts until the oldest call leaves the window.
+func (w *window) refreshAt(now time.Time) time.Time {
+	free := w.free()
+	if 2*free >= w.limit {
+		return now
+	}
+	next := now.Add(span)
+	if len(w.ended) > 0 {
+		next = w.ended[0].until
+	}
+	if spare := free - w.limit/4; spare > 0 {
+		return w.refreshed.Add(next.Sub(now) / time.Duration(spare+1))
+	}
+	return next
+}
+
+// settle admits those whose turn it is, refuses those whose turn would come too late, and sets the timer for the next.
+func (w *window) settle(now time.Time) {
+	w.stale = true
+	if w.waiting == 0 {
+		w.disarm()
+		return
+	}
+	w.expire(now)
+	if !w.throttled.After(now) {
+		for t := w.next(now); t != nil; t = w.next(now) {
+			w.remove(t)
+			t.admit(now)
+		}
+	}
+	if w.waiting > len(w.queue[market.PriorityRefresh]) {
+		w.plan(now)
+		w.refuseLate(now)
+	}
+	w.arm(now)
+}
+
+// next returns the ticket that is to leave now, or nil.
+func (w *window) next(now time.Time) *ticket {
+	l := ledger{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority}
+	if t := w.pick(&l); t != nil {
+		return t
+	}
+	for _, t := range w.queue[market.PriorityRefresh] {
+		if w.may(t, now) {
+			return t
+		}
+	}
+	return nil
+}
+
+// ledger is what pick decides by: how the window stands, or will stand at a time that is planned for.
+type ledger struct {
+	free, reserved, share, floor int
+	byPriority                   [market.Priorities]int
+	// round is that of the plan; 0 in the present.
+	round uint64
+	// from is where those begin, by priority, who have not been planned yet.
+	from [market.Priorities]int
+}
+
+// used returns how many calls of a caller are in the window.
+func (l *ledger) used(c *caller) int {
+	if l.round != 0 && c.plannedRound == l.round {
+		return c.used + c.planned
+	}
+	return c.used
+}
+
+// spend plans n calls of a caller.
+func (l *ledger) spend(c *caller, n int) {
+	if c == nil {
+		return // of another process
+	}
+	if c.plannedRound != l.round {
+		c.plannedRound, c.planned = l.round, 0
+	}
+	l.reserved -= max(l.share-c.used-c.planned, 0)
+	c.planned += n
+	l.reserved += max(l.share-c.used-c.planned, 0)
+}
+
+// pick returns the ticket whose turn it is, by the order that the package describes; nil when none may leave. Refreshes
+// are not among them.
+func (w *window) pick(l *ledger) *ticket {
+	if l.free <= 0 {
+		return nil
+	}
+	var served *ticket // of a caller who has had its share
+	for _, below := range [2]bool{true, false} {
+		for p := market.Priorities - 1; p > int(market.PriorityRefresh); p-- {
+			if l.byPriority[p] < l.floor != below {
+				continue
+			}
+			for _, t := range w.queue[p][l.from[p]:] {
+				switch {
+				case l.round != 0 && t.round == l.round: // planned already
+				case l.used(t.caller) < l.share:
+					return t
+				case served == nil:
+					served = t
+				}
+			}
+		}
+	}
+	if l.free > l.reserved {
+		return served
+	}
+	return nil
+}
+
+// horizon bounds how far plans look: what has no turn until then is told to come back then.
+const horizon = 5 * span
+
+// plan finds out when each of those who wait will have its turn, given the log and the queue, if nobody comes in between
+// and calls take no time. Those who would be too late take no place in it.
+func (w *window) plan(now time.Time) {
+	w.round++
+	w.stale = false
+	l := ledger{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority, round: w.round}
+	at := now
+	if w.throttled.After(now) {
+		at = w.throttled
+	}
+	last := at.Add(horizon)
+	landing := now.Add(span) // of all that has not ended, at the earliest
+	ended, foreign, flying := w.ended, w.foreign, w.flying
+	var planned []place
+	leave := func(places []place) []place {
+		for len(places) > 0 && !places[0].until.After(at) {
+			l.free++
+			l.byPriority[places[0].priority]--
+			l.spend(places[0].caller, -1)
+			places = places[1:]
+		}
+		return places
+	}
+	for left := w.waiting - len(w.queue[market.PriorityRefresh]); left > 0; {
+		ended = leave(ended)
+		if foreign > 0 && !w.foreignUntil.After(at) {
+			l.free, foreign = l.free+foreign, 0
+		}
+		if flying > 0 && !landing.After(at) {
+			l.free, flying = l.free+flying, 0
+			for p, n := range w.flyingBy {
+				l.byPriority[p] -= n
+			}
+			for _, c := range w.callers {
+				l.spend(c, -c.flying)
+			}
+		}
+		planned = leave(planned)
+		if t := w.pick(&l); t != nil {
+			left--
+			t.turn, t.round = at, w.round
+			for p := t.priority; l.from[p] < len(w.queue[p]) && w.queue[p][l.from[p]].round == w.round; {
+				l.from[p]++
+			}
+			if !t.late() {
+				l.free--
+				l.byPriority[t.priority]++
+				l.spend(t.caller, 1)
+				planned = append(planned, place{at.Add(span), t.caller, t.priority})
+			}
+			continue
+		}
+		next := last
+		for _, places := range [2][]place{ended, planned} {
+			if len(places) > 0 && places[0].until.Before(next) {
+				next = places[0].until
+			}
+		}
+		if foreign > 0 && w.foreignUntil.Before(next) {
+			next = w.foreignUntil
+		}
+		if flying > 0 && landing.Before(next) {
+			next = landing
+		}
+		if at = next; !at.Before(last) {
+			break
+		}
+	}
+	for p := range w.queue {
+		for _, t := range w.queue[p] {
+			if t.round != w.round {
+				t.turn = last
+			}
+		}
+	}
+}
+
+// refuseLate refuses those who have been planned for a time at which nobody waits for them any more.
+func (w *window) refuseLate(now time.Time) {
+	for p := market.PriorityHistory; p < market.Priorities; p++ {
+		for i := 0; i < len(w.queue[p]); {
+			if t := w.queue[p][i]; t.late() {
+				w.refuse(t, now, t.turn)
+			} else {
+				i++
+			}
+		}
+	}
+}
+
+// refuse takes a ticket out of the queue and says when it would have had its turn.
+func (w *window) refuse(t *ticket, now, turn time.Time) {
+	w.remove(t)
+	w.budget.refused++
+	t.refuse(market.RateLimited(turn.Sub(now)))
+}
+
+// insert puts a ticket into the queue of its priority, by its time of arrival.
+func (w *window) insert(t *ticket) {
+	q := w.queue[t.priority]
+	i, _ := slices.BinarySearchFunc(q, t, func(a, b *ticket) int { return cmp.Compare(a.arrival, b.arrival) })
+	w.queue[t.priority] = slices.Insert(q, i, t)
+	w.waiting++
+	t.caller.waiting++
+	t.queued = true
+	w.stale = true
+}
+
+// remove takes a ticket out of the queue.
+func (w *window) remove(t *ticket) {
+	q := w.queue[t.priority]
+	i := slices.Index(q, t)
+	w.queue[t.priority] = slices.Delete(q, i, i+1)
+	w.waiting--
+	t.caller.waiting--
+	t.queued = false
+	w.stale = true
+}
+
+// arm sets the timer for the time at which something changes without anybody's doing.
+func (w *window) arm(now time.Time) {
+	w.disarm()
+	if w.waiting == 0 {
+		return
+	}
+	var at time.Time
+	soonest := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if w.throttled.After(now) {
+		soonest(w.throttled)
+	} else {
+		if len(w.ended) > 0 {
+			soonest(w.ended[0].until)
+		}
+		if w.foreign > 0 {
+			soonest(w.foreignUntil)
+		}
+		soonest(w.probe)
+		if w.cut > 0 {
+			soonest(w.mend)
+		}
+		if len(w.queue[market.PriorityRefresh]) > 0 {
+			soonest(w.refreshAt(now))
+		}
+		soonest(w.recent.Front().Value.(*caller).asked.Add(span))
+	}
+	if at.IsZero() {
+		return // the end of a call will tell
+	}
+	w.budget.wakes.Add(1)
+	w.timer = time.AfterFunc(at.Sub(now), w.wake)
+}
+
+func (w *window) disarm() {
+	if w.timer != nil && w.timer.Stop() {
+		w.budget.wakes.Done()
+	}
+	w.timer = nil
+}
+
+func (w *window) wake() {
+	defer w.budget.wakes.Done()
+	w.budget.mu.Lock()
+	defer w.budget.mu.Unlock()
+	if !w.budget.closed {
+		w.settle(w.budget.clock.Now())
+	}
+}

@@ -1,0 +1,259 @@
+package spent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+)
+
+const (
+	// lookEvery is how often a process without the first file looks whether that is free.
+	lookEvery = time.Second
+	// writeEvery is how often a file is written where there are no calls, so that it does not grow old.
+	writeEvery = 5 * time.Second
+)
+
+// Config says where calls are recorded.
+type Config struct {
+	// Dir is the directory, which is made where there is none.
+	Dir string
+	// Venue is the URL of the venue. Each venue has files of its own.
+	Venue string
+	// Limit is how many public calls a minute the venue allows.
+	Limit int
+	// Cold is for how long calls of an earlier process may count.
+	Cold  time.Duration
+	Clock market.Clock
+	Log   *slog.Logger
+}
+
+// Record is a record of public calls. It is a ratelimit.Record, safe for concurrent use. Close releases its files.
+type Record struct {
+	cfg     Config
+	started time.Time
+	// ahead is how many calls one write notes that have not been asked for yet.
+	ahead   int64
+	inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)
+	stop    chan struct{}
+	running sync.WaitGroup
+
+	// writing is held while the file is written, so no call leaves meanwhile.
+	writing sync.Mutex
+	file    *os.File // nil: nothing is recorded
+	first   bool     // the process has or had the first file
+	failed  string   // the failure that was logged last
+
+	mu sync.Mutex
+	// calls is what is written next; Open counts the calls under way.
+	calls content
+	// noted is how many more calls the file covers.
+	noted int64
+}
+
+// New returns a record that is not open yet.
+func New(cfg Config) *Record {
+	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
+}
+
+// Open opens the files and tells inherit what they show, now and when that changes. Where they can't be used it says so in
+// the log, and tells nothing. It is called once.
+func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
+	r.inherit = inherit
+	err := os.MkdirAll(r.cfg.Dir, 0o700)
+	if err == nil {
+		err = r.join()
+	}
+	if err == nil || errors.Is(err, errTaken) {
+		r.running.Go(r.run)
+		return
+	}
+	r.warn(err)
+}
+
+// Close writes the file for the last time and releases it.
+func (r *Record) Close() {
+	close(r.stop)
+	r.running.Wait()
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.ahead = 0
+	r.write()
+	if r.file != nil {
+		_ = r.file.Close()
+		r.file = nil
+	}
+}
+
+// run keeps the file young, and looks for the first file where the process has another one or none.
+func (r *Record) run() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	written := time.Now()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+		}
+		if !r.first {
+			if err := r.join(); err != nil && !errors.Is(err, errTaken) {
+				r.warn(err)
+			}
+		}
+		if time.Since(written) >= writeEvery {
+			r.writing.Lock()
+			r.write()
+			r.writing.Unlock()
+			written = time.Now()
+		}
+	}
+}
+
+// now is the time of the start and what has passed since, so a clock that is set makes the file look old or from the future
+// and not like one that shows everything.
+func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
+
+// path returns the path of the first or the second file.
+func (r *Record) path(first bool) string {
+	name := r.cfg.Venue
+	if u, err := url.Parse(name); err == nil {
+		name = u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")
+	}
+	sum := sha256.Sum256([]byte(name))
+	ending := ".reserve"
+	if first {
+		ending = ".calls"
+	}
+	return filepath.Join(r.cfg.Dir, hex.EncodeToString(sum[:6])+ending)
+}
+
+// join takes the first file, or else the second where the process has none. It tells what the file shows, and while the process
+// has not got the first one, that it has the reserve or nothing.
+func (r *Record) join() error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	before := r.file
+	f, err := openLocked(r.path(true))
+	first := err == nil
+	if errors.Is(err, errTaken) && before == nil {
+		f, err = openLocked(r.path(false))
+	}
+	switch {
+	case err == nil:
+		r.take(f, first)
+		if before != nil {
+			_ = before.Close()
+		}
+	case before != nil:
+		r.inherit(ratelimit.Second, nil, r.now().Add(counts+skew))
+	default:
+		r.inherit(ratelimit.Third, nil, r.now().Add(counts+skew))
+	}
+	return err
+}
+
+// take begins to write to a file, and tells what it shows. The caller holds writing.
+func (r *Record) take(f *os.File, first bool) {
+	now := r.now()
+	old, err := read(f, now)
+	r.file, r.first = f, first
+	var spent []ratelimit.Spent
+	whole := now.Add(r.cfg.Cold)
+	r.mu.Lock()
+	if err == nil {
+		whole = earlier(whole, time.UnixMilli(old.Whole))
+		old.add(now, old.Open) // they may have been sent until now
+		for _, s := range old.Ended {
+			// The last moment of the second, by the clock that does not jump.
+			end := now.Add(time.Unix(s.At+1, 0).Sub(now))
+			if s.Calls > 0 && end.Add(counts+skew).After(now) {
+				r.calls.add(time.Unix(s.At, 0), s.Calls)
+				spent = append(spent, ratelimit.Spent{Calls: int(min(s.Calls, int64(r.cfg.Limit))), At: end})
+			}
+		}
+	}
+	r.calls.Whole = whole.UnixMilli()
+	r.mu.Unlock()
+	if errors.Is(err, errDamaged) {
+		_ = f.Truncate(0) // it may be longer than what is written; where this fails, writing will
+	}
+	r.write()
+	switch {
+	case !first:
+		r.cfg.Log.Warn("another process makes the calls to the venue; this one has the reserve until that one ends", "file", f.Name())
+		r.inherit(ratelimit.Second, spent, now.Add(counts+skew))
+	case whole.After(now):
+		r.cfg.Log.Info("the record does not show all calls of the last minute; only the reserve is spent until it does, or the venue says how many remain",
+			"file", f.Name(), "reason", cmp.Or(err, errYoung), "until", whole.Round(time.Second))
+		r.inherit(ratelimit.Unsure, spent, whole)
+	default:
+		r.inherit(ratelimit.Alone, spent, time.Time{})
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// warn logs a failure once.
+func (r *Record) warn(err error) {
+	if text := err.Error(); text != r.failed {
+		r.failed = text
+		r.cfg.Log.Warn("calls are not recorded, so a restart begins with the reserve", "dir", r.cfg.Dir, "error", text)
+	}
+}
+
+// Take notes a call before it is sent. It waits for the file where that does not cover the call yet.
+func (r *Record) Take() {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.mu.Lock()
+	r.calls.Open++
+	r.noted--
+	covered := r.noted >= 0
+	r.mu.Unlock()
+	if !covered {
+		r.write()
+	}
+}
+
+// End notes that a call has ended. The next write says so; until then the file counts it as one under way.
+func (r *Record) End() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls.Open--
+	r.calls.add(r.now(), 1)
+}
+
+// write writes the file. The caller holds writing. After a failure nothing is recorded any more, and the file is removed, since
+// it would show too little.
+func (r *Record) write() {
+	if r.file == nil {
+		return
+	}
+	r.mu.Lock()
+	c := r.calls
+	r.noted = r.ahead
+	r.mu.Unlock()
+	c.Written = r.now().UnixMilli()
+	c.Open = max(c.Open, 0) + r.ahead
+	if _, err := r.file.WriteAt(c.encode(), 0); err != nil {
+		r.warn(errors.Join(err, os.Remove(r.file.Name())))
+		_ = r.file.Close()
+		r.file = nil
+	}
+}

@@ -1,0 +1,311 @@
+package stream
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldType   = wire.Exactly("type").Shared()
+	fieldRid    = wire.Names("rid", "requestId")
+	fieldPrev   = wire.Names("prevSeq", "previousSequence")
+	fieldTime   = wire.Names("timestamp", "time", "ts")
+	fieldLimits = wire.Names("limits")
+
+	fieldHeartbeatMs     = wire.Names("heartbeatMs")
+	fieldLimitTopics     = wire.Names("topics")
+	fieldLimitDepth      = wire.Names("depth")
+	fieldFramesPerSecond = wire.Names("framesPerSecond")
+	fieldFrameBytes      = wire.Names("frameBytes")
+
+	fieldChannel    = wire.Names("channel")
+	fieldSeqs       = wire.Names("seqs")
+	fieldCode       = wire.Names("code")
+	fieldRetryAfter = wire.Names("retryAfterMs")
+	fieldTokenIDs   = wire.Names("tokenIds")
+	fieldMarketIDs  = wire.Names("marketIds")
+
+	fieldAddress = wire.Names("address")
+)
+
+// decoder reads the frames of one socket, in their order, with what is known of venues that come close to the contract. It belongs
+// to one goroutine.
+type decoder struct {
+	client *Client
+	// identity is the user topic of the socket, or the zero topic.
+	identity market.Topic
+	// epoch is the venue's, by its hello; depth is the one that books are asked for with.
+	epoch string
+	depth int
+}
+
+func newDecoder(c *Client, identity market.Topic) *decoder {
+	return &decoder{client: c, identity: identity, depth: cmp.Or(c.cfg.Depth, DefaultDepth)}
+}
+
+// frames are the types that are known, with what reads them.
+var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []event{
+	"hello":     (*decoder).hello,
+	"pong":      acknowledged(eventPong),
+	"heartbeat": (*decoder).heartbeat,
+	"error":     (*decoder).failure,
+
+	"subscribed":        (*decoder).subscribed,
+	"unsubscribed":      acknowledged(eventAck),
+	"authenticated":     acknowledged(eventAck),
+	"subscribe_markets": acknowledged(eventAck),
+
+	"price_update":       (*decoder).price,
+	"orderbook_snapshot": (*decoder).bookSnapshot,
+	"orderbook_update":   (*decoder).bookUpdate,
+	"trades_snapshot":    (*decoder).tradesSnapshot,
+	"trade":              (*decoder).trade,
+	"market_update":      (*decoder).marketUpdate,
+	"market_resolved":    (*decoder).marketResolved,
+	"market_snapshot":    (*decoder).marketSnapshot,
+
+	"user_snapshot":   (*decoder).userSnapshot,
+	"order_update":    (*decoder).orderUpdate,
+	"fill":            (*decoder).fill,
+	"position_update": (*decoder).positionUpdate,
+	"balance_update":  (*decoder).balanceUpdate,
+}
+
+func (d *decoder) decode(frame []byte, at time.Time) []event {
+	v, err := wire.Parse(frame)
+	if err != nil {
+		d.client.cfg.Observer.Frame("garbage")
+		return []event{{kind: eventGarbage, at: at}}
+	}
+	if v.Kind() == wire.List {
+		list := v.Elements()
+		events := make([]event, 0, len(list)+1)
+		events = append(events, event{kind: eventLife, at: at})
+		for _, v := range list {
+			events = append(events, d.one(v, at)...)
+		}
+		return events
+	}
+	return d.one(v, at)
+}
+
+// one reads one frame. What it cannot place still is a sign of life.
+func (d *decoder) one(v wire.Value, at time.Time) []event {
+	r := &wire.Row{Object: v, Note: d.client.cfg.Observer.Drift}
+	var kind string
+	if t := r.Of(fieldType); t.Kind() == wire.String {
+		kind = t.Text()
+	}
+	read := frames[kind]
+	if read == nil {
+		d.client.cfg.Observer.Frame("unknown")
+		return acknowledged(eventAck)(d, r, at)
+	}
+	d.client.cfg.Observer.Frame(kind)
+	events := read(d, r, at)
+	if len(events) == 0 {
+		return []event{{kind: eventLife, at: at}}
+	}
+	for i := range events {
+		events[i].at = at
+	}
+	return events
+}
+
+// acknowledged reads a frame of which only the request that it answers matters.
+func acknowledged(kind eventKind) func(*decoder, *wire.Row, time.Time) []event {
+	return func(_ *decoder, r *wire.Row, at time.Time) []event {
+		return []event{{kind: kind, at: at, rid: ridOf(r)}}
+	}
+}
+
+// subscribed reads the confirmation of a subscription, with the topics that it lists.
+func (d *decoder) subscribed(r *wire.Row, _ time.Time) []event {
+	e := event{kind: eventAck, rid: ridOf(r)}
+	channel := market.Channel(r.Of(fieldChannel).Text())
+	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
+		list, _ := r.Of(f).List()
+		for _, v := range list {
+			if id, ok := v.ID(); ok && id != "" {
+				e.topics = append(e.topics, d.topic(channel, id))
+			}
+		}
+	}
+	return []event{e}
+}
+
+// ridOf returns the number that a request was sent with, or nothing.
+func ridOf(r *wire.Row) string { return r.Of(fieldRid).Text() }
+
+const (
+	minHeartbeat = 100 * time.Millisecond
+	maxHeartbeat = 5 * time.Minute
+)
+
+func (d *decoder) hello(r *wire.Row, _ time.Time) []event {
+	d.epoch = r.Label(wire.FieldEpoch)
+	h := hello{heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
+	if h.heartbeat != 0 && (h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat) {
+		r.Unreadable(fieldHeartbeatMs)
+		h.heartbeat = 0
+	}
+	if limits := r.Of(fieldLimits); limits.Kind() == wire.Object {
+		l := r.Inner(limits)
+		h.topics = count(l, fieldLimitTopics)
+		h.depth = count(l, fieldLimitDepth)
+		h.framesPerSecond = count(l, fieldFramesPerSecond)
+		h.frameBytes = count(l, fieldFrameBytes)
+	}
+	d.depth = askedDepth(d.client.cfg.Depth, h.depth)
+	return []event{{kind: eventHello, epoch: d.epoch, hello: h}}
+}
+
+// askedDepth is the number of levels to ask for, where ours or the venue's is 0 when there is none.
+func askedDepth(ours, venues int) int {
+	switch {
+	case ours == 0 && venues == 0:
+		return DefaultDepth
+	case ours == 0:
+		return venues
+	case venues == 0:
+		return ours
+	}
+	return min(ours, venues)
+}
+
+// count reads an optional whole number of things; 0 where there is none or it makes no sense.
+func count(r *wire.Row, f wire.Field) int {
+	n, ok := r.Of(f).Uint()
+	if !ok || n > 1<<30 || n == 0 && !r.Of(f).IsNull() {
+		r.Unreadable(f)
+		return 0
+	}
+	return int(n)
+}
+
+// sequence reads an optional sequence number. One that is there and unreadable makes the frame bad, since the frame can't
+// be put in its place.
+func sequence(r *wire.Row, f wire.Field) uint64 {
+	n, ok := r.Of(f).Uint()
+	if !ok {
+		r.Bad(f, "is not a sequence number")
+	}
+	return n
+}
+
+// maxSeqs bounds what one heartbeat may list.
+const maxSeqs = 10_000
+
+func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
+	epoch := r.Label(wire.FieldEpoch)
+	if epoch == "" {
+		epoch = d.epoch
+	}
+	e := event{kind: eventHeartbeat, epoch: epoch}
+	channels := r.Of(fieldSeqs)
+	if channels.Kind() != wire.Object && !channels.IsNull() {
+		r.Unreadable(fieldSeqs)
+	}
+	for name, v := range channels.Members() {
+		if v.Kind() != wire.Object {
+			r.Unreadable(fieldSeqs)
+			continue
+		}
+		ids := v.Members()
+		for id, v := range ids {
+			seq, ok := v.Uint()
+			if !ok || v.IsNull() || len(e.seqs) == maxSeqs {
+				r.Unreadable(fieldSeqs)
+				continue
+			}
+			if e.seqs == nil {
+				e.seqs = make(map[market.Topic]uint64, len(ids))
+			}
+			e.seqs[d.topic(market.Channel(name), id)] = seq
+		}
+	}
+	return []event{e}
+}
+
+// topic returns the topic of an id on a channel as this socket carries it.
+func (d *decoder) topic(c market.Channel, id string) market.Topic {
+	if c == market.ChannelUser {
+		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
+			return d.identity
+		}
+	}
+	return market.Topic{Channel: c, ID: id}
+}
+
+// maxCode bounds the length of an error's code.
+const maxCode = 64
+
+func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
+	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.Label(fieldCode))}
+	if len(e.code) > maxCode {
+		e.code = ""
+	}
+	if ms, ok := r.Of(fieldRetryAfter).Uint(); ok {
+		e.retryAfter = min(time.Duration(min(ms, math.MaxInt32))*time.Millisecond, wire.MaxWait)
+	}
+	for _, f := range []wire.Field{wire.FieldTokenID, wire.FieldMarketID, fieldAddress} {
+		if id, ok := r.Of(f).ID(); ok && id != "" {
+			e.ids = append(e.ids, id)
+		}
+	}
+	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
+		list, _ := r.Of(f).List()
+		for _, v := range list {
+			if id, ok := v.ID(); ok && id != "" {
+				e.ids = append(e.ids, id)
+			}
+		}
+	}
+	return []event{e}
+}
+
+// message returns what all messages of a frame have in common. seq tells whether the frame's numbers are the topic's.
+func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
+	m := &market.Message{Topic: t, Kind: kind, Epoch: r.Label(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
+	if m.Epoch == "" {
+		m.Epoch = d.epoch
+	}
+	if seq {
+		m.Seq, m.PrevSeq = sequence(r, wire.FieldSeq), sequence(r, fieldPrev)
+	}
+	if t.Channel != market.ChannelUser {
+		if id, ok := r.Of(wire.FieldMarketID).ID(); ok {
+			m.MarketID = id
+		}
+	}
+	return m
+}
+
+// deliver returns the event of a message, or that of a bad frame when something in its row is bad.
+func deliver(r *wire.Row, m *market.Message) []event {
+	if r.Err != nil {
+		return spoilt(r, m.Topic)
+	}
+	return []event{{kind: eventMessage, message: m}}
+}
+
+// spoilt returns the events of a frame that cannot be used for the topics that it is about.
+func spoilt(r *wire.Row, topics ...market.Topic) []event {
+	r.Note("bad " + string(topics[0].Channel) + " frame")
+	events := make([]event, len(topics))
+	for i, t := range topics {
+		events[i] = event{kind: eventBad, topic: t}
+	}
+	return events
+}
+
+// astray returns nothing for a frame that does not say what it is about.
+func astray(r *wire.Row) []event {
+	r.Note("frame without address")
+	return nil
+}

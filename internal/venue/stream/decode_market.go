@@ -1,0 +1,380 @@
+package stream
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldYesPrice = wire.Names("yesPrice")
+	fieldNoPrice  = wire.Names("noPrice")
+
+	fieldChanges = wire.Names("changes")
+	fieldBook    = wire.Names("orderbook", "book")
+
+	fieldTrades = wire.Names("trades")
+
+	fieldChange       = wire.Names("change", "kind", "event")
+	fieldWinningToken = wire.Names("winningTokenId", "winningAssetId")
+	fieldWinning      = wire.Names("outcome", "winningOutcome")
+	fieldMarkets      = wire.Names("markets")
+)
+
+// placing says how a frame names what it is about.
+type placing uint8
+
+const (
+	// nowhere: not at all, or not understandably, which is noted.
+	nowhere placing = iota
+	// byToken: by the token's id, so the frame's numbers are the token's own.
+	byToken
+	// byOutcome: by market and outcome.
+	byOutcome
+	// byMarket: by the market alone.
+	byMarket
+)
+
+// token returns the topic of the token that a frame is about. By market alone that is the YES token, and no is the other.
+func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by placing) {
+	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
+		id, ok := v.ID()
+		if !ok || id == "" {
+			astray(r)
+			return t, no, nowhere
+		}
+		return market.Topic{Channel: c, ID: id}, no, byToken
+	}
+	id, ok := r.Of(wire.FieldMarketID).ID()
+	if !ok || id == "" {
+		astray(r)
+		return t, no, nowhere
+	}
+	yesToken, noToken, ok := d.client.cfg.Tokens(id)
+	if !ok {
+		r.Note("market with unknown tokens")
+		return t, no, nowhere
+	}
+	t, no = market.Topic{Channel: c, ID: yesToken}, market.Topic{Channel: c, ID: noToken}
+	label := r.Of(wire.FieldLabel)
+	if label.IsNull() {
+		return t, no, byMarket
+	}
+	switch market.KindOfOutcome(label.Text()) {
+	case market.OutcomeYes:
+		return t, no, byOutcome
+	case market.OutcomeNo:
+		return no, t, byOutcome
+	}
+	astray(r)
+	return t, no, nowhere
+}
+
+// price reads price_update, addressed by token, or by market with the prices of YES and NO.
+func (d *decoder) price(r *wire.Row, at time.Time) []event {
+	t, no, by := d.token(r, market.ChannelPrices)
+	switch by {
+	case nowhere:
+		return nil
+	case byMarket:
+		return d.prices(r, t, no, at)
+	}
+	m := d.message(r, t, market.MessagePrice, at, by == byToken)
+	m.Spread = spread(r, t.ID, m.Time)
+	m.Price = priceOf(r, t.ID, m)
+	return deliver(r, m)
+}
+
+// priceOf reads the price, else works it out from the best prices.
+func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
+	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
+	if stated := r.Unit(wire.FieldPrice); stated != nil {
+		p.Price = *stated
+		return p
+	}
+	if m.Spread != nil {
+		var ok bool
+		if p.Price, p.Basis, ok = m.Spread.Price(); ok {
+			r.Note("price missing")
+			return p
+		}
+	}
+	r.Bad(wire.FieldPrice, "is missing")
+	return nil
+}
+
+// spread reads the best prices; nil where the frame has none of them, or has them crossed.
+func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
+	if !r.In(wire.FieldBestBid) && !r.In(wire.FieldBestAsk) {
+		return nil
+	}
+	s := &market.Spread{
+		TokenID: tokenID,
+		BestBid: r.Unit(wire.FieldBestBid), BestAsk: r.Unit(wire.FieldBestAsk), Spread: r.Unit(wire.FieldSpread),
+		Timestamp: at,
+	}
+	if s.BestBid != nil && s.BestAsk != nil {
+		if s.BestBid.Cmp(*s.BestAsk) > 0 {
+			r.Note("crossed spread")
+			return nil
+		}
+		if s.Spread == nil {
+			s.Spread = s.Width()
+		}
+	}
+	return s
+}
+
+// prices reads the yesPrice and noPrice of a frame that is addressed by market.
+func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []event {
+	var events []event
+	for _, side := range []struct {
+		topic market.Topic
+		field wire.Field
+	}{{yes, fieldYesPrice}, {no, fieldNoPrice}} {
+		if stated := r.Unit(side.field); stated != nil {
+			m := d.message(r, side.topic, market.MessagePrice, at, false)
+			m.Price = &market.Price{TokenID: side.topic.ID, Price: *stated, Basis: market.BasisVenue, Timestamp: m.Time}
+			events = append(events, event{kind: eventMessage, message: m})
+		}
+	}
+	if len(events) == 0 {
+		r.Bad(fieldYesPrice, "is missing, and noPrice is")
+	}
+	if r.Err != nil {
+		return spoilt(r, yes, no)
+	}
+	return events
+}
+
+func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []event {
+	t, _, by := d.token(r, market.ChannelOrderbook)
+	if by == nowhere {
+		return nil
+	}
+	m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
+	m.Book = d.levels(r, m)
+	return deliver(r, m)
+}
+
+// bookUpdate reads the changes of a book, or a whole book, which is a snapshot. Lists of bids and asks that are said to
+// follow a state could be either, so they are bad.
+func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
+	t, _, by := d.token(r, market.ChannelOrderbook)
+	if by == nowhere {
+		return nil
+	}
+	if !r.In(fieldChanges) {
+		m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
+		if m.PrevSeq != 0 {
+			r.Bad(fieldChanges, "is missing")
+		}
+		m.Book = d.levels(r, m)
+		return deliver(r, m)
+	}
+	m := d.message(r, t, market.MessageBookDelta, at, by == byToken)
+	list, ok := r.Of(fieldChanges).List()
+	if !ok {
+		r.Bad(fieldChanges, "is not a list")
+	}
+	m.Changes, m.Depth = make([]market.LevelChange, 0, len(list)), d.depth
+	for _, v := range list {
+		m.Changes = append(m.Changes, change(r, v))
+	}
+	return deliver(r, m)
+}
+
+// change reads one element of changes; a bad one makes the frame bad, so that no half of it is applied.
+func change(r *wire.Row, v wire.Value) market.LevelChange {
+	in := r.Inner(v)
+	var change market.LevelChange
+	raw := strings.ToUpper(in.Text(wire.FieldSide))
+	switch raw {
+	case "BUY", "BID", "BIDS":
+		change.Side = market.SideBuy
+	case "SELL", "ASK", "ASKS":
+		change.Side = market.SideSell
+	default:
+		in.Bad(wire.FieldSide, "is none")
+	}
+	change.Level = market.Level{Price: in.Price(wire.FieldPrice), Size: in.Size(wire.FieldSize)}
+	if in.Err != nil {
+		r.Bad(fieldChanges, "has a bad element: "+in.Err.Error())
+	}
+	return change
+}
+
+// levels reads a whole book. A crossed one is handed on as it is, without a spread.
+func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
+	b := &market.Book{
+		TokenID:   m.Topic.ID,
+		Timestamp: m.Time,
+		Epoch:     m.Epoch,
+		Seq:       m.Seq,
+		Hash:      r.Text(wire.FieldHash),
+		Depth:     d.depth,
+		Written:   new(market.Written),
+	}
+	b.Bids, b.Asks = r.Levels()
+	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) <= 0 {
+		if b.Spread = r.Unit(wire.FieldSpread); b.Spread == nil {
+			b.Spread = b.Width()
+		}
+	}
+	return b
+}
+
+func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
+	t, _, by := d.token(r, market.ChannelTrades)
+	switch by {
+	case nowhere:
+		return nil
+	case byMarket:
+		return astray(r)
+	}
+	m := d.message(r, t, market.MessageTradesSnapshot, at, by == byToken)
+	list, ok := r.Of(fieldTrades).List()
+	if !ok {
+		r.Bad(fieldTrades, "is not a list")
+	}
+	m.Trades = make([]market.Trade, 0, len(list))
+	for _, v := range list {
+		in := r.Inner(v)
+		m.Trades = append(m.Trades, tapeTrade(in, m))
+		if in.Err != nil {
+			r.Bad(fieldTrades, "has a bad element: "+in.Err.Error())
+		}
+	}
+	oldestFirst(m.Trades)
+	return deliver(r, m)
+}
+
+// oldestFirst sorts trades; those of the same time stay in the venue's order, whichever way round that is.
+func oldestFirst(trades []market.Trade) {
+	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
+		slices.Reverse(trades)
+	}
+	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
+}
+
+func (d *decoder) trade(r *wire.Row, at time.Time) []event {
+	t, _, by := d.token(r, market.ChannelTrades)
+	switch by {
+	case nowhere:
+		return nil
+	case byMarket:
+		return astray(r)
+	}
+	m := d.message(r, t, market.MessageTrade, at, by == byToken)
+	m.Trades = []market.Trade{tapeTrade(r, m)}
+	return deliver(r, m)
+}
+
+// tapeTrade reads a trade of the public tape. Token and market are the message's where the row does not name them; a row
+// that names another token is bad.
+func tapeTrade(r *wire.Row, m *market.Message) market.Trade {
+	t := r.Trade()
+	if t.TokenID == "" {
+		t.TokenID = m.Topic.ID
+	}
+	if t.TokenID != m.Topic.ID {
+		r.Bad(wire.FieldTokenID, "is another one")
+	}
+	if t.MarketID == "" {
+		t.MarketID = m.MarketID
+	}
+	return t
+}
+
+func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []event {
+	return d.marketMessage(r, at, func(m *market.MarketChange) {
+		if m.Kind = strings.ToUpper(r.Text(fieldChange)); len(m.Kind) > maxCode {
+			r.Unreadable(fieldChange)
+			m.Kind = ""
+		}
+		switch {
+		case m.Kind != "":
+		case m.StatusRaw != "":
+			m.Kind = "STATUS"
+		default:
+			m.Kind = "METADATA"
+		}
+		if m.Kind == kindResolved {
+			resolve(r, m)
+		}
+	})
+}
+
+const kindResolved = "RESOLVED"
+
+func (d *decoder) marketResolved(r *wire.Row, at time.Time) []event {
+	return d.marketMessage(r, at, func(m *market.MarketChange) {
+		m.Kind = kindResolved
+		resolve(r, m)
+	})
+}
+
+// marketMessage reads what all frames of the market channel have in common.
+func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []event {
+	id, ok := r.Of(wire.FieldMarketID).ID()
+	if !ok || id == "" {
+		return astray(r)
+	}
+	m := d.message(r, market.Topic{Channel: market.ChannelMarket, ID: id}, market.MessageMarket, at, true)
+	m.Market = &market.MarketChange{StatusRaw: r.Text(wire.FieldStatus)}
+	if m.Market.StatusRaw != "" {
+		m.Market.Status = market.ParseStatus(m.Market.StatusRaw)
+	}
+	fill(m.Market)
+	return deliver(r, m)
+}
+
+// resolve reads how a market ended. A frame that does not state the status means RESOLVED.
+func resolve(r *wire.Row, m *market.MarketChange) {
+	if m.StatusRaw == "" {
+		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
+	}
+	m.Outcome = r.Text(fieldWinning)
+	m.WinningTokenID = r.ID(fieldWinningToken)
+}
+
+// marketSnapshot reads the compatibility form in which one frame has a market's prices and perhaps its book, or a list of
+// markets has them.
+func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
+	list, ok := r.Of(fieldMarkets).List()
+	if !ok {
+		list = []wire.Value{r.Object}
+	}
+	stamp := r.Of(fieldTime)
+	var events []event
+	for _, v := range list {
+		in := r.Inner(v)
+		if in.Err != nil {
+			r.Note("bad market in snapshot")
+			continue
+		}
+		if in.Of(fieldTime).IsNull() && !stamp.IsNull() {
+			in.Set(fieldTime, stamp)
+		}
+		if book := in.Of(fieldBook); book.Kind() == wire.Object {
+			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
+				if f.In(book) {
+					in.Set(f, f.Of(book))
+				}
+			}
+		}
+		if in.In(fieldYesPrice) || in.In(fieldNoPrice) {
+			if yes, no, by := d.token(in, market.ChannelPrices); by == byMarket {
+				events = append(events, d.prices(in, yes, no, at)...)
+			}
+		}
+		if in.In(wire.FieldBids) || in.In(wire.FieldAsks) {
+			in.Err = nil // prices that are bad do not cost the book
+			events = append(events, d.bookSnapshot(in, at)...)
+		}
+	}
+	return events
+}

@@ -1,0 +1,109 @@
+package stream
+
+import (
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+var (
+	fieldOrders    = wire.Names("orders")
+	fieldPositions = wire.Names("positions")
+	fieldBalance   = wire.Names("balance")
+	fieldOrder     = wire.Names("order")
+	fieldTrade     = wire.Names("trade", "fill")
+	fieldPosition  = wire.Names("position")
+)
+
+// account returns the message of a frame about an account; a frame that names none is about the socket's.
+func (d *decoder) account(r *wire.Row, kind market.MessageKind, at time.Time) (*market.Message, bool) {
+	address := r.Of(fieldAddress)
+	t := d.topic(market.ChannelUser, address.Text())
+	if address.Kind() != wire.String && !address.IsNull() || t.ID == "" || t != d.identity {
+		r.Note("frame of a foreign account")
+		return nil, false
+	}
+	return d.message(r, t, kind, at, true), true
+}
+
+// userSnapshot reads all of an account. Orders and positions are whole or the frame is bad; the balance may be missing.
+func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
+	m, ok := d.account(r, market.MessageUserSnapshot, at)
+	if !ok {
+		return nil
+	}
+	m.Orders = rows(r, fieldOrders, (*wire.Row).Order)
+	m.Positions = rows(r, fieldPositions, (*wire.Row).Position)
+	if v := r.Of(fieldBalance); !v.IsNull() {
+		m.Balance = element(r, fieldBalance, v, (*wire.Row).Balance)
+	}
+	return deliver(r, m)
+}
+
+// rows reads a list that must be there, with every element good.
+func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
+	list, ok := r.Of(f).List()
+	if !ok {
+		r.Bad(f, "is not a list")
+	}
+	out := make([]T, 0, len(list))
+	for _, v := range list {
+		out = append(out, element(r, f, v, read))
+	}
+	return out
+}
+
+// element reads an element in a frame; a bad one makes the frame bad.
+func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
+	in := r.Inner(v)
+	out := read(in)
+	if in.Err != nil {
+		r.Bad(f, "is bad: "+in.Err.Error())
+	}
+	return out
+}
+
+// within reads the one element of a frame, which lies under f or is the frame itself.
+func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
+	if v := r.Of(f); !v.IsNull() {
+		return element(r, f, v, read)
+	}
+	return read(r)
+}
+
+func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []event {
+	m, ok := d.account(r, market.MessageOrder, at)
+	if !ok {
+		return nil
+	}
+	m.Orders = []market.Order{within(r, fieldOrder, (*wire.Row).Order)}
+	return deliver(r, m)
+}
+
+func (d *decoder) fill(r *wire.Row, at time.Time) []event {
+	m, ok := d.account(r, market.MessageFill, at)
+	if !ok {
+		return nil
+	}
+	m.Trades = []market.Trade{within(r, fieldTrade, (*wire.Row).UserTrade)}
+	return deliver(r, m)
+}
+
+func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []event {
+	m, ok := d.account(r, market.MessagePosition, at)
+	if !ok {
+		return nil
+	}
+	m.Positions = []market.Position{within(r, fieldPosition, (*wire.Row).Position)}
+	return deliver(r, m)
+}
+
+func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []event {
+	m, ok := d.account(r, market.MessageBalance, at)
+	if !ok {
+		return nil
+	}
+	m.Balance = within(r, fieldBalance, (*wire.Row).Balance)
+	return deliver(r, m)
+}

@@ -1,0 +1,240 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
+)
+
+// patience fails a test whose real network does not do in a generous time what it should do at once.
+const patience = 30 * time.Second
+
+// serve starts a WebSocket server and returns its ws URL.
+func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = ws.CloseNow() }()
+		handle(r.Context(), ws)
+	}))
+	t.Cleanup(server.Close)
+	return "ws" + strings.TrimPrefix(server.URL, "http")
+}
+
+// forward is a Handler that hands its calls to a channel.
+type forward struct{ calls chan string }
+
+func (f *forward) Up(epoch string, topics []market.Topic) {
+	f.calls <- "up " + epoch + " " + label(topics)
+}
+func (f *forward) Acknowledged([]market.Topic)           {}
+func (f *forward) Down(topics []market.Topic, err error) { f.calls <- "down " + label(topics) }
+func (f *forward) Message(m *market.Message)             { f.calls <- "message " + label([]market.Topic{m.Topic}) }
+func (f *forward) Refused(t market.Topic, err error) {
+	f.calls <- "refused " + label([]market.Topic{t})
+}
+func (f *forward) Heartbeat(string, map[market.Topic]uint64) {}
+
+func (f *forward) expect(t *testing.T, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		select {
+		case got := <-f.calls:
+			if got != w {
+				t.Fatalf("the handler was called with %q, want %q", got, w)
+			}
+		case <-time.After(patience):
+			t.Fatalf("no %q", w)
+		}
+	}
+}
+
+// TestRealSocket runs the client over a real network: messages, a close code, another connection, the end.
+func TestRealSocket(t *testing.T) {
+	var connections atomic.Int32
+	farewell := make(chan error, 10)
+	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
+		connections.Add(1)
+		if err := ws.Write(ctx, websocket.MessageText, []byte(helloFrame)); err != nil {
+			return
+		}
+		for {
+			_, frame, err := ws.Read(ctx)
+			if err != nil {
+				farewell <- err
+				return
+			}
+			if strings.Contains(string(frame), "subscribe") {
+				_ = ws.Write(ctx, websocket.MessageText, golden(t, "frames/orderbook-snapshot"))
+				if connections.Load() == 1 {
+					_ = ws.Close(4002, "too slow")
+					return
+				}
+			}
+		}
+	})
+	h := &forward{calls: make(chan string, 100)}
+	c, err := New(Config{URL: address}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	if err := c.Watch(book("T1"), nil); err != nil {
+		t.Fatal(err)
+	}
+	h.expect(t, "up e1 orderbook:T1", "message orderbook:T1", "down orderbook:T1", "up e1 orderbook:T1", "message orderbook:T1")
+	cancel()
+	h.expect(t, "down orderbook:T1")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := <-farewell; websocket.CloseStatus(err) != websocket.StatusNormalClosure {
+		t.Errorf("the client left with %v", err)
+	}
+	if s := c.Stats(); s.Reconnects != 1 || s.Connections != 0 || s.State != StateDisconnected {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestDialErrors: errors of the handshake have its status and no part of the URL.
+func TestDialErrors(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/busy":
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case "/closed":
+			w.Header().Set("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/elsewhere":
+			http.Redirect(w, r, "/canary-target", http.StatusFound)
+		case "/ok":
+			w.WriteHeader(http.StatusOK)
+		case "/half":
+			w.Header().Set("Upgrade", "tea")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		default:
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	for path, want := range map[string]HandshakeError{
+		host + "/busy":           {Status: 429, RetryAfter: 7 * time.Second},
+		host + "/closed":         {Status: 503, RetryAfter: wire.MaxWait},
+		host + "/elsewhere":      {Status: 302},
+		host + "/ok":             {Status: 200},
+		host + "/half":           {},
+		"127.0.0.1:1":            {}, // nothing listens there
+		"venue.invalid/canary-p": {},
+	} {
+		d := &dialer{frameBytes: 1000}
+		_, err := d.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query")
+		if err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", path, err)
+		}
+		var h *HandshakeError
+		if want.Status == 0 {
+			if errors.As(err, &h) {
+				t.Errorf("%s: %v", path, err)
+			}
+		} else if !errors.As(err, &h) || *h != want {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (&dialer{}).Dial(ctx, "ws://"+host+"/ok?key=canary"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "canary") {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestFrameLimit: a frame that is too big ends the connection.
+func TestFrameLimit(t *testing.T) {
+	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
+		_ = ws.Write(ctx, websocket.MessageText, make([]byte, 1000))
+		_ = ws.Write(ctx, websocket.MessageText, make([]byte, 1001))
+		_, _, _ = ws.Read(ctx)
+	})
+	c, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(0, "") }()
+	if frame, err := c.Read(t.Context()); err != nil || len(frame) != 1000 {
+		t.Errorf("%d bytes, %v", len(frame), err)
+	}
+	if _, err := c.Read(t.Context()); !errors.Is(err, websocket.ErrMessageTooBig) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCloseCode: the venue's code is handed on, its text is not.
+func TestCloseCode(t *testing.T) {
+	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
+		_ = ws.Close(closeRestart, "canary")
+	})
+	c, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(0, "") }()
+	if _, err := c.Read(t.Context()); codeOf(err) != closeRestart || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDeadPeer: a peer that neither reads nor answers holds up no Read, Write or Close of a connection that is closed.
+func TestDeadPeer(t *testing.T) {
+	for _, code := range []int{0, closeNormal} {
+		release := make(chan struct{})
+		address := serve(t, func(context.Context, *websocket.Conn) { <-release })
+		opened, err := (&dialer{frameBytes: 1000}).Dial(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := opened.(*conn)
+		c.farewell = time.Millisecond
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			if _, err := c.Read(t.Context()); err == nil {
+				t.Error("Read returned a frame")
+			}
+		})
+		if code == 0 { // the protocol's farewell would wait for a write under way
+			started := make(chan struct{})
+			ended.Go(func() {
+				var err error
+				for first := true; err == nil; first = false {
+					if err = c.Write(t.Context(), make([]byte, 1<<20)); first {
+						close(started)
+					}
+				}
+			})
+			<-started
+		}
+		begun := time.Now()
+		_ = c.Close(code, "")
+		ended.Wait()
+		if took := time.Since(begun); took > 4*time.Second { // the library alone takes 5 s
+			t.Errorf("closing with %d took %s", code, took)
+		}
+		close(release)
+	}
+}

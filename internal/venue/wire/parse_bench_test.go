@@ -1,0 +1,25 @@
+package wire
+
+import (
+	"os"
+	"testing"
+)
+
+// BenchmarkParse notes the values of answers, and of a frame.
+func BenchmarkParse(b *testing.B) {
+	for _, name := range []string{"demo/market-search", "demo/positions", "stream/frames/trade"} {
+		b.Run(name, func(b *testing.B) {
+			text, err := os.ReadFile("../../../tests/testdata/venue/" + name + ".json")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

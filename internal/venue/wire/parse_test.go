@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reference reads one JSON value by the standard library.
+func reference(b []byte) (v any, ok bool) {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil, false
+	}
+	return v, len(bytes.TrimSpace(b[d.InputOffset():])) == 0
+}
+
+// tree makes of a value what encoding/json does, and checks the ways through it against each other.
+func tree(t *testing.T, v Value) any {
+	t.Helper()
+	switch v.Kind() {
+	case Null:
+		return nil
+	case True, False:
+		return v.Kind() == True
+	case Number:
+		return json.Number(v.Text())
+	case String:
+		return v.Text()
+	case List:
+		list := []any{}
+		for _, e := range v.Elements() {
+			if e.Outer() != v {
+				t.Errorf("%s is not in %s", e.JSON(), v.JSON())
+			}
+			list = append(list, tree(t, e))
+		}
+		return list
+	case Object:
+		object, members := map[string]any{}, v.Members()
+		var first Value
+		names := slices.Sorted(maps.Keys(members))
+		for _, name := range names {
+			m := members[name]
+			if m.Outer() != v || v.Member(name) != m || !Exactly(name).In(v) {
+				t.Errorf("%q is %s, %s, in %s", name, m.JSON(), v.Member(name).JSON(), v.JSON())
+			}
+			if first.IsNull() && !m.IsNull() {
+				first = m
+			}
+			object[name] = tree(t, m)
+		}
+		if got := Exactly(names...).Of(v); got != first {
+			t.Errorf("the first of %q is %s instead of %s", names, got.JSON(), first.JSON())
+		}
+		return object
+	}
+	t.Fatalf("%s is of kind %d", v.JSON(), v.Kind())
+	return nil
+}
+
+func compareParse(t *testing.T, b []byte) {
+	t.Helper()
+	want, ok := reference(b)
+	v, err := Parse(b)
+	var got any
+	if err == nil {
+		got = tree(t, v)
+	}
+	if ok != (err == nil) || ok && !reflect.DeepEqual(got, want) {
+		t.Errorf("%q\ngives %#v, %v\ninstead of %#v, %v", b, got, err, want, ok)
+	}
+}
+
+// oddities are where libraries differ.
+var oddities = []string{
+	`{"a":1,"a":2,"b":{"a":null}}`, `{"b":1,"a":2,"a":null,"c":3,"b":4}`, `{"a":null,"\u0061":null}`, `{"a":null,"b":0,"\u0061":1}`, `{"":"","\u0061":"\u00e4\n\"\\\/"}`, `["\ud83d\udc4d","\ud800","\udc00x","\ud800\u0041"]`,
+	"[\"\xff\", \"\xc3\", \"ü\", \"\xed\xa0\x80\"]", "{\"\xff\":1,\"\ufffd\":2}", `[1.50,-0,1e400,123456789012345678901234567890,0.10e-7]`,
+	`[]`, `{}`, `[[],{},[{}]]`, ` true `, `null`, `"x"`, `7`, "\"\x7f\"", "\"\x01\"", `[1,]`, `{"a":1,}`, `{"a"}`, `{1:2}`, `[1 2]`, `01`, `+1`, `.5`, `1.`, `nul`, `[`,
+	`{"a":`, `"`, `1 2`, `[]]`, `//`, `NaN`, "\xef\xbb\xbf{}", "[\"\\x\"]", `["\u12"]`, `{"a":[{"b":1,"c":2},{"b":3},{"b":4,"c":5,"d":6,"e":7}]}`,
+}
+
+// TestParseAsTheStandardLibrary compares what is read of odd documents, and of the venue's.
+func TestParseAsTheStandardLibrary(t *testing.T) {
+	for _, text := range oddities {
+		compareParse(t, []byte(text))
+	}
+	files, err := filepath.Glob("../../../tests/testdata/venue/*/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareParse(t, b)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range oddities {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(compareParse)
+}
+
+// TestParseAllocatesForTheDocumentOnly has no value or name of a document take an allocation of its own.
+func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
+	const rows, values = 200, 200 * 12
+	text := []byte(`[` + strings.Repeat(`{"a":"x","b":"\n","c":1,"d":null,"e":[true,{}],"f":"","g":0.5,"h":"y","i":"z"},`, rows) + `{}]`)
+	n := testing.AllocsPerRun(20, func() {
+		if _, err := Parse(text); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > values/4 { // the race detector takes one for every table
+		t.Errorf("%v allocations for %d values", n, values)
+	}
+}

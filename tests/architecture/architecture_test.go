@@ -1,0 +1,180 @@
+package architecture
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "oddsgraph"
+
+// root is the root of the module.
+var root = filepath.Join("..", "..")
+
+// arrows lists for each package, with all below it, which of our packages it may import besides internal/market and
+// itself. docs/architecture.md draws them.
+var arrows = map[string][]string{
+	"httpapi":            {"graph", "resolvers", "loaders"},
+	"resolvers":          {"graph", "loaders", "internal/feed"},
+	"graph":              {},
+	"loaders":            {},
+	"internal/cache":     {},
+	"internal/config":    {},
+	"internal/demo":      {},
+	"internal/feed":      {},
+	"internal/market":    {},
+	"internal/ratelimit": {},
+	"internal/telemetry": {},
+	"internal/venue":     {},
+	"web":                {},
+}
+
+// free may import all of our packages: the program, the programs that measure it, and the tests.
+var free = []string{".", "app", "bench", "tests"}
+
+// domain is what internal/market imports besides the standard library.
+const domain = "github.com/cockroachdb/apd/v3"
+
+// runtimes are the packages of gqlgen that execute operations, which is for the generated executor.
+var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
+
+// brokenArrows returns a line for each import that the picture does not have. imports are by file, with paths from the
+// root of the module.
+func brokenArrows(imports map[string][]string) (broken []string) {
+	for _, file := range slices.Sorted(maps.Keys(imports)) {
+		from := path.Dir(file)
+		pkg := owner(from)
+		for _, imported := range imports[file] {
+			to, ours := strings.CutPrefix(imported, module+"/")
+			switch {
+			case runtimes[imported] && pkg != "bench":
+				broken = append(broken, fmt.Sprintf("%s imports %s: only tests and bench execute by gqlgen", file, imported))
+			case pkg == "internal/market" && !ours:
+				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != domain {
+					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, domain))
+				}
+			case !ours, slices.Contains(free, pkg), owner(to) == "internal/market", owner(to) == pkg:
+			case arrows[pkg] == nil:
+				broken = append(broken, fmt.Sprintf("%s imports %s: %s is not in the picture, give it its arrows in architecture_test.go and docs/architecture.md", file, imported, from))
+			case !slices.Contains(arrows[pkg], owner(to)):
+				allowed := append([]string{"internal/market"}, arrows[pkg]...)
+				broken = append(broken, fmt.Sprintf("%s imports %s: %s imports of ours only %s", file, imported, pkg, strings.Join(allowed, ", ")))
+			}
+		}
+	}
+	return broken
+}
+
+// owner returns the package of the picture that dir belongs to, or dir.
+func owner(dir string) string {
+	for p := dir; p != "."; p = path.Dir(p) {
+		if arrows[p] != nil || slices.Contains(free, p) {
+			return p
+		}
+	}
+	return dir
+}
+
+// TestArchitecture fails when a file imports what its place in the picture does not allow. Tests are exempt.
+func TestArchitecture(t *testing.T) {
+	imports := map[string][]string{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); file != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		list := []string{}
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			list = append(list, imported)
+		}
+		imports[filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))] = list
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(imports) < 10 {
+		t.Fatalf("only %d files were found", len(imports))
+	}
+	for _, broken := range brokenArrows(imports) {
+		t.Error(broken)
+	}
+}
+
+// TestArchitectureCheck shows that the check sees every kind of wrong arrow.
+func TestArchitectureCheck(t *testing.T) {
+	for _, test := range []struct {
+		file, imports string
+		ok            bool
+	}{
+		{"app/app.go", "oddsgraph/internal/venue", true},
+		{"bench/plain/main.go", "oddsgraph/internal/demo", true},
+		{"internal/market/decimal.go", "encoding/json", true},
+		{"internal/market/decimal.go", "github.com/cockroachdb/apd/v3", true},
+		{"internal/market/decimal.go", "github.com/shopspring/decimal", false},
+		{"internal/market/decimal.go", "oddsgraph/internal/venue", false},
+		{"internal/venue/client.go", "oddsgraph/internal/market", true},
+		{"internal/venue/client.go", "oddsgraph/internal/venue/wire", true},
+		{"internal/venue/client.go", "github.com/failsafe-go/failsafe-go", true},
+		{"internal/venue/client.go", "oddsgraph/internal/cache", false},
+		{"internal/demo/demo.go", "oddsgraph/internal/venue", false},
+		{"internal/demo/demo.go", "oddsgraph/internal/venue/stream", false},
+		{"internal/venue/stream/dial.go", "oddsgraph/internal/feed", false},
+		{"internal/cache/cache.go", "oddsgraph/internal/feed", false},
+		{"internal/feed/topic.go", "oddsgraph/internal/cache", false},
+		{"loaders/set.go", "oddsgraph/internal/market", true},
+		{"loaders/set.go", "oddsgraph/graph", false},
+		{"resolvers/markets.go", "oddsgraph/graph/scalar", true},
+		{"resolvers/markets.go", "oddsgraph/loaders", true},
+		{"resolvers/markets.go", "oddsgraph/internal/cache", false},
+		{"resolvers/markets.go", "oddsgraph/httpapi/quota", false},
+		{"graph/schema.generated.go", "oddsgraph/graph/model", true},
+		{"graph/model/model.go", "oddsgraph/resolvers", false},
+		{"httpapi/handler.go", "oddsgraph/resolvers", true},
+		{"httpapi/handler.go", "oddsgraph/httpapi/respcache", true},
+		{"httpapi/handler.go", "oddsgraph/internal/config", false},
+		{"httpapi/handler.go", "oddsgraph/internal/cache", false},
+		{"httpapi/handler.go", "oddsgraph/app", false},
+		{"internal/telemetry/log.go", "oddsgraph/internal/cache", false},
+		{"internal/unknown/new.go", "oddsgraph/internal/market", true},
+		{"internal/unknown/new.go", "oddsgraph/internal/cache", false},
+		{"httpapi/engine.go", "github.com/99designs/gqlgen/graphql", true},
+		{"httpapi/engine.go", "github.com/99designs/gqlgen/graphql/executor", false},
+		{"server.go", "github.com/99designs/gqlgen/graphql/handler", false},
+		{"bench/plain/server.go", "github.com/99designs/gqlgen/graphql/handler", true},
+		{"internal/cachet/new.go", "oddsgraph/internal/cache", false},
+		{"internal/cache/cache.go", "oddsgraph/internal/unknown", false},
+	} {
+		broken := brokenArrows(map[string][]string{test.file: {"context", test.imports}})
+		if test.ok && len(broken) > 0 {
+			t.Errorf("%s may import %s, but: %q", test.file, test.imports, broken)
+		}
+		if !test.ok && (len(broken) != 1 || !strings.HasPrefix(broken[0], test.file+" imports "+test.imports+": ")) {
+			t.Errorf("%s must not import %s, the check says %q", test.file, test.imports, broken)
+		}
+	}
+}

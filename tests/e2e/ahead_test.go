@@ -1,0 +1,242 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/loaders"
+)
+
+// watched is a source that notes which keys are fetched together, and how many keys are looked up.
+type watched[K comparable, T any] struct {
+	loaders.Source[K, T]
+	mu    sync.Mutex
+	lists [][]K
+	reads int
+}
+
+func (w *watched[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+	w.mu.Lock()
+	w.reads += len(keys)
+	w.mu.Unlock()
+	return w.Source.Lookup(ctx, keys, out, missing)
+}
+
+func (w *watched[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+	w.mu.Lock()
+	w.lists = append(w.lists, slices.Clone(keys))
+	w.mu.Unlock()
+	return w.Source.Fetch(ctx, keys)
+}
+
+// fetched returns how many lists were fetched.
+func (w *watched[K, T]) fetched() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lists)
+}
+
+// TestPricesAreFetchedTogether looks at what the loaders below a query fetch: all prices in one list. Counting the venue's calls
+// does not show that, since lists that are quick enough meet by chance.
+func TestPricesAreFetchedTogether(t *testing.T) {
+	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
+	for _, m := range []string{"a", "b", "c"} {
+		markets[m] = object{"marketId": m, "slug": "slug-" + m, "eventId": "e", "status": "OPEN", "outcomes": []object{{"tokenId": m + "y", "outcome": "Yes"}, {"tokenId": m + "n", "outcome": "No"}}}
+		positions = append(positions, object{"marketId": m, "outcome": "yes", "size": 1})
+		for _, token := range []string{m + "y", m + "n"} {
+			prices[token] = object{"tokenId": token, "price": 0.5}
+		}
+	}
+	all := slices.Sorted(maps.Keys(prices))
+	yes := []string{"ay", "by", "cy"}
+	v := newStub(t, map[string]func(q url.Values) (int, any){
+		"positions":      func(url.Values) (int, any) { return http.StatusOK, object{"positions": positions} },
+		"market-details": pick("markets", "ids", "id", markets), "prices": pick("prices", "tokenIds", "tokenId", prices),
+		"market-search": func(url.Values) (int, any) {
+			return http.StatusOK, object{"markets": []object{markets["a"], markets["b"], markets["c"]}, "nextCursor": nil}
+		},
+	})
+	c, err := market.ParseCredentials([]byte(`{"apiKey":"k"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const account = `{ user(address: "` + addressOfAny + `") `
+	for _, test := range []struct {
+		name, query string
+		want        []string
+	}{
+		{"tokens", `{ tokens(tokenIds: ["ay", "by", "cy"]) { price { price } } }`, yes},
+		{"aliases", `{ a: token(tokenId: "ay") { price { price } } b: tokens(tokenIds: ["by"]) { price { price } } c: node(id: "VG9rZW4KY3k") { ... on Token { price { price } } } }`, yes},
+		{"markets", `{ markets(marketIds: ["a", "b", "c"]) { tokens { price { price } } } }`, all},
+		{"aliases of market", `{ a: market(marketId: "a") { tokens { price { price } } } b: market(marketId: "b") { tokens { price { price } } } c: market(marketId: "c") { tokens { price { price } } } }`, all},
+		{"search", `{ searchMarkets { nodes { tokens { price { price } } } } }`, all},
+		{"event", `{ event(eventId: "e") { markets { edges { node { tokens { price { price } } } } } } }`, all},
+		{"positions", account + `{ positions { nodes { token { price { price } } } } } }`, yes},
+		{"valuations", account + `{ positions { nodes { valuation(basis: VENUE) { price } } } } }`, yes},
+		{"markets of positions", account + `{ positions { nodes { market { tokens { price { price } } } } } } }`, all},
+		{"portfolio", account + `{ portfolio { positionsValue } } }`, yes},
+		{"nodes", `{ nodes(ids: [` + positionIDs("a", "b", "c") + `]) { ... on Position { token { price { price } } } } }`, yes},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, "--venue-url="+v.URL)
+			of := app.Sources(s.Cache, 0)
+			w := &watched[string, market.Price]{Source: of.Prices}
+			of.Prices = w
+			record(t, s, market.WithCredentials(t.Context(), c), of, test.query, nil)
+			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
+				t.Errorf("prices were fetched as %v, want %v at once", w.lists, test.want)
+			}
+		})
+	}
+}
+
+// TestPricesBelowEventsAreFetchedTogether lets the last event come late: the prices of the markets of all events are fetched in
+// one list when it is there. Where it does not come, the others have theirs without it.
+func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
+	for _, event := range []string{"e0", "e1", "e2", "late"} {
+		for _, suffix := range []string{"a", "b", "c"} {
+			id := event + suffix
+			rows[event] = append(rows[event], object{"marketId": id, "slug": id, "eventId": event, "status": "OPEN", "outcomes": []object{{"tokenId": id + "y", "outcome": "Yes"}, {"tokenId": id + "n", "outcome": "No"}}})
+			prices[id+"y"], prices[id+"n"] = object{"tokenId": id + "y", "price": 0.5}, object{"tokenId": id + "n", "price": 0.5}
+		}
+		found = append(found, rows[event][0])
+	}
+	const (
+		nodes = `{ searchMarkets { nodes { event { markets { nodes { tokens { price { price } } } } } } } }`
+		edges = `{ searchMarkets { edges { node { tokens { price { price } } event { endsAt markets(first: 2) { edges { node { tokens { price { price } } } } } } } } } }`
+	)
+	for _, test := range []struct {
+		name, query string
+		// hangs tells that the last event never comes.
+		hangs bool
+		// lists are the lengths of the lists that are fetched, of what comes at once; prices is how many are in the response.
+		lists  []int
+		prices int
+	}{
+		{"nodes", nodes, false, []int{24}, 24},
+		{"the first two, and the market's own", edges, false, []int{8, 8}, 24},
+		{"an event does not come", nodes, true, nil, 18},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := &watched[string, market.Price]{}
+			ended := make(chan struct{})
+			v := newStub(t, map[string]func(q url.Values) (int, any){
+				"market-search": func(q url.Values) (int, any) {
+					event := q.Get("eventId")
+					switch {
+					case event == "":
+						return http.StatusOK, object{"markets": found, "nextCursor": nil}
+					case event == "late" && test.hangs:
+						<-ended
+					case event == "late": // those of others would have been fetched by now
+						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
+					}
+					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
+				},
+				"prices": pick("prices", "tokenIds", "tokenId", prices),
+			})
+			defer close(ended)
+			s := start(t, "--venue-url="+v.URL)
+			of := app.Sources(s.Cache, 0)
+			w.Source, of.Prices = of.Prices, w
+			ctx := t.Context()
+			if test.hangs {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
+				defer cancel()
+			}
+			resp := execute(t, s, ctx, of, test.query, nil)
+			if (len(resp.Errors) > 0) != test.hangs || strings.Count(string(resp.Data), `"0.5"`) != test.prices {
+				t.Errorf("got %s, %v", resp.Data, resp.Errors)
+			}
+			var lengths []int
+			for _, list := range w.lists {
+				lengths = append(lengths, len(list))
+			}
+			if !test.hangs && !slices.Equal(lengths, test.lists) {
+				t.Errorf("prices were fetched as %v, want lists of %v", w.lists, test.lists)
+			}
+		})
+	}
+}
+
+// TestPricesBelowEventsAreFewCalls counts the venue's calls for the prices of all markets of ten events.
+func TestPricesBelowEventsAreFewCalls(t *testing.T) {
+	s := start(t)
+	var data any
+	got := s.counted(func() {
+		data = s.ask(t, `{ searchMarkets(first: 10) { nodes { event { eventId markets { nodes { tokens { tokenId price { price } } } } } } } }`, nil, anonymous)
+	})
+	tokens, events := map[string]bool{}, map[string]bool{}
+	for _, m := range list(data, "searchMarkets.nodes") {
+		events[text(m, "event.eventId")] = true
+		for _, of := range list(m, "event.markets.nodes") {
+			for _, token := range list(of, "tokens") {
+				tokens[text(token, "tokenId")] = true
+			}
+		}
+	}
+	const most = 98 // ids of 19 digits in a URL of 2 KB
+	wantCalls(t, got, calls{
+		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
+		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},
+	})
+}
+
+// TestOneBookAnswersForAllDepths asks for a token's book at several depths, in whatever order they are looked at.
+func TestOneBookAnswersForAllDepths(t *testing.T) {
+	for range 10 {
+		s := start(t)
+		got := s.counted(func() {
+			s.ask(t, `query ($id: String!) { a: token(tokenId: $id) { orderbook(depth: 5) { spread } }
+				b: token(tokenId: $id) { orderbook(depth: 60) { spread } } c: token(tokenId: $id) { orderbook(depth: 120) { spread } } }`,
+				vars{"id": s.openTokens(1)[0]}, anonymous)
+		})
+		wantCalls(t, got, calls{"orderbook": {1, 1}})
+	}
+}
+
+// TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing is read for it.
+func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
+	s := start(t)
+	of := app.Sources(s.Cache, 0)
+	markets, books := &watched[market.MarketRef, market.Market]{Source: of.Markets}, &watched[market.BookQuery, market.Book]{Source: of.Books}
+	positions := &watched[market.Address, []market.Position]{Source: of.Positions}
+	of.Markets, of.Books, of.Positions = markets, books, positions
+	for _, query := range []string{
+		`{ market(marketId: "a", slug: "b") { slug } }`, `{ market { slug } }`, `{ market(marketId: "a/b") { slug } }`,
+		`{ token(tokenId: "a") { orderbook(depth: 0) { spread } } }`, `{ token(tokenId: "a") { orderbook(depth: 201) { spread } } }`,
+		`{ token(tokenId: "a") { fillEstimate(side: BUY) { cost } } }`, `{ token(tokenId: "a") { fillEstimate(side: BUY, size: "0") { cost } } }`,
+		`{ token(tokenId: "a") { fillEstimate(side: BUY, size: "x") { cost } } }`, `{ token(tokenId: "a") { fillEstimate(side: UNKNOWN, amount: "1") { cost } } }`,
+		`{ user(address: "` + addressOfAny + `") { positions(after: "x") { totalCount } } }`, `{ user(address: "` + addressOfAny + `") { positions { totalCount } } }`,
+	} {
+		if errs := execute(t, s, t.Context(), of, query, nil).Errors; len(errs) != 1 {
+			t.Errorf("%s: %v", query, errs)
+		}
+		if n := markets.reads + books.reads + positions.reads; n > 0 {
+			t.Fatalf("%s looks up %d keys", query, n)
+		}
+	}
+}
+
+// positionIDs lists the global ids of holdings in markets, for a query.
+func positionIDs(markets ...string) string {
+	var ids []string
+	for _, m := range markets {
+		ids = append(ids, strconv.Quote(model.EncodeID(model.KindPosition, addressOfAny, m, "yes")))
+	}
+	return strings.Join(ids, ", ")
+}

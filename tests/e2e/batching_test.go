@@ -1,0 +1,353 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/graph/model"
+)
+
+// portfolioQuery is what the README promises.
+const portfolioQuery = `query ($address: Address!) {
+  user(address: $address) {
+    balance { totalValue }
+    positions(first: 50) { nodes { marketId outcome size market { question status } token { tokenId price { price } } } }
+    portfolio { positionsValue unrealizedPnl unpricedPositions }
+  }
+}`
+
+// onBothDemos runs a test on the ordinary demo venue and on the strict one, with the flags that start it.
+func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
+	t.Run("ordinary", func(t *testing.T) { test(t, false) })
+	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
+}
+
+func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCalls) }
+
+// oneByOne are the calls for markets of a venue that refuses the first list of them, and then takes a call for each.
+func oneByOne(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
+
+// The strict venue takes one market a call, and 50 rows may be a page of more positions.
+func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
+	s := start(t, flags...)
+	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
+	if strict {
+		want["positions"], want["market-details"] = [2]int64{2, 2}, oneByOne(49)
+	}
+	var data any
+	wantCalls(t, s.counted(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
+	nodes := list(data, "user.positions.nodes")
+	if len(nodes) != 50 {
+		t.Fatalf("%d positions", len(nodes))
+	}
+	for i, p := range nodes {
+		if text(p, "market.question") == "" || text(p, "market.status") == "" {
+			t.Errorf("position %d has no market: %s", i, asJSON(p))
+		}
+		held := s.venue.Positions(addressOf50)[i]
+		if got := text(p, "token.tokenId"); got != held.TokenID {
+			t.Errorf("position %d is of token %s, want %s", i, got, held.TokenID)
+		}
+		quote, _ := s.venue.Quote(held.TokenID)
+		if got := text(p, "token.price.price"); got != quote.Price.String() {
+			t.Errorf("position %d is priced %q, want %s", i, got, quote.Price)
+		}
+	}
+	if text(data, "user.balance.totalValue") == "" || text(data, "user.portfolio.positionsValue") == "" ||
+		text(data, "user.portfolio.unrealizedPnl") == "" || fmt.Sprint(at(data, "user.portfolio.unpricedPositions")) != "0" {
+		t.Errorf("%s", asJSON(data))
+	}
+	wantCalls(t, s.counted(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
+}
+
+// TestPagesOfOneListTravelTogether asks for the same list twice, to another length and for something else each time: what both
+// show is read by one batch of each kind, and nothing more than they show.
+func TestPagesOfOneListTravelTogether(t *testing.T) { onBothDemos(t, testPagesOfOneList) }
+
+func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
+	for name, test := range map[string]struct {
+		selection string
+		prices    int64
+	}{
+		"positions":      {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 30) { edges { node { token { price { price } } } } }`, 30},
+		"less of one":    {`a: positions(first: 30) { nodes { size } } b: positions(first: 10) { nodes { token { price { price } } } }`, 10},
+		"behind another": {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 600) { nodes { token { price { price } } } }`, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, flags...)
+			want := calls{"positions": {1, 1}, "prices": {1, test.prices}}
+			if strict { // it names the tokens in their markets alone
+				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneByOne(test.prices)}
+			}
+			got := s.counted(func() {
+				s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
+			})
+			wantCalls(t, got, want)
+		})
+	}
+}
+
+// aliases returns the field once for each id, under an alias of its own.
+func aliases(ids []string, field string) string {
+	var b strings.Builder
+	for i, id := range ids {
+		fmt.Fprintf(&b, "a%d: "+field+"\n", i, id)
+	}
+	return b.String()
+}
+
+func tokenNodes(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = model.EncodeID(model.KindToken, id)
+	}
+	return out
+}
+
+// TestTokensTravelTogether counts the calls for up to 50 tokens, from cold, however they are asked for.
+func TestTokensTravelTogether(t *testing.T) { onBothDemos(t, testTokensTravelTogether) }
+
+func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
+	const selection = "{ tokenId price { price } spread { spread } }"
+	for _, form := range []struct {
+		name  string
+		query func(ids []string) (query string, variables vars)
+	}{
+		{"tokens", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { tokens(tokenIds: $ids) " + selection + " }", vars{"ids": ids}
+		}},
+		{"literal ids", func(ids []string) (string, vars) {
+			return `{ tokens(tokenIds: ["` + strings.Join(ids, `", "`) + `"]) ` + selection + " }", nil
+		}},
+		{"tokenPrices and spreads", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } spreads(tokenIds: $ids) { spread } }", vars{"ids": ids}
+		}},
+		{"tokenPrices, then their token's spread", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price token { spread { spread } } } }", vars{"ids": ids}
+		}},
+		{"tokens and tokenPrices, half each", func(ids []string) (string, vars) {
+			return "query ($a: [String!]!, $b: [String!]!) { tokens(tokenIds: $a) " + selection + " tokenPrices(tokenIds: $b) { price token { spread { spread } } } }",
+				vars{"a": ids[:len(ids)/2], "b": ids[len(ids)/2:]}
+		}},
+		{"ids twice", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { tokens(tokenIds: $ids) " + selection + " again: tokens(tokenIds: $ids) " + selection + " }",
+				vars{"ids": slices.Concat(ids, ids)}
+		}},
+		{"aliases", func(ids []string) (string, vars) {
+			return "{ " + aliases(ids, `token(tokenId: %q) `+selection) + " }", nil
+		}},
+		{"aliases of the fields", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { tokens(tokenIds: $ids) { p1: price { price } p2: price { price } s1: spread { spread } s2: spread { bestBid } } }", vars{"ids": ids}
+		}},
+		{"named fragments", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { ...Board } fragment Board on Query { tokens(tokenIds: $ids) { ...Priced } } fragment Priced on Token " + selection, vars{"ids": ids}
+		}},
+		{"inline fragments", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { ... { tokens(tokenIds: $ids) { ... on Token { price { price } } ... { spread { spread } } } } }", vars{"ids": ids}
+		}},
+		{"fragments on Node", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!) { tokens(tokenIds: $ids) { ...Any } } fragment Any on Node { id ... on Token " + selection + " }", vars{"ids": ids}
+		}},
+		{"nodes", func(ids []string) (string, vars) {
+			return "query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on Token " + selection + " } }", vars{"ids": tokenNodes(ids)}
+		}},
+		{"nodes in a fragment on Node", func(ids []string) (string, vars) {
+			return "query ($ids: [ID!]!) { nodes(ids: $ids) { ...Any } } fragment Any on Node { ... on Token " + selection + " ... on Market { question } }", vars{"ids": tokenNodes(ids)}
+		}},
+		{"aliases of node", func(ids []string) (string, vars) {
+			return "{ " + aliases(tokenNodes(ids), "node(id: %q) { ... on Token "+selection+" }") + " }", nil
+		}},
+		{"included and skipped", func(ids []string) (string, vars) {
+			return "query ($ids: [String!]!, $yes: Boolean!, $no: Boolean!) { tokens(tokenIds: $ids) @include(if: $yes) { price @skip(if: $no) { price } spread @include(if: $yes) { spread } orderbook @include(if: $no) { spread } } }",
+				vars{"ids": ids, "yes": true, "no": false}
+		}},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			for _, size := range []int{1, 41, 50} {
+				s := start(t, append(flags, "--demo-markets=100")...) // of a small venue, since there are many
+				query, variables := form.query(s.openTokens(size))
+				var data any
+				got := s.counted(func() { data = s.ask(t, query, variables, anonymous) })
+				wantCalls(t, got, calls{"prices": {1, int64(size)}, "spreads": {1, int64(size)}})
+				if answer := asJSON(data); strings.Contains(answer, "null") {
+					t.Errorf("something is missing in %s", answer)
+				}
+			}
+		})
+	}
+}
+
+// TestPricesBelowListsTravelTogether counts the calls for the tokens of lists that have to be read first.
+func TestPricesBelowListsTravelTogether(t *testing.T) { onBothDemos(t, testPricesBelowLists) }
+
+func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
+	// wantPrices checks one price call for as many tokens as were shown, and that each was shown with its price.
+	prices := func(data any) (shown []string) {
+		var walk func(v any)
+		walk = func(v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, e := range v {
+					walk(e)
+				}
+			case map[string]any:
+				if p := text(v, "price.price"); p != "" {
+					shown = append(shown, text(v, "tokenId"))
+				}
+				for _, e := range v {
+					walk(e)
+				}
+			}
+		}
+		walk(data)
+		return shown
+	}
+	for _, test := range []struct {
+		name, query string
+		variables   func(s *service) vars
+		credentials string
+		// others are the calls for what is not prices; strict are those of the strict venue, where they differ.
+		others, strict calls
+	}{
+		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
+			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneByOne(30)}},
+		{"position edges", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { edges { node { ... on Node { ... on Position { token { tokenId price { price } } } } } } } } }`,
+			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneByOne(30)}},
+		{"orders", `{ user(address: "` + addressOf50 + `") { orders { nodes { token { tokenId price { price } } } } } }`,
+			nil, keyOf50, calls{"orders": {1, 1}, "market-details": {1, 10}}, calls{"orders": {2, 2}, "market-details": oneByOne(10)}},
+		{"trades", `{ user(address: "` + addressOf50 + `") { trades(first: 40) { nodes { token { tokenId price { price } } } } } }`,
+			nil, keyOf50, calls{"trades": {1, 1}}, nil},
+		{"history", `{ user(address: "` + addressOf50 + `") { history(first: 10, kinds: [TRADE]) { nodes { market { tokens { tokenId price { price } } } } } } }`,
+			nil, keyOf50, calls{"history": {1, 1}, "market-details": {1, 10}}, calls{"history": {1, 1}, "market-details": oneByOne(10)}},
+		{"markets", `query ($ids: [String!]!) { markets(marketIds: $ids) { question tokens { tokenId price { price } } } }`,
+			func(s *service) vars { return vars{"ids": s.openMarkets(12)} }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneByOne(12)}},
+		{"aliases of market", "", func(s *service) vars { return nil }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneByOne(12)}},
+		{"search nodes", `{ searchMarkets(first: 12, sort: VOLUME) { nodes { tokens { tokenId price { price } } } } }`,
+			nil, anonymous, calls{"market-search": {1, 1}}, nil},
+		{"search edges", `{ searchMarkets(first: 12, sort: VOLUME) { edges { node { ...M } } } } fragment M on Market { tokens { tokenId price { price } } }`,
+			nil, anonymous, calls{"market-search": {1, 1}}, nil},
+		{"event", `{ event(eventId: "10001") { markets { nodes { tokens { tokenId price { price } } } } } }`,
+			nil, anonymous, calls{"market-search": {1, 1}}, nil},
+		{"tokens of tokens' markets", `query ($ids: [String!]!) { tokens(tokenIds: $ids) { market { tokens { tokenId price { price } } } } }`,
+			func(s *service) vars { return vars{"ids": s.openTokens(20)} }, anonymous, calls{"market-details": {1, 20}}, calls{"market-details": oneByOne(20)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, flags...)
+			query, variables := test.query, vars(nil)
+			if test.variables != nil {
+				variables = test.variables(s)
+			}
+			if query == "" {
+				query = "{ " + aliases(s.openMarkets(12), "market(marketId: %q) { tokens { tokenId price { price } } }") + " }"
+			}
+			var data any
+			got := s.counted(func() { data = s.ask(t, query, variables, test.credentials) })
+			shown := prices(data)
+			if len(shown) < 10 {
+				t.Fatalf("only %d prices in %s", len(shown), asJSON(data))
+			}
+			slices.Sort(shown)
+			if keys := int64(len(slices.Compact(shown))); got["prices"] != [2]int64{(keys + 97) / 98, keys} {
+				t.Errorf("%d tokens are shown, the venue was asked %v", keys, got)
+			}
+			delete(got, "prices")
+			want := test.others
+			if strict && test.strict != nil {
+				want = test.strict
+			}
+			wantCalls(t, got, want)
+		})
+	}
+}
+
+// heldMarkets returns the markets of the first positions of an account.
+func heldMarkets(s *service, address string, n int) []string {
+	var ids []string
+	for _, p := range s.venue.Positions(address)[:n] {
+		ids = append(ids, p.MarketID)
+	}
+	return ids
+}
+
+func TestTwoClientsFetchEachKeyOnce(t *testing.T) { onBothDemos(t, testTwoClientsFetchEachKeyOnce) }
+
+func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
+	s := start(t, append(flags, "--demo-latency=50ms")...)
+	ids := s.openTokens(60)
+	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }"
+	got := s.counted(func() {
+		var wg sync.WaitGroup
+		for _, part := range [][]string{ids[:40], ids[20:]} {
+			wg.Go(func() {
+				data := s.ask(t, query, vars{"ids": part}, anonymous)
+				if shown := pluck(data, "tokens", "tokenId"); !slices.Equal(shown, part) {
+					t.Errorf("asked for %v, got %v", part, shown)
+				}
+			})
+		}
+		wg.Wait()
+	})
+	if got["prices"][1] != 60 || got["prices"][0] > 2 {
+		t.Errorf("60 keys were asked for as %v", got)
+	}
+}
+
+// TestCrowd is a thousand queries of two hundred clients for some of the same 300 tokens.
+func TestCrowd(t *testing.T) { onBothDemos(t, testCrowd) }
+
+func testCrowd(t *testing.T, _ bool, flags ...string) {
+	s := start(t, append(flags, "--demo-latency=20ms")...)
+	ids := s.openTokens(300)
+	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }"
+	got := s.counted(func() {
+		var wg sync.WaitGroup
+		for client := range 200 {
+			wg.Go(func() {
+				for round := range 5 {
+					var mine []string
+					for i := range 50 {
+						mine = append(mine, ids[(client*37+round*53+i*7)%len(ids)])
+					}
+					data, errors := s.query(t, query, vars{"ids": mine}, anonymous)
+					if n := len(list(data, "tokens")); n != 50 || len(errors) > 0 {
+						t.Errorf("%d tokens, errors %v", n, errors)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+	if n := got["prices"]; n[0] >= 40 || n[1] != 300 {
+		t.Errorf("1000 queries for 300 tokens became %v", got)
+	}
+}
+
+// What is known to be settled is worth 1 or 0 a share, so nobody asks for its price.
+func TestSettledPositionsAreNotPriced(t *testing.T) { onBothDemos(t, testSettledPositionsAreNotPriced) }
+
+func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
+	s := start(t, flags...)
+	portfolio := func() any {
+		return s.ask(t, `query ($address: Address!) { user(address: $address) { portfolio { positionsValue }
+			positions(first: 50) { nodes { valuation { basis } } } } }`, vars{"address": addressOf50}, keyOf50)
+	}
+	data := portfolio()
+	var open, settled int64
+	for _, p := range list(data, "user.positions.nodes") {
+		if text(p, "valuation.basis") == "SETTLEMENT" {
+			settled++
+		} else {
+			open++
+		}
+	}
+	if settled == 0 || open == 0 {
+		t.Fatalf("%d settled and %d open positions", settled, open)
+	}
+	s.clock.advance(40 * time.Second) // prices have gone, markets are fresh
+	got := s.counted(func() { portfolio() })
+	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oddsgraph/tests/tool"
+	"oddsgraph/web"
+)
+
+// TestBrowser runs the pages in a browser against the whole program with a market that moves, where the machine allows it with
+// the network cut off: each file in web/tests has a server of its own. Those that show what the pages do have the program as
+// it is shipped, the others may ask for a restart. With SCREENSHOTS set the images are kept in that directory.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	requireNode(t)
+	if _, err := fs.Stat(web.Built(), "index.html"); err != nil {
+		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")
+	}
+	chromium := tool.Require(t, "chromium")
+	if runOffline(t, "CHROMIUM="+chromium) {
+		return
+	}
+	screenshots := os.Getenv("SCREENSHOTS")
+	if screenshots == "" {
+		screenshots = t.TempDir()
+	}
+	files, err := filepath.Glob("web/tests/*.test.ts")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %d files", err, len(files))
+	}
+	shipped := buildProgram(t)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for much
+			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
+			switch name {
+			case "explore":
+				runShipped(t, shipped, checks, env, "--demo-markets=1200") // as many as the identifiers in examples/ are of
+			case "live":
+				runShipped(t, shipped, checks, env, "--demo-markets=60") // each moves the more often
+			default:
+				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=60")
+			}
+		})
+	}
+}
+
+// runShipped is runNodeTest in web/ with the program that was built, in a process of its own that is not restarted.
+func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
+	t.Helper()
+	p := runBinary(t, exe, append(args, "--demo-control")...)
+	venue := ""
+	for line := range strings.Lines(p.log.String()) {
+		var entry struct{ Venue string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Venue != "" {
+			venue = entry.Venue
+		}
+	}
+	c := startChecks(t, "web", file, append(env, "ODDSGRAPH_URL=http://"+p.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+venue)...)
+	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
+}
+
+// TestThePagesAreSmall bounds what a browser loads that opens every page: 1.2 MB, by the larger of the two codings.
+func TestThePagesAreSmall(t *testing.T) {
+	requireNode(t) // builds them
+	const limit = 1_200_000
+	total, files := int64(0), 0
+	err := fs.WalkDir(web.Built(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") {
+			return err
+		}
+		info, err := fs.Stat(web.Built(), name+".gz")
+		if err != nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			total, files = total+info.Size(), files+1
+		}
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Fatalf("%d files, %v: run make web first, as make test does", files, err)
+	}
+	t.Logf("%d files, %d bytes", files, total)
+	if total >= limit {
+		t.Errorf("%d files take %d bytes, want fewer than %d", files, total, limit)
+	}
+}

@@ -1,0 +1,540 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi"
+)
+
+// newCanary returns a word that nobody else says: letters and digits alone, so that nothing that escapes changes it.
+func newCanary() string { return "canary" + strings.ToLower(rand.Text()) }
+
+// traces returns every form in which a secret shows: as it is, in base64 wherever it stands in what is encoded, in hex, and as
+// the plain hash by which it could be found in a list.
+func traces(secret string) []string {
+	var out []string
+	add := func(s string) { out = append(out, s) }
+	add(secret)
+	add(strings.ToUpper(secret))
+	add(hex.EncodeToString([]byte(secret)))
+	add(strings.ToUpper(hex.EncodeToString([]byte(secret))))
+	for shift := range 3 {
+		whole := []byte(strings.Repeat("\x00", shift) + secret)
+		whole = whole[:len(whole)/3*3] // the last letters depend on what follows, and the first on what comes before
+		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			add(encoding.EncodeToString(whole)[[]int{0, 2, 3}[shift]:])
+		}
+	}
+	sum := sha256.Sum256([]byte(secret))
+	add(hex.EncodeToString(sum[:]))
+	add(base64.RawStdEncoding.EncodeToString(sum[:]))
+	add(base64.RawURLEncoding.EncodeToString(sum[:]))
+	return out
+}
+
+// traceOf returns the form in which a secret is in a text, "" for none.
+func traceOf(text, secret string) string {
+	for _, form := range traces(secret) {
+		if strings.Contains(text, form) {
+			return form
+		}
+	}
+	return ""
+}
+
+func TestTraces(t *testing.T) {
+	secret := newCanary()
+	sum := sha256.Sum256([]byte(secret))
+	for _, text := range []string{secret, url.QueryEscape(secret), "a" + secret, hex.EncodeToString([]byte("x" + secret)), hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:])} {
+		if traceOf(text, secret) == "" {
+			t.Errorf("it is not found in %s", text)
+		}
+	}
+	for before := range 4 {
+		for after := range 4 {
+			text := strings.Repeat("{", before) + secret + strings.Repeat("}", after)
+			if traceOf(base64.StdEncoding.EncodeToString([]byte(text)), secret) == "" {
+				t.Errorf("it is not found in base64 of %s", text)
+			}
+		}
+	}
+	if got := traceOf(newCanary()+base64.StdEncoding.EncodeToString([]byte(newCanary())), secret); got != "" {
+		t.Errorf("%s is found in others", got)
+	}
+}
+
+// echo is a venue that says back whatever it is sent, in the way that it is told to, and a stranger that it may redirect to.
+type echo struct {
+	*httptest.Server
+	stranger *httptest.Server
+
+	mu  sync.Mutex
+	how string
+	// heard is what the venue heard in the URL and in headers of each request, strange what the stranger did.
+	heard   []*http.Request
+	strange []string
+	release chan struct{}
+}
+
+func newEcho(t testing.TB) *echo {
+	e := &echo{release: make(chan struct{})}
+	e.stranger = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.strange = append(e.strange, r.URL.String())
+	}))
+	e.Server = httptest.NewServer(http.HandlerFunc(e.serve))
+	t.Cleanup(func() {
+		close(e.release)
+		e.Close()
+		e.stranger.Close()
+	})
+	return e
+}
+
+func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	how := e.how
+	e.heard = append(e.heard, r.Clone(context.Background()))
+	e.mu.Unlock()
+	var headers bytes.Buffer
+	_ = r.Header.Write(&headers)
+	decoded, _ := base64.StdEncoding.DecodeString(r.Header.Get("X-Api-Credentials"))
+	// The credentials first, since no more than the beginning of what a venue says is ever kept.
+	all := strings.Join([]string{r.URL.Query().Get("credentials"), string(decoded), r.Header.Get("X-Api-Credentials"), r.URL.String(), r.URL.Query().Encode(), headers.String()}, " ")
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Echo", strings.NewReplacer("\r", "", "\n", "").Replace(all))
+	failure := asJSON(vars{"success": false, "error": all, "message": all, "code": all})
+	switch how {
+	case "refused":
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(failure))
+	case "failed":
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(failure))
+	case "failed as text":
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = w.Write([]byte(all))
+	case "reported":
+		_, _ = w.Write([]byte(failure))
+	case "drifted":
+		_, _ = w.Write([]byte(asJSON(vars{"positions": []any{vars{all: all}, all}, "orders": all, "markets": []any{all}, all: all})))
+	case "broken off":
+		_, _ = w.Write([]byte(failure[:len(failure)/2]))
+	case "limited":
+		w.Header().Set("Retry-After", all)
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(failure))
+	case "redirected":
+		w.Header().Set("Location", e.stranger.URL+r.URL.String())
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	case "silent":
+		select {
+		case <-r.Context().Done():
+		case <-e.release:
+		}
+	case "hung up":
+		panic(http.ErrAbortHandler)
+	default:
+		_, _ = w.Write([]byte(`{"positions":[],"orders":[],"markets":[],"trades":[],"history":[],"prices":[],"balance":{"cashBalance":"1"}}`))
+	}
+}
+
+// failures are the ways in which the venue answers.
+var failures = []string{"well", "refused", "failed", "failed as text", "reported", "drifted", "broken off", "limited", "redirected", "silent", "hung up"}
+
+// set tells the venue how to answer, and forgets what it heard.
+func (e *echo) set(how string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.how, e.heard, e.strange = how, nil, nil
+}
+
+// search fails where the secret is in what the venue heard, except in the one place where it may be, and reports whether it
+// is there. allowed returns the values that may hold it.
+func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.heard {
+		q, h := r.URL.Query(), r.Header.Clone()
+		if allowed != nil {
+			there = allowed(&http.Request{URL: r.URL, Header: h, Form: q}) != nil || there
+		}
+		var headers bytes.Buffer
+		_ = h.Write(&headers)
+		for what, text := range map[string]string{"path": r.URL.Path, "query": q.Encode(), "header": headers.String(), "host": r.Host} {
+			if form := traceOf(text, secret); form != "" {
+				t.Errorf("the venue heard %s in the %s of %s", form, what, r.URL.Path)
+			}
+		}
+	}
+	for _, u := range e.strange {
+		t.Errorf("a stranger was asked %s", u)
+	}
+	return there
+}
+
+// search fails where a secret is in what the service shows of itself.
+func (s *service) search(t testing.TB, secret string) {
+	t.Helper()
+	if log := s.log.String(); traceOf(log, secret) != "" {
+		for line := range strings.Lines(log) {
+			if form := traceOf(line, secret); form != "" {
+				t.Errorf("%s is in the log: %.500s", form, line)
+				break
+			}
+		}
+	}
+	for _, accept := range []string{"text/plain", "application/openmetrics-text"} {
+		got := s.askAdmin(t, http.MethodGet, "/metrics", "Accept", accept)
+		if form := traceOf(got.body, secret); form != "" || len(got.body) < 1000 {
+			t.Errorf("%q is in the metrics, of %d bytes", form, len(got.body))
+		}
+	}
+}
+
+// print is an answer as it came over the network.
+func (got response) print() string {
+	var b bytes.Buffer
+	_ = got.header.Write(&b)
+	return b.String() + got.body
+}
+
+// everything asks the venue for all that it has of an account and some that is public.
+const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBalance } positions { nodes { size } } orders { totalCount } trades { totalCount } history { totalCount } portfolio { positionsValue } }
+	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
+
+// TestCredentialsStayWhereTheyBelong sends credentials with a canary in each of their fields, to venues that say it back in
+// every way that they could fail. It may be nowhere but in the one place of the calls for the account that the mode names.
+func TestCredentialsStayWhereTheyBelong(t *testing.T) {
+	for _, mode := range []string{"query", "header", "none"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			venue := newEcho(t)
+			s := start(t, "--venue-url="+venue.URL, "--venue-credentials="+mode, "--venue-timeout=50ms", "--request-timeout=500ms")
+			place := map[string]func(r *http.Request) *[]string{
+				"query":  func(r *http.Request) *[]string { return takeFrom(r.Form, "credentials") },
+				"header": func(r *http.Request) *[]string { return takeFrom(url.Values(r.Header), "X-Api-Credentials") },
+			}[mode]
+			for _, how := range failures {
+				for _, field := range []string{"apiKey", "secret", "passphrase", "note", "deep"} {
+					venue.set(how)
+					secret := newCanary()
+					c := vars{"apiKey": "k", "secret": "s", "passphrase": "p"}
+					if c[field] = secret; field == "deep" {
+						c[field] = vars{"list": []any{7, secret}}
+					}
+					value, there := base64.StdEncoding.EncodeToString([]byte(asJSON(c))), false
+					// A busy machine may be too slow for the short timeouts to send anything.
+					until(patience, func() bool {
+						said := []string{s.do(t, s.request(t, asJSON(vars{"query": everything}), value)).print()}
+						get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/graphql?"+url.Values{"query": {everything}}.Encode(), nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						get.Header.Set(httpapi.CredentialsHeader, value)
+						get.Header.Set("X-Forwarded-For", "192.0.2."+fmt.Sprint(len(said)))
+						said = append(said, s.do(t, get).print())
+						s.cool() // past backoff, open circuits and refusals
+						for _, text := range said {
+							if form := traceOf(text, secret); form != "" {
+								t.Errorf("%s, %s: %s is in the answer %.1000s", how, field, form, text)
+							}
+						}
+						there = venue.search(t, secret, place)
+						return there || place == nil || how == "limited" || t.Failed() // which stops at once
+					})
+					if !there && place != nil && how != "limited" {
+						t.Errorf("%s, %s: the venue was sent no credentials", how, field)
+					}
+					s.search(t, secret)
+				}
+				if t.Failed() {
+					t.Fatalf("while the venue was %s", how)
+				}
+			}
+		})
+	}
+}
+
+// takeFrom removes a member and returns its values, nil where there are none.
+func takeFrom(from url.Values, name string) *[]string {
+	values, ok := from[name]
+	if !ok {
+		return nil
+	}
+	delete(from, name)
+	return &values
+}
+
+// canaryPlace is a place of a request that a secret could be sent in.
+type canaryPlace struct {
+	name string
+	send func(t testing.TB, s *service, secret string) (answer string)
+	// own tells that these are the client's own words, which it must find again in the answer to it: what it named in its
+	// document, an id of the venue that it asked for, the id that it gave its request. No credential is ever one.
+	own bool
+	// named tells that it is the name of an operation in its document, which the log has.
+	named bool
+	// parameter is that of the venue which the client's argument is meant for.
+	parameter string
+}
+
+// canaryPlaces are all places of a request.
+func canaryPlaces() []canaryPlace {
+	const typename = `{ __typename }`
+	post := func(body string, header ...string) func(t testing.TB, s *service, secret string) string {
+		return func(t testing.TB, s *service, secret string) string {
+			fill := strings.NewReplacer("CANARY", secret)
+			r := s.request(t, fill.Replace(body), anonymous)
+			for i := 0; i+1 < len(header); i += 2 {
+				r.Header.Set(header[i], fill.Replace(header[i+1]))
+			}
+			return s.do(t, r).print()
+		}
+	}
+	get := func(path string) func(t testing.TB, s *service, secret string) string {
+		return func(t testing.TB, s *service, secret string) string {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+strings.ReplaceAll(path, "CANARY", secret), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.do(t, r).print()
+		}
+	}
+	ask := func(document string, variables ...any) string {
+		m := vars{"query": document}
+		if len(variables) > 0 {
+			m["variables"] = variables[0]
+		}
+		return asJSON(m)
+	}
+	// speak says messages on a WebSocket and returns all that comes back until it is closed, or the last operation is over.
+	speak := func(header http.Header, messages ...string) func(t testing.TB, s *service, secret string) string {
+		return func(t testing.TB, s *service, secret string) string {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			h := http.Header{}
+			for name := range header {
+				h.Set(name, strings.ReplaceAll(header.Get(name), "CANARY", secret))
+			}
+			conn, resp, err := websocket.Dial(ctx, strings.Replace(s.URL(), "http", "ws", 1)+httpapi.PathGraphQL, &websocket.DialOptions{
+				Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: s.client, HTTPHeader: h,
+			})
+			var out bytes.Buffer
+			if resp != nil {
+				_ = resp.Header.Write(&out)
+			}
+			if err != nil {
+				return out.String() + err.Error()
+			}
+			defer conn.CloseNow()
+			conn.SetReadLimit(-1)
+			for _, m := range append(messages, `{"type":"subscribe","id":"over","payload":{"query":"`+typename+`"}}`) {
+				if err := conn.Write(ctx, websocket.MessageText, []byte(strings.ReplaceAll(m, "CANARY", secret))); err != nil {
+					break
+				}
+			}
+			for !strings.Contains(out.String(), `{"id":"over","type":"complete"}`) {
+				_, b, err := conn.Read(ctx)
+				if err != nil {
+					fmt.Fprintf(&out, "%v", err)
+					break
+				}
+				out.Write(b)
+			}
+			return out.String()
+		}
+	}
+	const hello = `{"type":"connection_init"}`
+	subscribe := func(payload string) string { return `{"type":"subscribe","id":"1","payload":` + payload + `}` }
+	const events = "text/event-stream"
+	fails := func(document string) string { return document } // documents whose fields fail, so that there is something to log
+	out := []canaryPlace{
+		{name: "credentials that are no base64", send: post(ask(everything), httpapi.CredentialsHeader, "!CANARY")},
+		{name: "credentials that are no JSON", send: func(t testing.TB, s *service, secret string) string {
+			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":`+secret)))(t, s, secret)
+		}},
+		{name: "credentials of another form", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
+			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"secret":"`+secret+`","address":"`+secret+`"}`)))(t, s, secret)
+		}},
+		{name: "credentials with a bad address", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
+			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"a","address":"`+secret+`"}`)))(t, s, secret)
+		}},
+		{name: "a bearer token", send: post(ask(everything), "Authorization", "Bearer CANARY")},
+		{name: "a bearer token of two words", send: post(ask(everything), "Authorization", "Bearer a CANARY")},
+		{name: "a password", send: post(ask(everything), "Authorization", "Basic CANARY")},
+		{name: "an authorization that is none", send: post(ask(everything), "Authorization", "CANARY")},
+		{name: "a cookie", send: post(ask(everything), "Cookie", "session=CANARY")},
+		{name: "another header", send: post(ask(everything), "X-Api-Key", "CANARY")},
+		{name: "a header of nobody", send: post(ask(everything), "X-Canary", "CANARY", "X-Api-Credentials", "CANARY")},
+		{name: "a name of a header", send: func(t testing.TB, s *service, secret string) string {
+			return post(ask(everything), "X-"+secret, "a")(t, s, secret)
+		}},
+		{name: "headers that browsers send", send: post(ask(everything), "User-Agent", "CANARY", "Referer", "https://a/CANARY", "Origin", "https://CANARY.example", "Accept-Language", "CANARY")},
+		{name: "headers of proxies", send: post(ask(everything), "X-Forwarded-For", "CANARY", "Forwarded", "for=CANARY", "X-Real-Ip", "CANARY", "X-Forwarded-Host", "CANARY")},
+		{name: "headers of traces", send: post(ask(everything), "Traceparent", "CANARY", "Tracestate", "a=CANARY", "Baggage", "a=CANARY")},
+		{name: "what is accepted", send: post(ask(everything), "Accept", "application/json;a=CANARY, CANARY/*", "Accept-Encoding", "CANARY", "If-None-Match", `"CANARY"`, "Range", "CANARY=0-")},
+		{name: "what is accepted alone", send: post(ask(everything), "Accept", "image/CANARY")},
+		{name: "a type of a body", send: post(ask(everything), "Content-Type", "text/CANARY; charset=CANARY")},
+		{name: "a charset of a body", send: post(ask(everything), "Content-Type", "application/json; charset=CANARY")},
+		{name: "a coding of a body", send: post(ask(everything), "Content-Encoding", "CANARY")},
+		{name: "a request id", own: true, send: post(ask(everything), "X-Request-Id", "CANARY")},
+		{name: "a request id that is none", send: post(ask(everything), "X-Request-Id", "CANARY CANARY")},
+		{name: "a method", send: func(t testing.TB, s *service, secret string) string {
+			r, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(secret), s.URL()+"/graphql", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.do(t, r).print()
+		}},
+
+		{name: "a path", send: get("/CANARY")},
+		{name: "a path with a query", send: get("/a?CANARY=CANARY")},
+		{name: "a parameter", send: get("/graphql?query={__typename}&CANARY=CANARY")},
+		{name: "a parameter that is none", send: get("/graphql?query=%zzCANARY")},
+		{name: "a document's id in the URL", send: get("/graphql/CANARY")},
+		{name: "a document's id in a parameter", send: get("/graphql?documentId=CANARY")},
+		{name: "variables in the URL that are none", send: get("/graphql?query={__typename}&variables=CANARY")},
+		{name: "extensions in the URL that are none", send: get("/graphql?query={__typename}&extensions=%22CANARY%22")},
+		{name: "an operation's name in the URL", own: true, send: get("/graphql?query={__typename}&operationName=CANARY")},
+		{name: "a parameter of other pages", send: get("/readyz?CANARY=CANARY")},
+		{name: "a parameter of the page", send: get("/?query=CANARY&headers=CANARY")},
+
+		{name: "a body that is none", send: post(`CANARY`)},
+		{name: "half a body", send: post(`{"query":"{ CANARY`)},
+		{name: "a list", send: post(`["CANARY"]`)},
+		{name: "a member", send: post(`{"query":"{ serviceStatus { version } }","CANARY":"CANARY","credentials":"CANARY","headers":{"Authorization":"CANARY"}}`)},
+		{name: "members of wrong types", send: post(`{"query":["CANARY"]}`)},
+		{name: "extensions", send: post(`{"query":"{ serviceStatus { version } }","extensions":{"CANARY":"CANARY","credentials":"CANARY"}}`)},
+		{name: "a persisted document's hash", send: post(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"CANARY"}}}`)},
+		{name: "a persisted document's version", send: post(`{"extensions":{"persistedQuery":{"version":"CANARY","sha256Hash":"a"}}}`)},
+		{name: "a document's id", send: post(`{"documentId":"CANARY"}`)},
+		{name: "a document's id of another form", send: post(`{"documentId":"CANARY:CANARY CANARY"}`)},
+		{name: "an operation's name", own: true, send: post(`{"query":"{ __typename }","operationName":"CANARY"}`)},
+		{name: "an operation's name that there is", named: true, send: post(`{"query":"query CANARY { tokenPrices(tokenIds: [\"1\"]) { price } market { slug } }","operationName":"CANARY"}`)},
+
+		{name: "a comment", send: post(ask("# CANARY\n" + everything))},
+		{name: "a syntax error", own: true, send: post(ask(`{ a(b: CANARY`))},
+		{name: "a text without an end", own: true, send: post(ask(`{ a(b: "CANARY`))},
+		{name: "a field that is not there", own: true, send: post(ask(`{ CANARY }`))},
+		{name: "an alias", own: true, send: post(ask(`{ CANARY: tokenPrices(tokenIds: ["1"]) { CANARY: price } CANARYx: market { slug } user(address: "` + addressOfAny + `") { CANARY: balance { cashBalance } } }`))},
+		{name: "a fragment's name", send: post(ask(`{ ...CANARY } fragment CANARY on Query { market { slug } }`))},
+		{name: "a fragment that is not there", own: true, send: post(ask(`{ ...CANARY }`))},
+		{name: "a directive", own: true, send: post(ask(`{ __typename @CANARY }`))},
+		{name: "an argument that is not there", own: true, send: post(ask(`{ market(CANARY: "CANARY") { slug } }`))},
+		{name: "a value of another type", own: true, send: post(ask(`{ searchMarkets(first: "CANARY", sort: CANARY) { totalCount } }`))},
+		{name: "a cursor in the document", send: post(ask(`{ searchMarkets(after: "CANARY") { totalCount } }`))},
+		{name: "an address in the document", send: post(ask(`{ user(address: "CANARY") { address } }`))},
+		{name: "a Decimal in the document", send: post(ask(`{ token(tokenId: "1") { fillEstimate(side: BUY, size: "CANARY") { cost } } }`))},
+		{name: "a global id in the document", send: post(ask(`{ node(id: "CANARY") { id } }`))},
+		{name: "a default of a variable", send: post(ask(`query($a: Address = "CANARY") { user(address: $a) { address } }`))},
+		{name: "a search text", parameter: "q", send: post(ask(`{ searchMarkets(query: "CANARY") { totalCount } }`))},
+
+		{name: "a variable that nobody declared", send: post(ask(`{ serviceStatus { version } }`, vars{"CANARY": "CANARY"}))},
+		{name: "a token's id in a variable", own: true, parameter: "tokenId", send: post(ask(`query($v: String!) { token(tokenId: $v) { tokenId price { price } orderbook { spread } history { from } } }`, vars{"v": "CANARY"}))},
+		{name: "a token's id that is none", send: post(ask(`query($v: String!) { token(tokenId: $v) { tokenId } }`, vars{"v": "CANARY,CANARY"}))},
+		{name: "a slug in a variable", parameter: "slug", send: post(ask(`query($v: String!) { market(slug: $v) { question } }`, vars{"v": "CANARY"}))},
+		{name: "a cursor in a variable", send: post(ask(`query($v: String) { searchMarkets(after: $v) { totalCount } }`, vars{"v": "CANARY"}))},
+		{name: "an address in a variable", send: post(ask(`query($v: Address!) { user(address: $v) { address } }`, vars{"v": "CANARY"}))},
+		{name: "a Decimal in a variable", send: post(ask(`query($v: Decimal) { token(tokenId: "1") { fillEstimate(side: BUY, size: $v) { cost } } }`, vars{"v": "CANARY"}))},
+		{name: "a Date in a variable", send: post(ask(`query($v: Date) { token(tokenId: "1") { history(from: $v) { from } } }`, vars{"v": "CANARY"}))},
+		{name: "an Int in a variable", send: post(ask(`query($v: Int) { searchMarkets(first: $v) { totalCount } }`, vars{"v": "CANARY"}))},
+		{name: "an enum in a variable", own: true, send: post(ask(`query($v: MarketSort) { searchMarkets(sort: $v) { totalCount } }`, vars{"v": "CANARY"}))},
+		{name: "a member of an input in a variable", own: true, send: post(ask(`query($v: MarketSearchFilter) { searchMarkets(filter: $v) { totalCount } }`, vars{"v": vars{"CANARY": "a"}}))},
+
+		{name: "a subscription over SSE", send: post(ask(`subscription($v: Address!) { balanceChanged(address: $v) { reason } }`, vars{"v": "CANARY"}), "Accept", events)},
+		{name: "a query over SSE", send: post(ask(everything), "Accept", events, "Authorization", "Bearer CANARY", "Cookie", "a=CANARY")},
+		{name: "another event that was last", send: post(ask(`{ serviceStatus { version } }`), "Accept", events, "Last-Event-Id", "CANARY")},
+
+		{name: "headers of a WebSocket", send: speak(http.Header{"Cookie": {"a=CANARY"}, "X-Canary": {"CANARY"}, "Origin": {"https://CANARY.example"}})},
+		{name: "a bearer token of a WebSocket", send: speak(http.Header{"Authorization": {"Bearer CANARY"}})},
+		{name: "an introduction", send: speak(nil, `{"type":"connection_init","payload":{"CANARY":"CANARY","token":"CANARY","cookie":"CANARY"}}`, subscribe(ask(fails(`{ tokenPrices(tokenIds: ["1"]) { price } }`))))},
+		{name: "an introduction with a bearer token", send: speak(nil, `{"type":"connection_init","payload":{"authorization":"Bearer CANARY"}}`)},
+		{name: "an introduction with credentials that are none", send: speak(nil, `{"type":"connection_init","payload":{"x-venue-credentials":"CANARY"}}`)},
+		{name: "an introduction of another form", send: speak(nil, `{"type":"connection_init","payload":["CANARY"]}`)},
+		{name: "a message of another type", send: speak(nil, hello, `{"type":"CANARY"}`)},
+		{name: "a message that is none", send: speak(nil, hello, `CANARY`)},
+		{name: "an operation's id", own: true, send: speak(nil, hello, `{"type":"subscribe","id":"CANARY","payload":`+ask(`subscription { balanceChanged(address: "`+addressOfAny+`") { reason } }`)+`}`)},
+		{name: "an operation's id twice", own: true, send: speak(nil, hello, `{"type":"subscribe","id":"CANARY","payload":`+ask(`subscription { streamStatusChanged { state } }`)+`}`, `{"type":"subscribe","id":"CANARY","payload":`+ask(typename)+`}`)},
+		{name: "a ping", own: true, send: speak(nil, hello, `{"type":"ping","payload":{"a":"CANARY"}}`)},
+		{name: "a pong", send: speak(nil, hello, `{"type":"pong","payload":{"a":"CANARY"}}`)},
+		{name: "a variable over a WebSocket", send: speak(nil, hello, subscribe(ask(`subscription($v: Address!) { balanceChanged(address: $v) { reason } }`, vars{"v": "CANARY"})))},
+		{name: "extensions over a WebSocket", send: speak(nil, hello, subscribe(`{"query":"`+typename+`","extensions":{"a":"CANARY"},"CANARY":"CANARY"}`))},
+		{name: "a document over a WebSocket", own: true, send: speak(nil, hello, subscribe(ask(`{ CANARY }`)))},
+	}
+	return out
+}
+
+// TestCanary sends a secret in every place that a request has, to a venue that answers and to venues that fail. Whatever it
+// is, it is in no line of the log, in no metric, and in no call of the venue that is not meant for it; in an answer only where
+// a client must find its own words again.
+func TestCanary(t *testing.T) {
+	for _, how := range []string{"well", "failed", "redirected"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			venue := newEcho(t)
+			s := start(t, "--venue-url="+venue.URL, "--origins=https://app.example.com")
+			for _, place := range canaryPlaces() {
+				t.Run(place.name, func(t *testing.T) {
+					venue.set(how)
+					secret := newCanary()
+					answer := place.send(t, s, secret)
+					s.cool()
+					if form := traceOf(answer, secret); form != "" && !(place.own && form == secret) {
+						t.Errorf("%s is in the answer %.1000s", form, answer)
+					}
+					if len(answer) > 16<<10 {
+						t.Errorf("the answer has %d bytes", len(answer))
+					}
+					asked := venue.search(t, secret, func(r *http.Request) *[]string {
+						if place.parameter == "tokenId" {
+							takeFrom(r.Form, "tokenIds")
+						}
+						return takeFrom(r.Form, place.parameter)
+					})
+					if place.parameter != "" && !asked {
+						t.Error("the venue was not asked")
+					}
+					if place.name != "a request id" && !place.named { // which are there to be found in the log
+						s.search(t, secret)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestCanaryOfTheStream subscribes with a secret among the credentials, which goes to the venue over the stream.
+func TestCanaryOfTheStream(t *testing.T) {
+	s := startLive(t)
+	s.streaming(t)
+	for _, key := range []string{"demo-50", "no such key"} {
+		secret := newCanary()
+		sub := s.dial(t, credentials(key, "note", secret)).subscribe(t, subBalance, vars{"a": addressOf50})
+		ev := sub.next(t)
+		if form := traceOf(fmt.Sprintf("%+v", ev), secret); form != "" || (key == "demo-50") != (ev.errors == nil) {
+			t.Errorf("%q: %+v", form, ev)
+		}
+		s.venue.Restart(int(websocket.StatusServiceRestart))
+		eventually(t, "the stream was lost", func() bool { return s.App.Live.Status().Reconnects > 0 })
+		s.streaming(t)
+		s.search(t, secret)
+	}
+}

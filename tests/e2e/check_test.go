@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// write writes a file that only its owner may read, and returns its path.
+func write(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const noAccounts = `{"version":1,"accounts":[]}`
+
+func TestConfigCheck(t *testing.T) {
+	dir := t.TempDir()
+	accounts, manifest := write(t, dir, "accounts.json", noAccounts), write(t, dir, "manifest.json", `{"one":"{ __typename }"}`)
+	exposed, broken := write(t, dir, "exposed.json", noAccounts), write(t, dir, "broken.json", `{"two":"{ nope }"}`)
+	if err := os.Chmod(exposed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // its port and the venue's are not touched
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	good := []string{
+		"config", "check", "--listen=" + taken.Addr().String(), "--venue-url=http://" + taken.Addr().String(), "--stream-url=ws://" + taken.Addr().String(),
+		"--accounts-file=" + accounts, "--documents-trusted=require", "--documents-manifest=" + manifest,
+	}
+	for _, test := range []struct {
+		more []string
+		want []string // of what is said; the first begins it where all is well
+	}{
+		{nil, []string{"The configuration is in order: 0 accounts, 1 trusted documents\n"}},
+		{[]string{"--accounts-file=" + exposed}, []string{"--accounts-file", exposed, "chmod 600"}},
+		{[]string{"--accounts-file=" + filepath.Join(dir, "none.json")}, []string{"--accounts-file", "no such file"}},
+		{[]string{"--documents-manifest=" + broken, "--accounts-file=" + broken}, []string{"--documents-manifest", `"two"`, "--accounts-file"}},
+		{[]string{"--documents-manifest="}, []string{"--documents-manifest", "need a manifest"}},
+		{[]string{"--trusted-proxies=10.0.0.1/8"}, []string{"--trusted-proxies"}},
+		{[]string{"--venue-url="}, []string{"--stream-url", "--venue-url"}},
+		{[]string{"--admin-listen=" + taken.Addr().String()}, []string{"--listen", "--admin-listen", taken.Addr().String(), "clash"}},
+		{[]string{"--admin-listen=:" + port}, []string{"--listen", "--admin-listen", "clash"}},
+		{[]string{"--listen=0.0.0.0:9091"}, []string{"--listen", "--admin-listen", "clash"}},
+		{[]string{"--venue-url=", "--trusted-proxies=10.0.0.1/8"}, []string{"--stream-url", "--trusted-proxies"}},
+		{[]string{"--venue-batch=0", "--config=" + filepath.Join(dir, "none.env")}, []string{"--venue-batch", "--config"}},
+	} {
+		var out bytes.Buffer
+		err := run(t.Context(), append(good[:len(good):len(good)], test.more...), nil, &out, io.Discard)
+		said := out.String()
+		if err != nil {
+			said = err.Error()
+		}
+		if well := test.more == nil; well != (err == nil) || well != (said == test.want[0]) {
+			t.Errorf("%v: %q, %v", test.more, out.String(), err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%v: %q does not say %s", test.more, said, want)
+			}
+		}
+	}
+}
+
+func TestConfigCheckLooksAtTraces(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1") // where nobody is asked
+	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "OTEL_TRACES_EXPORTER") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestBadTraceVariables: what OpenTelemetry would tell the process's standard error, and go on without, is an error of ours
+// instead, which names the variable and quotes nothing of it.
+func TestBadTraceVariables(t *testing.T) {
+	const secret = "hunter2"
+	for _, test := range []struct{ name, value string }{
+		{"OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer hunter2secret"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Basic hunter2%zz"},
+		{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "hunter2 key=1"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2@127.0.0.1:bad"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "hunter2:4318"},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2"},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/hunter2.pem"},
+		{"OTEL_TRACES_SAMPLER", "hunter2"},
+		{"OTEL_TRACES_SAMPLER_ARG", "hunter2"},
+		{"OTEL_BSP_SCHEDULE_DELAY", "hunter2"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "hunter2"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "a=hunter2%zz"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+			t.Setenv(test.name, test.value)
+			var said bytes.Buffer
+			err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, &said)
+			if err == nil || !strings.Contains(err.Error(), test.name) || strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: %v", test.value, err)
+			}
+			if strings.Contains(said.String(), secret) {
+				t.Errorf("%q: %s", test.value, said.String())
+			}
+		})
+	}
+}
+
+func TestConfigShow(t *testing.T) {
+	var out bytes.Buffer
+	path := write(t, t.TempDir(), "oddsgraph.env", "ODDSGRAPH_ACCOUNTS_FILE=/no/such/file")
+	err := run(t.Context(), []string{"config", "show", "--stream-url=wss://user:hunter2@venue.example/ws?key=hunter2"}, []string{"ODDSGRAPH_CONFIG=" + path}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"wss://venue.example/ws", path + ":1", "environment", "--stream-url", "default"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not shown:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "hunter2") {
+		t.Errorf("a secret is shown:\n%s", out.String())
+	}
+}
+
+// TestConfigCheckWarns of credentials that would reach the venue unencrypted.
+func TestConfigCheckWarns(t *testing.T) {
+	const well = "The configuration is in order: 0 accounts, 0 trusted documents\n"
+	for _, test := range []struct{ venue, stream, mode, want string }{
+		{"http://venue.example/api", "", "query", "Warning: --venue-url sends callers' credentials unencrypted to venue.example; use https if the venue has it\n" + well},
+		{"https://venue.example", "ws://venue.example:81", "header", "Warning: --stream-url sends callers' credentials unencrypted to venue.example; use wss if the venue has it\n" + well},
+		{"http://venue.example", "ws://venue.example", "none", well},
+		{"https://venue.example", "wss://venue.example", "query", well},
+		{"http://127.0.0.7", "ws://[::1]/ws", "query", well},
+		{"http://localhost:81", "", "query", well},
+	} {
+		var out bytes.Buffer
+		args := []string{"config", "check", "--venue-url=" + test.venue, "--stream-url=" + test.stream, "--venue-credentials=" + test.mode}
+		if err := run(t.Context(), args, nil, &out, io.Discard); err != nil || out.String() != test.want {
+			t.Errorf("%v: %q, %v; want %q", args, out.String(), err, test.want)
+		}
+	}
+}
+
+// TestConfigCheckOfAnIssuer refuses settings that would accept no tokens, or those of anybody.
+func TestConfigCheckOfAnIssuer(t *testing.T) {
+	f := newAccountsFile(t)
+	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}
+	for _, test := range []struct {
+		args []string
+		want string // in the error; empty where it is in order
+	}{
+		{all, ""},
+		{append(all[:3:3], "--jwt-jwks-url=http://127.0.0.1:81/jwks"), ""},
+		{append(all[:3:3], "--jwt-jwks-url=http://id.example/jwks"), "--jwt-jwks-url"},
+		{all[:3], "belong together"},
+		{append(all[:2:2], all[3]), "belong together"},
+		{append([]string{all[0]}, all[2:]...), "belong together"},
+		{append(all[:4:4], "--jwt-account-claim="), "belong together"},
+		{all[1:], "--accounts-file"},
+	} {
+		err := run(t.Context(), append([]string{"config", "check"}, test.args...), nil, io.Discard, io.Discard)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q", test.args, err, test.want)
+		}
+	}
+}

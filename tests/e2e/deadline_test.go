@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+)
+
+// timedListener accepts connections that note how long their clients may take to read what is written.
+type timedListener struct {
+	net.Listener
+	// writes counts what was written; wrong is one that had no deadline, or a late one.
+	writes atomic.Int64
+	wrong  atomic.Pointer[string]
+}
+
+// Accept implements net.Listener.
+func (l *timedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &timedConn{Conn: c, l: l}, err
+}
+
+type timedConn struct {
+	net.Conn
+	l    *timedListener
+	late atomic.Pointer[time.Time]
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *timedConn) SetWriteDeadline(t time.Time) error {
+	c.late.Store(&t)
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *timedConn) SetDeadline(t time.Time) error {
+	c.late.Store(&t)
+	return c.Conn.SetDeadline(t)
+}
+
+// Write implements net.Conn.
+func (c *timedConn) Write(b []byte) (int, error) {
+	c.l.writes.Add(1)
+	if late := c.late.Load(); late == nil || late.IsZero() || time.Until(*late) > app.WriteTimeout {
+		text := fmt.Sprintf("%.60q", b)
+		c.l.wrong.Store(&text)
+	}
+	return c.Conn.Write(b)
+}
+
+// TestEveryRouteHasAWriteDeadline asks each listener for every kind of answer, since a client that does not read must not hold its
+// connection: of routes, of the wrappers around them, and of the HTTP server itself.
+func TestEveryRouteHasAWriteDeadline(t *testing.T) {
+	s := openRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, "--demo-stream")
+	front, admin, venue := &timedListener{Listener: s.Server.Listener}, &timedListener{Listener: s.Admin.Listener}, &timedListener{Listener: s.Demo.Listener}
+	s.Server.Listener, s.Admin.Listener, s.Demo.Listener = front, admin, venue
+	s.serveUntilEnd(t)
+	const foreign = "Host: evil.example\r\n"
+	const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+	const typename = "/graphql?query=%7B__typename%7D"
+	tag := s.tag(t, typename)
+	for _, test := range []struct {
+		at           *timedListener
+		method, path string
+		header       string
+		status       int
+	}{
+		{at: front, method: "OPTIONS", path: "/graphql", status: 204},
+		{at: front, method: "OPTIONS", path: "/graphql", header: "Origin: http://localhost:1\r\nAccess-Control-Request-Method: POST\r\n", status: 204},
+		{at: front, method: "DELETE", path: "/graphql", status: 405},
+		{at: front, method: "GET", path: typename, status: 200},
+		{at: front, method: "GET", path: typename, header: "If-None-Match: " + tag + "\r\n", status: 304},
+		{at: front, method: "GET", path: "/graphql", header: foreign, status: 403},
+		{at: front, method: "GET", path: "/graphql", header: upgrade + "Origin: http://evil.example\r\n", status: 403},
+		{at: front, method: "GET", path: "/graphql/unknown", status: 200},
+		{at: front, method: "GET", path: "/", status: 200},
+		{at: front, method: "GET", path: "/assets/unknown", status: 404},
+		{at: front, method: "GET", path: "/schema.graphql", status: 200},
+		{at: front, method: "GET", path: "/healthz", status: 200},
+		{at: front, method: "GET", path: "/readyz", status: 200},
+		{at: front, method: "POST", path: "/healthz", status: 405},
+		{at: front, method: "OPTIONS", path: "*", status: 200},
+		{at: front, method: "GET", path: "/", header: "Host: two\r\n", status: 400},
+		{at: admin, method: "GET", path: "/metrics", status: 200},
+		{at: admin, method: "GET", path: "/healthz", status: 200},
+		{at: admin, method: "GET", path: "/missing", status: 404},
+		{at: admin, method: "GET", path: "/metrics", header: foreign, status: 403},
+		{at: venue, method: "GET", path: "/missing", status: 404},
+		{at: venue, method: "GET", path: "/", header: foreign, status: 403},
+		{at: venue, method: "GET", path: "/__control", status: 404},
+	} {
+		header := test.header
+		if !strings.Contains(header, foreign) {
+			header += "Host: localhost\r\n"
+		}
+		test.at.wrong.Store(nil)
+		before := test.at.writes.Load()
+		status := rawStatus(t, test.at.Addr().String(), test.method+" "+test.path+" HTTP/1.1\r\n"+header+"Connection: close\r\n\r\n")
+		if status != test.status {
+			t.Errorf("%s %s is answered with %d, want %d", test.method, test.path, status, test.status)
+		}
+		if wrong := test.at.wrong.Load(); wrong != nil {
+			t.Errorf("%s %s %q: a client has no deadline to read %s", test.method, test.path, test.header, *wrong)
+		}
+		if test.at.writes.Load() == before {
+			t.Errorf("%s %s: nothing was noted", test.method, test.path)
+		}
+	}
+}
+
+// tag returns the entity tag of a page.
+func (s *service) tag(t *testing.T, path string) string {
+	t.Helper()
+	r, err := s.client.Get(s.URL() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK || r.Header.Get("ETag") == "" {
+		t.Fatalf("%s: %s %v", path, r.Status, r.Header)
+	}
+	return r.Header.Get("ETag")
+}
+
+// rawStatus sends a request as it is, reads the answer until the connection is closed, and returns its status.
+func rawStatus(t *testing.T, addr, request string) (status int) {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(string(answer), "HTTP/1.1 %d ", &status); err != nil {
+		t.Fatalf("%.200q: %v", answer, err)
+	}
+	return status
+}

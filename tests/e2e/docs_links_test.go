@@ -1,0 +1,106 @@
+//go:build unix
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	markdown "github.com/yuin/goldmark/ast"
+)
+
+// TestDocsLinks follows every link of the Markdown files within the project, and looks for every variable, metric and verb of
+// make that they name.
+func TestDocsLinks(t *testing.T) {
+	verbs := regexp.MustCompile("`make ([a-z]+)")
+	makefile := read(t, "Makefile")
+	metrics := regexp.MustCompile(`\boddsgraph_[a-z0-9_]*[a-z0-9]\b`)
+	sources, err := filepath.Glob("internal/telemetry/*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("%v, %d files", err, len(sources))
+	}
+	telemetry := ""
+	for _, file := range append(sources, "app/metrics.go") {
+		telemetry += read(t, file)
+	}
+	known := anchors{}
+	for _, file := range markdownFiles(t) {
+		t.Run(file, func(t *testing.T) {
+			content := read(t, file)
+			checkSettings(t, content)
+			for _, m := range verbs.FindAllStringSubmatch(content, -1) {
+				if !strings.Contains(makefile, "\n"+m[1]+":") {
+					t.Errorf("there is no make %s", m[1])
+				}
+			}
+			for _, name := range metrics.FindAllString(content, -1) {
+				if !strings.Contains(telemetry, `"`+name+`"`) {
+					t.Errorf("there is no metric %s", name)
+				}
+			}
+			_ = markdown.Walk(parseMarkdown([]byte(content)), func(n markdown.Node, entering bool) (markdown.WalkStatus, error) {
+				if !entering {
+					return markdown.WalkContinue, nil
+				}
+				switch n := n.(type) {
+				case *markdown.Link:
+					known.checkLink(t, file, string(n.Destination))
+				case *markdown.Image:
+					known.checkLink(t, file, string(n.Destination))
+				}
+				return markdown.WalkContinue, nil
+			})
+		})
+	}
+}
+
+// anchors are the headings of a file, by what GitHub calls them.
+type anchors map[string]map[string]bool
+
+// checkLink fails when a link leads to a file or a heading that is not there. Other sites are not asked.
+func (a anchors) checkLink(t *testing.T, from, link string) {
+	t.Helper()
+	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+		return
+	}
+	path, anchor, _ := strings.Cut(link, "#")
+	target := from
+	if path != "" {
+		target = filepath.Join(filepath.Dir(from), path)
+	}
+	if _, err := os.Stat(target); err != nil {
+		t.Errorf("the link %s leads nowhere: %v", link, err)
+		return
+	}
+	if anchor != "" && !a.of(t, target)[anchor] {
+		t.Errorf("the link %s leads to no heading", link)
+	}
+}
+
+func (a anchors) of(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	if a[file] != nil {
+		return a[file]
+	}
+	a[file] = map[string]bool{}
+	content := []byte(read(t, file))
+	_ = markdown.Walk(parseMarkdown(content), func(n markdown.Node, entering bool) (markdown.WalkStatus, error) {
+		if heading, ok := n.(*markdown.Heading); ok && entering {
+			a[file][anchorOf(string(linesOf(heading, content)))] = true
+		}
+		return markdown.WalkContinue, nil
+	})
+	return a[file]
+}
+
+// unsaid is what the name of a heading lacks.
+var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// anchorOf returns what GitHub calls a heading.
+func anchorOf(heading string) string {
+	heading = unsaid.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+	return strings.ReplaceAll(heading, " ", "-")
+}

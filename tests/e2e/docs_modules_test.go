@@ -1,0 +1,116 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// compileModules writes the TypeScript of each section as one module, next to the kit and to what the code generator
+// and relay-compiler make of the clients' operations, as they would lie in an app. It compiles all of them at once, with the packages of clients/, and
+// returns the compiled files by the block that each begins with.
+func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
+	t.Helper()
+	prepareClients(t)
+	frontend := filepath.Join(d.dir, "frontend")
+	for _, dir := range []string{"kit", "__generated__"} {
+		if err := os.MkdirAll(filepath.Join(frontend, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kit, err := filepath.Glob("web/kit/*")
+	if err != nil || len(kit) == 0 {
+		t.Fatalf("%v, %d files of the kit", err, len(kit))
+	}
+	for _, file := range kit {
+		d.write(t, filepath.Join("frontend/kit", filepath.Base(file)), read(t, file))
+	}
+	d.write(t, "frontend/operations.ts", read(t, "clients/src/__generated__/operations.ts"))
+	artifacts, err := filepath.Glob("clients/src/relay/__generated__/*.ts")
+	if err != nil || len(artifacts) == 0 {
+		t.Fatalf("%v, %d artifacts of relay-compiler", err, len(artifacts))
+	}
+	for _, file := range artifacts {
+		d.write(t, filepath.Join("frontend/__generated__", filepath.Base(file)), read(t, file))
+	}
+	if err := os.Symlink(filepath.Join(d.root, "clients", "node_modules"), filepath.Join(frontend, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, "frontend/package.json", `{"type": "module"}`)
+	d.write(t, "frontend/browser.js", browser)
+	d.write(t, "frontend/tsconfig.json", `{"extends": "`+d.root+`/clients/tsconfig.json",
+	  "compilerOptions": {"rootDir": ".", "outDir": "dist", "resolveJsonModule": true, "sourceMap": false,
+	    "lib": ["es2023", "dom", "esnext.disposable"], "typeRoots": ["node_modules/@types"]},
+	  "include": ["*.ts", "kit"]}`)
+
+	modules, open, written := map[string]string{}, map[string]string{}, map[string]string{}
+	for _, b := range blocks {
+		if b.lang != "ts" {
+			continue
+		}
+		section := b.file + "#" + b.section
+		if open[section] == "" {
+			open[section] = fmt.Sprintf("block%d", len(open))
+			modules[b.String()] = filepath.Join(frontend, "dist", open[section]+".js")
+		}
+		// Errors are told with the line that the block has in its file.
+		lines := strings.Count(written[section], "\n")
+		written[section] += strings.Repeat("\n", max(b.line-1-lines, 0)) + b.text
+	}
+	sources := map[string]string{}
+	for section, name := range open {
+		d.write(t, "frontend/"+name+".ts", written[section]+"\nexport {}\n")
+		sources[name+".ts"] = section
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(d.root, "clients/node_modules/.bin/tsc"), "-p", ".")
+	cmd.Dir = frontend
+	if out, err := cmd.CombinedOutput(); err != nil {
+		text := string(out)
+		for name, section := range sources {
+			text = strings.ReplaceAll(text, name, section+" ")
+		}
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return modules
+}
+
+// browser runs a module with what browsers have and old versions of Node.js do not. It does not wait for sockets to be closed.
+const browser = `
+globalThis.WebSocket ??= (await import('ws')).default
+globalThis.crypto ??= (await import('node:crypto')).webcrypto
+await import(process.argv[2])
+process.exit(0)`
+
+// runModule runs a module, which has to end by itself and without an error.
+func (d *docs) runModule(t *testing.T, b block) {
+	module := d.modules[b.String()]
+	if module == "" {
+		return // a part of the one before
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "browser.js", module)
+	cmd.Dir = filepath.Join(d.dir, "frontend")
+	cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
+	}
+	d.answer = stdout.Bytes()
+}
+
+// checkRelay finds a fragment, which has directives of Relay's own, among those that relay-compiler compiles.
+func (d *docs) checkRelay(t *testing.T, b block) {
+	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if !strings.Contains(flat(read(t, "clients/src/relay/Positions.ts")), flat(b.text)) {
+		t.Error("clients/src/relay/Positions.ts has no such fragment")
+	}
+}

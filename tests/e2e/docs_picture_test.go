@@ -1,0 +1,105 @@
+//go:build unix
+
+package e2e
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// pictureArrows are the arrows of a flowchart: solid ones are imports, dotted ones calls through an interface.
+var pictureArrows = regexp.MustCompile(` (-->|-\.->) `)
+
+// pictureNames finds nodes that are shown by another name than they are written with.
+var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
+
+// checkPicture compares the solid arrows of the picture with those that architecture_test.go allows, and the dotted ones with
+// what that knows.
+func (d *docs) checkPicture(t *testing.T, b block) {
+	if b.file != "docs/architecture.md" {
+		t.Fatal("there is one picture, that of the architecture")
+	}
+	allowed := architecture(t)
+	short := map[string]string{}
+	for pkg := range allowed {
+		short[pkg[strings.LastIndexByte(pkg, '/')+1:]] = pkg
+	}
+	for _, m := range pictureNames.FindAllStringSubmatch(b.text, -1) {
+		short[m[1]] = short[m[2]] // graph is a word of the language
+	}
+	drawn := map[string][]string{}
+	for line := range strings.Lines(pictureNames.ReplaceAllString(b.text, "$1")) {
+		nodes, arrows := pictureArrows.Split(strings.TrimSpace(line), -1), pictureArrows.FindAllStringSubmatch(line, -1)
+		for i, arrow := range arrows {
+			from := nodes[i]
+			for to := range strings.SplitSeq(nodes[i+1], " & ") {
+				switch {
+				case outside(from) || outside(to):
+				case short[from] == "" || short[to] == "":
+					t.Errorf("architecture_test.go does not know both ends of %s %s %s", from, arrow[1], to)
+				case arrow[1] == "-->":
+					drawn[short[from]] = append(drawn[short[from]], short[to])
+				case slices.Contains(allowed[short[from]], short[to]):
+					t.Errorf("%s -.-> %s is an import: draw it solid", from, to)
+				}
+			}
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(allowed)) {
+		slices.Sort(allowed[pkg])
+		slices.Sort(drawn[pkg])
+		if !slices.Equal(allowed[pkg], drawn[pkg]) {
+			t.Errorf("%s may import %v, drawn are %v", pkg, allowed[pkg], drawn[pkg])
+		}
+	}
+}
+
+// outside reports whether a node of the picture is no package.
+func outside(node string) bool { return strings.Contains(node, "([") }
+
+// architecture returns the arrows of architecture_test.go, which is a package of its own.
+func architecture(t *testing.T) map[string][]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "tests/architecture/architecture_test.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrows := map[string][]string{}
+	texts := func(n ast.Node) string {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok {
+			t.Fatalf("%T in arrows is no literal", n)
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || spec.Names[0].Name != "arrows" {
+			return true
+		}
+		for _, element := range spec.Values[0].(*ast.CompositeLit).Elts {
+			pair := element.(*ast.KeyValueExpr)
+			from := texts(pair.Key)
+			arrows[from] = []string{}
+			for _, to := range pair.Value.(*ast.CompositeLit).Elts {
+				arrows[from] = append(arrows[from], texts(to))
+			}
+		}
+		return false
+	})
+	if len(arrows) < 10 {
+		t.Fatalf("only %d packages in arrows", len(arrows))
+	}
+	return arrows
+}

@@ -1,0 +1,519 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+	"github.com/yuin/goldmark"
+	markdown "github.com/yuin/goldmark/ast"
+	source "github.com/yuin/goldmark/text"
+	"go.yaml.in/yaml/v3"
+
+	"oddsgraph/graph"
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/config"
+)
+
+// block is a code block of a Markdown file.
+type block struct {
+	file string
+	line int
+	// section is the last heading of the first or second level above it.
+	section string
+	// lang is the first word behind the fence, kind the rest of it; both empty for indented blocks.
+	lang, kind string
+	text       string
+}
+
+func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
+
+// docsRules say how a block is executed, by its language and kind. A block without a rule fails.
+//
+// All of them run against the program over its demo venue, which is served on a free port: 127.0.0.1:8080 and 127.0.0.1:9091
+// stand for where it listens, and /etc/oddsgraph/ for a directory of the test. Everything else is executed as it is written.
+var docsRules = map[string]func(*docs, *testing.T, block){
+	"sh":             (*docs).runShell,    // each line must succeed, see docs_commands_test.go for make and its like
+	"graphql":        (*docs).runGraphQL,  // executed with the variables that follow it, if any do; a fragment alone is validated
+	"graphql relay":  (*docs).checkRelay,  // a part of what relay-compiler compiles in clients/
+	"json variables": (*docs).parseJSON,   // of the document before
+	"json answer":    (*docs).wantAnswer,  // what the block before has printed or been answered: the same members of the same types
+	"json request":   (*docs).runRequests, // a body on each line, for POST /graphql
+	"json accounts":  (*docs).checkFile,   // a file for --accounts-file
+	"json manifest":  (*docs).checkFile,   // a file for --documents-manifest
+	"http":           (*docs).runHTTP,     // sent as it is; the status must be below 400
+	"ts":             (*docs).runModule,   // compiled strictly and run, all of a section as one module; see docs_modules_test.go
+	"yaml":           (*docs).parseYAML,   // parsed; TestDocsLinks looks for the variables in it
+	"yaml codegen":   (*docs).checkCodegen,
+	"ini":            (*docs).checkINI, // variables are a file for --config, anything else a unit of systemd
+	"mermaid":        (*docs).checkPicture,
+	"text":           (*docs).countPicture,
+}
+
+// pictures counts the blocks of each file that are for the eye alone.
+var pictures = map[string]int{"README.md": 1, "docs/configuration.md": 1}
+
+// docs executes blocks.
+type docs struct {
+	*service
+	root, dir string
+	schema    *ast.Schema
+	modules   map[string]string // compiled modules by the block that they begin with
+	answer    []byte            // of the block before
+	skipped   bool              // the block before
+	next      block             // behind the present one in the same file
+	pictures  map[string]int
+}
+
+// TestDocs executes every code block of README.md, docs and all other Markdown files.
+func TestDocs(t *testing.T) {
+	blocks := readDocs(t)
+	if len(blocks) < 50 {
+		t.Fatalf("only %d blocks were found", len(blocks))
+	}
+	d := newDocs(t, blocks)
+	for i, b := range blocks {
+		t.Run(b.String(), func(t *testing.T) {
+			rule := docsRules[strings.TrimSpace(b.lang+" "+b.kind)]
+			switch {
+			case b.lang == "":
+				t.Fatal("the block has no language: fence it, and name one that docsRules has")
+			case rule == nil:
+				t.Fatalf("there is no rule for blocks of %q", strings.TrimSpace(b.lang+" "+b.kind))
+			}
+			d.next = block{}
+			if i+1 < len(blocks) && blocks[i+1].file == b.file {
+				d.next = blocks[i+1]
+			}
+			if b.kind != "answer" && b.kind != "variables" {
+				d.answer = nil
+			}
+			defer func() { d.skipped = t.Skipped() }()
+			rule(d, t, b)
+		})
+	}
+	if !maps.Equal(d.pictures, pictures) {
+		t.Errorf("blocks of text: %v, expected are %v", d.pictures, pictures)
+	}
+}
+
+// newDocs starts the program with a market that moves quickly, so that no block waits for an event.
+func newDocs(t *testing.T, blocks []block) *docs {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &docs{service: startLive(t, "--demo-markets=1200"), root: root, dir: t.TempDir(), pictures: map[string]int{}}
+	if d.schema, err = gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range slices.Backward(blocks) { // of two with one name the first counts
+		if name := d.fileOf(b); name != "" {
+			d.write(t, name, b.text)
+		}
+	}
+	d.modules = compileModules(t, d, blocks)
+	d.stageCommands(t)
+	moved := make(chan struct{})
+	stop := make(chan struct{})
+	go func() {
+		defer close(moved)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				d.venue.Step()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { close(stop); <-moved })
+	return d
+}
+
+// markdownFiles returns the Markdown files of the project.
+func markdownFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && file != "." && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "dist") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(file, ".md") {
+			files = append(files, filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// readDocs returns the code blocks of all Markdown files.
+func readDocs(t *testing.T) []block {
+	t.Helper()
+	var blocks []block
+	for _, file := range markdownFiles(t) {
+		source := []byte(read(t, file))
+		section := ""
+		err := markdown.Walk(parseMarkdown(source), func(n markdown.Node, entering bool) (markdown.WalkStatus, error) {
+			if !entering {
+				return markdown.WalkContinue, nil
+			}
+			switch n := n.(type) {
+			case *markdown.Heading:
+				if n.Level <= 2 {
+					section = string(linesOf(n, source))
+				}
+			case *markdown.FencedCodeBlock:
+				b := block{file: file, line: lineOf(n, source), section: section, text: string(linesOf(n, source))}
+				if n.Info != nil {
+					b.lang, b.kind, _ = strings.Cut(string(n.Info.Value(source)), " ")
+				}
+				blocks = append(blocks, b)
+			case *markdown.CodeBlock:
+				blocks = append(blocks, block{file: file, line: lineOf(n, source), section: section, text: string(linesOf(n, source))})
+			}
+			return markdown.WalkContinue, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return blocks
+}
+
+func parseMarkdown(content []byte) markdown.Node {
+	return goldmark.DefaultParser().Parse(source.NewReader(content))
+}
+
+func linesOf(n markdown.Node, source []byte) []byte { return n.Lines().Value(source) }
+
+// lineOf returns the number of the first line within a block.
+func lineOf(n markdown.Node, source []byte) int {
+	if n.Lines().Len() == 0 {
+		return 0
+	}
+	return 1 + bytes.Count(source[:n.Lines().At(0).Start], []byte("\n"))
+}
+
+// served replaces the addresses of the documentation by those of the test.
+func (d *docs) served(text string) string {
+	return strings.NewReplacer(
+		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
+	).Replace(text)
+}
+
+// write makes a file for the blocks to read, which only its owner may.
+func (d *docs) write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(d.served(content)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// fileOf returns the name of the file that a block is, "" if it is none.
+func (*docs) fileOf(b block) string {
+	first, _, _ := strings.Cut(b.text, "\n")
+	if name, ok := strings.CutPrefix(first, "# /etc/oddsgraph/"); ok {
+		return "etc/oddsgraph/" + name
+	}
+	switch b.kind {
+	case "accounts":
+		return "etc/oddsgraph/accounts.json"
+	case "manifest":
+		return "frontend/persisted-query-manifest.json"
+	}
+	return ""
+}
+
+// postDoc sends the body of a GraphQL request with the credentials of the demo account that reads every wallet.
+func (d *docs) postDoc(t *testing.T, body string) []byte {
+	t.Helper()
+	resp := d.do(t, d.request(t, body, keyOfAny))
+	if !json.Valid([]byte(resp.body)) {
+		t.Fatalf("status %d: %s", resp.status, resp.body)
+	}
+	return []byte(resp.body)
+}
+
+// wantData fails when an answer has errors, unless the documentation goes on with an answer that has.
+func (d *docs) wantData(t *testing.T, answer []byte) {
+	t.Helper()
+	var out struct{ Errors []graphError }
+	if json.Unmarshal(answer, &out) == nil && len(out.Errors) > 0 && !(d.next.kind == "answer" && strings.Contains(d.next.text, `"errors"`)) {
+		t.Errorf("the answer has errors: %s", answer)
+	}
+}
+
+func (d *docs) runGraphQL(t *testing.T, b block) {
+	doc, errs := gqlparser.LoadQueryWithRules(d.schema, b.text, rules.NewDefaultRules())
+	if len(errs) > 0 {
+		var unused []string
+		for _, err := range errs {
+			if err.Rule != "NoUnusedFragments" {
+				t.Error(err)
+			}
+			unused = append(unused, err.Rule)
+		}
+		if slices.Contains(unused, "NoUnusedFragments") && strings.HasPrefix(b.text, "fragment") {
+			return // nothing that could be executed
+		}
+	}
+	request := map[string]any{"query": b.text}
+	if d.next.kind == "variables" {
+		request["variables"] = json.RawMessage(d.next.text)
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc != nil && len(doc.Operations) == 1 && doc.Operations[0].Operation == ast.Subscription {
+		d.answer = d.firstEvent(t, string(body))
+	} else {
+		d.answer = d.postDoc(t, string(body))
+	}
+	d.wantData(t, d.answer)
+}
+
+// firstEvent returns the first result of a subscription.
+func (d *docs) firstEvent(t *testing.T, body string) []byte {
+	t.Helper()
+	r := d.request(t, body, keyOfAny)
+	r.Header.Set("Accept", "text/event-stream")
+	resp, err := d.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var seen []byte
+	buffer := make([]byte, 4096)
+	for {
+		n, err := resp.Body.Read(buffer)
+		seen = append(seen, buffer[:n]...)
+		if m := eventData.FindSubmatch(seen); m != nil {
+			return m[1]
+		}
+		if err != nil {
+			t.Fatalf("no event: %v in %s", err, seen)
+		}
+	}
+}
+
+// eventData finds what an event of a graphql-sse stream carries.
+var eventData = regexp.MustCompile(`event: next\ndata: (.*)\n`)
+
+func (d *docs) parseJSON(t *testing.T, b block) {
+	if !json.Valid([]byte(b.text)) {
+		t.Error("it is no JSON")
+	}
+}
+
+func (d *docs) wantAnswer(t *testing.T, b block) {
+	var want, got any
+	decode(t, b.text, &want)
+	if d.answer == nil && d.skipped {
+		t.Skip("the block before it was skipped")
+	}
+	if d.answer == nil {
+		t.Fatal("no block before it has an answer")
+	}
+	decode(t, string(d.answer), &got)
+	for _, difference := range unlike("", want, got) {
+		t.Error(difference)
+	}
+	if t.Failed() {
+		t.Logf("the answer is %s", d.answer)
+	}
+}
+
+// unlike lists where two values of JSON differ in members or types. Elements of lists are compared with those at the same
+// place, codes of errors by value.
+func unlike(path string, want, got any) (differences []string) {
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		if !ok {
+			return []string{fmt.Sprintf("%s is no object", path)}
+		}
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if _, ok := got[name]; !ok {
+				differences = append(differences, fmt.Sprintf("%s.%s is not in the answer", path, name))
+				continue
+			}
+			differences = append(differences, unlike(path+"."+name, want[name], got[name])...)
+			if name == "code" && want[name] != got[name] {
+				differences = append(differences, fmt.Sprintf("%s.code is %v", path, got[name]))
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			if _, ok := want[name]; !ok {
+				differences = append(differences, fmt.Sprintf("%s.%s is in the answer only", path, name))
+			}
+		}
+	case []any:
+		got, ok := got.([]any)
+		if !ok || len(got) < len(want) {
+			return []string{fmt.Sprintf("%s is no list of at least %d", path, len(want))}
+		}
+		for i := range want {
+			differences = append(differences, unlike(fmt.Sprintf("%s.%d", path, i), want[i], got[i])...)
+		}
+	default:
+		if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
+			return []string{fmt.Sprintf("%s is a %T, not a %T", path, got, want)}
+		}
+	}
+	return differences
+}
+
+func (d *docs) runRequests(t *testing.T, b block) {
+	for line := range strings.Lines(b.text) {
+		d.answer = d.postDoc(t, line)
+		d.wantData(t, d.answer)
+	}
+}
+
+// checkFile lets the program look at a file as it would when it starts.
+func (d *docs) checkFile(t *testing.T, b block) {
+	flags := map[string][]string{
+		"accounts": {"--accounts-file="}, "manifest": {"--documents-trusted=require", "--documents-manifest="},
+	}[b.kind]
+	flags[len(flags)-1] += d.write(t, b.kind+".json", b.text)
+	d.configCheck(t, flags...)
+}
+
+func (d *docs) configCheck(t *testing.T, flags ...string) {
+	t.Helper()
+	if err := run(t.Context(), append([]string{"config", "check"}, flags...), nil, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
+func (d *docs) runHTTP(t *testing.T, b block) {
+	head, body, _ := strings.Cut(b.text, "\n\n")
+	first, headers, _ := strings.Cut(strings.TrimSpace(head), "\n")
+	method, target, ok := strings.Cut(first, " ")
+	if !ok {
+		t.Fatalf("%q is no line of a request", first)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, d.URL()+strings.TrimSuffix(target, " HTTP/1.1"), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(headers) {
+		name, value, _ := strings.Cut(line, ":")
+		r.Header.Set(name, strings.TrimSpace(value))
+	}
+	resp := d.do(t, r)
+	if resp.status >= 400 {
+		t.Errorf("status %d: %s", resp.status, resp.body)
+	}
+	d.answer = []byte(resp.body)
+}
+
+// settingNames are flags and variables in a text.
+var settingNames = regexp.MustCompile(`\bODDSGRAPH_[A-Z0-9_]*[A-Z0-9]\b`)
+
+// checkSettings fails on variables that the program does not know.
+func checkSettings(t *testing.T, text string) {
+	t.Helper()
+	known := config.Default().String()
+	for _, name := range settingNames.FindAllString(text, -1) {
+		if !strings.Contains(known, name+"=") && !slices.Contains(testSettings, name) {
+			t.Errorf("there is no variable %s", name)
+		}
+	}
+}
+
+// testSettings are the variables of checks and not of the program.
+var testSettings = []string{"ODDSGRAPH_URL"}
+
+func (d *docs) parseYAML(t *testing.T, b block) {
+	var v any
+	if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkCodegen holds a configuration of GraphQL Code Generator against what clients/ generates with.
+func (d *docs) checkCodegen(t *testing.T, b block) {
+	var v struct {
+		Schema    string
+		Config    struct{ Scalars map[string]string }
+		Generates map[string]struct{ Plugins []string }
+	}
+	if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
+		t.Fatal(err)
+	}
+	var scalars map[string]string
+	decode(t, read(t, "web/kit/scalars.json"), &scalars)
+	if !maps.Equal(v.Config.Scalars, scalars) {
+		t.Errorf("scalars are %v, those of the kit %v", v.Config.Scalars, scalars)
+	}
+	packages := read(t, "clients/package.json")
+	for file, output := range v.Generates {
+		for _, plugin := range output.Plugins {
+			if !strings.Contains(packages, `"@graphql-codegen/`+plugin+`"`) {
+				t.Errorf("%s: clients/ does not use the plugin %s", file, plugin)
+			}
+		}
+	}
+	// Not the endpoint: graphql-codegen asks it for zstd, which Node.js 20 cannot decode.
+	if want := "http://127.0.0.1:8080" + httpapi.PathSchema; v.Schema != want {
+		t.Errorf("schema is %s, not %s", v.Schema, want)
+	}
+	resp, err := d.client.Get("http://" + d.Addr().String() + httpapi.PathSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	served, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || string(served) != graph.SDL() {
+		t.Errorf("%s answers %d with %d bytes, %v", httpapi.PathSchema, resp.StatusCode, len(served), err)
+	}
+}
+
+func (d *docs) checkINI(t *testing.T, b block) {
+	if name := d.fileOf(b); name != "" {
+		d.configCheck(t, "--config="+filepath.Join(d.dir, name))
+		return
+	}
+	for line := range strings.Lines(b.text) {
+		line = strings.TrimSpace(line)
+		section := strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]")
+		if line != "" && line[0] != '#' && !section && !strings.Contains(line, "=") {
+			t.Errorf("%q is neither a section nor a setting", line)
+		}
+	}
+}
+
+func (d *docs) countPicture(_ *testing.T, b block) { d.pictures[b.file]++ }

@@ -1,0 +1,348 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/httpapi"
+)
+
+// terminate tells the program to stop.
+func (p *program) terminate(t testing.TB) {
+	t.Helper()
+	if err := p.process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantExit waits for the end of the program.
+func (p *program) wantExit(t testing.TB, code int) {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatal("the program does not end")
+	}
+	got := 0
+	if exit, ok := p.status.(*exec.ExitError); ok {
+		got = exit.ExitCode()
+	} else if p.status != nil {
+		got = -1
+	}
+	if got != code {
+		t.Errorf("exit code %d, want %d: %s", got, code, p.log.String()[max(0, len(p.log.String())-1000):])
+	}
+}
+
+// refusing waits until the program accepts no connections.
+func (p *program) refusing(t testing.TB) {
+	t.Helper()
+	eventually(t, "connections are refused", func() bool {
+		conn, err := net.Dial("tcp", p.Addr().String())
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// whole sends a request and returns its answer as it is when it has ended, however it did. It returns when the answer has
+// brought begins.
+func (p *program) whole(t testing.TB, body, accept, begins string) <-chan response {
+	t.Helper()
+	r := p.request(t, body, keyOf50)
+	r.Header.Set("Accept", accept)
+	out := make(chan response, 1)
+	began := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(began) })
+	if begins == "" {
+		begin()
+	}
+	go func() {
+		defer begin()
+		resp, err := p.client.Do(r)
+		if err != nil {
+			out <- response{body: err.Error()}
+			return
+		}
+		defer resp.Body.Close()
+		var b []byte
+		for buf := make([]byte, 4096); err == nil; {
+			var n int
+			n, err = resp.Body.Read(buf)
+			if b = append(b, buf[:n]...); bytes.Contains(b, []byte(begins)) {
+				begin()
+			}
+		}
+		if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			b = append(b, err.Error()...)
+		}
+		out <- response{resp.StatusCode, resp.Header, string(b)}
+	}()
+	<-began
+	return out
+}
+
+// TestTerminationLosesNothing stops the program while queries wait for the venue and subscriptions are open, over every
+// transport. The queries are answered whole; subscriptions are ended so that their clients connect again.
+func TestTerminationLosesNothing(t *testing.T) {
+	venue := newSlowVenue(t)
+	p := runProgram(t, venue.args()...)
+	const query = `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`
+	const subscription = `subscription { streamStatusChanged { state } }`
+	slow := asJSON(vars{"query": query, "variables": vars{"a": addressOf50}})
+	release := venue.hold("/api/user/history")
+	defer release()
+
+	idle := p.dial(t, anonymous)
+	subscriber := p.dial(t, anonymous)
+	events := subscriber.subscribe(t, subscription, nil)
+	events.value(t)
+	asker := p.dial(t, keyOf50)
+	asked := asker.subscribe(t, query, vars{"a": addressOf50})
+	beside := asker.subscribe(t, subscription, nil)
+	beside.value(t)
+	posted := p.whole(t, slow, "application/json", "")
+	streamed := p.whole(t, slow, "text/event-stream", ":")
+	subscribed := p.whole(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
+	<-venue.waiting // one call for all who ask the same
+
+	p.terminate(t)
+	p.refusing(t)
+	for name, k := range map[string]*socket{"idle": idle, "with a subscription": subscriber} {
+		if code := k.closed(t); code != websocket.StatusServiceRestart {
+			t.Errorf("a socket that was %s is closed with %d", name, code)
+		}
+	}
+	events.quiet(t) // no complete, after which nobody would connect again
+	if got := <-subscribed; got.status != http.StatusOK || !strings.Contains(got.body, "event: next") || strings.Contains(got.body, "complete") || strings.Contains(got.body, "EOF") {
+		t.Errorf("a subscription over SSE: %+v", got)
+	}
+	select {
+	case got := <-posted:
+		t.Fatalf("it is answered before the venue has: %+v", got)
+	case <-p.ended:
+		t.Fatal("the program has ended before it has answered")
+	default:
+	}
+	asked.quiet(t)
+
+	release()
+	if got := <-posted; got.status != http.StatusOK || !strings.Contains(got.body, `"kind"`) || strings.Contains(got.body, "errors") {
+		t.Errorf("a query by POST: %+v", got)
+	}
+	if got := <-streamed; got.status != http.StatusOK || !strings.Contains(got.body, `"kind"`) || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
+		t.Errorf("a query over SSE: %+v", got)
+	}
+	if ev := asked.next(t); text(ev.data, "user.history.nodes.0.kind") == "" {
+		t.Errorf("a query on a socket: %+v", ev)
+	}
+	if ev := asked.next(t); !ev.ended || ev.refused {
+		t.Errorf("a query on a socket ends with %+v", ev)
+	}
+	if code := asker.closed(t); code != websocket.StatusServiceRestart {
+		t.Errorf("its socket is closed with %d", code)
+	}
+	beside.quiet(t)
+	p.wantExit(t, 0)
+}
+
+// TestDraining stops a service that is to be accepted from for a while yet. From the first moment on it says at both addresses
+// that it is not ready, and answers whoever still asks; the private address is the last to close.
+func TestDraining(t *testing.T) {
+	venue := newSlowVenue(t)
+	s, stop := startStoppable(t, append(venue.args(), "--drain-delay=7s")...)
+	paused, goOn := make(chan time.Duration), make(chan struct{})
+	s.Pause = func(d time.Duration) { paused <- d; <-goOn }
+	ended := make(chan error, 1)
+	go func() { ended <- stop() }()
+	if d := <-paused; d != 7*time.Second {
+		t.Errorf("it goes on accepting for %s", d)
+	}
+	draining := func(got response) {
+		t.Helper()
+		if got.status != http.StatusServiceUnavailable || got.body != "draining\n" || got.header.Get("Retry-After") == "" {
+			t.Errorf("not draining: %+v", got)
+		}
+	}
+	draining(s.get(t, httpapi.PathReady))
+	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
+	if got := s.get(t, httpapi.PathHealth); got.status != http.StatusOK {
+		t.Errorf("health: %+v", got)
+	}
+	s.ask(t, `{ searchMarkets(first: 1) { totalCount } }`, nil, anonymous)
+
+	release := venue.hold("/api/user/history")
+	defer release()
+	answered := make(chan any, 1)
+	go func() {
+		data, _ := s.query(t, `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`, vars{"a": addressOf50}, keyOf50)
+		answered <- data
+	}()
+	<-venue.waiting
+	close(goOn)
+	eventually(t, "connections are refused", func() bool {
+		conn, err := net.Dial("tcp", s.Addr().String())
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
+	release()
+	if kind := text(<-answered, "user.history.nodes.0.kind"); kind == "" {
+		t.Error("who had asked is not answered")
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", s.Admin.Addr().String()); err == nil {
+		_ = conn.Close()
+		t.Error("the private address is open")
+	}
+}
+
+// TestTerminationUnderLoad stops the program while clients ask all the time. Whoever was given an answer is told that it is the
+// whole one, and whoever is told nothing is sent elsewhere.
+func TestTerminationUnderLoad(t *testing.T) {
+	p := runProgram(t, "--demo-markets=20")
+	var g sync.WaitGroup
+	var mu sync.Mutex
+	answers := 0
+	busy := make(chan struct{}, 1000)
+	for client := range 8 {
+		k := p.dialDeaf(t, anonymous)
+		g.Go(func() { // asks
+			for i := 0; k.write(frame{ID: fmt.Sprint(i), Type: "subscribe", Payload: json.RawMessage(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`)}) == nil; i++ {
+				time.Sleep(2 * time.Millisecond) // no more than a socket may
+			}
+		})
+		g.Go(func() { // reads
+			open, n := map[string]bool{}, 0
+			for {
+				f, err := k.read(context.Background())
+				if err != nil {
+					if code := websocket.CloseStatus(err); code != websocket.StatusServiceRestart {
+						t.Errorf("client %d: closed with %v", client, err)
+					}
+					break
+				}
+				switch f.Type {
+				case "next":
+					open[f.ID] = true
+					if n++; n == 20 {
+						busy <- struct{}{}
+					}
+				case "complete":
+					delete(open, f.ID)
+				case "error":
+					t.Errorf("client %d: %s", client, f.Payload)
+				}
+			}
+			k.close()
+			if len(open) > 0 {
+				t.Errorf("client %d: %d of %d answers have no complete", client, len(open), n)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers += n
+		})
+		g.Go(func() { // asks over HTTP
+			for {
+				resp, err := p.client.Post(p.URL()+"/graphql", "application/json", strings.NewReader(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`))
+				if err != nil {
+					return // refused, or an idle connection was closed as it was used
+				}
+				b, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if err != nil || resp.StatusCode != http.StatusOK || !json.Valid(b) || strings.Contains(string(b), "errors") {
+					t.Errorf("client %d: %d %v %.200s", client, resp.StatusCode, err, b)
+					return
+				}
+			}
+		})
+	}
+	for range 8 {
+		<-busy
+	}
+	p.terminate(t)
+	g.Wait()
+	p.wantExit(t, 0)
+	if answers < 160 {
+		t.Errorf("%d answers", answers)
+	}
+}
+
+// TestTerminationIsNotForever stops the program while the venue never answers and clients do not let go.
+func TestTerminationIsNotForever(t *testing.T) {
+	t.Parallel()
+	venue := newSlowVenue(t)
+	p := runProgram(t, append(venue.args(), "--shutdown-timeout=200ms")...)
+	release := venue.hold("/api/user/history")
+	defer release()
+	const query = `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`
+	slow := asJSON(vars{"query": query, "variables": vars{"a": addressOf50}})
+	posted := p.whole(t, slow, "application/json", "")
+	streamed := p.whole(t, slow, "text/event-stream", ":")
+	socket := p.dial(t, keyOf50)
+	socket.subscribe(t, query, vars{"a": addressOf50})
+	p.dialDeaf(t, anonymous) // who will not answer a close
+	<-venue.waiting
+	p.terminate(t)
+	<-posted
+	<-streamed
+	if code := socket.closed(t); code != websocket.StatusServiceRestart {
+		t.Errorf("close code %d", code)
+	}
+	p.wantExit(t, 1)
+	if log := p.log.String(); !strings.Contains(log, "waiting for requests under way") {
+		t.Errorf("it does not say why: %s", log)
+	}
+}
+
+// TestTerminationDoesNotWaitForReaders stops the program while a client does not read what it asked for. No operation is lost, so
+// that is no error.
+func TestTerminationDoesNotWaitForReaders(t *testing.T) {
+	t.Parallel()
+	p := runProgram(t, "--shutdown-timeout=200ms")
+	conn, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	const requests = 400 // of 44 KB, more than the buffers of the system hold
+	if _, err := io.WriteString(conn, strings.Repeat("GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", requests)); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 12)
+	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "HTTP/1.1 200" {
+		t.Fatalf("%q, %v", answer, err)
+	}
+	served, still := -1, 0
+	eventually(t, "the server waits for the client to read", func() bool {
+		now := strings.Count(p.log.String(), `"msg":"request"`)
+		if still++; now != served {
+			served, still = now, 0
+		}
+		return still == 20
+	})
+	p.terminate(t)
+	p.wantExit(t, 0)
+}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+// TestExamples runs every file in examples/ with its variables: whatever the day, nothing may fail, and nothing may be
+// missing but what is listed here.
+func TestExamples(t *testing.T) {
+	absent := map[string][]string{ // by the name of the file, paths without indexes
+		"portfolio":           {},
+		"market-page":         {"market.resolution"},
+		"event-page":          {},
+		"price-board":         {},
+		"search":              {},
+		"history-and-candles": {},
+		"trade-ticket":        {},
+	}
+	files, err := filepath.Glob("examples/*.graphql")
+	if err != nil || len(files) != len(absent) {
+		t.Fatalf("%v, %d examples", err, len(files))
+	}
+	readme := read(t, "examples/README.md")
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".graphql")
+		t.Run(name, func(t *testing.T) {
+			query := read(t, file)
+			wantExplained(t, file, query)
+			var variables vars
+			decode(t, read(t, "examples/"+name+".json"), &variables)
+			for _, later := range []time.Duration{0, 400*24*time.Hour + 5*time.Hour} {
+				row := regexp.MustCompile(`\(` + name + `\.graphql\).*\| (\d+) \|`).FindStringSubmatch(readme)
+				if row == nil {
+					t.Fatal("README.md does not say how many calls it takes")
+				}
+				var data any
+				calls := int64(0)
+				synctest.Test(t, func(t *testing.T) {
+					s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC).Add(later))
+					for _, n := range s.counted(func() { data = s.ask(t, query, variables, keyOf50) }) {
+						calls += n[0]
+					}
+				})
+				if took := fmt.Sprint(calls); took != row[1] {
+					t.Errorf("it takes %s calls, README.md says %s", took, row[1])
+				}
+				for _, path := range missing(data, "") {
+					if !slices.Contains(absent[name], path) {
+						t.Errorf("there is nothing at %s", path)
+					}
+				}
+			}
+		})
+	}
+}
+
+// missing lists the paths of nulls, empty texts and empty lists, each once.
+func missing(v any, path string) []string {
+	var found []string
+	switch v := v.(type) {
+	case map[string]any:
+		for name, child := range v {
+			found = append(found, missing(child, strings.TrimPrefix(path+"."+name, "."))...)
+		}
+	case []any:
+		if len(v) == 0 {
+			return []string{path}
+		}
+		for _, child := range v {
+			found = append(found, missing(child, path)...)
+		}
+	case nil:
+		return []string{path}
+	case string:
+		if v == "" {
+			return []string{path}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// wantExplained checks the form of an example: comments on top and one named operation with variables.
+func wantExplained(t *testing.T, file, query string) {
+	t.Helper()
+	if !strings.HasPrefix(query, "# ") {
+		t.Error("it does not begin with a comment that says what it is for")
+	}
+	doc, err := parser.ParseQuery(&ast.Source{Name: file, Input: query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Operations) != 1 || doc.Operations[0].Name == "" || len(doc.Operations[0].VariableDefinitions) == 0 {
+		t.Error("it is not one named operation with variables")
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Ext(file) == ".json" && !json.Valid(b) {
+		t.Fatalf("%s is no JSON", file)
+	}
+	return string(b)
+}

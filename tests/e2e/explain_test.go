@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
+)
+
+// explained is the member explain of a response.
+type explained struct {
+	Type, Name, Document, ResponseCache string
+	Cost                                struct{ Points, UpstreamCalls int64 }
+	ElapsedMs                           float64
+	Cache                               map[string]struct{ Hits, Stale, Absent, Misses, Joined, Excused int }
+	UpstreamCalls, StaleServed          int
+	Batches                             []struct {
+		Kind, Priority, Outcome string
+		Keys, Own               int
+		BudgetWaitMs            float64
+		QueueWaitMs             float64
+		UpstreamMs              float64
+		Calls                   []struct {
+			Endpoint, Outcome string
+			Keys, Status      int
+			WaitMs, ElapsedMs float64
+		}
+	}
+}
+
+// calls are the calls of all batches, as the venue counts them.
+func (e *explained) calls() calls {
+	out := calls{}
+	for _, b := range e.Batches {
+		for _, c := range b.Calls {
+			n := out[c.Endpoint]
+			out[c.Endpoint] = [2]int64{n[0] + 1, n[1] + int64(c.Keys)}
+		}
+	}
+	return out
+}
+
+// explain asks the graph and wants to know how it was answered.
+func (s *service) explain(t testing.TB, query string, variables vars, credentials string) (response, string, *explained) {
+	t.Helper()
+	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials)
+	r.Header.Set(httpapi.ExplainHeader, "1")
+	resp := s.do(t, r)
+	var out struct {
+		Data       json.RawMessage
+		Extensions struct{ Explain *explained }
+	}
+	decode(t, resp.body, &out)
+	return resp, string(out.Data), out.Extensions.Explain
+}
+
+// TestExplainTellsTheTruth holds what a portfolio is said to take, cold and warm, against what the venue has counted.
+func TestExplainTellsTheTruth(t *testing.T) {
+	s := start(t)
+	variables := vars{"address": addressOf50}
+	var cold, warm *explained
+	var coldData, warmData string
+	asked := s.counted(func() { _, coldData, cold = s.explain(t, portfolioQuery, variables, keyOf50) })
+	if cold == nil {
+		t.Fatal("nothing is explained")
+	}
+	// The demo venue counts ids, and there are none in the calls of an account.
+	for name, n := range cold.calls() {
+		if n[0] != asked[name][0] || (name == "prices" || name == "market-details") && n[1] != asked[name][1] {
+			t.Errorf("%s: explained as %v, the venue was asked %v", name, cold.calls(), asked)
+		}
+	}
+	total := int64(0)
+	for _, n := range asked {
+		total += n[0]
+	}
+	if int64(cold.UpstreamCalls) != total || len(cold.calls()) != len(asked) || total == 0 {
+		t.Errorf("cold: %d calls, the venue was asked %v", cold.UpstreamCalls, asked)
+	}
+	if c := cold.Cache["price"]; c.Misses != 50 || c.Hits != 0 || cold.ResponseCache != "MISS" || cold.StaleServed != 0 {
+		t.Errorf("cold: %+v", cold)
+	}
+	if cold.Type != "query" || len(cold.Document) != 64 || cold.Cost.Points == 0 || cold.Cost.UpstreamCalls == 0 || cold.ElapsedMs <= 0 {
+		t.Errorf("cold: %+v", cold)
+	}
+	for _, b := range cold.Batches {
+		if b.Outcome != "ok" || b.UpstreamMs <= 0 || len(b.Calls) == 0 || b.Own != b.Keys || b.Calls[0].Status != http.StatusOK || b.Calls[0].ElapsedMs <= 0 {
+			t.Errorf("a batch: %+v", b)
+		}
+	}
+
+	asked = s.counted(func() { _, warmData, warm = s.explain(t, portfolioQuery, variables, keyOf50) })
+	if len(asked) != 0 || warm.UpstreamCalls != 0 || len(warm.Batches) != 0 {
+		t.Errorf("warm: %+v, the venue was asked %v", warm, asked)
+	}
+	for kind, want := range map[string]int{"price": 50, "positions": 1, "balance": 1, "market": cold.Cache["market"].Misses} {
+		if c := warm.Cache[kind]; c.Hits != want || c.Misses+c.Stale+c.Absent != 0 {
+			t.Errorf("warm: %s %+v, want %d hits", kind, c, want)
+		}
+	}
+	if warmData != coldData {
+		t.Errorf("the answer has become\n%s\nof\n%s", warmData, coldData)
+	}
+}
+
+// TestExplainChangesNothing asks with and without, in turn: the data are the same byte for byte, and neither an explanation
+// nor anything that it is part of is kept anywhere.
+func TestExplainChangesNothing(t *testing.T) {
+	s := start(t)
+	variables := vars{"address": addressOf50}
+	plain := func() response {
+		return s.do(t, s.request(t, asJSON(vars{"query": portfolioQuery, "variables": variables}), keyOf50))
+	}
+	first := plain()
+	_, data, e := s.explain(t, portfolioQuery, variables, keyOf50)
+	if e.ResponseCache != "HIT" {
+		t.Errorf("a response that is kept is said to be %s", e.ResponseCache)
+	}
+	if want := `{"data":` + data + `}`; first.body != want {
+		t.Errorf("explained it is\n%s\nwithout it was\n%s", want, first.body)
+	}
+	hits := s.API.Stats().Responses.Hits
+	if again := plain(); again.body != first.body || s.API.Stats().Responses.Hits != hits+1 {
+		t.Errorf("after an explanation the response is not served as before: %s", again.body)
+	}
+
+	board := "/graphql?query={tokenPrices(tokenIds:[%22" + s.openTokens(1)[0] + "%22]){price}}"
+	get := func(header ...string) response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+board, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i+1 < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		return s.do(t, r)
+	}
+	kept := get()
+	if kept.header.Get("Etag") == "" || !strings.Contains(kept.header.Get("Cache-Control"), "max-age") {
+		t.Fatalf("%v", kept.header)
+	}
+	for _, header := range [][]string{{httpapi.ExplainHeader, "1"}, {httpapi.ExplainHeader, "1", "If-None-Match", kept.header.Get("Etag")}} {
+		got := get(header...)
+		if got.status != http.StatusOK || got.header.Get("Etag") != "" || got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, `"explain"`) {
+			t.Errorf("%d %v %s", got.status, got.header, got.body)
+		}
+	}
+	if again := get(); again.body != kept.body || strings.Contains(again.body, "explain") {
+		t.Errorf("%s", again.body)
+	}
+}
+
+// TestWhoMayHaveItExplained asks services that allow it and such that do not.
+func TestWhoMayHaveItExplained(t *testing.T) {
+	venue := newEcho(t)
+	for args, want := range map[string]bool{
+		"": true, "--explain=off": false, "--explain=on": true,
+		"--venue-url=" + venue.URL: false, "--explain=on --venue-url=" + venue.URL: true,
+	} {
+		s := start(t, strings.Fields(args)...)
+		if resp, _, e := s.explain(t, `{ tokenPrices(tokenIds: ["1"]) { price } }`, nil, anonymous); (e != nil) != want {
+			t.Errorf("%q: %s", args, resp.body)
+		}
+	}
+}
+
+// TestExplainOfWhatGoesWrong has the venue fail: what is stale is served in its place and said so, and so are the retries.
+func TestExplainOfWhatGoesWrong(t *testing.T) {
+	s := start(t, "--venue-retries=0")
+	ids := s.openTokens(3)
+	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`
+	_, _, _ = s.explain(t, query, vars{"ids": ids[:2]}, anonymous)
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
+	s.clock.advance(10 * time.Second) // past its fresh time
+	_, _, e := s.explain(t, query, vars{"ids": ids}, anonymous)
+	if len(e.Batches) != 1 || e.Batches[0].Outcome != "UPSTREAM_UNAVAILABLE" || e.Batches[0].Own != 1 || e.UpstreamCalls != 1 || e.Batches[0].Calls[0].Status != 500 {
+		t.Errorf("%+v", e)
+	}
+	if c := e.Cache["price"]; c.Misses != 1 || c.Stale != 2 || e.StaleServed != 2 {
+		t.Errorf("%+v", e.Cache)
+	}
+}
+
+// TestExplainOverWebSocket asks by the introduction of a connection and by an operation.
+func TestExplainOverWebSocket(t *testing.T) {
+	s := startLive(t)
+	token := s.openTokens(1)[0]
+	query := fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, token)
+	payload := func(extensions string) string {
+		return asJSON(vars{"query": query, "extensions": json.RawMessage(extensions)})
+	}
+	for _, test := range []struct {
+		introduction vars
+		payload      string
+		explained    bool
+	}{
+		{vars{}, payload(`{"explain":true}`), true},
+		{vars{}, payload(`{"explain":false}`), false},
+		{vars{}, payload(`{"explain":3}`), false},
+		{vars{}, payload(`{}`), false},
+		{vars{"x-oddsgraph-explain": "1"}, payload(`{}`), true},
+	} {
+		k := s.dialSaying(t, test.introduction)
+		k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(test.payload)})
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		f, err := k.read(ctx)
+		cancel()
+		answer := string(f.Payload)
+		if err != nil || strings.Contains(answer, `"explain":{"type":"query"`) != test.explained || !strings.Contains(answer, `"price"`) {
+			t.Errorf("%v, %s: %s, %v", test.introduction, test.payload, answer, err)
+		}
+	}
+}

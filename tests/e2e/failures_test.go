@@ -1,0 +1,283 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+const branchesQuery = `{ user(address: "` + addressOf50 + `") {
+  history(first: 1) { nodes { kind } }
+  balance { cashBalance }
+  orders { totalCount }
+  trades(first: 1) { nodes { side } }
+  positions { totalCount }
+} }`
+
+// branches are the fields of branchesQuery, sorted, with the endpoints that they read.
+var branches = []struct{ field, endpoint string }{
+	{"balance", "/api/user/balance"}, {"history", "/api/user/history"}, {"orders", "/api/user/orders"},
+	{"positions", "/api/user/positions"}, {"trades", "/api/user/trades"},
+}
+
+func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--venue-timeout=2s", "--venue-max-body=1MiB")
+	intact, _ := s.query(t, branchesQuery, nil, keyOf50)
+	for _, test := range []struct {
+		name  string
+		fault demo.Fault
+		code  string
+	}{
+		{"500", demo.Fault{Kind: demo.FaultStatus}, "UPSTREAM_UNAVAILABLE"},
+		{"503 in HTML", demo.Fault{Kind: demo.FaultStatus, Status: 503, Body: "html"}, "UPSTREAM_UNAVAILABLE"},
+		{"429", demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, "RATE_LIMITED"},
+		{"400", demo.Fault{Kind: demo.FaultStatus, Status: 400}, "UPSTREAM_BAD_RESPONSE"},
+		{"401", demo.Fault{Kind: demo.FaultStatus, Status: 401}, "UNAUTHENTICATED"},
+		{"403", demo.Fault{Kind: demo.FaultStatus, Status: 403}, "FORBIDDEN"},
+		{"404", demo.Fault{Kind: demo.FaultStatus, Status: 404}, "UPSTREAM_BAD_RESPONSE"},
+		{"HTML", demo.Fault{Kind: demo.FaultHTML}, "UPSTREAM_BAD_RESPONSE"},
+		{"nothing", demo.Fault{Kind: demo.FaultEmpty}, "UPSTREAM_BAD_RESPONSE"},
+		{"half", demo.Fault{Kind: demo.FaultTruncated}, "UPSTREAM_BAD_RESPONSE"},
+		{"wrong types", demo.Fault{Kind: demo.FaultWrongTypes}, "UPSTREAM_BAD_RESPONSE"},
+		{"200 with an error", demo.Fault{Kind: demo.FaultSuccessFalse}, "UPSTREAM_UNAVAILABLE"},
+		{"reset", demo.Fault{Kind: demo.FaultReset}, "UPSTREAM_UNAVAILABLE"},
+		{"too large", demo.Fault{Kind: demo.FaultLarge, Bytes: 2 << 20}, "UPSTREAM_BAD_RESPONSE"},
+		{"redirect", demo.Fault{Kind: demo.FaultRedirect}, "UPSTREAM_BAD_RESPONSE"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, branch := range branches {
+				s.cool()
+				test.fault.Path = branch.endpoint
+				s.spoil(t, test.fault)
+				data, errors := s.query(t, branchesQuery, nil, keyOf50)
+				if test.name == "404" && branch.field == "balance" {
+					wantErrors(t, errors) // an account without one
+				} else {
+					wantErrors(t, errors, "user."+branch.field+" "+test.code)
+				}
+				for _, other := range branches {
+					want := asJSON(at(intact, "user."+other.field))
+					if other == branch {
+						want = "null"
+					}
+					if got := asJSON(at(data, "user."+other.field)); got != want {
+						t.Errorf("%s is %s while %s fails, want %s", other.field, got, branch.field, want)
+					}
+				}
+				if len(errors) == 1 && test.code == "RATE_LIMITED" && errors[0].Extensions.RetryAfterMs != 7000 {
+					t.Errorf("retryAfterMs is %d", errors[0].Extensions.RetryAfterMs)
+				}
+			}
+		})
+	}
+}
+
+func TestABranchThatHangsTimesOut(t *testing.T) {
+	s := start(t, "--venue-timeout=300ms")
+	s.spoil(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
+	data, errors := s.query(t, branchesQuery, nil, keyOf50)
+	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
+	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
+
+	// The request's own time ends the wait as well, and what is there by then is answered.
+	s = start(t, "--venue-timeout=1m", "--request-timeout=300ms")
+	s.spoil(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
+	data, errors = s.query(t, branchesQuery, nil, keyOf50)
+	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
+	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
+}
+
+func TestErrorsAreSorted(t *testing.T) {
+	s := start(t)
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	ids := s.openTokens(12)
+	var want []string
+	for _, field := range []string{"a", "b"} {
+		for i := range ids {
+			want = append(want, fmt.Sprintf("%s.%d.price UPSTREAM_UNAVAILABLE", field, i), fmt.Sprintf("%s.%d.spread UPSTREAM_UNAVAILABLE", field, i))
+		}
+	}
+	want = append(want, "c.balance UPSTREAM_UNAVAILABLE", "c.portfolio UPSTREAM_UNAVAILABLE", "d UPSTREAM_UNAVAILABLE")
+	const query = `query ($ids: [String!]!) {
+	  d: searchMarkets { totalCount }
+	  c: user(address: "` + addressOf50 + `") { portfolio { positionsValue } balance { cashBalance } }
+	  b: tokens(tokenIds: $ids) { spread { spread } price { price } }
+	  a: tokens(tokenIds: $ids) { price { price } spread { spread } }
+	}`
+	for range 5 {
+		_, errors := s.query(t, query, vars{"ids": ids}, keyOf50)
+		wantErrors(t, errors, want...)
+	}
+}
+
+// TestAnErrorIsRememberedForItsBackoffOnly asks again at the same instant, and when the backoff has ended.
+func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
+	s := start(t)
+	ids := s.openTokens(3)
+	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } user(address: "` + addressOf50 + `") { balance { cashBalance } } }`
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	data, errors := s.query(t, query, vars{"ids": ids}, keyOf50)
+	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE", "tokenPrices.2 UPSTREAM_UNAVAILABLE", "user.balance UPSTREAM_UNAVAILABLE")
+	wantJSON(t, "data", data, `{"tokenPrices":[null,null,null],"user":{"balance":null}}`)
+	s.spoil(t)
+	wantCalls(t, s.counted(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
+	s.clock.advance(250 * time.Millisecond)
+	s.ask(t, query, vars{"ids": ids}, keyOf50)
+}
+
+// TestABadElementCostsItselfOnly spoils one token in the venue's answers for many.
+func TestABadElementCostsItselfOnly(t *testing.T) {
+	s := start(t)
+	ids := s.openTokens(5)
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultWrongTypes, TokenID: ids[2]})
+	data, errors := s.query(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } tokenPrices(tokenIds: $ids) { price } spreads(tokenIds: $ids) { spread } }`, vars{"ids": ids}, anonymous)
+	wantErrors(t, errors, "spreads.2 UPSTREAM_BAD_RESPONSE", "tokenPrices.2 UPSTREAM_BAD_RESPONSE", "tokens.2.price UPSTREAM_BAD_RESPONSE")
+	for i := range ids {
+		missing := i == 2
+		for _, path := range []string{"tokens.%d.price", "tokenPrices.%d", "spreads.%d"} {
+			if got := at(data, fmt.Sprintf(path, i)); (got == nil) != missing {
+				t.Errorf(path+" is %s", i, asJSON(got))
+			}
+		}
+	}
+}
+
+// TestPortfolioIsNeverSummedOverAPart fails each thing that the portfolio reads.
+func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
+	const query = `{ user(address: "` + addressOf50 + `") { portfolio { positionsValue costBasis totalValue availableCash } positions(first: 500) { nodes { size valuation { value } } } } }`
+	s := start(t)
+	held := s.venue.Positions(addressOf50)
+	intact := s.ask(t, query, nil, keyOf50)
+	for _, test := range []struct {
+		name   string
+		fault  demo.Fault
+		null   []string
+		errors []string
+	}{
+		{"prices", demo.Fault{Path: "/api/exchange/prices", Kind: demo.FaultStatus}, []string{"portfolio"}, []string{"user.portfolio UPSTREAM_UNAVAILABLE"}},
+		{"one price", demo.Fault{Path: "/api/exchange/prices", Kind: demo.FaultWrongTypes, TokenID: held[0].TokenID}, []string{"portfolio"},
+			[]string{"user.portfolio UPSTREAM_BAD_RESPONSE", "user.positions.nodes.0.valuation UPSTREAM_BAD_RESPONSE"}},
+		{"markets", demo.Fault{Path: "/api/exchange/market-details", Kind: demo.FaultStatus}, []string{"portfolio"}, []string{"user.portfolio UPSTREAM_UNAVAILABLE"}},
+		{"balance", demo.Fault{Path: "/api/user/balance", Kind: demo.FaultStatus}, []string{"portfolio.totalValue", "portfolio.availableCash"},
+			[]string{"user.portfolio.availableCash UPSTREAM_UNAVAILABLE", "user.portfolio.totalValue UPSTREAM_UNAVAILABLE"}},
+		{"orders", demo.Fault{Path: "/api/user/orders", Kind: demo.FaultStatus}, []string{"portfolio.availableCash"}, []string{"user.portfolio.availableCash UPSTREAM_UNAVAILABLE"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.cool()
+			s.spoil(t, test.fault)
+			data, errors := s.query(t, query, nil, keyOf50)
+			if test.name == "prices" || test.name == "markets" { // then every valuation fails as well
+				errors = slices.DeleteFunc(errors, func(e graphError) bool { return strings.Contains(e.String(), "valuation") })
+			}
+			wantErrors(t, errors, test.errors...)
+			for _, field := range []string{"portfolio", "portfolio.positionsValue", "portfolio.costBasis", "portfolio.totalValue", "portfolio.availableCash"} {
+				missing := slices.ContainsFunc(test.null, func(null string) bool { return field == null || strings.HasPrefix(field, null+".") })
+				got := at(data, "user."+field)
+				if missing && got != nil {
+					t.Errorf("%s is %s", field, asJSON(got))
+				}
+				if !missing && field != "portfolio" && got != at(intact, "user."+field) {
+					t.Errorf("%s is %s, want %s", field, asJSON(got), asJSON(at(intact, "user."+field)))
+				}
+			}
+			if got := pluck(data, "user.positions.nodes", "size"); !slices.Equal(got, pluck(intact, "user.positions.nodes", "size")) {
+				t.Errorf("positions: %v", got)
+			}
+		})
+	}
+}
+
+// TestStaleIsServedAndMarked answers from what is past its fresh time while the venue is down.
+func TestStaleIsServedAndMarked(t *testing.T) {
+	s := start(t)
+	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price freshness { stale source receivedAt } } }`
+	ids := s.openTokens(2)
+	data := s.ask(t, query, vars{"ids": ids}, anonymous)
+	wantJSON(t, "fresh", at(data, "tokenPrices.0.freshness"), `{"stale":false,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.clock.advance(20 * time.Second)
+	data = s.ask(t, query, vars{"ids": ids}, anonymous)
+	wantJSON(t, "stale", at(data, "tokenPrices.0.freshness"), `{"stale":true,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
+	s.clock.advance(20 * time.Second)
+	_, errors := s.query(t, query, vars{"ids": ids}, anonymous)
+	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE")
+}
+
+// TestServiceStatusFollowsTheVenue asks how the service does while the venue comes and goes.
+func TestServiceStatusFollowsTheVenue(t *testing.T) {
+	s := start(t)
+	const status = `{ serviceStatus { version demo upstreamReachable throttledUntil stream { state since lastMessageAt connections reconnects resyncs watchedTokens } } }`
+	var data any
+	wantCalls(t, s.counted(func() { data = s.ask(t, status, nil, anonymous) }), calls{})
+	wantJSON(t, "status", at(data, "serviceStatus"), `{"version":"`+app.BuildVersion()+`","demo":true,"upstreamReachable":true,"throttledUntil":null,
+		"stream":{"state":"DISCONNECTED","since":"2026-03-14T15:09:26.000Z","lastMessageAt":null,"connections":0,"reconnects":0,"resyncs":0,"watchedTokens":0}}`)
+	for _, test := range []struct {
+		fault []demo.Fault
+		want  bool
+	}{
+		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}}, false},
+		{nil, true},
+		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // it answers, if badly
+		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
+	} {
+		s.cool()
+		s.spoil(t, test.fault...)
+		s.query(t, `{ searchMarkets { totalCount } }`, nil, anonymous)
+		if got := at(s.ask(t, status, nil, anonymous), "serviceStatus.upstreamReachable"); got != test.want {
+			t.Errorf("after %v: upstreamReachable is %v", test.fault, got)
+		}
+	}
+}
+
+// TestAVenueThatIsNotThere asks a port that nobody listens on.
+func TestAVenueThatIsNotThere(t *testing.T) {
+	v := newStub(t, nil)
+	v.Close()
+	s := start(t, "--venue-url="+v.URL)
+	data, errors := s.query(t, `{ market(marketId: "m") { slug } }`, nil, anonymous)
+	wantErrors(t, errors, "market UPSTREAM_UNAVAILABLE")
+	wantJSON(t, "data", data, `{"market":null}`)
+	wantJSON(t, "status", s.ask(t, `{ serviceStatus { upstreamReachable demo } }`, nil, anonymous), `{"serviceStatus":{"upstreamReachable":false,"demo":false}}`)
+	if strings.Contains(errors[0].Message, "127.0.0.1") {
+		t.Errorf("the client learns where the venue is: %s", errors[0].Message)
+	}
+}
+
+// TestRowsThatCannotBeRead has every second row of a list broken: the others come, and each that is left out is told of.
+func TestRowsThatCannotBeRead(t *testing.T) {
+	s := start(t)
+	token := s.openTokens(1)[0]
+	for _, test := range []struct{ endpoint, field, query, rows string }{
+		{"/api/exchange/market-search", "searchMarkets", `{ searchMarkets(first: 20) { nodes { marketId } } }`, "searchMarkets.nodes"},
+		{"/api/user/trades", "user.trades", `{ user(address: "` + addressOf50 + `") { address trades(first: 20) { nodes { id } } } }`, "user.trades.nodes"},
+		{"/api/user/history", "user.history", `{ user(address: "` + addressOf50 + `") { address history(first: 20) { nodes { id } } } }`, "user.history.nodes"},
+		{"/api/exchange/price-history", "token.history", `{ token(tokenId: "` + token + `") { tokenId history { points { price } } } }`, "token.history.points"},
+	} {
+		t.Run(test.endpoint, func(t *testing.T) {
+			s.cool()
+			all := len(list(s.ask(t, test.query, nil, keyOf50), test.rows))
+			s.cool()
+			s.spoil(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
+			data, errors := s.query(t, test.query, nil, keyOf50)
+			s.spoil(t)
+			if got := len(list(data, test.rows)); got == 0 || got > all {
+				t.Errorf("%d rows of %d", got, all)
+			}
+			if len(errors) == 0 {
+				t.Fatal("nothing was told of the rows that were left out")
+			}
+			for _, err := range errors {
+				if got, want := err.String(), test.field+" UPSTREAM_BAD_RESPONSE"; got != want {
+					t.Errorf("an error is %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,453 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/venue"
+)
+
+// The rows below are about what takes more than one question.
+
+// circuit reads books of many tokens while all fail: after five the venue is left alone, and asked by one probe at a time.
+var circuit = row{name: "orderbook, one token after the other", run: func(l *lane) error {
+	var r report
+	const book = `query ($id: String!, $ids: [String!]!) { token(tokenId: $id) { orderbook(depth: 5) { bids { price } } } tokenPrices(tokenIds: $ids) { price } }`
+	ids := l.openTokens(12)
+	ask := func(when, id string, calls int64, fails bool) {
+		got, err := l.try(book, vars{"id": id, "ids": l.variables["ids"]}, anonymous)
+		if err != nil {
+			r.f("%s: %w", when, err)
+			return
+		}
+		r.timely(when, got, prompt)
+		if n := got.calls["orderbook"][0]; n != calls {
+			r.f("%s: the venue was asked %d times, want %d", when, n, calls)
+		}
+		if failed := len(got.errors) == 1 && got.errors[0].String() == "token.orderbook UPSTREAM_UNAVAILABLE"; failed != fails || len(got.errors) > 1 {
+			r.f("%s: errors %v", when, got.errors)
+		}
+		if strings.Contains(asJSON(at(got.data, "tokenPrices")), "null") {
+			r.f("%s: prices beside it are %s", when, asJSON(at(got.data, "tokenPrices")))
+		}
+	}
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus}}); err != nil {
+		return err
+	}
+	for _, id := range ids[:5] {
+		ask("failing", id, 1, true)
+	}
+	for _, id := range ids[5:10] {
+		ask("open", id, 0, true)
+	}
+	l.clock.advance(time.Second)
+	ask("the probe", ids[10], 1, true)
+	ask("after the probe", ids[11], 0, true)
+	if err := l.venue.SetFaults(nil); err != nil {
+		return err
+	}
+	l.clock.advance(2 * time.Second)
+	ask("the probe when it is back", ids[9], 1, false)
+	for _, id := range ids[7:9] {
+		ask("closed again", id, 1, false)
+	}
+	return r.err()
+}}
+
+// callers reads one account by its owner and by somebody else.
+var callers = row{name: "balance, two callers", run: func(l *lane) error {
+	var r report
+	l.prepare(&r)
+	l.intact(&r, "its owner")
+	const balance = `query ($a: Address!) { user(address: $a) { balance { cashBalance } } }`
+	for stranger, code := range map[string]string{credentials("junk"): "UNAUTHENTICATED", keyOf50: "FORBIDDEN"} {
+		got, err := l.try(balance, vars{"a": addressOf3}, stranger)
+		if err != nil {
+			return err
+		}
+		r.timely("a stranger", got, prompt)
+		if len(got.errors) != 1 || got.errors[0].String() != "user.balance "+code || at(got.data, "user.balance") != nil {
+			r.f("a stranger gets %s, %v", asJSON(got.data), got.errors)
+		}
+	}
+	return r.err()
+}}
+
+// openWatched starts a lane that counts the calls for books under way.
+func openWatched(t testing.TB, rig func(*app.Wiring)) *lane {
+	t.Helper()
+	var flying *atomic.Int64
+	l := newLane(t, func(w *app.Wiring) {
+		if rig != nil {
+			rig(w)
+		}
+		base := w.Client.Transport
+		if base == nil {
+			base = plainTransport(t)
+		}
+		flying = &atomic.Int64{}
+		w.Client.Transport = exchange(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/orderbook") {
+				flying.Add(1)
+				defer flying.Add(-1)
+			}
+			return base.RoundTrip(r)
+		})
+	}, unhurried)
+	l.flying = flying
+	return l
+}
+
+// calling waits until so many calls for books are under way, for a short while.
+func (l *lane) calling(n int64) error {
+	if !until(5*time.Second, func() bool { return l.flying.Load() == n }) {
+		return fmt.Errorf("%d calls are under way, want %d", l.flying.Load(), n)
+	}
+	return nil
+}
+
+// abandoned asks for a book that does not come, and leaves.
+var abandoned = row{name: "orderbook, nobody waits", open: openWatched, run: func(l *lane) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultHang}}); err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = l.asking(ctx, client(1), booksQuery, l.openTokens(1)...)
+	}()
+	err := l.calling(1)
+	leave()
+	<-left
+	return errors.Join(r.err(), err, l.calling(0))
+}}
+
+// shared asks twice for a book that is slow to come, and one of both leaves.
+var shared = row{name: "orderbook, one of two waits", open: openWatched, run: func(l *lane) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultDelay, DelayMs: 2000}}); err != nil {
+		return err
+	}
+	coalesced := func() uint64 {
+		for _, s := range l.App.Cache.Stats() {
+			if s.Kind == "book" {
+				return s.Coalesced
+			}
+		}
+		return 0
+	}
+	for _, id := range l.openTokens(5) {
+		before, asked := coalesced(), l.venue.Stats().Requests["/api/exchange/orderbook"]
+		ctx, leave := context.WithCancel(context.Background())
+		left, came := make(chan struct{}), make(chan error, 1)
+		go func() {
+			defer close(left)
+			_, _ = l.asking(ctx, client(1), booksQuery, id)
+		}()
+		if err := l.calling(1); err != nil {
+			r.f("%w", err)
+		}
+		go func() { // in other words, so that it is an execution of its own
+			got, err := l.asking(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
+			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
+				err = fmt.Errorf("who stays gets %s, %v", asJSON(got.data), got.errors)
+			}
+			if err == nil && got.took > prompt {
+				err = fmt.Errorf("who stays waits %v", got.took)
+			}
+			came <- err
+		}()
+		until(patience, func() bool { return coalesced() > before || l.flying.Load() == 0 })
+		joined := coalesced() > before
+		leave()
+		<-left
+		if err := <-came; err != nil {
+			r.f("%w", err)
+		}
+		if n := l.venue.Stats().Requests["/api/exchange/orderbook"] - asked; joined && n != 1 {
+			r.f("the venue was asked %d times", n)
+		}
+		if joined {
+			return r.err()
+		}
+	}
+	r.f("on this machine nobody joins a call of two seconds")
+	return r.err()
+}}
+
+// questions are the rows that take more than one question.
+func questions() []row { return append([]row{circuit, callers, abandoned, shared}, scarce...) }
+
+// opened starts the lane of a row of questions.
+func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
+	t.Helper()
+	if r.open != nil {
+		return r.open(t, rig)
+	}
+	return newLane(t, rig, append([]string{unhurried}, args...)...)
+}
+
+func TestFaultsOfManyQuestions(t *testing.T) {
+	for _, r := range questions() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			if err := r.run(r.opened(t, nil)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// exchange is what the venue's client sends its requests through.
+type exchange func(*http.Request) (*http.Response, error)
+
+// RoundTrip makes the exchange.
+func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
+
+// throughTransport replaces the client's way to the venue by one without a defence.
+func throughTransport(t *testing.T, change func(base *http.Transport) exchange) func(*app.Wiring) {
+	base := plainTransport(t)
+	return func(w *app.Wiring) { w.Client.Transport = change(base) }
+}
+
+// plainTransport is a transport as the client's own without its bounds.
+func plainTransport(t testing.TB) *http.Transport {
+	base := &http.Transport{DisableCompression: true}
+	t.Cleanup(base.CloseIdleConnections)
+	return base
+}
+
+// reading is a transport whose bodies are changed before the client sees them.
+func reading(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) exchange {
+	return func(base *http.Transport) exchange {
+		return func(r *http.Request) (*http.Response, error) {
+			resp, err := base.RoundTrip(r)
+			if err != nil {
+				return nil, err
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil && len(body) == 0 {
+				return nil, err
+			}
+			body = change(resp, body)
+			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			return resp, nil
+		}
+	}
+}
+
+// TestEveryDefenceIsMissed takes one defence away after the other: without any of them a row of the matrix is red.
+func TestEveryDefenceIsMissed(t *testing.T) {
+	without := func(d venue.Defences) func(*app.Wiring) {
+		return func(w *app.Wiring) { w.Client.Without = d }
+	}
+	inflated := reading(func(resp *http.Response, body []byte) []byte {
+		if resp.Header.Get("Content-Encoding") == "gzip" {
+			z, err := gzip.NewReader(bytes.NewReader(body))
+			if err == nil {
+				body, _ = io.ReadAll(z)
+			}
+			resp.Header.Del("Content-Encoding")
+		}
+		return body
+	})
+	following := func(base *http.Transport) exchange {
+		client := &http.Client{Transport: base}
+		return func(r *http.Request) (*http.Response, error) {
+			r.Body = nil
+			return client.Do(r)
+		}
+	}
+	unlimited := func(base *http.Transport) exchange {
+		return func(r *http.Request) (*http.Response, error) {
+			resp, err := base.RoundTrip(r)
+			if err == nil {
+				resp.Header.Del("Retry-After")
+			}
+			return resp, err
+		}
+	}
+	rows := questions()
+	for i := range wholeBranches {
+		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
+		for _, f := range faults {
+			if f.bulk {
+				f.Bytes = 8 << 20 // what is too large stays so
+			}
+			rows = append(rows, f.rows(&wholeBranches[i])...)
+		}
+	}
+	hedging := func(base *http.Transport) exchange {
+		return func(r *http.Request) (*http.Response, error) {
+			second := time.AfterFunc(time.Second, func() {
+				if resp, err := base.RoundTrip(r.Clone(r.Context())); err == nil {
+					resp.Body.Close()
+				}
+			})
+			defer second.Stop()
+			return base.RoundTrip(r)
+		}
+	}
+	deaf := func(base *http.Transport) exchange {
+		return func(r *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*time.Second)
+			resp, err := base.RoundTrip(r.WithContext(ctx))
+			if err != nil {
+				cancel()
+				return nil, err
+			}
+			context.AfterFunc(r.Context(), cancel) // the body is read
+			return resp, nil
+		}
+	}
+	for _, x := range []struct {
+		name string
+		rig  func(*app.Wiring)
+		args []string
+		// rows are named by how they begin.
+		rows []string
+		// within is how long an operation may take, the usual time when it is 0.
+		within time.Duration
+	}{
+		{name: "size cap", args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, 64 MiB body, cold"}},
+		{name: "decompression cap", rig: throughTransport(t, inflated), args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, gzip bomb, cold"}},
+		{name: "header cap", rig: throughTransport(t, func(base *http.Transport) exchange {
+			base.MaxResponseHeaderBytes = 8 << 20
+			return base.RoundTrip
+		}), rows: []string{"balance, large header, cold"}},
+		{name: "redirect rule", rig: throughTransport(t, following), rows: []string{"orders, redirect to another host, cold"}},
+		{name: "retry", args: []string{"--venue-retries=0"}, rows: []string{"prices, 503, cold"}},
+		{name: "admission of retries", rig: throughTransport(t, func(base *http.Transport) exchange {
+			return func(r *http.Request) (*http.Response, error) {
+				r.Body = nil
+				return base.RoundTrip(r)
+			}
+		}), rows: []string{"prices, refused, cold"}},
+		{name: "backoff memory", rig: without(venue.Defences{Backoff: true}), rows: []string{"prices, 500, cold"}},
+		{name: "breaker", rig: without(venue.Defences{Breaker: true}), rows: []string{circuit.name}},
+		{name: "Retry-After", rig: throughTransport(t, unlimited), rows: []string{"trades, 429 with seconds, cold", "trades, 429 with a date, cold"}},
+		{name: "truncated-body check", rig: throughTransport(t, reading(func(_ *http.Response, body []byte) []byte { return closed(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
+		{name: "200-with-error check", rig: throughTransport(t, reading(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
+		{name: "deadline of a call", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 2 * callTime},
+		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTime + callTime},
+		{name: "credential part of the key", rig: func(w *app.Wiring) { w.Reads.Without.Callers = true }, rows: []string{callers.name}},
+		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
+		{name: "admission", rig: func(w *app.Wiring) { w.Reads.Admission = nil }, rows: []string{overBudget.name}},
+		{name: "fair share", rig: throughAdmission(func(w *market.Want) { w.Caller = "" }), rows: []string{greedy.name}},
+		{name: "priorities", rig: throughAdmission(func(w *market.Want) { w.Priority = market.PriorityPrices }), rows: []string{ranked.name}},
+		{name: "budget of a key", rig: throughAdmission(func(w *market.Want) { w.Scope = "" }), rows: []string{keyed.name}},
+		{name: "bound of the queue", rig: func(w *app.Wiring) {
+			b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Clock: w.Reads.Clock})
+			t.Cleanup(b.Close)
+			w.Reads.Admission = b
+		}, rows: []string{queued.name}},
+		{name: "stretched stale time", rig: func(w *app.Wiring) { w.Reads.Stretch = 0 }, rows: []string{stretched.name}},
+		{name: "end of calls that nobody waits for", rig: throughTransport(t, deaf), rows: []string{abandoned.name}},
+		{name: "calls last as long as somebody waits", rig: func(w *app.Wiring) { w.Reads.Without.Waiters = true }, rows: []string{shared.name}},
+		{name: "no hedging", rig: throughTransport(t, hedging), args: []string{"--venue-timeout=3s"}, rows: []string{"prices, hang, cold"}},
+		{name: "tolerance of drift", rig: without(venue.Defences{Drift: true}), rows: []string{"prices, a bad element", "spreads, a bad element"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			first := slices.IndexFunc(rows, func(r row) bool { return r.name == x.rows[0] })
+			if first < 0 {
+				t.Fatalf("there is no row %q", x.rows[0])
+			}
+			l := rows[first].opened(t, x.rig, x.args...)
+			if x.within > 0 {
+				l.within = x.within
+			}
+			red := 0
+			for _, r := range rows {
+				for _, name := range x.rows {
+					if r.name != name {
+						continue
+					}
+					red++
+					if err := r.run(l); err == nil {
+						t.Errorf("%q is green without it", r.name)
+					} else {
+						t.Logf("%q: %v", r.name, err)
+					}
+				}
+			}
+			if red != len(x.rows) {
+				t.Errorf("only %d of the rows %q are in the matrix", red, x.rows)
+			}
+		})
+	}
+}
+
+// closed makes JSON that was cut off whole again, by leaving out its last element and closing what is open, as a lenient
+// parser would.
+func closed(body []byte) []byte {
+	if json.Valid(body) {
+		return body
+	}
+	for end := len(body); end > 0; end-- {
+		if c := body[end-1]; c != '}' && c != ']' {
+			continue
+		}
+		var open []byte
+		quoted := false
+		for i := 0; i < end; i++ {
+			switch c := body[i]; {
+			case c == '\\' && quoted:
+				i++
+			case c == '"':
+				quoted = !quoted
+			case quoted:
+			case c == '{':
+				open = append(open, '}')
+			case c == '[':
+				open = append(open, ']')
+			case (c == '}' || c == ']') && len(open) > 0:
+				open = open[:len(open)-1]
+			}
+		}
+		whole := bytes.Clone(body[:end])
+		for i := len(open) - 1; i >= 0; i-- {
+			whole = append(whole, open[i])
+		}
+		if json.Valid(whole) {
+			return whole
+		}
+	}
+	return body
+}
+
+// withoutError takes out of an answer what says that it is an error.
+func withoutError(resp *http.Response, body []byte) []byte {
+	var object map[string]json.RawMessage
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &object) != nil {
+		return body
+	}
+	delete(object, "success")
+	delete(object, "error")
+	out, err := json.Marshal(object)
+	if err != nil {
+		return body
+	}
+	return out
+}

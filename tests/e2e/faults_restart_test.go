@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestTheVenueIsKilledUnderLoad kills the venue twice under subscribers and pollers, and lets it return as another epoch.
+// Meanwhile everybody is answered, and what was shown is marked stale; when it is back, the first fresh answer comes within
+// the wait that the failures before have earned.
+func TestTheVenueIsKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := newAnnals(t, 1, 8, [2]int{})
+	s := startLive(t, w.args()...)
+	s.streaming(t)
+	c := newCrowd(s, w)
+	for i := range 4 {
+		c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
+		c.poll(40*time.Millisecond, w.tokens[i:i+4])
+	}
+	tick := time.NewTicker(15 * time.Millisecond)
+	defer tick.Stop()
+	// A search is read over REST alone, and with other words each time it is in no cache.
+	words := []string{"a", "e", "i", "o", "u", "will", "the", "by", "in", "win"}
+	search := func(i int) bool {
+		var out struct {
+			Data   any          `json:"data"`
+			Errors []graphError `json:"errors"`
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		query := `query ($q: String!, $n: Int!) { searchMarkets(query: $q, first: $n) { totalCount } }`
+		if err := c.post(ctx, query, vars{"q": words[i%len(words)], "n": 1 + i/len(words)}, anonymous, &out); err != nil {
+			t.Errorf("no answer: %v", err)
+		}
+		for _, e := range out.Errors {
+			if e.Extensions.Code != "UPSTREAM_UNAVAILABLE" && e.Extensions.Code != "UPSTREAM_TIMEOUT" {
+				t.Errorf("%s: %s", e, e.Message)
+			}
+		}
+		return len(out.Errors) == 0
+	}
+	settle := func(when string) {
+		t.Helper()
+		eventually(t, "subscribers have caught up "+when, c.caughtUp)
+	}
+	move := func(n int) {
+		for range n {
+			w.step()
+			<-tick.C
+		}
+	}
+	move(30)
+	settle("at first")
+	for round := range 2 {
+		n := 100 * round
+		if !search(n) {
+			t.Fatal("the search fails")
+		}
+		before := c.sights()
+		w.close()
+		for down := time.Now(); time.Since(down) < 3*time.Second; n++ {
+			search(n)
+			<-tick.C
+		}
+		if c.notes("event FRESHNESS") == before["event FRESHNESS"] {
+			t.Error("no subscriber was told that its values are stale")
+		}
+		// The longest that anything is left alone for now.
+		wait := firstBackoff
+		for _, circuit := range s.App.Client.Circuits() {
+			wait = max(wait, time.Until(circuit.Until))
+		}
+		failures := s.App.Client.Circuits()
+		w.open(t)
+		back := time.Now()
+		for ; !search(n); n++ {
+			if took := time.Since(back); took > wait+5*time.Second { // for a machine that has much to do
+				t.Fatalf("%v after its return the venue is still left alone; the wait was %v: %+v", took, wait, failures)
+			}
+			<-tick.C
+		}
+		t.Logf("the first fresh answer came %v after the venue's return; the wait was %v", time.Since(back), wait)
+		move(10)
+		settle("with the new epoch")
+		move(30)
+		settle("again")
+	}
+	c.disperse()
+	c.wantNothingWrong(t)
+	t.Logf("the crowd saw %v", c.sights())
+}

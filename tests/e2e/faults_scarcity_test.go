@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+)
+
+// The rows below are about a venue that allows budgetPerMinute calls, and keyPerMinute with a key. Each has a lane of its own,
+// whose clock stands near the present, which deadlines are told by.
+const (
+	budgetPerMinute = 40
+	keyPerMinute    = 20
+)
+
+// openBudget starts the service of such a row. Some time later nothing is spent. Nobody waits for a minute.
+func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
+	return openBudgetOf(t, rig, 30*time.Second)
+}
+
+// openPatient is openBudget for clients who wait for their turn.
+func openPatient(t testing.TB, rig func(*app.Wiring)) *lane {
+	return openBudgetOf(t, rig, 3*time.Minute)
+}
+
+func openBudgetOf(t testing.TB, rig func(*app.Wiring), patience time.Duration) *lane {
+	t.Helper()
+	const ago = 2 * time.Minute
+	l := newLaneAt(t, time.Now().Add(-ago), rig, unhurried, fmt.Sprint("--request-timeout=", patience), "--demo-markets=300",
+		fmt.Sprint("--demo-public-per-minute=", budgetPerMinute), fmt.Sprint("--demo-key-per-minute=", keyPerMinute))
+	l.clock.advance(ago)
+	return l
+}
+
+const (
+	booksQuery  = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 5) { bids { price size } asks { price size } } } }`
+	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
+)
+
+// asking asks for something of tokens that are not asked for again, from a client's address, as long as ctx lasts.
+func (l *lane) asking(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
+	var out struct {
+		Data   any          `json:"data"`
+		Errors []graphError `json:"errors"`
+	}
+	began := time.Now()
+	err = l.postFrom(ctx, from, query, vars{"ids": ids}, anonymous, &out)
+	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
+}
+
+// answered returns how many of what was asked for were answered, and what is wrong with the others: they are refused for the
+// venue's sake, without a wait, and told when to come back.
+func (r *reply) answered(asked int) (int, error) {
+	if r.took > prompt {
+		return 0, fmt.Errorf("the answer took %v", r.took)
+	}
+	for _, e := range r.errors {
+		if ms := e.Extensions.RetryAfterMs; e.Extensions.Code != "RATE_LIMITED" || ms <= 0 || ms > 5*60_000 {
+			return 0, fmt.Errorf("%s, to be tried again in %d ms", e, ms)
+		}
+	}
+	return asked - len(r.errors), nil
+}
+
+// spend asks for books until so many calls are left.
+func (l *lane) spend(from netip.Addr, ids []string, left int) error {
+	for i := 0; l.budget.Status().Left > left; i++ {
+		if got, err := l.asking(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
+			return fmt.Errorf("spending the budget: %v, %w", got.errors, err)
+		}
+	}
+	return nil
+}
+
+// wantUnrefused reports calls that the venue has had to refuse.
+func (l *lane) wantUnrefused(r *report) {
+	if n := l.venue.Stats().Statuses["429"]; n != 0 {
+		r.f("the venue refused %d calls", n)
+	}
+}
+
+// overBudget asks for more books than the venue allows calls.
+var overBudget = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
+	var r report
+	ids := l.openTokens(50)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
+	defer cancel()
+	for range 2 {
+		got, err := l.asking(ctx, client(1), booksQuery, ids...)
+		if err != nil {
+			return err
+		}
+		if n, err := got.answered(len(ids)); err != nil || n > budgetPerMinute {
+			r.f("%d were answered: %w", n, err)
+		}
+		for i, id := range ids {
+			v := at(list(got.data, "tokens")[i], "orderbook")
+			b, _ := l.venue.Book(id)
+			if v != nil && !same(ladderOf(v, ""), ladder{levelsOf(b.Bids, 5), levelsOf(b.Asks, 5)}) {
+				r.f("the book of %s is %s", id, asJSON(v))
+			}
+		}
+	}
+	l.wantUnrefused(&r)
+	return r.err()
+}}
+
+// greedy asks for all that there is beside somebody who asks for little.
+var greedy = row{name: "orderbook, a greedy client", open: openBudget, run: func(l *lane) error {
+	var r report
+	ids := l.openTokens(60)
+	ask := func(from netip.Addr, least int, ids ...string) {
+		got, err := l.asking(context.Background(), from, booksQuery, ids...)
+		n, wrong := got.answered(len(ids))
+		if err != nil || wrong != nil || n < least {
+			r.f("%s was answered %d of %d: %v, %v", from, n, len(ids), wrong, err)
+		}
+	}
+	ask(client(1), 1, ids[0])
+	ask(client(2), 20, ids[1:51]...)
+	ask(client(1), 8, ids[51:59]...)
+	l.wantUnrefused(&r)
+	return r.err()
+}}
+
+// ranked asks for a price when there is a call left for one of two, and the other waits already.
+var ranked = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
+	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
+	var r report
+	ids := l.openTokens(60)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
+	defer cancel()
+	ask := func(query, id string) error {
+		got, err := l.asking(ctx, client(1), query, id)
+		if err == nil && len(got.errors) > 0 {
+			err = fmt.Errorf("%v", got.errors)
+		}
+		return err
+	}
+	if err := ask(booksQuery, ids[0]); err != nil {
+		return err
+	}
+	l.clock.advance(30 * time.Second)
+	for i, query := range []string{chartQuery, pricesQuery} { // what each is sure of
+		if err := ask(query, ids[1+i]); err != nil {
+			return err
+		}
+	}
+	if err := l.spend(client(1), ids[3:], 0); err != nil {
+		return err
+	}
+	l.clock.advance(29 * time.Second)
+	type answer struct {
+		query string
+		err   error
+	}
+	first := make(chan answer, 2)
+	waiting := func() (n int) {
+		for _, of := range l.budget.Status().Waiting {
+			n += of
+		}
+		return n
+	}
+	left := make(chan struct{})
+	for i, query := range []string{chartQuery, pricesQuery} {
+		go func() {
+			if err := ask(query, ids[58+i]); ctx.Err() == nil {
+				first <- answer{query, err}
+			}
+			left <- struct{}{}
+		}()
+		until(operationTime, func() bool { return waiting() > i })
+	}
+	l.clock.advance(1500 * time.Millisecond)
+	select {
+	case got := <-first:
+		if got.query != pricesQuery || got.err != nil {
+			r.f("the first is answered %s: %v", got.query, got.err)
+		}
+	case <-ctx.Done():
+		r.f("neither is answered: %+v", l.budget.Status())
+	}
+	cancel()
+	<-left
+	<-left
+	return r.err()
+}}
+
+// stretched reads prices while the venue wants no calls: stale ones for five minutes, and then none.
+var stretched = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
+	var r report
+	ids := l.openTokens(6)
+	ask := func(when string, stale bool, refused int) {
+		before := l.venue.Stats().Requests["/api/exchange/prices"]
+		got, err := l.asking(context.Background(), client(1), pricesQuery, ids[:3]...)
+		n, wrong := got.answered(3)
+		if err != nil || wrong != nil || n != 3-refused {
+			r.f("%s %d are answered: %v, %v", when, n, wrong, err)
+		}
+		for i, id := range ids[:3] {
+			v := at(got.data, fmt.Sprint("tokenPrices.", i))
+			if q, _ := l.venue.Quote(id); v != nil && (text(v, "price") != plain(q.Price) || at(v, "freshness.stale") != stale) {
+				r.f("%s a price is %s", when, asJSON(v))
+			}
+		}
+		if asked := l.venue.Stats().Requests["/api/exchange/prices"] - before; asked != 0 && (stale || refused > 0) {
+			r.f("%s the venue was asked %d times", when, asked)
+		}
+	}
+	ask("at first", false, 0)
+	l.clock.advance(10 * time.Second)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"}}); err != nil {
+		return err
+	}
+	if got, err := l.asking(context.Background(), client(1), booksQuery, ids[5]); err != nil || len(got.errors) != 1 {
+		r.f("the throttled book: %v, %v", got.errors, err)
+	}
+	l.clock.advance(50 * time.Second)
+	ask("after a minute", true, 0)
+	l.clock.advance(240 * time.Second)
+	ask("a second before the end", true, 0)
+	l.clock.advance(2 * time.Second)
+	ask("after five minutes", true, 3)
+	return r.err()
+}}
+
+// keyed asks more with a key than it may, and then somebody else and for public data.
+var keyed = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
+	var r report
+	asked, refused := 0, 0
+	ask := func(query string, variables vars, credentials string) []graphError {
+		got, err := l.try(query, variables, credentials)
+		if _, wrong := got.answered(0); err != nil || wrong != nil {
+			r.f("%v, %v", wrong, err)
+		}
+		return got.errors
+	}
+	for range 6 {
+		l.clock.advance(3 * time.Second) // what belongs to an account is fresh for two
+		asked += len(branches)
+		refused += len(ask(branchesQuery, nil, keyOf50))
+	}
+	if answered := asked - refused; answered < keyPerMinute/2 || answered >= keyPerMinute {
+		r.f("%d of %d calls were made with a key that allows %d", answered, asked, keyPerMinute)
+	}
+	if n := len(ask(`query ($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)); n != 0 {
+		r.f("another account is refused")
+	}
+	if n := len(ask(booksQuery, vars{"ids": l.openTokens(5)}, anonymous)); n != 0 {
+		r.f("%d books of 5 are refused", n)
+	}
+	l.wantUnrefused(&r)
+	return r.err()
+}}
+
+// shortQueue is how many calls may wait in the row below.
+const shortQueue = 8
+
+// queued asks for books when the budget is spent: few wait, and the others are refused at once.
+var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
+	return openPatient(t, func(w *app.Wiring) {
+		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})
+		t.Cleanup(b.Close)
+		w.Reads.Admission = b
+		if rig != nil {
+			rig(w)
+		}
+	})
+}, run: func(l *lane) error {
+	var r report
+	ids := l.openTokens(120)
+	if err := l.spend(client(1), ids[30:], 0); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
+	defer cancel()
+	const clients = 3 * shortQueue
+	left := make(chan struct{})
+	before := l.budget.Status().Refused
+	for i := range clients {
+		go func() {
+			_, _ = l.asking(ctx, client(2+i), booksQuery, ids[i])
+			left <- struct{}{}
+		}()
+	}
+	waiting := 0
+	until(operationTime, func() bool {
+		s := l.budget.Status()
+		waiting = s.Waiting[market.PriorityBooks]
+		return waiting > shortQueue || waiting+int(s.Refused-before) >= clients
+	})
+	if waiting == 0 || waiting > shortQueue {
+		r.f("%d calls wait", waiting)
+	}
+	cancel()
+	for range clients {
+		<-left
+	}
+	return r.err()
+}}
+
+// scarce are all these rows.
+var scarce = []row{overBudget, greedy, ranked, stretched, keyed, queued}
+
+// admitting is a way to the budget on which a defence is lost: what is asked for is changed.
+type admitting struct {
+	cache.Admission
+	change func(*market.Want)
+}
+
+func (a admitting) Enter(w market.Want) market.Ticket {
+	a.change(&w)
+	return changing{a.Admission.Enter(w), a.change}
+}
+
+type changing struct {
+	market.Ticket
+	change func(*market.Want)
+}
+
+func (c changing) Raise(w market.Want) {
+	c.change(&w)
+	c.Ticket.Raise(w)
+}
+
+// throughAdmission puts such a way before the budget.
+func throughAdmission(change func(*market.Want)) func(*app.Wiring) {
+	return func(w *app.Wiring) { w.Reads.Admission = admitting{w.Reads.Admission, change} }
+}

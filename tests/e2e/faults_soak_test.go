@@ -1,0 +1,301 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// soakSeedEnv names the environment's variable that says what a soak is drawn from.
+const soakSeedEnv = "SOAK_SEED"
+
+// soak is the service in a process of its own under a mixed load, while its venue suffers from faults at random.
+type soak struct {
+	*crowd
+	process *program
+	rand    *rand.Rand
+	annals  *annals
+	// struck counts the faults by name.
+	struck map[string]int
+	rows   []soakRow
+}
+
+// soakRow is what the service's process takes at a time.
+type soakRow struct {
+	at time.Duration
+	figures
+}
+
+// TestSoak asks, subscribes and spoils at random: SOAK=10m is 2,000 subscribers for ten minutes, which make soak does. In
+// the end nothing wrong was shown, no goroutine is left, and no more memory is in use than near the beginning.
+func TestSoak(t *testing.T) {
+	length, seed := soakLength(t), rand.Uint64()
+	if s := os.Getenv(soakSeedEnv); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("%s is %q; want a number", soakSeedEnv, s)
+		}
+		seed = n
+	}
+	sockets, pollers := 200, 40
+	if length < soakLong {
+		sockets, pollers = 10, 8
+	}
+	t.Logf("the seed is %d; %s=%d draws the same", seed, soakSeedEnv, seed)
+
+	w := newAnnals(t, 1, 60, [2]int{})
+	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000")...)
+	s := &soak{crowd: newCrowd(p.service, w), process: p, annals: w, rand: rand.New(rand.NewPCG(seed, 0)), struck: make(map[string]int)}
+	s.sample(w.tokens[:4]) // so that what is made once has been
+	began := time.Now()
+	before := s.figure(t, began)
+	for i := range sockets {
+		credentials := anonymous
+		if i%4 == 0 {
+			credentials = keyOf3
+		}
+		at := i * 9 % (len(w.tokens) - 9)
+		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription of nine prices, and nine of books
+	}
+	for i := range pollers {
+		at := i * 7 % (len(w.tokens) - 20)
+		s.poll(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, w.tokens[at:at+20])
+		s.roam(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, rand.New(rand.NewPCG(seed, uint64(i+1))))
+	}
+	t.Logf("%d subscribers and %d pollers came within %v", 10*sockets, 2*pollers, time.Since(began).Round(time.Millisecond))
+
+	s.suffer(t, began, length)
+
+	s.disperse()
+	s.client.CloseIdleConnections()
+	after := s.settled(t, before)
+	s.rows = append(s.rows, soakRow{time.Since(began), after})
+	t.Log("\n" + s.table())
+	s.wantNothingWrong(t)
+	for what, n := range s.sights() {
+		if strings.Contains(what, "INTERNAL_SERVER_ERROR") {
+			t.Errorf("%d times: %s", n, what)
+		}
+	}
+	// From a quarter of the time on, all that is kept is kept.
+	early := s.rows[1+len(s.rows)/4].Heap
+	for _, r := range s.rows[1+len(s.rows)/4:] {
+		if r.Heap > early+early/2+soakHeap {
+			t.Errorf("after %v %d MiB are in use, %d MiB early on", r.at.Round(time.Second), r.Heap>>20, early>>20)
+		}
+	}
+	if after.Heap > before.Heap+4*soakHeap {
+		t.Errorf("in the end %d MiB are in use, %d MiB in the beginning", after.Heap>>20, before.Heap>>20)
+	}
+	select {
+	case <-p.ended:
+		t.Errorf("the program has ended: %v", p.status)
+	default:
+	}
+}
+
+// What may be there in the end beyond what was: idle connections to the venue, each a file and two goroutines, a few of
+// both, and memory for what the caches keep.
+const (
+	soakIdle = 32
+	soakMore = 16
+	soakHeap = 8 << 20
+)
+
+// settled waits until the process has no more goroutines and files than at first, but for a few, and returns what it takes then.
+func (s *soak) settled(t testing.TB, before figures) figures {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		f := s.process.figures(t, true)
+		if f.Goroutines <= before.Goroutines+2*soakIdle+soakMore && f.Open <= before.Open+soakIdle+soakMore {
+			return f
+		}
+		if time.Since(began) > patience {
+			t.Errorf("%d goroutines and %d files are left, of %d and %d in the beginning", f.Goroutines, f.Open, before.Goroutines, before.Open)
+			return f
+		}
+	}
+}
+
+// figure notes what the process takes.
+func (s *soak) figure(t testing.TB, began time.Time) figures {
+	t.Helper()
+	f := s.process.figures(t, true)
+	s.rows = append(s.rows, soakRow{time.Since(began), f})
+	return f
+}
+
+// suffer moves the market and spoils the venue until the time is over, and then waits until all is well.
+func (s *soak) suffer(t testing.TB, began time.Time, length time.Duration) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	measured, next := time.Now(), time.Now()
+	spoiled := false
+	for time.Since(began) < length {
+		s.annals.step()
+		<-tick.C
+		switch {
+		case time.Now().Before(next):
+			continue
+		case spoiled:
+			s.heal()
+			next = time.Now().Add(time.Duration(500+s.rand.IntN(1500)) * time.Millisecond)
+		case time.Since(measured) >= length/12:
+			s.rest(t, began)
+			measured = time.Now()
+			continue
+		default:
+			s.spoilAtRandom(t)
+			next = time.Now().Add(time.Duration(500+s.rand.IntN(3000)) * time.Millisecond)
+		}
+		spoiled = !spoiled
+	}
+	s.heal()
+	s.rest(t, began)
+}
+
+// rest lets pollers and market rest, waits until all subscribers hold the venue's present state, and notes what the process
+// takes then.
+func (s *soak) rest(t testing.TB, began time.Time) {
+	t.Helper()
+	s.pause.Lock()
+	defer s.pause.Unlock()
+	s.annals.step() // what was lost last is found by what follows
+	eventually(t, "all subscribers hold the venue's present state", s.caughtUp)
+	s.struck["all well again"]++
+	s.figure(t, began)
+}
+
+func (s *soak) heal() { s.annals.move(func() { _ = s.annals.venue.SetFaults(nil) }) }
+
+// spoilAtRandom draws some faults, or kills the venue for a while.
+func (s *soak) spoilAtRandom(t testing.TB) {
+	t.Helper()
+	if s.rand.IntN(12) == 0 {
+		s.struck["venue killed"]++
+		s.annals.close()
+		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // nothing moves meanwhile
+		s.annals.open(t)
+		return
+	}
+	var drawn []demo.Fault
+	restart := false
+	for range 1 + s.rand.IntN(4) {
+		if s.rand.IntN(3) == 0 {
+			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned }) // for a minute, in which nothing else is seen
+			r := rows[s.rand.IntN(len(rows))]
+			s.struck["stream: "+r.name]++
+			restart = restart || r.drop
+			drawn = append(drawn, r.Fault)
+			continue
+		}
+		f := faults[s.rand.IntN(len(faults))]
+		if f.bulk && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
+			f = faults[0] // tens of megabytes now and then, and no date, which would be that of another clock
+		}
+		s.struck[f.name]++
+		spoils := f.Fault
+		spoils.Path = wholeBranches[s.rand.IntN(len(wholeBranches))].path
+		if s.rand.IntN(3) == 0 {
+			spoils.Path = "*"
+		}
+		spoils.Probability, spoils.Seed = 0.2+0.8*s.rand.Float64(), s.rand.Uint64()
+		if f.wait > 0 {
+			spoils.RetryAfter = "1"
+		}
+		drawn = append(drawn, spoils)
+	}
+	s.annals.move(func() {
+		if err := s.annals.venue.SetFaults(drawn); err != nil {
+			t.Error(err)
+		}
+		if restart {
+			s.annals.venue.Restart(demo.CloseSlow)
+		}
+	})
+}
+
+// roam asks for one thing after the other that nothing is known of beforehand: what comes must be an answer.
+func (s *soak) roam(every time.Duration, r *rand.Rand) {
+	queries := []string{
+		`query ($n: Int!) { searchMarkets(query: "will", first: $n) { nodes { question tokens { price { price } } } } }`,
+		`query ($n: Int!, $a: Address!) { user(address: $a) { portfolio { totalValue } positions(first: $n) { nodes { size valuation { value } } } orders { totalCount } } }`,
+		`query ($n: Int!, $a: Address!) { user(address: $a) { trades(first: $n) { nodes { price size } } history(first: $n) { nodes { kind amount } } } }`,
+		`query ($n: Int!, $id: String!) { token(tokenId: $id) { history { points { price } } spread { spread } orderbook(depth: $n) { midpoint } market { question event { title } } } }`,
+	}
+	s.members.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-s.ctx.Done():
+				return
+			}
+			query := queries[r.IntN(len(queries))]
+			variables := vars{"n": 1 + r.IntN(20)}
+			if strings.Contains(query, "$a") {
+				variables["a"] = addressOf3
+			}
+			if strings.Contains(query, "$id") {
+				variables["id"] = s.annals.tokens[r.IntN(len(s.annals.tokens))]
+			}
+			var out struct {
+				Data   any          `json:"data"`
+				Errors []graphError `json:"errors"`
+			}
+			s.pause.RLock()
+			err := s.post(s.ctx, query, variables, keyOf3, &out)
+			s.pause.RUnlock()
+			if err != nil {
+				if s.ctx.Err() == nil {
+					s.complain(fmt.Errorf("no answer: %w", err))
+				}
+				continue
+			}
+			s.note("other answers")
+			for _, e := range out.Errors {
+				s.note("error " + e.Extensions.Code)
+			}
+		}
+	})
+}
+
+// table prints what was seen.
+func (s *soak) table() string {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "after\theap MiB\tpeak MiB\tgoroutines\topen files\tCPU\t")
+	for _, r := range s.rows {
+		fmt.Fprintf(out, "%v\t%d\t%d\t%d\t%d\t%v\t\n", r.at.Round(time.Second), r.Heap>>20, r.Peak>>20, r.Goroutines, r.Open, r.CPU.Round(time.Second))
+	}
+	_ = out.Flush()
+	counts := func(title string, of map[string]int) {
+		fmt.Fprintf(&b, "\n%s\n", title)
+		out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			fmt.Fprintf(out, "  %s\t%d\n", name, of[name])
+		}
+		_ = out.Flush()
+	}
+	counts("what clients saw", s.sights())
+	counts("what the venue suffered", s.struck)
+	asked := make(map[string]int)
+	for path, n := range s.annals.venue.Stats().Requests {
+		asked[path] = int(n)
+	}
+	counts("what the venue was asked since it was killed last", asked)
+	return b.String()
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+// streamRow is a fault of the stream.
+type streamRow struct {
+	name string
+	demo.Fault
+	// drop tells that the streams are closed at first, so that the fault befalls their opening.
+	drop bool
+	// banned tells that the venue is left alone for the stream.LimitedWait, which lanes make short.
+	banned bool
+}
+
+func streamRows() []streamRow {
+	book, price := "orderbook_update", "price_update"
+	rows := []streamRow{
+		{name: "dropped books", Fault: demo.Fault{Kind: demo.FaultDrop, Frame: book, Probability: 0.2}},
+		{name: "dropped prices", Fault: demo.Fault{Kind: demo.FaultDrop, Frame: price, Probability: 0.2}},
+		{name: "duplicates", Fault: demo.Fault{Kind: demo.FaultDuplicate, Probability: 0.3}},
+		{name: "reordered books", Fault: demo.Fault{Kind: demo.FaultReorder, Frame: book, Probability: 0.2}},
+		{name: "reordered prices", Fault: demo.Fault{Kind: demo.FaultReorder, Frame: price, Probability: 0.2}},
+		{name: "lost tails", Fault: demo.Fault{Kind: demo.FaultLostTail, Frame: book, Count: 3}},
+		{name: "garbage", Fault: demo.Fault{Kind: demo.FaultGarbage, Probability: 0.1}},
+		{name: "unknown types", Fault: demo.Fault{Kind: demo.FaultUnknownType, Probability: 0.5}},
+		{name: "slow snapshots", Fault: demo.Fault{Kind: demo.FaultSlowSnapshot, DelayMs: 300}, drop: true},
+		{name: "skipped numbers", Fault: demo.Fault{Kind: demo.FaultSkip, Channel: "orderbook", Probability: 0.2}},
+		{name: "a stall that ends", Fault: demo.Fault{Kind: demo.FaultStall, DelayMs: 700, Count: 1}},
+		{name: "a stall that does not", Fault: demo.Fault{Kind: demo.FaultStall, Count: 1}},
+		{name: "a silent end", Fault: demo.Fault{Kind: demo.FaultClose, Code: 1011, Count: 1}},
+		{name: "closed as too slow", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseSlow, Count: 2}},
+		{name: "closed to shed load", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseShed, Count: 1}},
+		{name: "closed for abuse", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseAbuse, Count: 1}, banned: true},
+		{name: "closed for credentials", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseCredentials, Count: 1}},
+		{name: "a restart", Fault: demo.Fault{Kind: demo.FaultRestart, Code: demo.CloseSlow, Count: 1}},
+		{name: "a new epoch behind open streams", Fault: demo.Fault{Kind: demo.FaultNewEpoch, Count: 1}},
+		{name: "opening: 503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, drop: true},
+		{name: "opening: HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, drop: true},
+		{name: "opening: hang", Fault: demo.Fault{Kind: demo.FaultHang}, drop: true},
+		{name: "opening: delay", Fault: demo.Fault{Kind: demo.FaultDelay, DelayMs: 300}, drop: true},
+		{name: "opening: reset", Fault: demo.Fault{Kind: demo.FaultReset}, drop: true},
+		{name: "opening: refused", Fault: demo.Fault{Kind: demo.FaultRefused}, drop: true},
+		{name: "opening: redirect", Fault: demo.Fault{Kind: demo.FaultRedirect}, drop: true},
+	}
+	for i := range rows {
+		rows[i].Path = demo.StreamPath
+	}
+	return rows
+}
+
+// impatient makes the waits of the stream's client a fraction of what they are.
+func impatient(w *app.Wiring) {
+	w.Stream.LimitedWait, w.Stream.DialWithin = 2*time.Second, 2*time.Second
+	w.Stream.Rand = func() float64 { return rand.Float64() / 4 }
+}
+
+// TestStreamFaultsUnderLoad spoils the stream in every way under subscribers and pollers. Whatever they are sent is what the
+// venue had, no query fails, and all of them hold the venue's present state when it is over.
+func TestStreamFaultsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const lanes = 4
+	rows := streamRows()
+	survived := make(chan int, lanes)
+	for lane := range lanes {
+		w := newAnnals(t, 1, 8, [2]int{})
+		s, _ := startLiveRigged(t, impatient, w.args()...)
+		s.streaming(t)
+		c := newCrowd(s, w)
+		for i := range 4 {
+			c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
+			c.subscribe(t, keyOf3, w.tokens[i:i+2])
+		}
+		for range 2 {
+			c.poll(50*time.Millisecond, w.tokens)
+		}
+		go func() {
+			n := 0
+			defer func() { survived <- n }()
+			defer c.disperse()
+			for i := lane; i < len(rows); i += lanes {
+				began := time.Now()
+				if err := c.suffer(&rows[i]); err != nil {
+					t.Errorf("%s, after %v: %v", rows[i].name, time.Since(began), err)
+					continue
+				}
+				n++
+			}
+			t.Logf("lane %d saw %v", lane, c.sights())
+		}()
+	}
+	n := 0
+	for range lanes {
+		n += <-survived
+	}
+	t.Logf("stream faults: survived/total %d/%d", n, len(rows))
+}
+
+// suffer spoils the stream while the market moves, and waits until all is well again.
+func (c *crowd) suffer(r *streamRow) error {
+	tick := time.NewTicker(15 * time.Millisecond)
+	defer tick.Stop()
+	move := func(n int) {
+		for range n {
+			c.annals.step()
+			<-tick.C
+		}
+	}
+	before := c.notes("events")
+	if err := c.annals.venue.SetFaults([]demo.Fault{r.Fault}); err != nil {
+		return err
+	}
+	if r.drop {
+		c.annals.move(func() { c.annals.venue.Restart(demo.CloseSlow) })
+	}
+	move(40)
+	c.annals.move(func() { _ = c.annals.venue.SetFaults(nil) })
+	move(10)
+	deadline := time.Now().Add(patience)
+	for !c.caughtUp() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("subscribers stay behind: %v, %s", c.last, asJSON(c.App.Live.Status()))
+		}
+		<-tick.C
+	}
+	if n := c.notes("events"); n == before {
+		return errors.New("nobody was sent anything")
+	}
+	c.sample(c.annals.tokens)
+	for what, n := range c.sights() {
+		if strings.HasPrefix(what, "error ") {
+			return fmt.Errorf("%d queries failed: %s", n, what)
+		}
+	}
+	if wrong := c.complaints(); len(wrong) > 0 {
+		return fmt.Errorf("%v", wrong)
+	}
+	return nil
+}

@@ -1,0 +1,541 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/coder/websocket"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
+)
+
+// asking returns a request with headers, name and value in turn, from an address of its own.
+func (s *service) asking(t testing.TB, method, path, body string, header ...string) *http.Request {
+	t.Helper()
+	r := s.request(t, body, anonymous).Clone(t.Context())
+	r.Method = method
+	u, err := url.Parse(s.URL() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.URL = u; body == "" {
+		r.Body, r.GetBody, r.ContentLength = nil, nil, 0
+		r.Header.Del("Content-Type")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
+}
+
+// decompressed returns a body as it was before it was compressed.
+func decompressed(t testing.TB, got response) string {
+	t.Helper()
+	var r io.Reader
+	var err error
+	switch coded := bytes.NewReader([]byte(got.body)); got.header.Get("Content-Encoding") {
+	case "":
+		return got.body
+	case "br":
+		r = brotli.NewReader(coded)
+	case "gzip":
+		r, err = gzip.NewReader(coded)
+	case "zstd":
+		var z *zstd.Decoder
+		if z, err = zstd.NewReader(coded); err == nil {
+			defer z.Close()
+			r = z
+		}
+	default:
+		t.Fatalf("the coding %s", got.header.Get("Content-Encoding"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestAnswersThatAreKnown asks again with the tag of the answer, before and after the venue has changed what it shows, in each
+// content coding and for each of those who may ask.
+func TestAnswersThatAreKnown(t *testing.T) {
+	s := start(t)
+	token := s.openTokens(1)[0]
+	const public = `query($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price timestamp } }`
+	ids := s.openTokens(60)
+	if ids[0] != token {
+		t.Fatal("another token")
+	}
+	path := "/graphql?" + url.Values{"query": {public}, "variables": {asJSON(vars{"ids": ids})}}.Encode()
+	tags := map[string]string{}
+	price := demo.Price(2300)
+	for _, coding := range []string{"identity", "gzip", "br", "zstd"} {
+		for _, caller := range []string{anonymous, keyOf50} {
+			ask := func(tag string) response {
+				header := []string{"Accept-Encoding", coding, httpapi.CredentialsHeader, caller}
+				if tag != "" {
+					header = append(header, "If-None-Match", tag)
+				}
+				r := s.asking(t, http.MethodGet, path, "", header...)
+				if caller == anonymous {
+					r.Header.Del(httpapi.CredentialsHeader)
+				}
+				return s.do(t, r)
+			}
+			first := ask("")
+			tag := first.header.Get("ETag")
+			if first.status != http.StatusOK || tag == "" || (coding == "identity") != (first.header.Get("Content-Encoding") == "") {
+				t.Fatalf("%s: %d %v", coding, first.status, first.header)
+			}
+			if strings.HasPrefix(tag, "W/") != (coding != "identity") {
+				t.Errorf("%s has the tag %s", coding, tag)
+			}
+			tags[decompressed(t, first)] = strings.TrimPrefix(tag, "W/")
+			for _, known := range []string{tag, strings.TrimPrefix(tag, "W/"), `"a", ` + tag + `, "b"`, "*"} {
+				got := ask(known)
+				if got.status != http.StatusNotModified || got.body != "" || got.header.Get("ETag") != tag || got.header.Get("Vary") != first.header.Get("Vary") ||
+					got.header.Get("Cache-Control") != first.header.Get("Cache-Control") || got.header.Get("Content-Length") != "" && got.header.Get("Content-Length") != "0" {
+					t.Errorf("%s with %s: %+v", coding, known, got)
+				}
+			}
+			if got := ask(`"another"`); got.status != http.StatusOK || decompressed(t, got) != decompressed(t, first) {
+				t.Errorf("%s: another tag gives %d", coding, got.status)
+			}
+			price += 100
+			if err := s.venue.SetPrice(token, price); err != nil {
+				t.Fatal(err)
+			}
+			s.cool()
+			if got := ask(tag); got.status != http.StatusOK || got.header.Get("ETag") == tag || !strings.Contains(decompressed(t, got), price.String()) {
+				t.Errorf("%s: what has changed is %d %s", coding, got.status, decompressed(t, got)[:100])
+			}
+		}
+	}
+	if len(tags) != 8 {
+		t.Errorf("%d answers", len(tags))
+	}
+}
+
+// TestWhoMayKeepAnswers asks by every method and as everybody.
+func TestWhoMayKeepAnswers(t *testing.T) {
+	f := newAccountsFile(t)
+	s := start(t, "--accounts-file="+f.path)
+	token, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+	for _, test := range []struct{ name, document, anonymous, identified string }{
+		{"a market", `{ market(marketId: "` + marketID + `") { question } }`, "public, max-age=60", "private, max-age=60"},
+		{"a price", `{ token(tokenId: "` + token + `") { price { price } market { question } } }`, "public, max-age=1", "private, max-age=1"},
+		{"a search", `{ searchMarkets { nodes { question } } }`, "public, max-age=15", "private, max-age=15"},
+		{"the schema", `{ __schema { queryType { name } } }`, "public, max-age=300", "private, max-age=300"},
+		{"nothing", `{ __typename }`, "public, max-age=0", "private, max-age=0"},
+		{"absence", `{ market(marketId: "none") { question } }`, "public, max-age=60", "private, max-age=60"},
+		{"the viewer", `{ viewer { address } }`, "private, max-age=0", "private, max-age=0"},
+		{"an account", `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`, "no-store", "private, max-age=0"}, // an error without credentials
+		{"the status", `{ serviceStatus { version } }`, "no-store", "no-store"},
+		{"an error of a field", `{ market { question } searchMarkets { totalCount } }`, "no-store", "no-store"},
+		{"an invalid document", `{ nope }`, "no-store", "no-store"},
+		{"a document that is refused", `{ ` + strings.Repeat("a ", 2000) + ` }`, "no-store", "no-store"},
+	} {
+		for _, caller := range [][]string{nil, {httpapi.CredentialsHeader, keyOf3}, {"Authorization", "Bearer token-of-3"}} {
+			want := test.anonymous
+			if caller != nil {
+				want = test.identified
+			}
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				got := s.do(t, s.asking(t, method, "/graphql?"+url.Values{"query": {test.document}}.Encode(), "", caller...))
+				if got.header.Get("Cache-Control") != want || (got.header.Get("ETag") != "") != (want != "no-store") {
+					t.Errorf("%s %s as %q: %v", method, test.name, caller, got.header)
+				}
+				for _, header := range []string{"Accept", "Accept-Encoding", "Authorization", httpapi.CredentialsHeader} {
+					if !strings.Contains(strings.Join(got.header.Values("Vary"), ","), header) {
+						t.Errorf("%s %s does not vary by %s", method, test.name, header)
+					}
+				}
+			}
+			got := s.do(t, s.asking(t, http.MethodPost, "/graphql", asJSON(vars{"query": test.document}), caller...))
+			if got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" {
+				t.Errorf("POST %s as %q: %v", test.name, caller, got.header)
+			}
+		}
+	}
+	// An answer to somebody who is refused, and one that could not be made.
+	for _, header := range [][]string{{"Authorization", "Bearer nobody"}, {httpapi.CredentialsHeader, "%"}, {"Accept", "image/png"}} {
+		if got := s.do(t, s.asking(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %d %v", header, got.status, got.header)
+		}
+	}
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	if got := s.do(t, s.asking(t, http.MethodGet, "/graphql?"+url.Values{"query": {`{ market(marketId: "unread") { question } searchMarkets { totalCount } }`}}.Encode(), "")); got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("a part that failed: %v", got.header)
+	}
+}
+
+// TestOrigins has pages of several hosts use the service, as browsers do it: with a preflight, with the request itself, and by
+// WebSocket.
+func TestOrigins(t *testing.T) {
+	const app, evil = "https://app.example.com", "https://evil.example.com"
+	for configured, allowed := range map[string]map[string]bool{
+		"":                             {app: false, evil: false, "own": true, "null": false},
+		app:                            {app: true, evil: false, "own": true, "null": false, app + ":444": false, "http://app.example.com": false, "https://app.example.com.evil.com": false, "https://APP.example.com": true},
+		app + ",https://b.example.com": {app: true, "https://b.example.com": true, evil: false, "own": true},
+		"*":                            {app: true, evil: true, "own": true, "null": true},
+	} {
+		s := start(t, "--origins="+configured)
+		for origin, want := range allowed {
+			own := origin == "own"
+			if own {
+				origin = s.URL()
+			}
+			name := fmt.Sprintf("%s where %q is configured", origin, configured)
+			allow := func(got response) bool {
+				if got.header.Get("Access-Control-Allow-Credentials") != "" {
+					t.Errorf("%s: with credentials", name)
+				}
+				a := got.header.Get("Access-Control-Allow-Origin")
+				return a == "*" || strings.EqualFold(a, origin)
+			}
+			preflight := s.do(t, s.asking(t, http.MethodOptions, "/graphql", "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,x-venue-credentials"))
+			post := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
+			get := s.do(t, s.asking(t, http.MethodGet, "/graphql?query={__typename}", "", "Origin", origin))
+			stream := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Accept", "text/event-stream"))
+			refused := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Authorization", "Bearer nobody"))
+			for what, got := range map[string]response{"preflight": preflight, "POST": post, "GET": get, "SSE": stream, "a refusal": refused} {
+				// A browser asks for no permission where the page is of the same host.
+				if allow(got) != want && !own {
+					t.Errorf("%s: %s: %v", name, what, got.header)
+				}
+			}
+			if post.status != http.StatusOK || get.status != http.StatusOK || preflight.status/100 != 2 {
+				t.Errorf("%s: %d, %d, preflight %d", name, post.status, get.status, preflight.status)
+			}
+			conn, resp, err := websocket.Dial(t.Context(), strings.Replace(s.URL(), "http", "ws", 1)+"/graphql", &websocket.DialOptions{
+				HTTPClient: s.client, HTTPHeader: http.Header{"Origin": {origin}}, Subprotocols: []string{"graphql-transport-ws"},
+			})
+			if (err == nil) != want || err != nil && resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: a WebSocket: %v", name, err)
+			}
+			if conn != nil {
+				_ = conn.CloseNow()
+			}
+		}
+	}
+}
+
+// TestPagesOfThisMachine: while the demo venue listens on this machine only, its pages may use the service, whatever their port.
+// With any other venue they need --origins, as pages of other hosts always do.
+func TestPagesOfThisMachine(t *testing.T) {
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	defer elsewhere.Close()
+	for name, test := range map[string]struct {
+		arg  string
+		want bool
+	}{
+		"demo on loopback":      {"--demo-listen=127.0.0.1:0", true},
+		"demo on all addresses": {"--demo-listen=0.0.0.0:0", false},
+		"another venue":         {"--venue-url=" + elsewhere.URL, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, test.arg)
+			for origin, want := range map[string]bool{"http://localhost:5173": test.want, "http://127.0.0.1:3000": test.want, "https://evil.example.com": false} {
+				got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
+				if allowed := got.header.Get("Access-Control-Allow-Origin") == origin; allowed != want {
+					t.Errorf("%s: Access-Control-Allow-Origin is %q", origin, got.header.Get("Access-Control-Allow-Origin"))
+				}
+				conn, resp, err := websocket.Dial(t.Context(), strings.Replace(s.URL(), "http", "ws", 1)+"/graphql", &websocket.DialOptions{
+					HTTPClient: s.client, HTTPHeader: http.Header{"Origin": {origin}}, Subprotocols: []string{"graphql-transport-ws"},
+				})
+				if conn != nil {
+					_ = conn.CloseNow()
+				}
+				if want {
+					if err != nil {
+						t.Errorf("%s: a WebSocket: %v", origin, err)
+					}
+					continue
+				}
+				if err == nil || resp == nil || resp.StatusCode != http.StatusForbidden {
+					t.Errorf("%s: a WebSocket: %v", origin, err)
+					continue
+				}
+				if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), origin) || !strings.Contains(string(body), "--origins") {
+					t.Errorf("%s: the refusal says %q", origin, body)
+				}
+			}
+		})
+	}
+}
+
+// TestCookiesChangeNothing sends what browsers add by themselves.
+func TestCookiesChangeNothing(t *testing.T) {
+	f := newAccountsFile(t)
+	s := start(t, "--accounts-file="+f.path)
+	ambient := []string{"Cookie", "Authorization=Bearer token-of-3; X-Venue-Credentials=" + keyOf3 + "; token=token-of-3", "Proxy-Authorization", "Bearer token-of-3", "Referer", "https://app.example.com/?token=token-of-3"}
+	for _, query := range []string{`{ viewer { address } }`, `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`, `{ searchMarkets(first: 1) { totalCount } }`} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			for method, path := range map[string]string{"GET": "/graphql?" + url.Values{"query": {query}}.Encode(), "POST": "/graphql"} {
+				body := ""
+				if method == "POST" {
+					body = asJSON(vars{"query": query})
+				}
+				plain := s.do(t, s.asking(t, method, path, body, "Accept", accept))
+				with := s.do(t, s.asking(t, method, path, body, append(ambient, "Accept", accept)...))
+				for _, got := range []response{plain, with} {
+					for _, own := range []string{"X-Request-Id", "Date"} {
+						got.header.Del(own)
+					}
+				}
+				if plain.status != with.status || plain.print() != with.print() || strings.Contains(with.body, `"totalCount":3}`) {
+					t.Errorf("%s %s: %s\nwith cookies %s", method, query, plain.print(), with.print())
+				}
+			}
+		}
+	}
+	conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.URL(), "http", "ws", 1)+"/graphql", &websocket.DialOptions{
+		HTTPClient: s.client, HTTPHeader: http.Header{"Cookie": {ambient[1]}}, Subprotocols: []string{"graphql-transport-ws"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	k := &socket{conn: conn, subs: make(map[string]*events), done: make(chan struct{})}
+	k.send(t, frame{Type: "connection_init"})
+	if f, err := k.read(t.Context()); err != nil || f.Type != "connection_ack" {
+		t.Fatal(f, err)
+	}
+	go k.listen()
+	if ev := k.subscribe(t, `{ viewer { address } }`, nil).next(t); asJSON(ev.data) != `{"viewer":null}` {
+		t.Errorf("a cookie on a WebSocket: %+v", ev)
+	}
+	_ = conn.CloseNow()
+	<-k.done
+}
+
+// TestSecurityHeaders looks at every kind of response.
+func TestSecurityHeaders(t *testing.T) {
+	s := start(t)
+	for _, r := range []*http.Request{
+		s.asking(t, "GET", "/", ""), s.asking(t, "GET", "/schema.graphql", ""), s.asking(t, "GET", "/healthz", ""), s.asking(t, "GET", "/readyz", ""), s.asking(t, "GET", "/nothing", ""),
+		s.asking(t, "GET", "/graphql?query={__typename}", ""), s.asking(t, "GET", "/graphql", ""), s.asking(t, "DELETE", "/graphql", ""), s.asking(t, "OPTIONS", "/graphql", ""),
+		s.asking(t, "POST", "/graphql", `{"query":"{ nope }"}`), s.asking(t, "POST", "/graphql", `x`), s.asking(t, "POST", "/graphql", `{"query":"{__typename}"}`, "Accept", "text/event-stream"),
+		s.asking(t, "POST", "/graphql", `{}`, "Authorization", "Bearer nobody"), s.asking(t, "GET", "/graphql", "", "Upgrade", "websocket", "Connection", "Upgrade"),
+	} {
+		got := s.do(t, r)
+		policy := got.header.Get("Content-Security-Policy")
+		if got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Referrer-Policy") != "no-referrer" || got.header.Get("X-Request-Id") == "" ||
+			!strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe-eval") {
+			t.Errorf("%s %s: %v", r.Method, r.URL, got.header)
+		}
+		for _, gossip := range []string{"Server", "X-Powered-By", "Set-Cookie"} {
+			if got.header.Get(gossip) != "" {
+				t.Errorf("%s %s: %s is %q", r.Method, r.URL, gossip, got.header.Get(gossip))
+			}
+		}
+		script, _, _ := strings.Cut(policy[strings.Index(policy, "script-src")+1:], ";")
+		if strings.Contains(policy, "script-src") && strings.Contains(script, "unsafe-inline") {
+			t.Errorf("%s runs whatever stands on it: %s", r.URL, policy)
+		}
+	}
+}
+
+// TestRefusedCredentials sends the same bad credentials and the same bad token over every transport and under names of other clients.
+// After the fifth refusal the venue is not asked with them any more. Other credentials of the same client are not affected.
+func TestRefusedCredentials(t *testing.T) {
+	t.Parallel()
+	f := newAccountsFile(t)
+	const query = `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`
+	wrong := credentials("no such key")
+	for _, test := range []struct {
+		name, trusted string
+		// from is what the n-th request says about where it comes from.
+		from func(n int) string
+		// blocked tells that it is one client, whatever it says.
+		blocked bool
+	}{
+		{"nobody is believed", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
+		{"the proxy is believed", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, false},
+		{"what the client says before the proxy is not", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7", n) }, true},
+		{"hops that are none", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, junk", n) }, true},
+		{"two proxies", "127.0.0.1,10.0.0.0/8", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7, 10.1.2.3", n) }, true},
+		{"one network of IPv6", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8::%d", n) }, true},
+		{"networks of IPv6", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8:0:%d::1", n) }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, "--accounts-file="+f.path, "--trusted-proxies="+test.trusted)
+			n := 0
+			from := func(r *http.Request) *http.Request {
+				n++
+				r.Header.Set("X-Forwarded-For", test.from(n))
+				return r
+			}
+			post := func(name, value string) response {
+				return s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), name, value)))
+			}
+			socket := func(header string, value string) string {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				n++
+				conn, _, err := websocket.Dial(ctx, strings.Replace(s.URL(), "http", "ws", 1)+"/graphql", &websocket.DialOptions{
+					HTTPClient: s.client, HTTPHeader: http.Header{"X-Forwarded-For": {test.from(n)}}, Subprotocols: []string{"graphql-transport-ws"},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.CloseNow()
+				k := &socket{conn: conn}
+				k.send(t, frame{Type: "connection_init", Payload: []byte(asJSON(vars{header: value}))})
+				if f, err := k.read(ctx); err != nil || f.Type != "connection_ack" {
+					return fmt.Sprint(int(websocket.CloseStatus(err)))
+				}
+				k.send(t, frame{ID: "1", Type: "subscribe", Payload: []byte(asJSON(vars{"query": query}))})
+				f, err := k.read(ctx)
+				return fmt.Sprint(string(f.Payload), err)
+			}
+			for range 3 {
+				if got := post("Authorization", "Bearer nobody"); got.status != http.StatusUnauthorized {
+					t.Errorf("%+v", got)
+				}
+			}
+			for range 2 {
+				if got := socket("Authorization", "Bearer nobody"); got != "4403" {
+					t.Errorf("a socket: %s", got)
+				}
+			}
+			asked := s.counted(func() {
+				for range 3 {
+					if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
+						t.Errorf("%+v", got)
+					}
+				}
+				if got := s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, wrong, "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
+					t.Errorf("%+v", got)
+				}
+				if got := socket(httpapi.CredentialsHeader, wrong); !strings.Contains(got, "UNAUTHENTICATED") {
+					t.Errorf("a socket: %s", got)
+				}
+			})
+			wantCalls(t, asked, calls{"positions": {5, 5}})
+			limited := func(got response) bool {
+				return got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "60" && strings.Contains(got.body, "RATE_LIMITED")
+			}
+			asked = s.counted(func() {
+				for name, value := range map[string]string{httpapi.CredentialsHeader: wrong, "Authorization": "Bearer nobody"} {
+					if got := post(name, value); limited(got) != test.blocked {
+						t.Errorf("%s after five refusals: %+v", name, got)
+					}
+				}
+				if got := socket(httpapi.CredentialsHeader, wrong); (got == "4403") != test.blocked {
+					t.Errorf("a socket: %s", got)
+				}
+			})
+			if test.blocked && len(asked) > 0 {
+				t.Errorf("the venue was asked %v", asked)
+			}
+			if got := post(httpapi.CredentialsHeader, credentials("another bad key")); !strings.Contains(got.body, "UNAUTHENTICATED") {
+				t.Errorf("other bad credentials: %+v", got)
+			}
+			if got := post("Authorization", "Bearer nobody-else"); got.status != http.StatusUnauthorized {
+				t.Errorf("another bad token: %+v", got)
+			}
+			if got := post(httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+				t.Errorf("good credentials: %+v", got)
+			}
+			if got := s.do(t, from(s.asking(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+				t.Errorf("without credentials: %+v", got)
+			}
+			s.clock.advance(61e9)
+			if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
+				t.Errorf("a minute later: %+v", got)
+			}
+		})
+	}
+}
+
+// TestKnownDocumentsOverEveryTransport registers a document over one transport and names it over the others.
+func TestKnownDocumentsOverEveryTransport(t *testing.T) {
+	s := startLive(t)
+	const document = `subscription S { streamStatusChanged { __typename } }`
+	const name = `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"HASH"}}}`
+	named := strings.Replace(name, "HASH", hashOf(document), 1)
+	k := s.dial(t, anonymous)
+	say := func(id, payload string) *events {
+		e := newEvents(id)
+		k.mu.Lock()
+		k.subs[id] = e
+		k.mu.Unlock()
+		k.send(t, frame{ID: id, Type: "subscribe", Payload: []byte(payload)})
+		return e
+	}
+	say("miss", named).wantEnd(t, "PERSISTED_QUERY_NOT_FOUND")
+	say("invalid", asJSON(vars{"query": "{ nope }", "extensions": vars{"persistedQuery": vars{"version": 1, "sha256Hash": hashOf("{ nope }")}}})).wantEnd(t, "GRAPHQL_VALIDATION_FAILED")
+	say("still a miss", strings.Replace(name, "HASH", hashOf("{ nope }"), 1)).wantEnd(t, "PERSISTED_QUERY_NOT_FOUND")
+	say("registers", asJSON(vars{"query": document, "extensions": vars{"persistedQuery": vars{"version": 1, "sha256Hash": hashOf(document)}}})).value(t)
+	say("hit", named).value(t)
+	say("by id", asJSON(vars{"documentId": "sha256:" + hashOf(document)})).value(t)
+	for _, r := range []*http.Request{s.asking(t, "POST", "/graphql", named), s.asking(t, "GET", "/graphql/sha256:"+hashOf(document), ""), s.asking(t, "GET", "/graphql?documentId="+hashOf(document), "")} {
+		s.stream(t, r.Method+" "+r.URL.Path, r).value(t)
+	}
+}
+
+// TestASaturatedService has one operation wait for the venue. Others that would wait are refused for the moment, whatever their
+// transport.
+func TestASaturatedService(t *testing.T) {
+	venue := newSlowVenue(t)
+	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
+	s.streaming(t)
+	s.venue = venue.demo
+	token := s.openTokens(1)[0]
+	open := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}})
+	open.value(t)
+	release := venue.hold("/api/user/history")
+	defer release()
+	const slow = `{ user(address: "` + addressOf3 + `") { history { totalCount } } }`
+	done := make(chan response, 1)
+	go func() { done <- s.do(t, s.request(t, asJSON(vars{"query": slow}), keyOf3)) }()
+	<-venue.waiting
+	const also = `{ market(marketId: "none") { slug } }`
+	for _, method := range []string{http.MethodPost, http.MethodGet} {
+		path, body := "/graphql", asJSON(vars{"query": also})
+		if method == http.MethodGet {
+			path, body = "/graphql?"+url.Values{"query": {also}}.Encode(), ""
+		}
+		got := s.do(t, s.asking(t, method, path, body))
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, `"retryAfterMs":1000`) {
+			t.Errorf("%s: %+v", method, got)
+		}
+	}
+	if ev := s.dial(t, anonymous).subscribe(t, also, nil).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "RATE_LIMITED" || ev.data != nil {
+		t.Errorf("on a socket: %+v", ev)
+	}
+	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
+		t.Errorf("over SSE: %+v", got)
+	}
+	// What needs no venue is answered. Subscriptions that are open go on, and health and pages are always there.
+	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
+		t.Errorf("what needs no venue: %+v", got)
+	}
+	s.move(t, token)
+	open.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
+	if got := s.do(t, s.asking(t, http.MethodGet, "/healthz", "")); got.status != http.StatusOK {
+		t.Errorf("health: %+v", got)
+	}
+	release()
+	if got := <-done; got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+		t.Errorf("the first one: %+v", got)
+	}
+	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
+		t.Errorf("afterwards: %+v", got)
+	}
+}

@@ -1,0 +1,439 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/app"
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/tests/tool"
+)
+
+// TestMain runs the tests in the root of the module, where the documentation and the examples are.
+func TestMain(m *testing.M) {
+	root, err := tool.ModuleRoot()
+	if err == nil {
+		err = os.Chdir(root)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// The demo accounts.
+const (
+	addressOf3    = "0x1111111111111111111111111111111111111111"
+	addressOf50   = "0x2222222222222222222222222222222222222222"
+	addressOf2000 = "0x3333333333333333333333333333333333333333"
+	addressOfAny  = "0xabcdef0123456789abcdef0123456789abcdef01"
+)
+
+var (
+	keyOf3    = credentials("demo-3")
+	keyOf50   = credentials("demo-50")
+	keyOf2000 = credentials("demo-2000")
+	keyOfAny  = credentials("demo")
+)
+
+// anonymous is the credentials of a request that carries none.
+const anonymous = ""
+
+// credentials returns the header of a demo account; more are further members of the object, name and value in turn. The text
+// is the README's, which is the only one that a strict venue knows.
+func credentials(key string, more ...string) string {
+	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
+	for i := 0; i+1 < len(more); i += 2 {
+		text += fmt.Sprintf(`,%q:%q`, more[i], more[i+1])
+	}
+	return base64.StdEncoding.EncodeToString([]byte(text + "}"))
+}
+
+// heldClock stands still until it is advanced.
+type heldClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *heldClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *heldClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// logBuffer collects the log of a service.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// service is the whole program in this process, served on a port, with a client to talk to it.
+type service struct {
+	*app.App
+	// venue is the demo venue behind it; nil with a venue of the test's own.
+	venue  *demo.Venue
+	clock  *heldClock
+	client *http.Client
+	log    *logBuffer
+}
+
+// start runs the program as its command line would until the test ends: on free ports, with a held clock and a market
+// that stands still.
+func start(t testing.TB, args ...string) *service {
+	t.Helper()
+	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
+}
+
+// startAt is start with the clock at another instant.
+func startAt(t testing.TB, now time.Time, args ...string) *service {
+	t.Helper()
+	return startRigged(t, now, nil, args...)
+}
+
+// startRigged is startAt with other wiring; rig may be nil.
+func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
+	t.Helper()
+	s := openRigged(t, now, rig, args...)
+	s.serveUntilEnd(t)
+	return s
+}
+
+// openRigged wires a service and binds its ports.
+func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
+	t.Helper()
+	args = append([]string{
+		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-stream=false", "--log-level=debug",
+		"--trusted-proxies=127.0.0.1",
+	}, args...)
+	if rig == nil {
+		rig = asWired
+	}
+	clock := &heldClock{now: now}
+	s := openAt(t, clock, rig, args...)
+	s.clock = clock
+	return s
+}
+
+// openAt wires a service as its flags say, by a clock, and binds its ports.
+func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...string) *service {
+	t.Helper()
+	cfg, err := config.Parse(args, nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{client: newClient(), log: &logBuffer{}}
+	if s.App, err = app.Open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, afterNobody, rig); err != nil {
+		t.Fatal(err)
+	}
+	if s.Demo != nil {
+		s.venue = s.Demo.Venue
+	}
+	return s
+}
+
+// newClient returns a client that asks for no compression, which takes long with the race detector.
+func newClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
+}
+
+// serveUntilEnd serves until the test ends.
+func (s *service) serveUntilEnd(t testing.TB) {
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("the service ended with: %v", err)
+		}
+	})
+}
+
+// asWired changes nothing of the wiring.
+func asWired(*app.Wiring) {}
+
+// afterNobody has the service know that nobody has called the venue before.
+func afterNobody(w *app.Wiring) { w.Cold = 0 }
+
+// graphError is one entry in errors.
+type graphError struct {
+	Message    string `json:"message"`
+	Path       []any  `json:"path"`
+	Extensions struct {
+		Code         string `json:"code"`
+		RetryAfterMs int64  `json:"retryAfterMs"`
+	} `json:"extensions"`
+}
+
+// String returns "path CODE", which is what most tests compare.
+func (e graphError) String() string {
+	parts := make([]string, len(e.Path))
+	for i, p := range e.Path {
+		parts[i] = fmt.Sprint(p)
+	}
+	return strings.Join(parts, ".") + " " + e.Extensions.Code
+}
+
+// response is what the service answered.
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request and reads its answer.
+func (s *service) do(t testing.TB, r *http.Request) response {
+	t.Helper()
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response{resp.StatusCode, resp.Header, string(body)}
+}
+
+// request returns a POST of a GraphQL request.
+func (s *service) request(t testing.TB, body string, credentials string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+httpapi.PathGraphQL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	// From an address of its own, since addresses whose credentials are refused often are not heard any more.
+	n := requests.Add(1)
+	r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String())
+	if credentials != anonymous {
+		r.Header.Set(httpapi.CredentialsHeader, credentials)
+	}
+	return r
+}
+
+// requests counts the requests that were made.
+var requests atomic.Uint32
+
+// vars are the variables of a query.
+type vars map[string]any
+
+// query asks the graph. Numbers in the data are json.Number.
+func (s *service) query(t testing.TB, query string, variables vars, credentials string) (data any, errors []graphError) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := s.do(t, s.request(t, string(body), credentials))
+	var out struct {
+		Data   any          `json:"data"`
+		Errors []graphError `json:"errors"`
+	}
+	decode(t, resp.body, &out)
+	return out.Data, out.Errors
+}
+
+// ask is query for what must not fail.
+func (s *service) ask(t testing.TB, query string, variables vars, credentials string) any {
+	t.Helper()
+	data, errors := s.query(t, query, variables, credentials)
+	for _, e := range errors {
+		t.Errorf("error at %s: %s", e, e.Message)
+	}
+	if len(errors) > 0 {
+		t.FailNow()
+	}
+	return data
+}
+
+func decode(t testing.TB, text string, into any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+}
+
+// at walks into an answer: names of members and indexes of elements, with dots between. It is nil where there is nothing.
+func at(v any, path string) any {
+	for step := range strings.SplitSeq(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[step]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(step, &i); err != nil || i >= len(x) {
+				return nil
+			}
+			v = x[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// list returns the elements at a path, nil where there is no list.
+func list(v any, path string) []any {
+	l, _ := at(v, path).([]any)
+	return l
+}
+
+// text returns the text at a path, "" where there is none.
+func text(v any, path string) string {
+	s, _ := at(v, path).(string)
+	return s
+}
+
+// pluck returns what each element of a list has at a path.
+func pluck(v any, path, of string) []string {
+	elements := list(v, path)
+	out := make([]string, len(elements))
+	for i, e := range elements {
+		out[i] = fmt.Sprint(at(e, of))
+	}
+	return out
+}
+
+// asJSON prints a part of an answer.
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// wantJSON compares a part of an answer with JSON, whatever the order of members.
+func wantJSON(t testing.TB, what string, got any, want string) {
+	t.Helper()
+	var w any
+	decode(t, want, &w)
+	if g, w := asJSON(got), asJSON(w); g != w {
+		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// wantErrors compares errors by path and code, in their order.
+func wantErrors(t testing.TB, got []graphError, want ...string) {
+	t.Helper()
+	texts := make([]string, len(got))
+	for i, e := range got {
+		texts[i] = e.String()
+		if e.Message == "" {
+			t.Errorf("%s has no message", e)
+		}
+	}
+	if !slices.Equal(texts, want) {
+		t.Errorf("errors:\n got %q\nwant %q", texts, want)
+	}
+}
+
+// calls counts what the venue was asked: by the last segment of the path, requests and the keys in them.
+type calls map[string][2]int64
+
+// String lists the calls in order.
+func (c calls) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		parts = append(parts, fmt.Sprintf("%s %d/%d", name, c[name][0], c[name][1]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// counted returns what the venue, the only witness, was asked while f ran.
+func (s *service) counted(f func()) calls {
+	before := s.venue.Stats()
+	f()
+	after := s.venue.Stats()
+	out := calls{}
+	for path, n := range after.Requests {
+		if n -= before.Requests[path]; n > 0 {
+			out[path[strings.LastIndexByte(path, '/')+1:]] = [2]int64{n, after.Keys[path] - before.Keys[path]}
+		}
+	}
+	return out
+}
+
+// wantCalls fails unless the venue was asked exactly as expected.
+func wantCalls(t testing.TB, got, want calls) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("calls (requests/keys): got %v, want %v", got, want)
+	}
+}
+
+// cool lets the clock run until nothing that is cached may be answered.
+func (s *service) cool() { s.clock.advance(3 * time.Hour) }
+
+// spoil makes the venue's answers go wrong.
+func (s *service) spoil(t testing.TB, faults ...demo.Fault) {
+	t.Helper()
+	if err := s.venue.SetFaults(faults); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openTokens returns ids of tokens of open binary markets, one a market.
+func (s *service) openTokens(n int) []string {
+	var ids []string
+	for _, t := range s.venue.Tokens() {
+		if t.Status == "OPEN" && t.Outcome == "YES" && len(ids) < n {
+			ids = append(ids, t.TokenID)
+		}
+	}
+	return ids
+}
+
+// openMarkets returns ids of open markets.
+func (s *service) openMarkets(n int) []string {
+	var ids []string
+	for _, t := range s.venue.Tokens() {
+		if t.Status == "OPEN" && len(ids) < n && !slices.Contains(ids, t.MarketID) {
+			ids = append(ids, t.MarketID)
+		}
+	}
+	return ids
+}

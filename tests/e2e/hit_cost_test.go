@@ -1,0 +1,146 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"oddsgraph/httpapi"
+	"oddsgraph/tests/unraced"
+)
+
+// dialogue sends one request again and again on a connection of its own, and allocates nothing by that.
+type dialogue struct {
+	net.Conn
+	request, response []byte
+	bytes             int
+}
+
+// talk returns a dialogue with a server.
+func talk(t testing.TB, addr, body string, header ...string) *dialogue {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", httpapi.PathGraphQL, len(body))
+	for i := 0; i < len(header); i += 2 {
+		fmt.Fprintf(&b, "%s: %s\r\n", header[i], header[i+1])
+	}
+	fmt.Fprintf(&b, "\r\n%s", body)
+	d := &dialogue{Conn: c, request: b.Bytes(), response: make([]byte, 64<<10)}
+	d.once(t)
+	return d
+}
+
+var (
+	blankLine     = []byte("\r\n\r\n")
+	contentLength = []byte("\r\nContent-Length: ")
+)
+
+// once sends the request and reads the response, which must be a good one with its length.
+func (d *dialogue) once(t testing.TB) {
+	if _, err := d.Write(d.request); err != nil {
+		t.Fatal(err)
+	}
+	got, whole := 0, -1
+	for got != whole {
+		n, err := d.Read(d.response[got:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += n
+		head := bytes.Index(d.response[:got], blankLine)
+		if whole >= 0 || head < 0 {
+			continue
+		}
+		at := bytes.Index(d.response[:head], contentLength)
+		if at < 0 || !bytes.HasPrefix(d.response, []byte("HTTP/1.1 200 ")) {
+			t.Fatalf("%s", d.response[:got])
+		}
+		whole = 0
+		for _, c := range d.response[at+len(contentLength) : head] {
+			if c < '0' || c > '9' {
+				break
+			}
+			whole = 10*whole + int(c-'0')
+		}
+		d.bytes = whole
+		whole += head + len(blankLine)
+	}
+}
+
+// hits are requests that the cache of responses answers, without and with a caller.
+var hits = []struct {
+	name, body string
+	header     []string
+}{
+	{"typename", `{"query":"{ __typename }"}`, nil},
+	{"portfolio", portfolioBody, []string{httpapi.CredentialsHeader, keyOf50}},
+}
+
+// bare returns the address of a server with a handler that reads a request and writes so many bytes.
+func bare(t testing.TB, size int) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, length := bytes.Repeat([]byte("x"), size), []string{strconv.Itoa(size)}
+	contentType, buf := []string{"application/json"}, make([]byte, 4<<10)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for err := error(nil); err == nil; {
+			_, err = r.Body.Read(buf)
+		}
+		w.Header()["Content-Type"], w.Header()["Content-Length"] = contentType, length
+		_, _ = w.Write(body)
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close(); <-done })
+	return l.Addr().String()
+}
+
+// TestAHitAllocatesLittleBesideTheServer counts what the whole program allocates for a hit, from one system call to the next,
+// beside a handler that does nothing: most of it is net/http's own.
+func TestAHitAllocatesLittleBesideTheServer(t *testing.T) {
+	if unraced.Run(t) {
+		return
+	}
+	s := start(t)
+	for _, hit := range hits {
+		ours := talk(t, s.Addr().String(), hit.body, hit.header...)
+		limit := talk(t, bare(t, ours.bytes), hit.body, hit.header...)
+		n, least := testing.AllocsPerRun(500, func() { ours.once(t) }), testing.AllocsPerRun(500, func() { limit.once(t) })
+		t.Logf("%s: %.0f allocations, %.0f of them the server's own", hit.name, n, least)
+		if n > least+12 {
+			t.Errorf("%s: a hit takes %.0f allocations, where a bare handler takes %.0f", hit.name, n, least)
+		}
+	}
+}
+
+// BenchmarkHit measures hits over a connection beside a bare handler. cpu-ns/op is that of the whole process, the client's
+// two system calls among it.
+func BenchmarkHit(b *testing.B) {
+	s := start(b, "--log-level=error")
+	for _, hit := range hits {
+		ours := talk(b, s.Addr().String(), hit.body, hit.header...)
+		for name, d := range map[string]*dialogue{"oddsgraph": ours, "bare": talk(b, bare(b, ours.bytes), hit.body, hit.header...)} {
+			b.Run(hit.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				before := cpuTime()
+				for b.Loop() {
+					d.once(b)
+				}
+				b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op")
+			})
+		}
+	}
+}

@@ -1,0 +1,101 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// heldAttacks have the program keep as much as they can of what they send.
+func heldAttacks() []attack {
+	const size, clients, each = 250 << 10, 20, 12
+	long := strings.Repeat(" ", size-1)
+	client := func(i int) string { return fmt.Sprintf("10.10.0.%d", i%clients) }
+	// hold sends from many clients what stops a byte short of its end, and looks what the program keeps of it: no more than the
+	// room for all, and what each connection takes.
+	hold := func(t *testing.T, p *target, send func(client string) *wire, refused func(w *wire) bool) {
+		before := p.figures(t, true).Heap
+		turnedAway := make(chan struct{}, clients*each)
+		var all []*wire
+		var g sync.WaitGroup
+		for i := range clients * each {
+			w := send(client(i))
+			all = append(all, w)
+			g.Go(func() {
+				if refused(w) {
+					turnedAway <- struct{}{}
+				}
+			})
+		}
+		const room, taken = 32 << 20, 240 << 10 // of each that finds room
+		late := time.After(patience)
+		for range (clients*each - room/taken) / 2 {
+			select {
+			case <-turnedAway:
+			case <-late:
+				t.Fatal("too many find room")
+			}
+		}
+		held, most := p.figures(t, true).Heap-before, uint64(room+clients*each*(48<<10))
+		if held > most && held < 1<<62 {
+			t.Errorf("it holds %d MiB, more than %d", held>>20, most>>20)
+		}
+		if testing.Verbose() {
+			t.Logf("it holds %d MiB of %d", int64(held)>>20, clients*each*size>>20)
+		}
+		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // of one who has no room left
+		for _, w := range all {
+			_ = w.Close()
+		}
+		g.Wait()
+	}
+	return []attack{
+		{name: "held: bodies that stop before their end", run: func(t *testing.T, p *target) {
+			hold(t, p, func(client string) *wire {
+				w := p.connect(t)
+				_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", client, size)
+				go func() { _, _ = io.WriteString(w, long) }() // ends with the connection
+				return w
+			}, func(w *wire) bool {
+				resp, err := http.ReadResponse(w.r, nil)
+				if err != nil {
+					return false
+				}
+				if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || !resp.Close {
+					t.Errorf("%d %v", resp.StatusCode, resp.Header)
+				}
+				return true
+			})
+		}},
+		{name: "held: messages that stop before their end", run: func(t *testing.T, p *target) {
+			hold(t, p, func(client string) *wire {
+				w := p.upgrade(t, client, sayInit)
+				go func() { _, _ = io.WriteString(w, string(frameHead(true, 0, opText, true, size))+long) }()
+				return w
+			}, func(w *wire) bool {
+				for {
+					op, payload, err := w.frame()
+					if err != nil {
+						return false
+					}
+					if op == opClose {
+						switch string(payload) {
+						case "\x03\xf5Too much is being sent": // 1013
+							return true
+						case "\x03\xf0A message took too long": // 1008, on a slow machine
+						default:
+							t.Errorf("it is closed with %q", payload)
+						}
+						return false
+					}
+				}
+			})
+		}},
+	}
+}

@@ -1,0 +1,304 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The opcodes of WebSocket frames.
+const (
+	opContinuation = 0
+	opText         = 1
+	opBinary       = 2
+	opClose        = 8
+	opPing         = 9
+)
+
+// frameHead returns the head of a frame; a masked one has the mask zero, so that its payload is as it looks.
+func frameHead(fin bool, rsv, opcode byte, masked bool, length uint64) []byte {
+	first, mask := opcode|rsv<<4, byte(0)
+	if fin {
+		first |= 0x80
+	}
+	if masked {
+		mask = 0x80
+	}
+	var b []byte
+	switch {
+	case length < 126:
+		b = []byte{first, mask | byte(length)}
+	case length < 1<<16:
+		b = binary.BigEndian.AppendUint16([]byte{first, mask | 126}, uint16(length))
+	default:
+		b = binary.BigEndian.AppendUint64([]byte{first, mask | 127}, length)
+	}
+	if masked {
+		b = append(b, 0, 0, 0, 0)
+	}
+	return b
+}
+
+// say returns a frame with a text.
+func say(text string) string {
+	return string(frameHead(true, 0, opText, true, uint64(len(text)))) + text
+}
+
+const sayInit = `{"type":"connection_init"}`
+
+// upgrade opens a WebSocket from an address of its own and says something on it.
+func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
+	t.Helper()
+	w := p.connect(t)
+	if err := w.handshake(client); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range said {
+		_, _ = io.WriteString(w, say(text))
+	}
+	return w
+}
+
+// handshake asks for a WebSocket.
+func (w *wire) handshake(client string) error {
+	_, _ = fmt.Fprintf(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", client)
+	resp, err := http.ReadResponse(w.r, nil)
+	if err == nil && (resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Extensions") != "") {
+		err = fmt.Errorf("the upgrade is answered with %s, %v", resp.Status, resp.Header)
+	}
+	return err
+}
+
+// frame reads a frame.
+func (w *wire) frame() (opcode byte, payload []byte, err error) {
+	head := make([]byte, 2)
+	if _, err := io.ReadFull(w.r, head); err != nil {
+		return 0, nil, err
+	}
+	n := uint64(head[1] & 0x7f)
+	if n >= 126 {
+		more := make([]byte, 2+6*(n-126))
+		if _, err := io.ReadFull(w.r, more); err != nil {
+			return 0, nil, err
+		}
+		n = binary.BigEndian.Uint64(append(make([]byte, 8-len(more)), more...))
+	}
+	payload = make([]byte, n)
+	_, err = io.ReadFull(w.r, payload)
+	return head[0] & 0x0f, payload, err
+}
+
+// until reads messages until one holds a text, and returns that.
+func (w *wire) until(t testing.TB, part string) string {
+	t.Helper()
+	for {
+		op, payload, err := w.frame()
+		if err != nil || op == opClose {
+			t.Fatalf("%v, closed with %q, and %q did not come", err, payload, part)
+		}
+		if strings.Contains(string(payload), part) {
+			return string(payload)
+		}
+	}
+}
+
+// closeCode reads until the WebSocket is closed and returns the code, 0 where it was hung up on.
+func (w *wire) closeCode(t testing.TB) int {
+	t.Helper()
+	for {
+		op, payload, err := w.frame()
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			t.Error("the socket stays open")
+		}
+		if err != nil {
+			return 0
+		}
+		if op == opClose {
+			_, _ = w.Write(append(frameHead(true, 0, opClose, true, 2), payload[:2]...))
+			return int(binary.BigEndian.Uint16(payload))
+		}
+	}
+}
+
+// socketAttacks do not keep to WebSocket, to graphql-transport-ws, or to any measure.
+func socketAttacks() []attack {
+	var out []attack
+	// What is said breaks the protocol, and the socket is closed with a code.
+	add := func(name, bytes string, code int) {
+		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
+			w := p.upgrade(t, "10.9.0.1")
+			go func() { _, _ = io.WriteString(w, bytes) }()
+			if got := w.closeCode(t); got != code {
+				t.Errorf("close code %d, want %d", got, code)
+			}
+			w.wantClosed(t)
+		}})
+	}
+	head := func(fin bool, rsv, opcode byte, masked bool, length uint64) string {
+		return string(frameHead(fin, rsv, opcode, masked, length))
+	}
+	const large = 300 << 10
+	subscribe := func(id, query string) string {
+		return asJSON(vars{"id": id, "type": "subscribe", "payload": vars{"query": query}})
+	}
+	add("a message of 300 KB", say(`{"type":"ping","payload":{"a":"`+strings.Repeat("a", large)+`"}}`), 1009)
+	add("a frame of exabytes", head(true, 0, opText, true, 1<<62)+strings.Repeat(" ", large), 1009)
+	add("a frame of a length below zero", head(true, 0, opText, true, 1<<63)+strings.Repeat(" ", large), 1002)
+	add("fragments without an end", head(false, 0, opText, true, 1000)+strings.Repeat(" ", 1000)+strings.Repeat(head(false, 0, opContinuation, true, 1000)+strings.Repeat(" ", 1000), 400), 1009)
+	add("100,000 fragments of a byte", head(false, 0, opText, true, 1)+" "+strings.Repeat(head(false, 0, opContinuation, true, 1)+" ", 100_000)+head(true, 0, opContinuation, true, 0), 4400)
+	add("compression that nobody agreed to", head(true, 4, opText, true, 10)+strings.Repeat(" ", 10), 1002)
+	add("a frame without a mask", head(true, 0, opText, false, 26)+sayInit, 1002)
+	add("a continuation of nothing", head(true, 0, opContinuation, true, 2)+"{}", 1002)
+	add("a message in a message", head(false, 0, opText, true, 1)+"{"+say("{}"), 1002)
+	add("an opcode that is none", head(true, 0, 5, true, 2)+"{}", 1002)
+	add("a ping of 200 bytes", head(true, 0, opPing, true, 200)+strings.Repeat(" ", 200), 1002)
+	add("a ping in fragments", head(false, 0, opPing, true, 2)+"{}", 1002)
+	add("bytes", head(true, 0, opBinary, true, 26)+sayInit, 4400)
+	add("no UTF-8", say("{\"type\":\"ping\",\"payload\":{\"a\":\"\xff\"}}"), 4400)
+	add("no JSON", say("hello"), 4400)
+	add("a list", say("["+sayInit+"]"), 4400)
+	add("JSON 20,000 deep", say(`{"type":"ping","payload":`+around(20_000, `{"a":`, "1", "}")+`}`), 4400)
+	add("a type that is none", say(`{"type":"start"}`), 4400)
+	add("an operation before the introduction", say(subscribe("1", "{__typename}")), 4401)
+	add("an introduction twice", say(sayInit)+say(sayInit), 4429)
+	add("1,000 introductions", strings.Repeat(say(sayInit), 1000), 4429)
+	add("credentials that are none", say(`{"type":"connection_init","payload":{"X-Venue-Credentials":"%%%"}}`), 4403)
+	add("credentials that are an object", say(`{"type":"connection_init","payload":{"Authorization":{}}}`), 4403)
+	add("an id of 200 KB", say(sayInit)+say(subscribe(strings.Repeat("a", 200<<10), "{__typename}")), 4400)
+	add("an id twice", say(sayInit)+say(subscribe("1", "subscription{streamStatusChanged{state}}"))+say(subscribe("1", "{__typename}")), 4409)
+	add("an operation without a payload", say(sayInit)+say(`{"id":"1","type":"subscribe"}`), 4400)
+	add("a close of a code that is none", head(true, 0, opClose, true, 2)+"\x00\x01", 1002)
+	// These are answered, and the socket goes on.
+	goesOn := func(name, client string, run func(t *testing.T, p *target, w *wire)) {
+		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
+			w := p.upgrade(t, client, sayInit)
+			defer w.Close()
+			w.until(t, "connection_ack")
+			run(t, p, w)
+			_, _ = io.WriteString(w, say(subscribe("last", "{__typename}")))
+			w.until(t, `{"id":"last","type":"next","payload":{"data":{"__typename":"Query"}}}`)
+		}})
+	}
+	goesOn("documents that are none", "10.9.0.2", func(t *testing.T, p *target, w *wire) {
+		for i, document := range []string{`{...D0} ` + doubling(26), `{` + numbered(300, "a#:__typename ") + `}`, around(500, "{a", "{a}", "}"), strings.Repeat("{", 60_000), `{nope}`, ``, `subscription{__typename a:__typename}`,
+			`subscription{priceChanged(tokenIds:["1,2"]){reason}}`, `subscription{priceChanged(tokenIds:["1"],maxPerSecond:-1){reason}}`, `subscription{priceChanged(tokenIds:["1"],maxPerSecond:1e308){reason}}`,
+			`subscription{orderbookChanged(tokenId:"1",depth:-5){kind}}`, `subscription{balanceChanged(address:"` + addressOf50 + `"){reason}}`} {
+			id := fmt.Sprint(i)
+			_, _ = io.WriteString(w, say(subscribe(id, document)))
+			got := w.until(t, `{"id":"`+id+`"`)
+			if p.innocent(t, got); !strings.Contains(got, `"type":"error"`) || strings.Contains(got, `"data"`) {
+				t.Errorf("%.100s is answered with %s", document, got)
+			}
+		}
+	})
+	goesOn("1,000 subscriptions", "10.9.0.3", func(t *testing.T, p *target, w *wire) {
+		go func() {
+			for i := range 1000 {
+				_, _ = io.WriteString(w, say(subscribe(fmt.Sprint("s", i), "subscription{streamStatusChanged{state}}")))
+			}
+		}()
+		begun := 0
+		for range 1000 {
+			got := w.until(t, `{"id":"s`)
+			if strings.Contains(got, `"type":"next"`) {
+				begun++
+			} else if p.innocent(t, got); !strings.Contains(got, "RATE_LIMITED") {
+				t.Errorf("got %s", got)
+			}
+		}
+		if begun != 100 {
+			t.Errorf("%d subscriptions run on one socket, want 100", begun)
+		}
+		for i := range 100 {
+			_, _ = io.WriteString(w, say(fmt.Sprintf(`{"id":"s%d","type":"complete"}`, i)))
+		}
+	})
+	goesOn("400 subscriptions that end at once", "10.9.0.4", func(t *testing.T, p *target, w *wire) {
+		for i := range 400 {
+			_, _ = io.WriteString(w, say(subscribe(fmt.Sprint(i), "subscription{streamStatusChanged{state}}"))+say(fmt.Sprintf(`{"id":"%d","type":"complete"}`, i)))
+		}
+	})
+	goesOn("900 pings", "10.9.0.5", func(t *testing.T, p *target, w *wire) {
+		go func() {
+			_, _ = io.WriteString(w, strings.Repeat(say(`{"type":"ping","payload":{"a":"`+strings.Repeat("a", 900)+`"}}`), 900))
+		}()
+		for range 900 {
+			w.until(t, `{"type":"pong","payload":{"a":"aaa`)
+		}
+	})
+	out = append(out,
+		attack{name: "socket: pings without an end", run: func(t *testing.T, p *target) {
+			var g sync.WaitGroup
+			for name, flood := range map[string]string{"messages": say(`{"type":"ping"}`), "frames": head(true, 0, opPing, true, 0), "pongs": head(true, 0, 10, true, 0), "completes": say(`{"id":"1","type":"complete"}`)} {
+				w := p.upgrade(t, "10.9.0.6", sayInit)
+				w.until(t, "connection_ack")
+				g.Go(func() {
+					since, answered := time.Now(), make(chan int)
+					go func() {
+						n := 0
+						for _, _, err := w.frame(); err == nil; _, _, err = w.frame() {
+							n++
+						}
+						answered <- n
+					}()
+					_ = w.SetWriteDeadline(since.Add(time.Second))
+					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // until nothing more is taken
+					_ = w.Close()
+					// A thousand at once are good, and two hundred a second.
+					if n := <-answered; n > 1100+200*int(time.Since(since)/time.Second+1) {
+						t.Errorf("%s: %d are answered in %v", name, n, time.Since(since))
+					}
+				})
+			}
+			g.Wait()
+		}},
+		attack{name: "socket: a client that never reads", run: func(t *testing.T, p *target) {
+			for range 20 {
+				w := p.upgrade(t, "10.9.0.7", sayInit)
+				_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+				for i := range 45 {
+					_, _ = io.WriteString(w, say(subscribe(fmt.Sprint(i), `{__schema{types{name description fields{name description}}}}`)))
+				}
+				defer w.Close()
+			}
+		}},
+		attack{name: "socket: 1,000 of one client", run: func(t *testing.T, p *target) {
+			for range 1000 {
+				w := p.upgrade(t, "10.9.0.8", sayInit)
+				defer w.Close()
+			}
+			w := p.connect(t)
+			defer w.Close()
+			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 10.9.0.8\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+			if status, body := w.answer(t, p); status != http.StatusTooManyRequests {
+				t.Errorf("%d %s", status, body)
+			}
+			p.upgrade(t, "10.9.0.9", sayInit).until(t, "connection_ack") // of another client
+		}},
+		attack{name: "socket: 300 that break off in a frame", run: func(t *testing.T, p *target) {
+			for i := range 300 {
+				w := p.upgrade(t, "10.9.1.0", sayInit)
+				_, _ = io.WriteString(w, head(true, 0, opText, true, 250<<10)+strings.Repeat(" ", i*10))
+				_ = w.Conn.(*net.TCPConn).SetLinger(0)
+				_ = w.Close()
+			}
+		}},
+		attack{name: "socket: one that the page of another host opens", run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+			if status, body := w.answer(t, p); status != http.StatusForbidden {
+				t.Errorf("%d %s", status, body)
+			}
+		}},
+	)
+	return out
+}

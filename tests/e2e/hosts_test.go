@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestNamesOfOtherHostsAreRefused asks a service by names that lead to its address: pages in a browser could do so (DNS rebinding).
+func TestNamesOfOtherHostsAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		want map[string]int // by host
+	}{
+		{"on loopback", nil, map[string]int{"": 200, "localhost": 200, "evil.example": 403, "odds.example": 403}},
+		{"on loopback with a name", []string{"--hosts=odds.example"}, map[string]int{"": 200, "localhost": 200, "evil.example": 403, "odds.example": 200}},
+		{"on loopback with any name", []string{"--hosts=*"}, map[string]int{"": 200, "evil.example": 200}},
+		{"on every interface", []string{"--listen=:0"}, map[string]int{"": 200, "evil.example": 200}},
+		{"on every interface with a name", []string{"--listen=:0", "--hosts=odds.example"}, map[string]int{"": 200, "evil.example": 403, "odds.example": 200}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, test.args...)
+			_, port, _ := net.SplitHostPort(s.Addr().String())
+			for host, want := range test.want {
+				for _, path := range []string{"/graphql", "/healthz"} {
+					r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:"+port+path, strings.NewReader(`{"query":"{ __typename }"}`))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if path == "/healthz" {
+						r.Method = http.MethodGet
+					}
+					r.Header.Set("Content-Type", "application/json")
+					if host != "" {
+						r.Host = host + ":" + port
+					}
+					if resp := s.do(t, r); resp.status != want {
+						t.Errorf("%s of host %q: %d, want %d: %s", path, host, resp.status, want, resp.body)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTheDemoVenueRefusesNamesOfOtherHosts asks its control endpoints as a page would whose name leads to this machine.
+func TestTheDemoVenueRefusesNamesOfOtherHosts(t *testing.T) {
+	s := start(t)
+	for host, want := range map[string]int{"": 200, "evil.example": 403} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Demo.URL()+"/__control/stats", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host != "" {
+			r.Host = host
+		}
+		if resp := s.do(t, r); resp.status != want {
+			t.Errorf("host %q: %d, want %d: %s", host, resp.status, want, resp.body)
+		}
+	}
+}

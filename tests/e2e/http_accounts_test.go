@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/httpapi"
+)
+
+// accountsFile holds bearer tokens for demo accounts.
+type accountsFile struct{ path string }
+
+func newAccountsFile(t testing.TB) accountsFile {
+	t.Helper()
+	f := accountsFile{filepath.Join(t.TempDir(), "accounts.json")}
+	f.write(t, map[string]string{"token-of-3": "demo-3", "token-of-50": "demo-50", "token-of-nobody": "no such key"})
+	return f
+}
+
+// write lets tokens stand for keys of the demo venue.
+func (f accountsFile) write(t testing.TB, keys map[string]string) {
+	t.Helper()
+	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
+	list := []any{}
+	for token, key := range keys {
+		hash := sha256.Sum256([]byte(token))
+		list = append(list, map[string]any{
+			"tokenSha256": hex.EncodeToString(hash[:]), "address": addresses[key],
+			"credentials": map[string]string{"apiKey": key, "secret": "demo", "passphrase": "demo"},
+		})
+	}
+	b, err := json.Marshal(map[string]any{"version": 1, "accounts": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := f.path + ".next"
+	if err := os.WriteFile(next, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, f.path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bearer asks with a bearer token.
+func (s *service) bearer(t testing.TB, token, query string) response {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.request(t, string(body), anonymous)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return s.do(t, r)
+}
+
+const viewerQuery = `{ viewer { address positions { totalCount } } }`
+
+func TestBearerTokens(t *testing.T) {
+	f := newAccountsFile(t)
+	s := start(t, "--accounts-file="+f.path)
+	for token, want := range map[string]string{
+		"token-of-3":  `{"data":{"viewer":{"address":"` + addressOf3 + `","positions":{"totalCount":3}}}}`,
+		"token-of-50": `{"data":{"viewer":{"address":"` + addressOf50 + `","positions":{"totalCount":50}}}}`,
+	} {
+		if got := s.bearer(t, token, viewerQuery); got.status != http.StatusOK || got.body != want {
+			t.Errorf("%s: %+v", token, got)
+		}
+	}
+	wantJSON(t, "anonymous", s.ask(t, viewerQuery, nil, anonymous), `{"viewer":null}`)
+	got := s.bearer(t, "token-of-4", viewerQuery)
+	if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
+		t.Errorf("an unknown token: %+v", got)
+	}
+	// Within a second of the change nobody is let in any more.
+	f.write(t, map[string]string{"token-of-50": "demo-50"})
+	if err := s.Files.Accounts.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.bearer(t, "token-of-3", viewerQuery); got.status != http.StatusUnauthorized {
+		t.Errorf("a revoked token: %+v", got)
+	}
+	if got := s.bearer(t, "token-of-50", viewerQuery); got.status != http.StatusOK {
+		t.Errorf("one that is not: %+v", got)
+	}
+	if strings.Contains(s.log.String(), "token-of") {
+		t.Error("a token is in the log")
+	}
+}
+
+// TestRevocationEndsQueries revokes an account while the venue thinks about what it asks.
+func TestRevocationEndsQueries(t *testing.T) {
+	f := newAccountsFile(t)
+	asked, release := make(chan struct{}), make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) })
+	v := newStub(t, map[string]func(url.Values) (int, any){"positions": func(url.Values) (int, any) {
+		ask()
+		<-release
+		return http.StatusOK, []any{}
+	}})
+	defer close(release) // before the stub waits for its requests
+	s := start(t, "--accounts-file="+f.path, "--venue-url="+v.URL)
+	done := make(chan response, 1)
+	go func() { done <- s.bearer(t, "token-of-3", viewerQuery) }()
+	<-asked
+	f.write(t, nil)
+	if err := s.Files.Accounts.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.status != http.StatusOK || !strings.Contains(got.body, "revoked") || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRefusedByTheVenue counts credentials that the venue refuses, but not those of an account file, which are not the
+// client's.
+func TestRefusedByTheVenue(t *testing.T) {
+	f := newAccountsFile(t)
+	s := start(t, "--accounts-file="+f.path)
+	query := `{"query":"{ user(address: \"` + addressOf3 + `\") { positions { totalCount } trades { totalCount } } }"}`
+	ask := func(from, name, value string) response {
+		r := s.request(t, query, anonymous)
+		r.Header.Set("X-Forwarded-For", from)
+		r.Header.Set(name, value)
+		return s.do(t, r)
+	}
+	for range 6 {
+		if got := ask("198.51.100.1", "Authorization", "Bearer token-of-nobody"); got.status != http.StatusOK || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
+			t.Fatalf("%+v", got)
+		}
+	}
+	wrong := credentials("no such key")
+	for range 5 {
+		if got := ask("198.51.100.2", httpapi.CredentialsHeader, wrong); got.status != http.StatusOK || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
+			t.Fatalf("%+v", got)
+		}
+	}
+	wantCalls(t, s.counted(func() {
+		got := ask("198.51.100.2", httpapi.CredentialsHeader, wrong)
+		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
+			t.Errorf("%+v", got)
+		}
+	}), calls{})
+	if got := ask("198.51.100.3, 10.1.1.1", httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+		t.Errorf("from elsewhere: %+v", got)
+	}
+	s.clock.advance(60e9)
+	if got := ask("198.51.100.2", httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+		t.Errorf("a minute later: %+v", got)
+	}
+}
+
+func TestAccountsThatCannotBeRead(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open.json")
+	if err := os.WriteFile(open, []byte(`{"version":1,"accounts":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{open, filepath.Join(t.TempDir(), "none.json")} {
+		err := run(t.Context(), []string{"--accounts-file=" + path, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
+		if err == nil || !strings.Contains(err.Error(), "ODDSGRAPH_ACCOUNTS_FILE") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	err := run(t.Context(), []string{"--trusted-proxies=10.0.0.1/8", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
+	if err == nil || !strings.Contains(fmt.Sprint(err), "ODDSGRAPH_TRUSTED_PROXIES") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,370 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/app"
+	"oddsgraph/graph"
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
+	"oddsgraph/web"
+)
+
+// get reads a page of the service.
+func (s *service) get(t *testing.T, path string) response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.do(t, r)
+}
+
+func TestPages(t *testing.T) {
+	s := start(t)
+	if got := s.get(t, "/healthz"); got.status != http.StatusOK || got.body != "ok\n" {
+		t.Errorf("healthz: %+v", got)
+	}
+	if got := s.get(t, "/schema.graphql"); got.status != http.StatusOK || got.body != graph.SDL() || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("schema: %d %v, %d bytes", got.status, got.header, len(got.body))
+	}
+	if got := s.get(t, "/"); got.status != http.StatusOK || !strings.Contains(got.body, "oddsgraph</title>") || got.header.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("page: %d %v", got.status, got.header)
+	}
+	if got := s.get(t, "/nothing"); got.status != http.StatusNotFound {
+		t.Errorf("nothing: %d", got.status)
+	}
+	if got := s.get(t, "/healthz"); got.header.Get("X-Request-Id") == "" {
+		t.Error("no request id")
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	s := start(t)
+	ready := func(want int) {
+		t.Helper()
+		got := s.get(t, "/readyz")
+		if got.status != want || want != http.StatusOK && (got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "UPSTREAM_UNAVAILABLE")) {
+			t.Errorf("readyz: %+v, want %d", got, want)
+		}
+	}
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	ready(http.StatusServiceUnavailable)
+	if got := s.get(t, "/healthz"); got.status != http.StatusOK {
+		t.Errorf("the process lives, but is %d", got.status)
+	}
+	s.spoil(t)
+	s.cool() // past the backoff
+	ready(http.StatusOK)
+	wantCalls(t, s.counted(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	ready(http.StatusOK) // it was known a moment ago
+	s.cool()
+	ready(http.StatusServiceUnavailable)
+}
+
+func TestHealthcheckCommand(t *testing.T) {
+	s := start(t)
+	if err := app.Healthcheck(t.Context(), s.URL()+"/healthz"); err != nil {
+		t.Error(err)
+	}
+	if err := app.Healthcheck(t.Context(), s.URL()+"/nothing"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("healthcheck of a page that is not there: %v", err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestCommandsThatOnlyPrint(t *testing.T) {
+	for args, want := range map[string]string{"schema": graph.SDL(), "version": app.BuildVersion() + "\n", "licenses": thirdParty() + web.Licenses()} {
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{args}, nil, &out, io.Discard); err != nil || out.String() != want {
+			t.Errorf("%s: %v, %q", args, err, out.String())
+		}
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"serve", "--help"}, nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), "--venue-url") {
+		t.Errorf("help: %v, %q", err, out.String())
+	}
+	if err := run(t.Context(), []string{"--listen=nowhere", "--demo-markets=0"}, nil, io.Discard, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "listen") || !strings.Contains(err.Error(), "demo-markets") {
+		t.Errorf("two mistakes: %v", err)
+	}
+}
+
+// TestRunServesUntilItIsTold starts both servers as the command line does, on ports that it finds in the log.
+func TestRunServesUntilItIsTold(t *testing.T) {
+	for command, line := range map[string]string{"serve": "oddsgraph is ready", "venue": "demo venue"} {
+		t.Run(command, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			reader, writer := io.Pipe()
+			done := make(chan error, 1)
+			go func() {
+				done <- run(ctx, []string{command, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--log-format=json", "--demo-markets=20"}, nil, io.Discard, writer)
+				_ = writer.Close()
+			}()
+			lines := json.NewDecoder(reader)
+			var address string
+			for address == "" {
+				var entry struct{ Msg, URL string }
+				if err := lines.Decode(&entry); err != nil {
+					t.Fatal(err)
+				}
+				if entry.Msg == line {
+					address = entry.URL
+				}
+			}
+			go func() { _, _ = io.Copy(io.Discard, io.MultiReader(lines.Buffered(), reader)) }()
+			path := map[string]string{"serve": "/healthz", "venue": "/api/exchange/market-search"}[command]
+			if err := app.Healthcheck(t.Context(), address+path); err != nil {
+				t.Error(err)
+			}
+			http.DefaultClient.CloseIdleConnections()
+			stop()
+			if err := <-done; err != nil {
+				t.Errorf("it ended with: %v", err)
+			}
+		})
+	}
+}
+
+func TestAPortThatIsTaken(t *testing.T) {
+	s := start(t)
+	for _, taken := range []string{"listen", "admin-listen", "demo-listen"} {
+		var args []string
+		for _, flag := range []string{"listen", "admin-listen", "demo-listen"} {
+			address := "127.0.0.1:0"
+			if flag == taken {
+				address = s.Addr().String()
+			}
+			args = append(args, "--"+flag+"="+address)
+		}
+		err := run(t.Context(), args, nil, io.Discard, io.Discard)
+		if err == nil || !strings.HasPrefix(err.Error(), "--"+taken+" (ODDSGRAPH_") || !strings.Contains(err.Error(), "in use; give it another port") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+func TestIntrospection(t *testing.T) {
+	const query = `{ __schema { queryType { name } types { name } } __type(name: "Token") { name fields { name description } } }`
+	s := start(t)
+	data := s.ask(t, query, nil, anonymous)
+	if text(data, "__schema.queryType.name") != "Query" || text(data, "__type.name") != "Token" || text(data, "__type.fields.0.description") == "" {
+		t.Errorf("%s", asJSON(data))
+	}
+	s = start(t, "--introspection=false")
+	data, errors := s.query(t, query, nil, anonymous)
+	wantErrors(t, errors, " GRAPHQL_VALIDATION_FAILED", " GRAPHQL_VALIDATION_FAILED")
+	if data != nil || !strings.Contains(errors[0].Message, "introspection is switched off") {
+		t.Errorf("%s, %v", asJSON(data), errors)
+	}
+	wantJSON(t, "typename", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
+}
+
+// TestBadCredentialHeaders sends headers that are refused, each with a sentence that says why and never shows the value.
+func TestBadCredentialHeaders(t *testing.T) {
+	s := start(t)
+	const canary = "canary"
+	encoded := func(json string) string { return base64.StdEncoding.EncodeToString([]byte(json)) }
+	const object = "credentials are one JSON object"
+	for _, test := range []struct {
+		name   string
+		values []string
+		says   string
+	}{
+		{"not base64", []string{"canary!!"}, "X-Venue-Credentials is not base64"},
+		{"plain JSON", []string{`{"apiKey":"canary"}`}, "X-Venue-Credentials is not base64"},
+		{"not JSON", []string{encoded("canary")}, object},
+		{"a list", []string{encoded(`["canary"]`)}, object},
+		{"nested", []string{encoded(`{"apiKey":"canary","more":[[[["canary"]]]]}`)}, "credentials are nested at most 4 deep"},
+		{"two objects", []string{encoded(`{"apiKey":"canary"}{}`)}, object},
+		{"too long", []string{encoded(`{"apiKey":"canary","secret":"` + strings.Repeat("a", 2048) + `"}`)}, "credentials are at most 2048 bytes long"},
+		{"twice", []string{keyOf3, keyOf3}, "X-Venue-Credentials was sent 2 times; send it once"},
+		{"empty", []string{""}, object},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := s.request(t, `{"query":"{ serviceStatus { version } }"}`, anonymous)
+			r.Header[httpapi.CredentialsHeader] = test.values
+			got := s.do(t, r)
+			var answer struct{ Errors []graphError }
+			decode(t, got.body, &answer)
+			wantErrors(t, answer.Errors, " BAD_USER_INPUT")
+			if got.status != http.StatusBadRequest || !strings.HasPrefix(answer.Errors[0].Message, test.says) || strings.Contains(got.body, canary) ||
+				strings.Contains(got.body, keyOf3) || strings.Contains(got.body, `"data"`) || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	// Other forms of base64 are good ones.
+	c := `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":"???>>>"}`
+	for name, value := range map[string]string{
+		"standard": base64.StdEncoding.EncodeToString([]byte(c)), "raw": base64.RawStdEncoding.EncodeToString([]byte(c)),
+		"URL": base64.URLEncoding.EncodeToString([]byte(c)), "raw URL": base64.RawURLEncoding.EncodeToString([]byte(c)), "spaces": "  " + base64.StdEncoding.EncodeToString([]byte(c)) + " ",
+	} {
+		data, errors := s.query(t, `{ user(address: "`+addressOf3+`") { positions { totalCount } } }`, nil, value)
+		if len(errors) > 0 {
+			t.Errorf("%s: %v", name, errors)
+		}
+		wantJSON(t, name, data, `{"user":{"positions":{"totalCount":3}}}`)
+	}
+}
+
+func TestRequestsThatAreNone(t *testing.T) {
+	s := start(t, "--max-body=2KiB")
+	endpoint := s.URL() + httpapi.PathGraphQL
+	post := func(contentType, body string) *http.Request {
+		r := s.request(t, body, anonymous)
+		r.Header.Set("Content-Type", contentType)
+		return r
+	}
+	other := func(method, url string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	unsized := post("application/json", "")
+	unsized.Body, unsized.ContentLength = io.NopCloser(strings.NewReader(`{"query":"`+strings.Repeat(" ", 3000)+`{ __typename }"}`)), -1
+	const isJSON = "application/json"
+	for _, test := range []struct {
+		name    string
+		request *http.Request
+		status  int
+		code    string
+		says    string
+	}{
+		{"too large", post(isJSON, `{"query":"`+strings.Repeat(" ", 3000)+`{ __typename }"}`), http.StatusRequestEntityTooLarge, "BAD_USER_INPUT", "the body is larger than 2048 bytes"},
+		{"too large, length unknown", unsized, http.StatusRequestEntityTooLarge, "BAD_USER_INPUT", "the body is larger than 2048 bytes"},
+		{"no JSON", post(isJSON, `canary`), http.StatusBadRequest, "BAD_USER_INPUT", "the request is not a JSON object with a query"},
+		{"a list", post(isJSON, `["canary"]`), http.StatusBadRequest, "BAD_USER_INPUT", "the request is not a JSON object with a query"},
+		{"nothing", post(isJSON, ``), http.StatusBadRequest, "BAD_USER_INPUT", "the request is not a JSON object with a query"},
+		{"no query", post(isJSON, `{}`), http.StatusBadRequest, "BAD_USER_INPUT", "the request has no query"},
+		{"a form", post("application/x-www-form-urlencoded", `query=canary`), http.StatusUnsupportedMediaType, "BAD_USER_INPUT", "Content-Type: application/json"},
+		{"no type", post("", `{"query":"{ __typename }"}`), http.StatusUnsupportedMediaType, "BAD_USER_INPUT", "Content-Type: application/json"},
+		{"text", post("text/plain", `{"query":"{ __typename }"}`), http.StatusUnsupportedMediaType, "BAD_USER_INPUT", "Content-Type: application/json"},
+		{"PUT", other(http.MethodPut, endpoint), http.StatusMethodNotAllowed, "BAD_USER_INPUT", "send the query by POST or GET"},
+		{"DELETE", other(http.MethodDelete, endpoint), http.StatusMethodNotAllowed, "BAD_USER_INPUT", "send the query by POST or GET"},
+		{"GET without a query", other(http.MethodGet, endpoint), http.StatusBadRequest, "BAD_USER_INPUT", "the request has no query"},
+		{"GET with bad variables", other(http.MethodGet, endpoint+"?query={__typename}&variables=canary"), http.StatusBadRequest, "BAD_USER_INPUT", "the parameter variables is not a JSON object"},
+		{"GET with bad extensions", other(http.MethodGet, endpoint+"?query={__typename}&extensions=[1]"), http.StatusBadRequest, "BAD_USER_INPUT", "the parameter extensions is not a JSON object"},
+		{"GET with a bad query string", other(http.MethodGet, endpoint+"?query=%zz"), http.StatusBadRequest, "BAD_USER_INPUT", "the query string of the URL is malformed"},
+		{"one of several operations", post(isJSON, `{"query":"query A { __typename } query B { __typename }"}`), http.StatusOK, "GRAPHQL_VALIDATION_FAILED", "say which one in operationName"},
+		{"an operation that is not there", post(isJSON, `{"query":"query A { __typename } query B { __typename }","operationName":"C"}`), http.StatusOK, "GRAPHQL_VALIDATION_FAILED", "operation C not found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.do(t, test.request)
+			var answer struct{ Errors []graphError }
+			decode(t, got.body, &answer)
+			wantErrors(t, answer.Errors, " "+test.code)
+			if got.status != test.status || !strings.Contains(got.body, test.says) || strings.Contains(got.body, "canary") {
+				t.Errorf("%+v", got)
+			}
+			if allow := got.header.Get("Allow"); (allow != "") != (got.status == http.StatusMethodNotAllowed) {
+				t.Errorf("Allow is %q", allow)
+			}
+		})
+	}
+}
+
+func TestQueriesByGET(t *testing.T) {
+	s := start(t)
+	ids := s.openTokens(2)
+	variables, err := json.Marshal(vars{"ids": ids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.get(t, httpapi.PathGraphQL+"?"+url.Values{
+		"query":     {`query A { __typename } query B($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }`},
+		"variables": {string(variables)}, "operationName": {"B"},
+	}.Encode())
+	var answer struct{ Data any }
+	decode(t, got.body, &answer)
+	if shown := pluck(answer.Data, "tokens", "tokenId"); got.status != http.StatusOK || !slices.Equal(shown, ids) || text(answer.Data, "tokens.1.price.price") == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestResponseTypes asks for the types that a response can have.
+func TestResponseTypes(t *testing.T) {
+	s := start(t)
+	for accept, want := range map[string]string{"": "application/json", "*/*": "application/json", "application/json": "application/json",
+		"application/graphql-response+json": "application/graphql-response+json", "application/graphql-response+json, application/json;q=0.9": "application/graphql-response+json"} {
+		r := s.request(t, `{"query":"{ __typename }"}`, anonymous)
+		if accept != "" {
+			r.Header.Set("Accept", accept)
+		}
+		got := s.do(t, r)
+		if mediaType, _, _ := strings.Cut(got.header.Get("Content-Type"), ";"); mediaType != want || got.status != http.StatusOK {
+			t.Errorf("Accept: %s: %d %s", accept, got.status, got.header.Get("Content-Type"))
+		}
+	}
+}
+
+// TestRequestIDs follows the id of a request into the log.
+func TestRequestIDs(t *testing.T) {
+	s := start(t)
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	for given, kept := range map[string]bool{"": false, "mine-1.2_3": true, strings.Repeat("a", 65): false, "a b": false} {
+		r := s.request(t, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, anonymous)
+		if given != "" {
+			r.Header.Set("X-Request-Id", given)
+		}
+		id := s.do(t, r).header.Get("X-Request-Id")
+		if (id == given) != kept || id == "" {
+			t.Errorf("sent %q, got %q", given, id)
+		}
+		if n := strings.Count(s.log.String(), "request_id="+id); n != 2 { // the field that failed, and the request
+			t.Errorf("%q is %d times in the log", id, n)
+		}
+	}
+}
+
+// TestRefusedCredentialsOnAnOpenSocket asks again and again over one WebSocket with credentials that the venue refuses.
+func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
+	s := start(t)
+	k := s.dial(t, credentials("no such key"))
+	codes := map[string]int{}
+	asked := s.counted(func() {
+		for n := range 9 {
+			// Others each, so that nothing that was remembered answers.
+			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)
+			ev := sub.next(t)
+			for _, err := range ev.errors {
+				codes[err.Extensions.Code]++
+			}
+		}
+	})
+	if codes["UNAUTHENTICATED"] != 5 || codes["RATE_LIMITED"] != 4 {
+		t.Errorf("the answers were %v, want five refusals and no more questions", codes)
+	}
+	if got := asked["positions"][0]; got != 5 {
+		t.Errorf("the venue was asked %d times, want 5", got)
+	}
+}
+
+// TestTheSchemaIsHidden asks for the schema where introspection is switched off.
+func TestTheSchemaIsHidden(t *testing.T) {
+	for flag, want := range map[string]int{"--introspection=true": http.StatusOK, "--introspection=false": http.StatusNotFound} {
+		s := start(t, flag)
+		resp, err := s.client.Get(s.URL() + httpapi.PathSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s answers %d, want %d", flag, httpapi.PathSchema, resp.StatusCode, want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestAHungEndpointKeepsNobodyFromTheRest has one client ask an endpoint that hangs, with more requests than are executed at once:
+// different ones, and equal ones, which share an execution. What is cached and what needs no venue stays available to it.
+func TestAHungEndpointKeepsNobodyFromTheRest(t *testing.T) {
+	for name, query := range map[string]func(n int) string{
+		"different requests": func(n int) string { return fmt.Sprintf(`{ market(marketId: "unknown-%d") { slug } }`, n) },
+		"equal requests":     func(int) string { return `{ market(marketId: "unknown") { slug } }` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			venue := newSlowVenue(t)
+			// One client has 24 of 32 places among those that execute, and as many among those that wait for the venue.
+			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
+			s.streaming(t)
+			s.venue = venue.demo
+			ask := func(query string) *http.Request {
+				r := s.request(t, asJSON(vars{"query": query}), anonymous)
+				r.Header.Set("X-Forwarded-For", "192.0.2.1")
+				return r
+			}
+			cached := fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, s.openTokens(1)[0])
+			if got := s.do(t, ask(cached)); got.status != http.StatusOK {
+				t.Fatalf("%+v", got)
+			}
+			release := venue.hold("/api/exchange/market-details")
+			var all sync.WaitGroup
+			defer all.Wait()
+			defer release()
+			const hung = 40
+			for n := range hung {
+				all.Go(func() {
+					if got := s.do(t, ask(query(n))); got.status != http.StatusOK && got.status != http.StatusServiceUnavailable {
+						t.Errorf("a request that waited: %+v", got)
+					}
+				})
+			}
+			eventually(t, "the client has all of its places, and the other requests are refused", func() bool {
+				stats := s.API.Stats()
+				return stats.Executing == 24 && stats.Waiting == 0
+			})
+			for n := range 5 {
+				if got := s.do(t, ask(strings.Replace(cached, "price }", fmt.Sprintf("a%d: price }", n), 1))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+					t.Errorf("what is cached: %+v", got)
+				}
+			}
+			if got := s.do(t, ask(`{ serviceStatus { version } }`)); got.status != http.StatusOK {
+				t.Errorf("what needs no venue: %+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+const accountQuery = `query ($address: Address!) { user(address: $address) {
+  address balance { cashBalance } positions(first: 500) { nodes { address tokenId size } } orders { totalCount } trades(first: 1) { nodes { tradeId } } history(first: 1) { nodes { id } }
+} }`
+
+// wantAccount compares an answer to accountQuery with the venue's own state.
+func wantAccount(t *testing.T, s *service, data any, address string) {
+	t.Helper()
+	want := make([]string, 0, 50)
+	for _, p := range s.venue.Positions(address)[:min(500, len(s.venue.Positions(address)))] {
+		want = append(want, address+" "+p.TokenID+" "+p.Size.String())
+	}
+	var got []string
+	for _, p := range list(data, "user.positions.nodes") {
+		got = append(got, text(p, "address")+" "+text(p, "tokenId")+" "+text(p, "size"))
+	}
+	balance, _ := s.venue.Balance(address)
+	if !slices.Equal(got, want) || text(data, "user.address") != address || text(data, "user.balance.cashBalance") != balance.CashBalance.String() {
+		t.Errorf("%s was answered with %s", address, asJSON(data))
+	}
+}
+
+var refusedBranches = []string{"user.balance", "user.history", "user.orders", "user.positions", "user.trades"}
+
+func wantRefused(t *testing.T, data any, errors []graphError, code string) {
+	t.Helper()
+	want := make([]string, len(refusedBranches))
+	for i, path := range refusedBranches {
+		want[i] = path + " " + code
+		if got := at(data, path); got != nil {
+			t.Errorf("%s is %s", path, asJSON(got))
+		}
+	}
+	wantErrors(t, errors, want...)
+}
+
+// TestCallersAreKeptApart has many callers ask for the same few accounts at once, those whose accounts they are and those
+// whom the venue refuses. The clock is held, so what one caller read stays fresh all the time.
+func TestCallersAreKeptApart(t *testing.T) {
+	s := start(t, "--demo-latency=1ms")
+	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))
+	callers := []struct{ name, key, address, code string }{
+		{"owner of 3", keyOf3, addressOf3, ""},
+		{"owner of 50", keyOf50, addressOf50, ""},
+		{"owner of 50 under another name", credentials("demo-50", "label", "phone"), addressOf50, ""},
+		{"owner of 3 for 50", keyOf3, addressOf50, "FORBIDDEN"},
+		{"owner of 50 for 3", keyOf50, addressOf3, "FORBIDDEN"},
+		{"owner of 2000 for 50", keyOf2000, addressOf50, "FORBIDDEN"},
+		{"reader of all for 50", keyOfAny, addressOf50, ""},
+		{"reader of all for another", keyOfAny, addressOfAny, ""},
+		{"wrong secret for 50", wrong, addressOf50, "UNAUTHENTICATED"},
+		{"nobody for 50", anonymous, addressOf50, "UNAUTHENTICATED"},
+	}
+	var wg sync.WaitGroup
+	for _, c := range callers {
+		for range 4 {
+			wg.Go(func() {
+				for range 8 {
+					data, errors := s.query(t, accountQuery, vars{"address": c.address}, c.key)
+					if c.code == "" {
+						wantErrors(t, errors)
+						wantAccount(t, s, data, c.address)
+					} else {
+						wantRefused(t, data, errors, c.code)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// TestAnEntryBelongsToItsCaller reads an account by its owner first, so that everything of it is cached and fresh.
+func TestAnEntryBelongsToItsCaller(t *testing.T) {
+	s := start(t)
+	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
+	wantCalls(t, s.counted(func() { s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
+
+	asked := calls{"balance": {1, 1}, "positions": {1, 1}, "orders": {1, 1}, "trades": {1, 1}, "history": {1, 1}}
+	wantCalls(t, s.counted(func() {
+		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, keyOf3)
+		wantRefused(t, data, errors, "FORBIDDEN")
+	}), asked)
+	wantCalls(t, s.counted(func() {
+		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOfAny), addressOf50)
+	}), asked)
+	wantCalls(t, s.counted(func() {
+		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, anonymous)
+		wantRefused(t, data, errors, "UNAUTHENTICATED")
+	}), calls{})
+	// The address in upper case is the same account. Credentials are opaque: the same members in another order are another caller.
+	upper := "0X" + strings.ToUpper(addressOf50[2:])
+	wantCalls(t, s.counted(func() {
+		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": upper}, keyOf50), addressOf50)
+	}), calls{})
+	reordered := base64.StdEncoding.EncodeToString([]byte(`{ "passphrase":"demo", "secret":"demo","apiKey":"demo-50" }`))
+	wantCalls(t, s.counted(func() {
+		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, reordered), addressOf50)
+	}), asked)
+}
+
+func TestAnonymousReadsPublicData(t *testing.T) {
+	s := start(t)
+	ids := s.openTokens(2)
+	data, errors := s.query(t, `query ($ids: [String!]!) {
+	  tokens(tokenIds: $ids) { price { price } market { question } }
+	  viewer { address }
+	  user(address: "`+addressOf50+`") { id address balance { cashBalance } portfolio { positionsValue } positions { totalCount } }
+	}`, vars{"ids": ids}, anonymous)
+	wantErrors(t, errors, "user.balance UNAUTHENTICATED", "user.portfolio UNAUTHENTICATED", "user.positions UNAUTHENTICATED")
+	if text(data, "tokens.0.price.price") == "" || text(data, "tokens.1.market.question") == "" || text(data, "user.address") != addressOf50 || at(data, "viewer") != nil {
+		t.Errorf("%s", asJSON(data))
+	}
+}
+
+// TestAnonymousStaysOutWhateverTheVenueAllows asks a venue that wants no credentials.
+func TestAnonymousStaysOutWhateverTheVenueAllows(t *testing.T) {
+	v := newStub(t, map[string]func(q url.Values) (int, any){"balance": func(url.Values) (int, any) { return http.StatusOK, object{"cashBalance": 1} }})
+	s := start(t, "--venue-url="+v.URL, "--venue-credentials=none")
+	data, errors := s.query(t, branchesQuery, nil, anonymous)
+	wantRefused(t, data, errors, "UNAUTHENTICATED")
+	if got := v.asked(); len(got) > 0 {
+		t.Errorf("calls: %v", got)
+	}
+}
+
+func TestViewer(t *testing.T) {
+	s := start(t)
+	const query = `{ viewer { address positions { totalCount } } }`
+	for _, test := range []struct{ name, key, want string }{
+		{"anonymous", anonymous, `{"viewer":null}`},
+		{"no address", keyOf3, `{"viewer":null}`},
+		{"address", credentials("demo-3", "address", addressOf3), `{"viewer":{"address":"` + addressOf3 + `","positions":{"totalCount":3}}}`},
+		{"address in upper case", credentials("demo", "address", "0x"+strings.ToUpper(addressOfAny[2:])), `{"viewer":{"address":"` + addressOfAny + `","positions":{"totalCount":50}}}`},
+	} {
+		wantJSON(t, test.name, s.ask(t, query, nil, test.key), test.want)
+	}
+	data, errors := s.query(t, query, nil, credentials("demo-3", "address", addressOf50))
+	wantErrors(t, errors, "viewer.positions FORBIDDEN")
+	wantJSON(t, "another account's address", data, `{"viewer":{"address":"`+addressOf50+`","positions":null}}`)
+}
+
+// TestSecretsStayInside looks for what only the credentials hold in everything that leaves the service but its calls to
+// the venue, whatever goes wrong there.
+func TestSecretsStayInside(t *testing.T) {
+	const canary = "canary-7f3a"
+	s := start(t, "--venue-timeout=300ms")
+	for _, key := range []string{
+		credentials("demo-50", "note", canary, "address", addressOf50),
+		base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"` + canary + `","secret":"` + canary + `","passphrase":"` + canary + `"}`)),
+		base64.StdEncoding.EncodeToString([]byte(`{"apiKey":{"` + canary + `":1}}`)),
+		base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"` + canary + `","address":"` + canary + `"}`)),
+		canary + "!",
+	} {
+		for _, fault := range []demo.Fault{
+			{}, {Kind: demo.FaultStatus}, {Kind: demo.FaultStatus, Status: 400}, {Kind: demo.FaultStatus, Status: 401}, {Kind: demo.FaultHTML},
+			{Kind: demo.FaultReset}, {Kind: demo.FaultHang}, {Kind: demo.FaultRedirect}, {Kind: demo.FaultWrongTypes},
+		} {
+			s.cool()
+			if fault.Path = "*"; fault.Kind == "" {
+				s.spoil(t)
+			} else {
+				s.spoil(t, fault)
+			}
+			resp := s.do(t, s.request(t, fmt.Sprintf(`{"query":%q}`, branchesQuery), key))
+			if all := fmt.Sprint(resp); strings.Contains(all, canary) || strings.Contains(all, key) {
+				t.Errorf("%+v: the answer is %s", fault, all)
+			}
+		}
+	}
+	log := s.log.String()
+	if !strings.Contains(log, "field failed") || strings.Count(log, "msg=operation") < 40 {
+		t.Error("the log does not tell what went wrong, so it can't have been looked at")
+	}
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, canary) || strings.Contains(line, base64.RawStdEncoding.EncodeToString([]byte(canary))) || strings.Contains(line, "passphrase") {
+			t.Errorf("the log says: %s", line)
+		}
+	}
+}

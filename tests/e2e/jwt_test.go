@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// identityProvider signs tokens and publishes the key.
+type identityProvider struct {
+	*httptest.Server
+	key *ecdsa.PrivateKey
+
+	mu   sync.Mutex
+	said []string // what requests for the keys said beside their path
+}
+
+// heard returns what requests for the keys said that they need not.
+func (p *identityProvider) heard() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said
+}
+
+func newIdentityProvider(t testing.TB) *identityProvider {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &identityProvider{key: key}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.URL.RawQuery != "" {
+			p.mu.Lock()
+			p.said = append(p.said, r.URL.RawQuery+" "+r.Header.Get("Authorization"))
+			p.mu.Unlock()
+		}
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}})
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// token returns one for a subject that expires at an instant.
+func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(map[string]any{"iss": "https://id.example/", "aud": "odds", "https://odds.example/account": subject, "exp": expiry.Unix()}).Claims(more).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// args are those of a service that accepts its tokens; the subject desk has the account of addressOf3.
+func (p *identityProvider) args(t testing.TB) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "accounts.json")
+	file := fmt.Sprintf(`{"version":1,"accounts":[{"subject":"desk","address":%q,"credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}}]}`, addressOf3)
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"--accounts-file=" + path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=" + p.URL,
+		"--jwt-account-claim=https://odds.example/account", "--trusted-proxies=127.0.0.1",
+	}
+}
+
+// TestSignedTokens sends tokens of an identity provider over every transport.
+func TestSignedTokens(t *testing.T) {
+	p := newIdentityProvider(t)
+	s := startLive(t, p.args(t)...)
+	s.streaming(t)
+	now := time.Now()
+	for name, test := range map[string]struct {
+		token  string
+		status int
+		want   string
+	}{
+		"good":           {p.token(t, "desk", now.Add(time.Hour), nil), 200, `"address":"` + addressOf3 + `","positions":{"totalCount":3}`},
+		"expired":        {p.token(t, "desk", now.Add(-time.Hour), nil), 401, "expired"},
+		"unmapped":       {p.token(t, "nobody", now.Add(time.Hour), nil), 403, "no account"},
+		"other audience": {p.token(t, "desk", now.Add(time.Hour), map[string]any{"aud": "else"}), 401, "audience"},
+		"no token":       {"a-token-of-the-file", 401, "neither known nor a JWT"},
+	} {
+		if got := s.bearer(t, test.token, viewerQuery); got.status != test.status || !strings.Contains(got.body, test.want) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		if strings.Contains(s.log.String(), test.token) {
+			t.Errorf("%s: the token is in the log", name)
+		}
+	}
+	// Long-lived operations end with their token, those of another one go on.
+	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
+	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
+	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
+	last := kept.subscribe(t, subPortfolio, vars{"a": addressOf3})
+	last.reason(t, "INITIAL")
+	stream := s.sseBearer(t, soon, subOrders, vars{"a": addressOf3})
+	if code := ending.closed(t); code != 4403 {
+		t.Errorf("the socket of an expired token is closed with %d", code)
+	}
+	stream.reason(t, "INITIAL")
+	stream.wantEnd(t, "UNAUTHENTICATED")
+	if kept.err != nil {
+		t.Errorf("the socket of another token: %v", kept.err)
+	}
+}
+
+// TestCanaryOfSignedTokens sends tokens with a secret in each of their parts. It may be nowhere but in them.
+func TestCanaryOfSignedTokens(t *testing.T) {
+	p, venue := newIdentityProvider(t), newEcho(t)
+	s := start(t, append(p.args(t), "--venue-url="+venue.URL, "--venue-timeout=50ms", "--request-timeout=500ms")...)
+	later := s.clock.Now().Add(time.Hour)
+	for _, how := range []string{"well", "refused", "failed"} {
+		for name, of := range map[string]func(secret string) string{
+			"a claim":     func(secret string) string { return p.token(t, "desk", later, vars{"note": secret}) },
+			"a subject":   func(secret string) string { return p.token(t, secret, later, nil) },
+			"an issuer":   func(secret string) string { return p.token(t, "desk", later, vars{"iss": secret}) },
+			"an audience": func(secret string) string { return p.token(t, "desk", later, vars{"aud": secret}) },
+			"an expired token": func(secret string) string {
+				return p.token(t, "desk", s.clock.Now().Add(-time.Hour), vars{"note": secret})
+			},
+			"the name of a key":        func(secret string) string { return headed(vars{"alg": "ES256", "kid": secret}) },
+			"the name of an algorithm": func(secret string) string { return headed(vars{"alg": secret, "kid": "k"}) },
+			"a signature":              func(secret string) string { return headed(vars{"alg": "ES256", "kid": "k"}) + secret },
+		} {
+			venue.set(how)
+			secret := newCanary()
+			token := of(secret)
+			for _, accept := range []string{"application/json", "text/event-stream"} {
+				r := s.request(t, asJSON(vars{"query": everything}), anonymous)
+				r.Header.Set("Accept", accept)
+				r.Header.Set("Authorization", "Bearer "+token)
+				got := s.do(t, r)
+				_, signature, _ := strings.Cut(token[strings.Index(token, ".")+1:], ".")
+				for _, text := range []string{got.print(), s.log.String()} {
+					if form := traceOf(text, secret); form != "" || strings.Contains(text, signature) {
+						t.Errorf("%s, %s: %s of the token is shown: %.1000s", how, name, form, text)
+					}
+				}
+			}
+			venue.search(t, secret, nil)
+			s.search(t, secret)
+			s.cool()
+		}
+	}
+	for _, secret := range p.heard() {
+		t.Errorf("the identity provider heard %s", secret)
+	}
+}
+
+// headed returns what looks like a token with a header.
+func headed(header vars) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(asJSON(header))) + "." + encode([]byte(`{"sub":"desk"}`)) + "." + encode(make([]byte, 64))
+}

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+const queryMarket = `query($id: String!) { market(marketId: $id) { status description resolution { winningOutcome } tokens { outcome winner } freshness { stale } } }`
+
+// asked returns the market as a query shows it.
+func (s *service) asked(t *testing.T, id string) any {
+	t.Helper()
+	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
+}
+
+// TestAMarketChangesUnderLag: the venue's answers are older than its stream. What the stream has announced is shown at once, by events
+// and by queries. What it has not said is stale until the venue's answer is new.
+func TestAMarketChangesUnderLag(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(t *testing.T, v *demo.Venue, id string) error
+		// shows reports that a market shows the change; announced that the stream says all of it.
+		shows     func(m any) bool
+		announced bool
+	}{
+		"status": {
+			func(_ *testing.T, v *demo.Venue, id string) error { return v.SetStatus(id, "CLOSED") },
+			func(m any) bool { return text(m, "status") == "CLOSED" }, true,
+		},
+		"description": {
+			func(_ *testing.T, v *demo.Venue, id string) error { return v.Reword(id, "new words") },
+			func(m any) bool { return text(m, "description") == "new words" }, false,
+		},
+		"resolution": {
+			func(t *testing.T, v *demo.Venue, id string) error {
+				tokens := v.Tokens()
+				return v.Resolve(id, tokens[slices.IndexFunc(tokens, func(x demo.Token) bool { return x.MarketID == id })].TokenID)
+			},
+			func(m any) bool {
+				return text(m, "status") == "RESOLVED" && slices.Contains(pluck(m, "tokens", "winner"), "true")
+			}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startLive(t, "--demo-lag=3s")
+			s.streaming(t)
+			id := s.openMarkets(30)[25]
+			query := strings.Replace(subMarkets, "marketId status", "marketId status resolution { winningOutcome } outcomes: tokens { outcome }", 1)
+			sub := s.dial(t, anonymous).subscribe(t, query, vars{"ids": []string{id}})
+			sub.until(t, "the market as it is", func(v any) bool { return at(v, "market.freshness.stale") == false })
+			s.asked(t, id)
+			before := s.venue.Stats()
+			if err := test.change(t, s.venue, id); err != nil {
+				t.Fatal(err)
+			}
+			sub.until(t, "the change", func(v any) bool {
+				fresh := at(v, "market.freshness.stale") == false
+				if shows := test.shows(at(v, "market")); !shows && (fresh || test.announced) {
+					t.Fatalf("the event shows the market from before its change: %s", asJSON(v))
+				}
+				if m := s.asked(t, id); !test.shows(m) && (at(m, "freshness.stale") == false || test.announced) {
+					t.Fatalf("a query shows the market from before its change: %s", asJSON(m))
+				}
+				return fresh
+			})
+			m := s.asked(t, id)
+			if !test.shows(m) || at(m, "freshness.stale") != false {
+				t.Errorf("in the end a query shows %s", asJSON(m))
+			}
+			const path = "/api/exchange/market-details"
+			if n := s.venue.Stats().Requests[path] - before.Requests[path]; n > 4 {
+				t.Errorf("the change took %d calls", n)
+			}
+		})
+	}
+}
+
+// TestTradesUnderLag: a trade that the stream has told others of is in no answer of the venue's yet when its account is subscribed to.
+func TestTradesUnderLag(t *testing.T) {
+	t.Parallel()
+	s := startLive(t, "--demo-lag=3s")
+	s.streaming(t)
+	k := s.dial(t, keyOf50)
+	read := func(name string) *events { // by reads of its own
+		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
+	}
+	read("learning").reason(t, "INITIAL") // how the venue pages decides what it is asked from now on
+	first := read("first")
+	first.reason(t, "INITIAL")
+	token := s.sell(t, 300)
+	shows := func(v any) bool {
+		return slices.ContainsFunc(list(v, "trades"), func(x any) bool { return text(x, "tokenId") == token && text(x, "size") == "3" })
+	}
+	first.until(t, "the trade", shows)
+	second := read("second")
+	second.until(t, "the trade", shows)
+}
+
+// sell sells some of what the account of 50 positions holds, and returns the token.
+func (s *service) sell(t *testing.T, size demo.Size) string {
+	t.Helper()
+	for _, x := range s.venue.Positions(addressOf50) {
+		if s.venue.Trade(addressOf50, x.TokenID, demo.Sell, size) == nil {
+			return x.TokenID
+		}
+	}
+	t.Fatal("nothing that is held can be sold")
+	return ""
+}
+
+// TestAnAccountUnderLag: the stream of an account ends, and the venue's answers are older than what it has said. Neither events nor
+// queries go back to them.
+func TestAnAccountUnderLag(t *testing.T) {
+	t.Parallel()
+	s := startLive(t, "--demo-lag=8s")
+	s.streaming(t)
+	const query = `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`
+	cash := func() string {
+		return text(s.ask(t, query, vars{"a": addressOf50}, keyOf50), "user.balance.cashBalance")
+	}
+	old := cash() // the venue gives this answer for eight seconds
+	sub := s.dial(t, keyOf50).subscribe(t, subBalance, vars{"a": addressOf50})
+	sub.until(t, "the stream's balance", func(v any) bool { return text(v, "balance.freshness.source") == "STREAM" })
+	s.sell(t, 300)
+	sub.until(t, "the change", func(v any) bool { return text(v, "balance.cashBalance") != old })
+	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultClose, Channel: "user"},
+		demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: 503})
+	s.sell(t, 500)
+	held, _ := s.venue.Balance(addressOf50)
+	sub.until(t, "the balance in the end", func(v any) bool {
+		if now, asked := text(v, "balance.cashBalance"), cash(); now == old || asked == old {
+			t.Fatalf("the balance is the old %s again: an event shows %s, a query %s", old, now, asked)
+		}
+		return text(v, "balance.cashBalance") == plain(held.CashBalance)
+	})
+}

@@ -1,0 +1,289 @@
+package e2e
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+// level is a level of a book, as the graph prints it.
+type level struct{ price, size string }
+
+// ladder is a book, as a client holds it.
+type ladder struct{ bids, asks []level }
+
+func levelsOf(levels []demo.Level, depth int) []level {
+	out := make([]level, 0, depth)
+	for _, l := range levels[:min(depth, len(levels))] {
+		out = append(out, level{plain(l.Price), plain(l.Size)})
+	}
+	return out
+}
+
+// bookOf returns a book of the venue, cut to a depth.
+func (s *service) bookOf(t testing.TB, token string, depth int) ladder {
+	t.Helper()
+	b, ok := s.venue.Book(token)
+	if !ok {
+		t.Fatalf("no book of %s", token)
+	}
+	return ladder{levelsOf(b.Bids, depth), levelsOf(b.Asks, depth)}
+}
+
+func ladderOf(v any, path string) ladder {
+	side := func(name string) []level {
+		out := []level{}
+		for _, l := range list(v, path+name) {
+			out = append(out, level{text(l, "price"), text(l, "size")})
+		}
+		return out
+	}
+	return ladder{side("bids"), side("asks")}
+}
+
+func wantBook(t testing.TB, v any, path string, want ladder) {
+	t.Helper()
+	if got := ladderOf(v, path); !same(got, want) {
+		t.Errorf("%sbook:\n got %v\nwant %v", path, got, want)
+	}
+}
+
+func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
+
+// bookAt is an event of orderbookChanged as a client that replays the changes is left with it.
+type bookAt struct {
+	sequence string
+	book     ladder
+}
+
+// replay follows an orderbookChanged subscription the way a client does, and checks each event against itself and against
+// the one before it.
+type replay struct {
+	depth int
+	last  bookAt
+	sent  bool
+	// hurried tells that the reader may be too slow for every event: a RESYNC then takes the place of those that it missed.
+	hurried bool
+	// resyncs, stale and deltas count the events of these kinds.
+	resyncs, stale, deltas int
+}
+
+func (r *replay) take(t testing.TB, v any) bookAt {
+	t.Helper()
+	reason := text(v, "reason")
+	switch {
+	case !r.sent:
+		if reason != "INITIAL" || at(v, "previousSequence") != nil {
+			t.Errorf("the first event is %s", asJSON(v))
+		}
+	case r.hurried && reason == "RESYNC":
+	case text(v, "previousSequence") != r.last.sequence:
+		t.Errorf("depth %d: previousSequence is %s, the last event's is %s", r.depth, text(v, "previousSequence"), r.last.sequence)
+	}
+	r.sent = true
+	next := bookAt{sequence: text(v, "sequence")}
+	if text(v, "kind") == "SNAPSHOT" {
+		next.book = ladderOf(v, "")
+	} else {
+		r.deltas++
+		changes := ladderOf(v, "")
+		next.book = ladder{applied(r.last.book.bids, changes.bids, -1), applied(r.last.book.asks, changes.asks, 1)}
+	}
+	switch reason {
+	case "RESYNC":
+		r.resyncs++
+		if text(v, "kind") != "SNAPSHOT" {
+			t.Errorf("a RESYNC is no SNAPSHOT: %s", asJSON(v))
+		}
+	case "FRESHNESS":
+		r.stale++
+	}
+	if whole := ladderOf(v, "book."); !same(next.book, whole) {
+		t.Errorf("depth %d at %s: replayed\n     %v\nbook %v", r.depth, next.sequence, next.book, whole)
+	}
+	if len(next.book.bids) > r.depth || len(next.book.asks) > r.depth {
+		t.Errorf("more than %d levels in %v", r.depth, next.book)
+	}
+	r.last = next
+	return next
+}
+
+// applied returns a side of a book with changes made; order is 1 for rising prices.
+func applied(side, changes []level, order int) []level {
+	next := slices.Clone(side)
+	for _, c := range changes {
+		i := slices.IndexFunc(next, func(l level) bool { return l.price == c.price })
+		switch {
+		case c.size == "0" && i >= 0:
+			next = slices.Delete(next, i, i+1)
+		case c.size == "0":
+		case i >= 0:
+			next[i] = c
+		default:
+			next = append(next, c)
+		}
+	}
+	slices.SortFunc(next, func(a, b level) int { return order * rat(a.price).Cmp(rat(b.price)) })
+	return next
+}
+
+func rat(s string) *big.Rat {
+	r, ok := new(big.Rat).SetString(s)
+	if !ok {
+		panic(s)
+	}
+	return r
+}
+
+// sparedTokens are two that never close by themselves.
+func (s *service) sparedTokens() []string {
+	var ids []string
+	for _, p := range s.venue.Positions(addressOf3) {
+		for _, t := range s.venue.Tokens() {
+			if t.TokenID == p.TokenID && t.Status == "OPEN" {
+				ids = append(ids, t.TokenID)
+			}
+		}
+	}
+	return ids[:2]
+}
+
+// TestReplayedBooksAreTheVenuesBooks lets clients replay what they are sent while the stream loses, repeats, reorders and
+// garbles frames, skips numbers, is closed and begins new epochs.
+func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
+	s := startLive(t)
+	s.streaming(t)
+	ids := s.sparedTokens()
+	k := s.dial(t, anonymous)
+	type follower struct {
+		id   string
+		subs *events
+		*replay
+	}
+	var all []follower
+	for _, id := range ids {
+		for _, depth := range []int{3, 20} {
+			f := follower{id, k.subscribe(t, subBook, vars{"id": id, "depth": depth, "deltas": true}), &replay{depth: depth}}
+			f.take(t, f.subs.value(t))
+			all = append(all, f)
+		}
+	}
+
+	// The venue's books by what the graph calls their state. A number is the same book at every depth.
+	history := map[string]map[string]demo.Book{ids[0]: {}, ids[1]: {}}
+	record := func() {
+		for _, id := range ids {
+			b, _ := s.venue.Book(id)
+			history[id][fmt.Sprintf("%s %d", s.venue.Epoch(), b.Seq)] = b
+		}
+	}
+	known := func(f follower, b bookAt) {
+		t.Helper()
+		sequence := strings.Map(func(r rune) rune {
+			if r == ':' || r == '-' || r == '/' || r == '.' {
+				return ' '
+			}
+			return r
+		}, b.sequence)
+		book, ok := history[f.id][sequence]
+		if !ok {
+			t.Fatalf("an event of the state %q, which the venue never had", b.sequence)
+		}
+		if want := (ladder{levelsOf(book.Bids, f.depth), levelsOf(book.Asks, f.depth)}); !same(b.book, want) {
+			t.Errorf("depth %d at %s:\n got %v\nwant %v", f.depth, b.sequence, b.book, want)
+		}
+	}
+	record()
+	move := func(n int) {
+		for range n {
+			s.venue.Step()
+			record()
+			for _, id := range ids {
+				before := s.bookOf(t, id, 3)
+				for to := range demo.Price(10) { // to where even the best levels are others
+					q, _ := s.venue.Quote(id)
+					if err := s.venue.SetPrice(id, (q.Price/100+2+to)%80*100+1000); err != nil {
+						t.Fatal(err)
+					}
+					record()
+					if !same(before, s.bookOf(t, id, 3)) {
+						break
+					}
+				}
+			}
+		}
+	}
+	// settle takes events until each client holds the venue's present book.
+	settle := func() {
+		t.Helper()
+		for _, f := range all {
+			for {
+				b, _ := s.venue.Book(f.id)
+				if want := (ladder{levelsOf(b.Bids, f.depth), levelsOf(b.Asks, f.depth)}); same(f.last.book, want) && strings.HasSuffix(f.last.sequence, fmt.Sprint(b.Seq)) {
+					break
+				}
+				if v, ok := f.subs.try(t); ok {
+					known(f, f.take(t, v))
+					continue
+				}
+				t.Fatalf("depth %d of %s: left at %s with\n%v\nwhile the venue is at %d with\n%v\nFeed: %+v", f.depth, f.id, f.last.sequence, f.last.book,
+					b.Seq, ladder{levelsOf(b.Bids, f.depth), levelsOf(b.Asks, f.depth)}, s.App.Live.Feed.Stats())
+			}
+		}
+	}
+
+	rounds := []struct {
+		name  string
+		fault demo.Fault
+		// resync tells that clients must be given a new state.
+		resync bool
+	}{
+		{"nothing", demo.Fault{}, false},
+		{"drop", demo.Fault{Kind: demo.FaultDrop, Frame: "orderbook_update", Count: 4}, true},
+		{"duplicate", demo.Fault{Kind: demo.FaultDuplicate, Frame: "orderbook_update", Count: 10}, false},
+		{"reorder", demo.Fault{Kind: demo.FaultReorder, Frame: "orderbook_update", Count: 2}, true},
+		{"garbage", demo.Fault{Kind: demo.FaultGarbage, Frame: "orderbook_update", Count: 2}, true},
+		{"unknown type", demo.Fault{Kind: demo.FaultUnknownType, Frame: "orderbook_update", Count: 5}, false},
+		{"skipped number", demo.Fault{Kind: demo.FaultSkip, Channel: "orderbook", TokenID: ids[0], Count: 2}, true},
+		{"slow reader", demo.Fault{Kind: demo.FaultClose, Code: demo.CloseSlow, Frame: "orderbook_update", Count: 1}, true},
+		{"new epoch", demo.Fault{Kind: demo.FaultNewEpoch, Frame: "orderbook_update", Count: 1}, true},
+		{"nothing again", demo.Fault{}, false},
+	}
+	for _, round := range rounds {
+		before := all[0].resyncs
+		for range 30 { // step by step, so that hardly any two changes fall together
+			move(1)
+			settle()
+		}
+		if round.fault.Kind != "" {
+			round.fault.Path = demo.StreamPath
+			s.spoil(t, round.fault)
+		}
+		move(15)
+		s.spoil(t)
+		record() // a new epoch numbers anew
+		move(5)
+		settle()
+		// While the stream has a gap REST may have given the present book first.
+		for round.resync && all[0].resyncs == before {
+			v, ok := all[0].subs.try(t)
+			if !ok {
+				break
+			}
+			known(all[0], all[0].take(t, v))
+		}
+		if got := all[0].resyncs > before; got != round.resync {
+			t.Errorf("%s: resynced is %t, want %t", round.name, got, round.resync)
+		}
+		t.Logf("%s: %d deltas, %d resyncs, %d stale", round.name, all[0].deltas, all[0].resyncs, all[0].stale)
+	}
+	for _, f := range all {
+		if f.deltas < 200 {
+			t.Errorf("depth %d: only %d events were a DELTA", f.depth, f.deltas)
+		}
+	}
+}

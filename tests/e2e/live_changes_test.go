@@ -1,0 +1,313 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+// route is a proxy of TCP connections to the venue's stream. What clients send arrives after a delay, and not before the route is
+// free; what they are sent arrives at once.
+type route struct {
+	delay time.Duration
+	// held is locked while nothing that clients send arrives.
+	held sync.RWMutex
+}
+
+// startByRoute starts a live service whose stream takes a route.
+func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, *route) {
+	t.Helper()
+	r := &route{delay: delay}
+	s, _ := startLiveRigged(t, func(w *app.Wiring) {
+		u, err := url.Parse(w.Stream.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Host = r.open(t, u.Host)
+		w.Stream.URL = u.String()
+	}, args...)
+	return s, r
+}
+
+// hold keeps back what clients send until the returned function is called, at the latest at the end of the test.
+func (r *route) hold(t *testing.T) (release func()) {
+	r.held.Lock()
+	release = sync.OnceFunc(r.held.Unlock)
+	t.Cleanup(release)
+	return release
+}
+
+// open accepts connections to an address and returns its own.
+func (r *route) open(t *testing.T, to string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
+			go r.forward(in, out)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// forward copies from in to out until in is closed.
+func (r *route) forward(in io.Reader, out io.WriteCloser) {
+	type part struct {
+		b  []byte
+		at time.Time
+	}
+	parts := make(chan part, 1000)
+	go func() {
+		for p := range parts {
+			time.Sleep(time.Until(p.at))
+			r.held.RLock()
+			_, _ = out.Write(p.b)
+			r.held.RUnlock()
+		}
+		_ = out.Close()
+	}()
+	defer close(parts)
+	for {
+		b := make([]byte, 4096)
+		n, err := in.Read(b)
+		if n > 0 {
+			parts <- part{b[:n], time.Now().Add(r.delay)}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// untilStatus waits until a subscription shows the status of a market.
+func untilStatus(t *testing.T, sub *events, want string) {
+	t.Helper()
+	sub.until(t, "status "+want, func(v any) bool { return text(v, "market.status") == want })
+}
+
+// TestAMarketChangesBeforeItIsSubscribed: the stream is farther away than REST, so a market may change after REST has answered
+// and before the venue has taken the subscription.
+func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
+	t.Parallel()
+	s, route := startByRoute(t, 300*time.Millisecond)
+	s.streaming(t)
+	id := s.openMarkets(30)[25]
+	release := route.hold(t)
+	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
+	sub.reason(t, "INITIAL")
+	if err := s.venue.SetStatus(id, "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	untilStatus(t, sub, "CLOSED")
+
+	// The same at a reconnect.
+	s.venue.Restart(demo.CloseSlow)
+	eventually(t, "the stream is open again", func() bool { return s.App.Live.Client.Stats().Reconnects > 0 })
+	time.Sleep(150 * time.Millisecond)
+	if err := s.venue.SetStatus(id, "OPEN"); err != nil {
+		t.Fatal(err)
+	}
+	untilStatus(t, sub, "OPEN")
+}
+
+// TestASubscriptionIsIgnored: the venue does not answer a subscription of a market. It is sent again, and until it is confirmed the
+// market is polled.
+func TestASubscriptionIsIgnored(t *testing.T) {
+	t.Parallel()
+	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
+	s.streaming(t)
+	id := s.openMarkets(30)[25]
+	release := route.hold(t)
+	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
+	sub.reason(t, "INITIAL")
+	if err := s.venue.SetStatus(id, "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+	untilStatus(t, sub, "CLOSED")
+	eventually(t, "the missing confirmation is counted", func() bool { return s.App.Live.Feed.Stats().Unacknowledged > 0 })
+	release()
+	if err := s.venue.Reword(id, "other words"); err != nil {
+		t.Fatal(err)
+	}
+	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
+}
+
+// delayed makes calls of an endpoint take a while, from now on until the test spoils something else.
+func (s *service) delayed(t *testing.T, path string, ms int) {
+	t.Helper()
+	s.spoil(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
+}
+
+const marketDetails = "/api/exchange/market-details"
+
+// TestAMarketChangesWhileItIsRead: a change that comes while the first read, or one for another change, is under way is read for
+// again.
+func TestAMarketChangesWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	ids := s.openMarkets(30)
+	k := s.dial(t, anonymous)
+	s.delayed(t, marketDetails, 1000)
+	first := k.subscribe(t, subMarkets, vars{"ids": []string{ids[25]}})
+	time.Sleep(500 * time.Millisecond)
+	if err := s.venue.SetStatus(ids[25], "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+	s.spoil(t)
+	untilStatus(t, first, "CLOSED")
+
+	second := k.subscribe(t, subMarkets, vars{"ids": []string{ids[24]}})
+	second.reason(t, "INITIAL")
+	s.delayed(t, marketDetails, 1000)
+	for _, words := range []string{"first words", "second words"} {
+		if err := s.venue.Reword(ids[24], words); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	s.spoil(t)
+	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
+}
+
+// TestAMarketCannotBeReadForAChange: REST fails when a change is announced. The market is stale until it could be read.
+func TestAMarketCannotBeReadForAChange(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	id := s.openMarkets(30)[25]
+	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
+	sub.reason(t, "INITIAL")
+	s.spoil(t, demo.Fault{Path: marketDetails, Kind: demo.FaultStatus, Status: 500})
+	if err := s.venue.Reword(id, "new words"); err != nil {
+		t.Fatal(err)
+	}
+	v := sub.reason(t, "FRESHNESS")
+	if at(v, "market.freshness.stale") != true {
+		t.Errorf("a market that has changed is not stale: %s", asJSON(v))
+	}
+	s.spoil(t)
+	v = sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "new words" })
+	wantText(t, v, "change", "METADATA")
+	if at(v, "market.freshness.stale") != false {
+		t.Errorf("the market is stale: %s", asJSON(v))
+	}
+}
+
+// TestATradeWhileTheStreamOpens: a read of the trades begins before the stream of the account is open and ends after it. A trade
+// between the two is in neither.
+func TestATradeWhileTheStreamOpens(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	var token string
+	for _, x := range s.venue.Positions(addressOf50) {
+		if s.venue.Trade(addressOf50, x.TokenID, demo.Sell, 100) == nil {
+			token = x.TokenID
+			break
+		}
+	}
+	k := s.dial(t, keyOf50)
+	s.spoil(t, demo.Fault{Path: "/api/user/trades", Kind: demo.FaultDelay, DelayMs: 2500}, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultDelay, DelayMs: 1500})
+	sub := k.subscribe(t, subUserTrades, vars{"a": addressOf50})
+	time.Sleep(time.Second)
+	if err := s.venue.Trade(addressOf50, token, demo.Sell, 300); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	s.spoil(t)
+	sub.until(t, "the trade", func(v any) bool {
+		for _, x := range list(v, "trades") {
+			if text(x, "size") == "3" && text(x, "tokenId") == token {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestAnOutageIsPolled: while the stream is away, what it brought is read over REST, and a new subscriber is shown nothing older than
+// a query would show.
+func TestAnOutageIsPolled(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	token := s.openTokens(3)[2]
+	k := s.dial(t, anonymous)
+	prices, book := k.subscribe(t, subPrices, vars{"ids": []string{token}}), k.subscribe(t, subBook, vars{"id": token, "depth": 5})
+	prices.reason(t, "INITIAL")
+	book.reason(t, "INITIAL")
+	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultRefused})
+	s.venue.Restart(demo.CloseSlow)
+	prices.reason(t, "FRESHNESS")
+	to := s.move(t, token)
+	v := prices.until(t, "the new price", func(v any) bool { return text(v, "price.price") == plain(to) })
+	wantText(t, v, "price.freshness.source", "REST")
+	want := s.bookOf(t, token, 5)
+	v = book.until(t, "the new book", func(v any) bool { return same(ladderOf(v, "book."), want) })
+	wantText(t, v, "book.freshness.source", "REST")
+
+	to = s.move(t, token)
+	eventually(t, "a query shows it", func() bool {
+		return text(s.ask(t, queryLive, vars{"id": token}, anonymous), "token.price.price") == plain(to)
+	})
+	wantText(t, s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
+	other := strings.Replace(subPrices, "previousPrice", "previousPrice x: reason", 1)
+	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
+}
+
+// TestFailuresOfSubscriptionsAreTold: a subscription whose reads fail says so once and goes on when they succeed.
+func TestFailuresOfSubscriptionsAreTold(t *testing.T) {
+	t.Parallel()
+	s := startLive(t, "--demo-stream=false")
+	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
+	k := s.dial(t, keyOf3)
+	subs := map[string]*events{}
+	for query, v := range map[string]vars{
+		subPrices: {"ids": []string{id}}, subBook: {"id": id}, subMarkets: {"ids": []string{marketID}}, subPortfolio: {"a": addressOf3},
+		subOrders: {"a": addressOf3}, subUserTrades: {"a": addressOf3}, subBalance: {"a": addressOf3},
+	} {
+		subs[query] = k.subscribe(t, query, v)
+	}
+	overSSE := s.sse(t, subPrices, vars{"ids": []string{id}}, anonymous)
+	for query, sub := range subs {
+		ev := sub.next(t)
+		if ev.ended || ev.data != nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "UPSTREAM_UNAVAILABLE" {
+			t.Fatalf("%s: got %+v, want one error", query, ev)
+		}
+	}
+	if ev := overSSE.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 {
+		t.Fatalf("over SSE: got %+v, want one error", ev)
+	}
+	// A reader that joins gets the state as well.
+	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
+		t.Errorf("a joiner got %+v, want the error", ev)
+	}
+	s.spoil(t)
+	for _, sub := range subs {
+		sub.reason(t, "INITIAL")
+	}
+	overSSE.reason(t, "INITIAL")
+}

@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+const queryStatus = `{ serviceStatus { stream { state connections reconnects watchedTokens } } }`
+
+// firstEvents opens each subscription that needs no stream and returns its first event.
+func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address string) map[string]*events {
+	t.Helper()
+	all := map[string]*events{
+		"prices":    k.subscribe(t, subPrices, vars{"ids": []string{token}}),
+		"book":      k.subscribe(t, subBook, vars{"id": token, "deltas": true}),
+		"markets":   k.subscribe(t, subMarkets, vars{"ids": []string{marketID}}),
+		"portfolio": k.subscribe(t, subPortfolio, vars{"a": address}),
+		"orders":    k.subscribe(t, subOrders, vars{"a": address}),
+		"trades":    k.subscribe(t, subUserTrades, vars{"a": address}),
+		"balance":   k.subscribe(t, subBalance, vars{"a": address}),
+	}
+	for _, sub := range all {
+		sub.reason(t, "INITIAL")
+	}
+	return all
+}
+
+func TestTheStreamIsRefusedAltogether(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	s := startLive(t, "--demo-stream=true")
+	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.venue.Restart(demo.CloseSlow) // whoever was faster than the fault is sent away
+	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+	eventually(t, "the status says so", func() bool {
+		return text(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state") == "DISCONNECTED"
+	})
+	v := s.ask(t, queryLive, vars{"id": id}, anonymous)
+	q, _ := s.venue.Quote(id)
+	wantText(t, v, "token.price.price", plain(q.Price))
+	wantText(t, v, "token.price.freshness.source", "REST")
+
+	k := s.dial(t, keyOf3)
+	status := k.subscribe(t, subStatus, nil)
+	wantText(t, status.value(t), "state", "DISCONNECTED")
+	begin := time.Now()
+	subs := s.firstEvents(t, k, id, marketID, addressOf3)
+	if took := time.Since(begin); took > within {
+		t.Errorf("the first events took %v", took)
+	}
+	tape := k.subscribe(t, subTrades, vars{"ids": []string{id}})
+	if v := tape.reason(t, "INITIAL"); len(list(v, "trades")) != 0 {
+		t.Errorf("there is no tape without a stream, got %s", asJSON(v))
+	}
+	// What changes meanwhile is found by polling.
+	to := s.move(t, id)
+	wantText(t, subs["prices"].reason(t, "CHANGE"), "price.price", plain(to))
+	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
+		t.Fatal(err)
+	}
+
+	s.spoil(t)
+	status.until(t, "the stream's return", func(v any) bool { return text(v, "state") == "LIVE" })
+	for name, sub := range subs {
+		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
+		if name == "book" {
+			wantBook(t, v, "", s.bookOf(t, id, 20))
+		}
+	}
+	tape.until(t, "the tape", func(v any) bool { return text(v, "reason") == "RESYNC" })
+	to = s.move(t, id)
+	v = subs["prices"].until(t, "the price on the stream", func(v any) bool { return text(v, "price.price") == plain(to) })
+	wantText(t, v, "price.freshness.source", "STREAM")
+}
+
+func TestTheStreamIsSwitchedOff(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	s := startLive(t, "--demo-stream=false")
+	wantText(t, s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state", "DISCONNECTED")
+	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+	k := s.dial(t, keyOf3)
+	wantText(t, k.subscribe(t, subStatus, nil).value(t), "state", "DISCONNECTED")
+	subs := s.firstEvents(t, k, id, marketID, addressOf3)
+	k.subscribe(t, subTrades, vars{"ids": []string{id}}).wantEnd(t, "UNSUPPORTED")
+	to := s.move(t, id)
+	wantText(t, subs["prices"].reason(t, "CHANGE"), "price.price", plain(to))
+	wantBook(t, subs["book"].reason(t, "CHANGE"), "book.", s.bookOf(t, id, 20))
+	if err := s.venue.SetStatus(marketID, "CLOSED"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheStreamDropsUnderSubscribers(t *testing.T) {
+	t.Parallel()
+	s := startLive(t)
+	s.streaming(t)
+	id, marketID := s.openTokens(1)[0], s.openMarkets(2)[1]
+	k := s.dial(t, keyOf3)
+	status := k.subscribe(t, subStatus, nil)
+	status.until(t, "the live stream", func(v any) bool { return text(v, "state") == "LIVE" })
+	subs := s.firstEvents(t, k, id, marketID, addressOf3)
+	tape := k.subscribe(t, subTrades, vars{"ids": []string{id}})
+	tape.reason(t, "INITIAL")
+	eventually(t, "the prices of the positions are streamed", func() bool {
+		data := s.ask(t, `query($a: Address!) { user(address: $a) { positions(first: 10) { nodes { token { price { freshness { source } } } } } } }`, vars{"a": addressOf3}, keyOf3)
+		return slices.Equal(pluck(data, "user.positions.nodes", "token.price.freshness.source"), []string{"STREAM", "STREAM", "STREAM"})
+	})
+
+	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.venue.Restart(demo.CloseSlow)
+	where := map[string]string{
+		"prices": "price.freshness.stale", "book": "book.freshness.stale", "markets": "market.freshness.stale",
+		"portfolio": "summary.freshness.stale", "balance": "balance.freshness.stale", "orders": "", "trades": "",
+	}
+	for name, sub := range subs {
+		path, seen := where[name], map[string]bool{}
+		sub.until(t, name+": FRESHNESS, and all of it stale", func(v any) bool {
+			if name == "portfolio" { // each price becomes stale by itself
+				noteStale(v, seen)
+				return at(v, path) == true && len(seen) == 3
+			}
+			return text(v, "reason") == "FRESHNESS" && (path == "" || at(v, path) == true)
+		})
+	}
+	tape.until(t, "FRESHNESS", func(v any) bool { return text(v, "reason") == "FRESHNESS" })
+	status.until(t, "the loss", func(v any) bool { return text(v, "state") == "DISCONNECTED" })
+	eventually(t, "queries fall back to REST", func() bool {
+		return text(s.ask(t, queryLive, vars{"id": id}, anonymous), "token.price.freshness.source") == "REST"
+	})
+	s.move(t, id)
+	if err := s.venue.Trade(addressOf2000, id, demo.Buy, 700); err != nil {
+		t.Fatal(err)
+	}
+
+	s.spoil(t)
+	for name, sub := range subs {
+		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
+		switch path := where[name]; {
+		case path == "" || at(v, path) == false:
+		case name == "portfolio": // the account may be back before the prices of its positions are
+			sub.until(t, "a portfolio of fresh prices", func(v any) bool { return at(v, path) == false })
+		default:
+			t.Errorf("%s: stale after the RESYNC: %s", name, asJSON(v))
+		}
+	}
+	v := tape.reason(t, "RESYNC")
+	wantText(t, v, fmt.Sprintf("trades.%d.size", len(list(v, "trades"))-1), "7")
+	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
+}
+
+// noteStale adds the positions of an event whose valuations are stale.
+func noteStale(v any, stale map[string]bool) {
+	for _, p := range list(v, "changed") {
+		if at(p, "valuation.freshness.stale") == true {
+			stale[text(p, "id")] = true
+		}
+	}
+}
+
+// TestStoppingWithOpenSubscriptions stops the service under its subscribers.
+func TestStoppingWithOpenSubscriptions(t *testing.T) {
+	for _, args := range [][]string{{"--demo-stream=true"}, {"--demo-stream=false"}} {
+		t.Run(args[0], func(t *testing.T) {
+			before := goroutines(t)
+			s, stop := startStoppable(t, append(args, "--shutdown-timeout=10m")...)
+			if args[0] == "--demo-stream=true" {
+				s.streaming(t)
+			}
+			id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+			k, deaf := s.dial(t, keyOf3), s.dialDeaf(t, anonymous)
+			s.firstEvents(t, k, id, marketID, addressOf3)
+			k.subscribe(t, subStatus, nil).value(t)
+			for n := range 20 {
+				deaf.send(t, frame{ID: fmt.Sprint(n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subPortfolio, "variables": vars{"a": addressOf2000}}))})
+				deaf.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subBook, "variables": vars{"id": id}}))})
+			}
+			for _, sub := range []*events{
+				s.sse(t, subPrices, vars{"ids": []string{id}}, anonymous), s.sse(t, subMarkets, vars{"ids": []string{marketID}}, anonymous),
+				s.sse(t, subPortfolio, vars{"a": addressOf3}, keyOf3), s.sse(t, subStatus, nil, anonymous),
+			} {
+				sub.value(t)
+			}
+			begin := time.Now()
+			if err := stop(); err != nil {
+				t.Errorf("the service ended with: %v", err)
+			}
+			if took := time.Since(begin); took > patience { // what ends is not awaited
+				t.Errorf("it took %v to stop", took)
+			}
+			select {
+			case <-k.done:
+			case <-time.After(patience):
+				t.Error("a socket is still open")
+			}
+			deaf.close()
+			eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
+		})
+	}
+}

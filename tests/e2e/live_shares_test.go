@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+// TestAClientsExecutions are counted for each client that has a part in them, and given back with its last.
+func TestAClientsExecutions(t *testing.T) {
+	s := startLive(t, "--client-executions=3", "--client-watched=10")
+	s.streaming(t)
+	ids := s.openTokens(9)
+	socket := func() *socket { return s.dial(t, anonymous) }
+	literal := ""
+	for _, id := range ids[:6] {
+		literal += fmt.Sprintf("%q ", id)
+	}
+	six := `subscription { ...on Subscription { priceChanged(tokenIds: [` + literal + `]) { reason } } }`
+	first := socket()
+	first.subscribe(t, six, nil).value(t)
+	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // which brings nothing yet
+	eventually(t, "a second execution", func() bool { return s.executions() == 2 })
+
+	// Nobody may follow another id, and everybody what is followed already.
+	socket().subscribe(t, subPrices, vars{"ids": ids[:1]}).wantEnd(t, "RATE_LIMITED")
+	socket().subscribe(t, subStatus, nil).wantEnd(t, "RATE_LIMITED")
+	s.sse(t, subStatus, nil, anonymous).wantEnd(t, "RATE_LIMITED")
+	again := socket().subscribe(t, six, nil)
+	again.value(t)
+
+	// What an execution held is free when the last of its readers has gone.
+	again.stop()
+	first.close()
+	open := socket()
+	eventually(t, "room for a second execution", func() bool {
+		return !open.subscribe(t, subPrices, vars{"ids": ids[:1]}).next(t).refused
+	})
+	open.subscribe(t, subPrices, vars{"ids": ids[1:2]}).value(t)
+	open.subscribe(t, subPrices, vars{"ids": ids[2:3]}).wantEnd(t, "RATE_LIMITED") // a fourth execution
+	four.stop()
+}
+
+// TestWhoOpensAnExecutionIsNotHeldByIt when it has left while others stay, who are counted for it in its place.
+func TestWhoOpensAnExecutionIsNotHeldByIt(t *testing.T) {
+	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
+	s.streaming(t)
+	ids := s.openTokens(3)
+	follow := func(client int, id string) *events {
+		r := s.request(t, asJSON(vars{"query": subPrices, "variables": vars{"ids": []string{id}}}), anonymous)
+		r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{192, 0, 2, byte(client)}).String())
+		return s.stream(t, "a subscription", r)
+	}
+	opener := follow(1, ids[0])
+	opener.reason(t, "INITIAL")
+	joiner := follow(2, ids[0])
+	joiner.reason(t, "INITIAL")
+	opener.stop()
+	eventually(t, "who opened it may follow something else", func() bool {
+		ev := follow(1, ids[1]).next(t)
+		return !ev.ended && len(ev.errors) == 0
+	})
+	follow(2, ids[2]).wantEnd(t, "RATE_LIMITED")
+	if err := s.venue.SetPrice(ids[0], 4200); err != nil {
+		t.Fatal(err)
+	}
+	joiner.reason(t, "CHANGE")
+}
+
+// TestALoneCallerHasAllOfTheStream until others come, who take what is more than its share. What it loses is polled.
+func TestALoneCallerHasAllOfTheStream(t *testing.T) {
+	t.Parallel()
+	const room = 20
+	s, _ := startLiveRigged(t, func(w *app.Wiring) { w.Stream.TopicsPerConnection, w.Stream.Connections = room, 1 }, "--trusted-proxies=127.0.0.1")
+	s.streaming(t)
+	ids := s.openTokens(room + room/4)
+	alone := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:room]})
+	// heard waits until every token's price is the venue's.
+	last := make(map[string]string)
+	heard := func() {
+		t.Helper()
+		alone.until(t, "the present price of every token", func(v any) bool {
+			last[text(v, "price.tokenId")] = text(v, "price.price")
+			for _, id := range ids[:room] {
+				if q, _ := s.venue.Quote(id); last[id] != plain(q.Price) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	heard()
+	topics := func() map[string]int64 { return s.venue.Stats().Stream.Topics }
+	if n := topics(); n["prices"]+n["orderbook"] != room {
+		t.Errorf("a lone caller watches %v", n)
+	}
+	for _, id := range ids[room:] { // each from an address of its own
+		book := s.sse(t, subBook, vars{"id": id}, anonymous).reason(t, "INITIAL")
+		if source := text(book, "book.freshness.source"); source != "STREAM" {
+			t.Errorf("another caller within its share is shown what is from %s: %v are watched", source, topics())
+		}
+	}
+	if n := topics(); n["prices"]+n["orderbook"] != room || n["prices"] == room {
+		t.Errorf("beside another, %v are watched", n)
+	}
+	for i, id := range ids[:room] {
+		if err := s.venue.SetPrice(id, demo.Price(2000+100*i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard()
+}

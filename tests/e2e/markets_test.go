@@ -1,0 +1,699 @@
+package e2e
+
+import (
+	"fmt"
+	"math/big"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/demo"
+)
+
+// marketFields are those that answer without a read of their own, with the venue's names for them.
+var marketFields = map[string]string{
+	"marketId": "marketId", "slug": "slug", "question": "question", "groupItemTitle": "groupItemTitle", "image": "image",
+	"category": "category", "tags": "tags", "status": "status", "statusRaw": "status", "acceptingOrders": "acceptingOrders",
+	"startsAt": "startDate", "endsAt": "endDate", "updatedAt": "updatedAt",
+	"event.eventId": "eventId", "event.slug": "eventSlug", "event.title": "eventTitle",
+}
+
+const marketSelection = ` {
+  id marketId slug question groupItemTitle image category tags status statusRaw acceptingOrders startsAt endsAt updatedAt
+  volume volume24h liquidity tickSize minOrderSize event { eventId slug title }
+  description resolution { winningOutcome resolvedAt source winningToken { tokenId outcome winner } }
+  tokens { id tokenId outcome outcomeKind winner market { marketId } }
+  freshness { source stale receivedAt asOf }
+}`
+
+// wantMarket compares a market with the venue's details.
+func wantMarket(t *testing.T, got, venue any) {
+	t.Helper()
+	for field, name := range marketFields {
+		want := at(venue, name)
+		if want == "" { // no picture
+			want = nil
+		}
+		if g := at(got, field); asJSON(g) != asJSON(want) {
+			t.Errorf("%s is %s, want %s", field, asJSON(g), asJSON(want))
+		}
+	}
+	for _, field := range []string{"volume", "volume24h", "liquidity", "tickSize", "minOrderSize"} {
+		wantNumber(t, field, at(got, field), number(t, at(venue, field)))
+	}
+	if g, want := at(got, "description"), at(venue, "description"); g != want {
+		t.Errorf("description is %v, want %v", g, want)
+	}
+	outcomes := list(venue, "outcomes")
+	tokens := list(got, "tokens")
+	if len(tokens) != len(outcomes) {
+		t.Fatalf("%d tokens, want %d", len(tokens), len(outcomes))
+	}
+	winner := "null"
+	for i, o := range outcomes {
+		kind := map[string]string{"YES": "YES", "NO": "NO"}[text(o, "outcome")]
+		if kind == "" {
+			kind = "OTHER"
+		}
+		id := model.EncodeID(model.KindToken, text(o, "tokenId"))
+		wantJSON(t, "token", tokens[i], fmt.Sprintf(`{"id":%q,"tokenId":%s,"outcome":%s,"outcomeKind":%q,"winner":%s,"market":{"marketId":%s}}`,
+			id, asJSON(at(o, "tokenId")), asJSON(at(o, "outcome")), kind, asJSON(at(o, "winner")), asJSON(at(venue, "marketId"))))
+		if at(o, "winner") == true {
+			winner = fmt.Sprintf(`{"tokenId":%s,"outcome":%s,"winner":true}`, asJSON(at(o, "tokenId")), asJSON(at(o, "outcome")))
+		}
+	}
+	if r := at(venue, "resolution"); r == nil {
+		wantJSON(t, "resolution", at(got, "resolution"), "null")
+	} else {
+		wantJSON(t, "resolution", at(got, "resolution"), fmt.Sprintf(`{"winningOutcome":%s,"resolvedAt":%s,"source":%s,"winningToken":%s}`,
+			asJSON(at(r, "outcome")), asJSON(at(r, "resolvedAt")), asJSON(at(r, "source")), winner))
+	}
+}
+
+// oneOfEachStatus returns a token of a market in each state.
+func (s *service) oneOfEachStatus() map[string]demo.Token {
+	out := map[string]demo.Token{}
+	for _, t := range s.venue.Tokens() {
+		if _, ok := out[t.Status]; !ok {
+			out[t.Status] = t
+		}
+	}
+	return out
+}
+
+func TestMarketsSayWhatTheVenueSays(t *testing.T) {
+	s := start(t)
+	tokens := s.oneOfEachStatus()
+	if len(tokens) != 6 {
+		t.Fatalf("the venue has markets in %d states", len(tokens))
+	}
+	for status, token := range tokens {
+		t.Run(status, func(t *testing.T) {
+			venue := s.raw(t, "/api/exchange/market-details", "id="+token.MarketID, anonymous)
+			byID := s.ask(t, "query ($id: String!) { market(marketId: $id) "+marketSelection+" }", vars{"id": token.MarketID}, anonymous)
+			wantMarket(t, at(byID, "market"), venue)
+			wantJSON(t, "freshness", at(byID, "market.freshness"), fmt.Sprintf(`{"source":"REST","stale":false,"receivedAt":%q,"asOf":%s}`,
+				s.clock.Now().Format("2006-01-02T15:04:05.000Z07:00"), asJSON(at(venue, "updatedAt"))))
+			bySlug := s.ask(t, "query ($slug: String!) { market(slug: $slug) "+marketSelection+" }", vars{"slug": token.Slug}, anonymous)
+			byToken := s.ask(t, "query ($id: String!) { token(tokenId: $id) { market "+marketSelection+" } }", vars{"id": token.TokenID}, anonymous)
+			if id, slug, tok := asJSON(at(byID, "market")), asJSON(at(bySlug, "market")), asJSON(at(byToken, "token.market")); id != slug || id != tok {
+				t.Errorf("by id:    %s\nby slug:  %s\nby token: %s", id, slug, tok)
+			}
+		})
+	}
+}
+
+// TestSummariesAreFilledIn reads what a search leaves out, in one batch and only where it can be there.
+func TestSummariesAreFilledIn(t *testing.T) {
+	s := start(t)
+	ended := []string{"RESOLVED", "CANCELLED"}
+	all := append(slices.Clone(ended), "OPEN", "CLOSED", "DISPUTED", "UPCOMING")
+	var data any
+	search := func(selection string, status []string) calls {
+		s.cool()
+		return s.counted(func() {
+			data = s.ask(t, "query ($in: [MarketStatus!]) { searchMarkets(first: 35, filter: {status: $in}) { nodes "+selection+" } }", vars{"in": status}, anonymous)
+		})
+	}
+	wantCalls(t, search(marketSelection, all), calls{"market-search": {1, 1}, "market-details": {1, 35}})
+	for _, m := range list(data, "searchMarkets.nodes") {
+		wantMarket(t, m, s.raw(t, "/api/exchange/market-details", "id="+text(m, "marketId"), anonymous))
+	}
+	wantCalls(t, search("{ marketId tokens { outcome winner } }", ended), calls{"market-search": {1, 1}})
+	wantCalls(t, search("{ description }", []string{"OPEN"}), calls{"market-search": {1, 1}, "market-details": {1, 35}})
+	wantCalls(t, search("{ resolution { source } }", ended), calls{"market-search": {1, 1}, "market-details": {1, 35}})
+	wantCalls(t, search("{ resolution { source } }", []string{"OPEN", "CLOSED"}), calls{"market-search": {1, 1}})
+}
+
+func TestListsKeepTheOrderOfTheirIDs(t *testing.T) {
+	s := start(t)
+	tokens, markets := s.openTokens(3), s.openMarkets(3)
+	data := s.ask(t, `query ($tokens: [String!]!, $markets: [String!]!, $nodes: [ID!]!) {
+	  tokens(tokenIds: $tokens) { tokenId } tokenPrices(tokenIds: $tokens) { tokenId } spreads(tokenIds: $tokens) { tokenId }
+	  markets(marketIds: $markets) { marketId } nodes(ids: $nodes) { id }
+	}`, vars{
+		"tokens":  []string{tokens[2], "none", tokens[0], tokens[2]},
+		"markets": []string{markets[1], markets[1], "none", markets[0]},
+		"nodes": []string{model.EncodeID(model.KindMarket, "none"), model.EncodeID(model.KindEvent, "none"), model.EncodeID(model.KindToken, tokens[1]),
+			model.EncodeID(model.KindMarket, markets[0])},
+	}, anonymous)
+	for path, want := range map[string][]string{
+		"tokens": {tokens[2], "none", tokens[0], tokens[2]}, "tokenPrices": {tokens[2], "<nil>", tokens[0], tokens[2]},
+		"spreads": {tokens[2], "<nil>", tokens[0], tokens[2]},
+	} {
+		if got := pluck(data, path, "tokenId"); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+	if got, want := pluck(data, "markets", "marketId"), []string{markets[1], markets[1], "<nil>", markets[0]}; !slices.Equal(got, want) {
+		t.Errorf("markets: got %v, want %v", got, want)
+	}
+	want := []string{"<nil>", "<nil>", model.EncodeID(model.KindToken, tokens[1]), model.EncodeID(model.KindMarket, markets[0])}
+	if got := pluck(data, "nodes", "id"); !slices.Equal(got, want) {
+		t.Errorf("nodes: got %v, want %v", got, want)
+	}
+}
+
+// TestWhatIsAbsentIsNull asks for everything of what the venue does not know.
+func TestWhatIsAbsentIsNull(t *testing.T) {
+	s := start(t)
+	data := s.ask(t, `{
+	  market(marketId: "none") { slug } bySlug: market(slug: "none") { slug }
+	  event(eventId: "none") { slug } eventBySlug: event(slug: "none") { slug }
+	  token(tokenId: "none") {
+	    tokenId outcome outcomeKind winner price { price } spread { spread } orderbook { spread } history { from } candles { open }
+	    fillEstimate(side: BUY, size: 1) { cost } market { slug }
+	  }
+	  searchMarkets(query: "no market has these words") { nodes { slug } edges { cursor } totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }
+	}`, nil, anonymous)
+	wantJSON(t, "data", data, `{"market":null,"bySlug":null,"event":null,"eventBySlug":null,
+	  "token":{"tokenId":"none","outcome":null,"outcomeKind":null,"winner":null,"price":null,"spread":null,"orderbook":null,"history":null,"candles":null,"fillEstimate":null,"market":null},
+	  "searchMarkets":{"nodes":[],"edges":[],"totalCount":0,"pageInfo":{"hasNextPage":false,"hasPreviousPage":false,"startCursor":null,"endCursor":null}}}`)
+
+	// A market that has ended has prices, and nothing stands in its books.
+	closed := s.oneOfEachStatus()["CLOSED"].TokenID
+	data = s.ask(t, `query ($id: String!) { token(tokenId: $id) { price { basis } spread { spread } orderbook { spread } fillEstimate(side: SELL, amount: 1) { cost } } spreads(tokenIds: [$id]) { spread } }`, vars{"id": closed}, anonymous)
+	wantJSON(t, "closed", data, `{"token":{"price":{"basis":"VENUE"},"spread":null,"orderbook":null,"fillEstimate":null},"spreads":[null]}`)
+
+	// Positions and orders of an account that are there no more.
+	gone := []string{
+		model.EncodeID(model.KindPosition, addressOf50, "none", "YES"), model.EncodeID(model.KindOrder, addressOf50, "none"),
+		model.EncodeID(model.KindPosition, addressOf50, s.venue.Positions(addressOf50)[0].MarketID, "Neither"),
+	}
+	data = s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { id } }`, vars{"ids": gone}, keyOf50)
+	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
+}
+
+// TestNodesRoundTrip reads the id of an object of every type, and the object by its id.
+func TestNodesRoundTrip(t *testing.T) {
+	s := start(t)
+	held := s.venue.Positions(addressOf50)[7]
+	for _, test := range []struct{ typ, query, path string }{
+		{"User", `{ user(address: "` + addressOf50 + `") SELECTION }`, "user"},
+		{"Position", `{ user(address: "` + addressOf50 + `") { positions(first: 1, marketIds: ["` + held.MarketID + `"]) { nodes SELECTION } } }`, "user.positions.nodes.0"},
+		{"Order", `{ user(address: "` + addressOf50 + `") { orders { nodes SELECTION } } }`, "user.orders.nodes.3"},
+		{"Market", `{ market(marketId: "` + held.MarketID + `") SELECTION }`, "market"},
+		{"Event", `{ event(eventId: "10001") SELECTION }`, "event"},
+		{"Event", `{ market(marketId: "` + held.MarketID + `") { event SELECTION } }`, "market.event"},
+		{"Token", `{ token(tokenId: "` + held.TokenID + `") SELECTION }`, "token"},
+	} {
+		fields := `{ __typename id ` + map[string]string{
+			"User":     `... on User { address balance { cashBalance } }`,
+			"Position": `... on Position { marketId outcome size market { question } token { price { price } } valuation { value } }`,
+			"Order":    `... on Order { orderId side price size market { question } token { price { price } } }`,
+			"Market":   `... on Market { marketId question description tokens { tokenId price { price } } }`,
+			"Event":    `... on Event { eventId title volume markets(first: 2) { nodes { question } } }`,
+			"Token":    `... on Token { tokenId outcome price { price } market { question } }`,
+		}[test.typ] + ` }`
+		want := at(s.ask(t, strings.Replace(test.query, "SELECTION", fields, 1), nil, keyOf50), test.path)
+		id := text(want, "id")
+		if text(want, "__typename") != test.typ || id == "" {
+			t.Errorf("%s: %s", test.typ, asJSON(want))
+		}
+		data := s.ask(t, `query ($id: ID!, $ids: [ID!]!) { node(id: $id) `+fields+` nodes(ids: $ids) `+fields+` }`, vars{"id": id, "ids": []string{id, id}}, keyOf50)
+		for _, path := range []string{"node", "nodes.0", "nodes.1"} {
+			wantJSON(t, test.typ+" by "+path, at(data, path), asJSON(want))
+		}
+		if test.typ == "Position" || test.typ == "Order" {
+			_, errors := s.query(t, `query ($id: ID!) { node(id: $id) { id } }`, vars{"id": id}, keyOf3)
+			wantErrors(t, errors, "node FORBIDDEN")
+			_, errors = s.query(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { id } }`, vars{"ids": []string{id}}, anonymous)
+			wantErrors(t, errors, "nodes.0 UNAUTHENTICATED")
+		}
+	}
+}
+
+// TestPositionsAsNodesTravelTogether reads what hangs on the rows of an account that are asked for by id.
+func TestPositionsAsNodesTravelTogether(t *testing.T) {
+	s := start(t)
+	ids := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 40) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")
+	got := s.counted(func() {
+		s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Position { token { price { price } } market { question } } } }`, vars{"ids": ids}, keyOf50)
+	})
+	if got["prices"] != [2]int64{1, 40} || got["market-details"][0] != 1 || len(got) != 2 {
+		t.Errorf("calls: %v", got)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	s := start(t)
+	for _, id := range []string{"10000", "10001", "10003", "10008"} {
+		venue := list(s.raw(t, "/api/exchange/market-search", "limit=100&eventId="+id, anonymous), "markets")
+		volume := new(big.Rat)
+		startsAt, endsAt := text(venue[0], "startDate"), text(venue[0], "endDate")
+		var markets []string
+		for _, m := range venue {
+			volume = add(volume, number(t, at(m, "volume")))
+			startsAt, endsAt = min(startsAt, text(m, "startDate")), max(endsAt, text(m, "endDate"))
+			markets = append(markets, text(m, "marketId"))
+		}
+		const selection = `{ id eventId slug title startsAt endsAt volume markets(first: 500) { totalCount nodes { marketId event { title } } } }`
+		slug := text(venue[0], "eventSlug")
+		s.cool()
+		var data any
+		wantCalls(t, s.counted(func() {
+			data = s.ask(t, `query ($id: String!) { event(eventId: $id) `+selection+` }`, vars{"id": id}, anonymous)
+		}), calls{"market-search": {1, 1}})
+		e := at(data, "event")
+		if text(e, "eventId") != id || text(e, "slug") != slug || text(e, "title") != text(venue[0], "eventTitle") || text(e, "startsAt") != startsAt || text(e, "endsAt") != endsAt {
+			t.Errorf("%s", asJSON(e))
+		}
+		wantNumber(t, "volume", at(e, "volume"), volume)
+		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
+			t.Errorf("markets: got %v, want %v", got, markets)
+		}
+		// The same by its slug, and from one of its markets, which knows its name without a read.
+		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
+		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
+		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
+		wantJSON(t, "of a market", at(ofMarket, "market.event"), asJSON(e))
+		s.cool()
+		wantCalls(t, s.counted(func() {
+			s.ask(t, `query ($id: String!) { market(marketId: $id) { event { id eventId slug title } } }`, vars{"id": markets[0]}, anonymous)
+		}), calls{"market-details": {1, 1}})
+	}
+}
+
+func TestSearch(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		name   string
+		vars   vars
+		venue  url.Values
+		filter func(m any) bool
+	}{
+		{"everything", nil, url.Values{}, nil},
+		{"text", vars{"q": "bitcoin"}, url.Values{"q": {"bitcoin"}}, func(m any) bool { return strings.Contains(asJSON(m), "Bitcoin") }},
+		{"status", vars{"f": vars{"status": []string{"DISPUTED", "CANCELLED"}}}, url.Values{"status": {"DISPUTED,CANCELLED"}}, func(m any) bool {
+			return text(m, "status") == "DISPUTED" || text(m, "status") == "CANCELLED"
+		}},
+		{"category", vars{"f": vars{"category": "science"}}, url.Values{"category": {"Science"}}, func(m any) bool { return text(m, "category") == "Science" }},
+		{"tag", vars{"f": vars{"tag": "up-or-down"}}, url.Values{"tag": {"up-or-down"}}, func(m any) bool { return slices.Contains(list(m, "tags"), any("up-or-down")) }},
+		{"ends", vars{"f": vars{"endsAfter": "2026-04-01T00:00:00Z", "endsBefore": "2026-06-01T02:00:00+02:00"}},
+			url.Values{"endsAfter": {"2026-04-01T00:00:00Z"}, "endsBefore": {"2026-06-01T00:00:00Z"}}, func(m any) bool {
+				return text(m, "endDate") > "2026-04-01" && text(m, "endDate") < "2026-06-01"
+			}},
+		{"smallest liquidity", vars{"q": "will", "s": "LIQUIDITY", "o": "ASC", "f": vars{"status": []string{"OPEN"}}},
+			url.Values{"q": {"will"}, "sort": {"liquidity"}, "order": {"asc"}, "status": {"OPEN"}}, nil},
+		{"volume today", vars{"s": "VOLUME_24H"}, url.Values{"sort": {"volume24h"}}, nil},
+		{"volume", vars{"s": "VOLUME", "o": "DESC"}, url.Values{"sort": {"volume"}}, nil},
+		{"end", vars{"s": "ENDS_AT", "o": "ASC"}, url.Values{"sort": {"endsAt"}, "order": {"asc"}}, nil},
+		{"nulls", vars{"f": nil, "s": nil, "o": nil, "n": nil}, url.Values{}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.venue.Set("limit", "20")
+			venue := s.raw(t, "/api/exchange/market-search", test.venue.Encode(), anonymous)
+			query := `query ($q: String! = "", $f: MarketSearchFilter, $s: MarketSort, $o: SortOrder, $n: Int) { searchMarkets(query: $q, filter: $f, sort: $s, order: $o, first: $n) { totalCount nodes { marketId } } }`
+			found := at(s.ask(t, query, test.vars, anonymous), "searchMarkets")
+			want := pluck(venue, "markets", "marketId")
+			if got := pluck(found, "nodes", "marketId"); !slices.Equal(got, want) || len(want) == 0 {
+				t.Errorf("got  %v\nwant %v", got, want)
+			}
+			if got, want := fmt.Sprint(at(found, "totalCount")), fmt.Sprint(at(venue, "totalCount")); got != want {
+				t.Errorf("totalCount is %s, want %s", got, want)
+			}
+			for _, m := range list(venue, "markets") {
+				if test.filter != nil && !test.filter(m) {
+					t.Errorf("the filter let %s pass", asJSON(m))
+				}
+			}
+		})
+	}
+}
+
+// levels returns a side of a book of the venue or the graph.
+func levels(t *testing.T, book any, side string) (prices, sizes []*big.Rat) {
+	t.Helper()
+	for _, l := range list(book, side) {
+		prices, sizes = append(prices, number(t, at(l, "price"))), append(sizes, number(t, at(l, "size")))
+	}
+	return prices, sizes
+}
+
+func TestOrderbooks(t *testing.T) {
+	s := start(t)
+	for _, id := range s.openTokens(3) {
+		for _, depth := range []int{1, 5, 20, 21, 200} {
+			s.cool()
+			venue := s.raw(t, "/api/exchange/orderbook", fmt.Sprintf("depth=%d&tokenId=%s", depth, id), anonymous)
+			top := s.raw(t, "/api/exchange/spreads", "tokenId="+id, anonymous)
+			data := s.ask(t, `query ($id: String!, $depth: Int) { token(tokenId: $id) {
+			  spread { tokenId bestBid bestAsk spread midpoint token { tokenId } freshness { asOf } }
+			  orderbook(depth: $depth) { tokenId bids { price size } asks { price size } spread midpoint sequence hash token { tokenId } freshness { asOf source stale } } } }`,
+				vars{"id": id, "depth": depth}, anonymous)
+			book := at(data, "token.orderbook")
+			for _, side := range []string{"bids", "asks"} {
+				prices, sizes := levels(t, venue, side)
+				if got := list(book, side); len(got) != len(prices) || len(got) > depth || len(got) == 0 {
+					t.Fatalf("depth %d: %d %s, want %d", depth, len(got), side, len(prices))
+				}
+				for i := range prices {
+					wantNumber(t, side+" price", at(list(book, side)[i], "price"), prices[i])
+					wantNumber(t, side+" size", at(list(book, side)[i], "size"), sizes[i])
+				}
+			}
+			bid, ask := number(t, at(venue, "bids.0.price")), number(t, at(venue, "asks.0.price"))
+			middle := mul(add(bid, ask), big.NewRat(1, 2))
+			for _, shown := range []any{book, at(data, "token.spread")} {
+				wantNumber(t, "spread", at(shown, "spread"), number(t, at(venue, "spread")))
+				wantNumber(t, "midpoint", at(shown, "midpoint"), middle)
+				if text(shown, "tokenId") != id || text(shown, "token.tokenId") != id {
+					t.Errorf("of another token: %s", asJSON(shown))
+				}
+			}
+			wantNumber(t, "bestBid", at(data, "token.spread.bestBid"), number(t, at(top, "bestBid")))
+			wantNumber(t, "bestAsk", at(data, "token.spread.bestAsk"), number(t, at(top, "bestAsk")))
+			if want := text(venue, "epoch") + ":" + fmt.Sprint(at(venue, "seq")); text(book, "sequence") != want || at(book, "hash") != nil {
+				t.Errorf("sequence %v, want %s", at(book, "sequence"), want)
+			}
+			wantJSON(t, "freshness", at(book, "freshness"), `{"asOf":`+asJSON(at(venue, "timestamp"))+`,"source":"REST","stale":false}`)
+		}
+		// Readers of different depths share the deepest book that one of them needs.
+		s.cool()
+		wantCalls(t, s.counted(func() {
+			data := s.ask(t, `query ($id: String!) { token(tokenId: $id) { a: orderbook(depth: 3) { bids { price } } b: orderbook(depth: 60) { bids { price } } c: orderbook { bids { price } } fillEstimate(side: BUY, size: 5) { cost } } }`, vars{"id": id}, anonymous)
+			if n := len(list(data, "token.a.bids")); n != 3 {
+				t.Errorf("%d levels, want 3", n)
+			}
+		}), calls{"orderbook": {1, 1}})
+		wantCalls(t, s.counted(func() {
+			s.ask(t, `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 200) { bids { price } } } }`, vars{"id": id}, anonymous)
+		}), calls{})
+	}
+}
+
+// fill trades against a side of a book by hand.
+func fill(prices, sizes []*big.Rat, size, amount *big.Rat) (filled, cost, worst *big.Rat, complete bool) {
+	filled, cost = new(big.Rat), new(big.Rat)
+	for i := range prices {
+		take := sizes[i]
+		if size != nil {
+			if left := sub(size, filled); left.Cmp(take) < 0 {
+				take = left
+			}
+		} else if left := new(big.Rat).Quo(sub(amount, cost), prices[i]); left.Cmp(take) < 0 {
+			take = left
+		}
+		if take.Sign() <= 0 {
+			break
+		}
+		filled, cost, worst = add(filled, take), add(cost, mul(take, prices[i])), prices[i]
+	}
+	if size != nil {
+		return filled, cost, worst, filled.Cmp(size) == 0
+	}
+	return filled, cost, worst, cost.Cmp(amount) == 0
+}
+
+func TestFillEstimates(t *testing.T) {
+	s := start(t)
+	id := s.openTokens(1)[0]
+	venue := s.raw(t, "/api/exchange/orderbook", "depth=200&tokenId="+id, anonymous)
+	for side, taken := range map[string]string{"BUY": "asks", "SELL": "bids"} {
+		prices, sizes := levels(t, venue, taken)
+		all, allCost := new(big.Rat), new(big.Rat)
+		for i := range sizes {
+			all, allCost = add(all, sizes[i]), add(allCost, mul(sizes[i], prices[i]))
+		}
+		two := add(sizes[0], sizes[1])
+		for _, test := range []struct {
+			name         string
+			size, amount *big.Rat
+		}{
+			{"part of the best level", big.NewRat(1, 2), nil},
+			{"just the best level", sizes[0], nil},
+			{"two levels", two, nil},
+			{"into the third level", add(two, big.NewRat(1, 100)), nil},
+			{"all there is", all, nil},
+			{"more than there is", add(all, big.NewRat(1, 1)), nil},
+			{"little money", nil, big.NewRat(1, 100)},
+			{"money for just the best level", nil, mul(sizes[0], prices[0])},
+			{"money into the second level", nil, add(mul(sizes[0], prices[0]), big.NewRat(777, 100))},
+			{"all the money", nil, allCost},
+			{"more money", nil, add(allCost, big.NewRat(1, 1000000))},
+		} {
+			t.Run(side+" "+test.name, func(t *testing.T) {
+				v := vars{"id": id, "side": side}
+				if test.size != nil {
+					v["size"] = test.size.FloatString(6)
+				} else {
+					v["amount"] = test.amount.FloatString(8)
+				}
+				data := s.ask(t, `query ($id: String!, $side: OrderSide!, $size: Decimal, $amount: Decimal) { token(tokenId: $id) {
+				  fillEstimate(side: $side, size: $size, amount: $amount) { averagePrice worstPrice filledSize cost slippage complete freshness { source stale } } } }`, v, anonymous)
+				got := at(data, "token.fillEstimate")
+				filled, cost, worst, complete := fill(prices, sizes, test.size, test.amount)
+				average := new(big.Rat).Quo(cost, filled)
+				slippage := sub(average, prices[0])
+				slippage.Abs(slippage)
+				wantNumber(t, "worstPrice", at(got, "worstPrice"), worst)
+				wantNumber(t, "cost", at(got, "cost"), cost)
+				wantNear(t, "filledSize", at(got, "filledSize"), filled)
+				wantNear(t, "averagePrice", at(got, "averagePrice"), average)
+				wantNear(t, "slippage", at(got, "slippage"), slippage)
+				if at(got, "complete") != complete {
+					t.Errorf("complete is %v, want %v", at(got, "complete"), complete)
+				}
+				wantJSON(t, "freshness", at(got, "freshness"), `{"source":"COMPUTED","stale":false}`)
+			})
+		}
+	}
+}
+
+// wantNear compares a number that a division has rounded to 34 digits.
+func wantNear(t *testing.T, what string, got any, want *big.Rat) {
+	t.Helper()
+	g := number(t, got)
+	off := sub(g, want)
+	if limit := new(big.Rat).Quo(add(want, big.NewRat(1, 1)), new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(32), nil))); off.Abs(off).Cmp(limit) > 0 {
+		t.Errorf("%s is %v, want %s", what, got, want.FloatString(36))
+	}
+}
+
+func TestHistoryAndCandles(t *testing.T) {
+	s := start(t)
+	id := s.openTokens(1)[0]
+	for _, test := range []struct{ name, from, to string }{
+		{"the last days", "", ""},
+		{"one day", "2026-03-13", "2026-03-13"},
+		{"a month", "2026-02-12", "2026-03-14"},
+		{"from", "2026-03-01", ""},
+		{"a year", "2025-03-14", "2026-03-14"},
+		{"before it began", "2020-01-01", "2020-01-31"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			last := "2026-03-14"
+			if test.to != "" {
+				last = test.to
+			}
+			first := "2026-03-08"
+			if test.from != "" {
+				first = test.from
+			}
+			venue := list(s.raw(t, "/api/exchange/price-history", "startDate="+first+"&endDate="+last+"&tokenId="+id, anonymous), "history")
+			slices.Reverse(venue)
+			v := vars{"id": id}
+			if test.from != "" {
+				v["from"] = test.from
+			}
+			if test.to != "" {
+				v["to"] = test.to
+			}
+			s.cool()
+			s.clock.advance(-3 * time.Hour) // the same day, and the same instant
+			var data any
+			got := s.counted(func() {
+				data = s.ask(t, `query ($id: String!, $from: Date, $to: Date) { token(tokenId: $id) {
+				  history(from: $from, to: $to) { from to points { timestamp price volume } freshness { source } }
+				  newest: history(from: $from, to: $to, order: DESC) { points { timestamp } }
+				  five: candles(interval: FIVE_MINUTES, from: $from, to: $to) { start open high low close volume }
+				  hours: candles(interval: HOUR, from: $from, to: $to) { start open high low close volume }
+				  days: candles(from: $from, to: $to) { start open high low close volume }
+				  weeks: candles(interval: WEEK, from: $from, to: $to) { start open high low close volume }
+				} }`, v, anonymous)
+			})
+			if n := got["price-history"][0]; n > 1 || len(got) > 1 {
+				t.Errorf("calls: %v", got)
+			}
+			h := at(data, "token.history")
+			if text(h, "from") != first || text(h, "to") != last {
+				t.Errorf("from %s to %s", text(h, "from"), text(h, "to"))
+			}
+			points := list(h, "points")
+			if len(points) != len(venue) || (len(venue) == 0) != (test.name == "before it began") {
+				t.Fatalf("%d points, want %d", len(points), len(venue))
+			}
+			for i, p := range venue {
+				if text(points[i], "timestamp") != text(p, "timestamp") {
+					t.Errorf("point %d is of %s, want %s", i, text(points[i], "timestamp"), text(p, "timestamp"))
+				}
+				wantNumber(t, "price", at(points[i], "price"), number(t, at(p, "price")))
+				wantNumber(t, "volume", at(points[i], "volume"), number(t, at(p, "volume")))
+			}
+			newest := pluck(data, "token.newest.points", "timestamp")
+			slices.Reverse(newest)
+			if !slices.Equal(newest, pluck(h, "points", "timestamp")) {
+				t.Error("DESC is not the reverse of ASC")
+			}
+			for field, length := range map[string]time.Duration{"five": 5 * time.Minute, "hours": time.Hour, "days": 24 * time.Hour, "weeks": 7 * 24 * time.Hour} {
+				wantCandles(t, field, list(data, "token."+field), venue, length)
+			}
+		})
+	}
+}
+
+// wantCandles computes candles by hand. Weeks are counted from a Monday.
+func wantCandles(t *testing.T, what string, got, points []any, length time.Duration) {
+	t.Helper()
+	monday := time.Date(2020, 1, 6, 0, 0, 0, 0, time.UTC)
+	type candle struct {
+		start                          time.Time
+		open, high, low, close, volume *big.Rat
+	}
+	var want []candle
+	for _, p := range points {
+		at1, err := time.Parse(time.RFC3339, text(p, "timestamp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := at1.Sub(monday)
+		n := since / length
+		if since < 0 && since%length != 0 {
+			n--
+		}
+		start, price := monday.Add(n*length), number(t, at(p, "price"))
+		if len(want) == 0 || !want[len(want)-1].start.Equal(start) {
+			want = append(want, candle{start, price, price, price, price, new(big.Rat)})
+		}
+		c := &want[len(want)-1]
+		if price.Cmp(c.high) > 0 {
+			c.high = price
+		}
+		if price.Cmp(c.low) < 0 {
+			c.low = price
+		}
+		c.close, c.volume = price, add(c.volume, number(t, at(p, "volume")))
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d candles, want %d", what, len(got), len(want))
+	}
+	for i, c := range want {
+		if g := text(got[i], "start"); g != c.start.Format("2006-01-02T15:04:05.000Z") {
+			t.Errorf("%s %d starts at %s, want %s", what, i, g, c.start)
+		}
+		for field, n := range map[string]*big.Rat{"open": c.open, "high": c.high, "low": c.low, "close": c.close, "volume": c.volume} {
+			wantNumber(t, what+" "+field, at(got[i], field), n)
+		}
+	}
+}
+
+// TestAccountsSayWhatTheVenueSays compares the rows of an account with the venue's own.
+func TestAccountsSayWhatTheVenueSays(t *testing.T) {
+	s := start(t)
+	const account = "address=" + addressOf50 + "&limit=100"
+	data := s.ask(t, `{ user(address: "`+addressOf50+`") {
+	  id address
+	  balance { portfolioValue cashBalance positionsValue totalValue freshness { asOf source stale } }
+	  positions(first: 100) { nodes { address marketId tokenId outcome outcomeKind } }
+	  orders { nodes { orderId marketId tokenId side sideRaw outcome outcomeKind price size filledSize remainingSize status statusRaw createdAt market { marketId } token { tokenId outcome } } }
+	  trades(first: 100) { nodes { tradeId marketId tokenId outcome side sideRaw price size fee timestamp transactionHash market { marketId } token { tokenId } } }
+	  history(first: 100) { nodes { id kind kindRaw timestamp amount marketId tokenId outcome side price size transactionHash market { marketId } } }
+	} }`, nil, keyOf50)
+	same := func(what string, got, venue any, texts map[string]string, numbers ...string) {
+		t.Helper()
+		for field, name := range texts {
+			if g, want := asJSON(at(got, field)), asJSON(at(venue, name)); g != want {
+				t.Errorf("%s: %s is %s, want %s", what, field, g, want)
+			}
+		}
+		for _, field := range numbers {
+			wantNumber(t, what+": "+field, at(got, field), number(t, at(venue, field)))
+		}
+	}
+	rows := func(path, name, field string) (got, venue []any) {
+		got, venue = list(data, "user."+field+".nodes"), list(s.raw(t, path, account, keyOf50), name)
+		if len(got) != len(venue) || len(got) == 0 {
+			t.Fatalf("%d %s, want %d", len(got), field, len(venue))
+		}
+		return got, venue
+	}
+	balance := s.raw(t, "/api/user/balance", account, keyOf50)
+	same("balance", at(data, "user.balance"), balance, map[string]string{"freshness.asOf": "lastUpdated"}, "portfolioValue", "cashBalance", "positionsValue", "totalValue")
+
+	got, venue := rows("/api/user/positions", "positions", "positions")
+	for i := range got {
+		same("position", got[i], venue[i], map[string]string{"marketId": "marketId", "tokenId": "tokenId", "outcome": "outcome"})
+	}
+	got, venue = rows("/api/user/orders", "orders", "orders")
+	partly := false
+	for i := range got {
+		same("order", got[i], venue[i], map[string]string{"orderId": "orderId", "marketId": "marketId", "market.marketId": "marketId", "side": "side", "sideRaw": "side",
+			"outcome": "outcome", "status": "status", "statusRaw": "status", "createdAt": "createdAt"}, "price", "size", "filledSize")
+		wantNumber(t, "remainingSize", at(got[i], "remainingSize"), sub(number(t, at(venue[i], "size")), number(t, at(venue[i], "filledSize"))))
+		partly = partly || text(got[i], "status") == "PARTIALLY_FILLED"
+		// The venue names an order by market and outcome only.
+		if at(got[i], "tokenId") != nil || text(got[i], "token.outcome") != text(venue[i], "outcome") {
+			t.Errorf("order of token %v, %s", at(got[i], "tokenId"), asJSON(at(got[i], "token")))
+		}
+	}
+	if !partly {
+		t.Error("no order is partly filled")
+	}
+	got, venue = rows("/api/user/trades", "trades", "trades")
+	for i := range got {
+		same("trade", got[i], venue[i], map[string]string{"tradeId": "tradeId", "marketId": "marketId", "market.marketId": "marketId", "tokenId": "tokenId", "token.tokenId": "tokenId",
+			"outcome": "outcome", "side": "side", "sideRaw": "side", "timestamp": "timestamp", "transactionHash": "transactionHash"}, "price", "size", "fee")
+	}
+	got, venue = rows("/api/user/history", "history", "history")
+	kinds := map[string]bool{}
+	for i := range got {
+		kinds[text(got[i], "kind")] = true
+		same("history", got[i], venue[i], map[string]string{"kind": "type", "kindRaw": "type", "timestamp": "timestamp", "marketId": "marketId", "market.marketId": "marketId",
+			"tokenId": "tokenId", "outcome": "outcome", "side": "side", "transactionHash": "transactionHash"}, "amount", "price", "size")
+	}
+	if len(kinds) < 3 {
+		t.Errorf("history is of %v only", kinds)
+	}
+}
+
+// TestFiltersOfRecords narrows orders, trades and history down.
+func TestFiltersOfRecords(t *testing.T) {
+	s := start(t)
+	trades := list(s.raw(t, "/api/user/trades", "limit=500&address="+addressOf50, keyOf50), "trades")
+	records := list(s.raw(t, "/api/user/history", "limit=500&address="+addressOf50, keyOf50), "history")
+	orders := list(s.raw(t, "/api/user/orders", "address="+addressOf50, keyOf50), "orders")
+	inMarket := text(trades[4], "marketId")
+	from, to := text(trades[60], "timestamp"), text(trades[20], "timestamp")
+	within := func(v any) bool { return text(v, "timestamp") >= from && text(v, "timestamp") <= to }
+	for _, test := range []struct {
+		field, arguments, of, name string
+		rows                       []any
+		keep                       func(v any) bool
+	}{
+		{"trades", `first: 100, marketId: "` + inMarket + `"`, "tradeId", "tradeId", trades, func(v any) bool { return text(v, "marketId") == inMarket }},
+		{"trades", `first: 100, from: "` + from + `", to: "` + to + `"`, "tradeId", "tradeId", trades, within},
+		{"trades", `first: 100, marketId: "none"`, "tradeId", "tradeId", trades, func(any) bool { return false }},
+		{"history", `first: 100, from: "` + from + `", to: "` + to + `"`, "transactionHash", "transactionHash", records, within},
+		{"history", `first: 100, kinds: [DEPOSIT, REDEEM, WITHDRAWAL]`, "transactionHash", "transactionHash", records, func(v any) bool {
+			return slices.Contains([]string{"DEPOSIT", "REDEEM", "WITHDRAWAL"}, text(v, "type"))
+		}},
+		{"history", `first: 100, kinds: REWARD, from: "2025-01-01T00:00:00Z"`, "transactionHash", "transactionHash", records, func(v any) bool { return text(v, "type") == "REWARD" }},
+		{"orders", `side: BUY`, "orderId", "orderId", orders, func(v any) bool { return text(v, "side") == "BUY" }},
+		{"orders", `side: UNKNOWN`, "orderId", "orderId", orders, func(any) bool { return false }},
+		{"orders", `marketIds: ["` + text(orders[2], "marketId") + `", "none"]`, "orderId", "orderId", orders, func(v any) bool { return text(v, "marketId") == text(orders[2], "marketId") }},
+	} {
+		var want []string
+		for _, r := range test.rows {
+			if test.keep(r) {
+				want = append(want, text(r, test.name))
+			}
+		}
+		data := s.ask(t, `{ user(address: "`+addressOf50+`") { `+test.field+`(`+test.arguments+`) { nodes { `+test.of+` } } } }`, nil, keyOf50)
+		if got := pluck(data, "user."+test.field+".nodes", test.of); !slices.Equal(got, want) {
+			t.Errorf("%s(%s): got %v\nwant %v", test.field, test.arguments, got, want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// resident returns the resident memory of a process in bytes.
+func resident(t testing.TB, process *os.Process) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	kb, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb << 10
+}
+
+// living returns what a program's objects and stacks take when it has collected its garbage.
+func living(t testing.TB, p *program) int {
+	t.Helper()
+	if got := p.askAdmin(t, http.MethodGet, "/debug/pprof/heap?gc=1"); got.status != http.StatusOK {
+		t.Fatalf("collecting garbage: %d %.300s", got.status, got.body)
+	}
+	m := p.scrape(t)
+	return int(m.sum("go_memstats_heap_alloc_bytes") + m.sum("go_memstats_stack_inuse_bytes"))
+}
+
+// TestMemoryOfSubscriptions measures what idle subscriptions cost the program as it is shipped: built without the race
+// detector, which takes several times as much, with pings, and after a burst of events to all of them.
+func TestMemoryOfSubscriptions(t *testing.T) {
+	t.Parallel() // it waits for pings most of the time
+	exe := buildProgram(t)
+	for _, test := range []struct {
+		sockets, each int
+		// takes is the most that the objects and stacks of each may take, and resident with garbage and gaps, both in KiB. The
+		// second depends on when the collector comes: ten on a socket were seen at 3.5 to 6, most of it beside other tests.
+		takes, resident float64
+	}{
+		{2000, 1, 26, 40},
+		{1000, 10, 4, 10},
+	} {
+		t.Run(fmt.Sprintf("%d on a socket", test.each), func(t *testing.T) {
+			t.Parallel()
+			venue := newWitness(t)
+			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000", "--client-operations=20000")...)
+			l := newListeners(t, p, venue, test.each)
+			l.join(1)
+			l.warm()
+			each := func(bytes int) float64 { return float64(bytes) / float64(test.sockets*test.each) / 1024 }
+			before, livingBefore := resident(t, p.process), living(t, p)
+			l.join(test.sockets)
+			l.burst(10)
+			l.warm()
+			burst := each(resident(t, p.process) - before)
+			l.awaitPings()
+			idle, takes := each(resident(t, p.process)-before), each(living(t, p)-livingBefore)
+			t.Logf("KiB for each of %d subscriptions: it takes %.1f; resident are %.1f after a burst, %.1f idle", test.sockets*test.each, takes, burst, idle)
+			if takes > test.takes || max(burst, idle) > test.resident {
+				t.Errorf("a subscription takes %.1f KiB; resident are %.1f after a burst and %.1f idle; want at most %.0f and %.0f",
+					takes, burst, idle, test.takes, test.resident)
+			}
+		})
+	}
+}
+
+// listeners are many clients of the same subscriptions.
+type listeners struct {
+	t      *testing.T
+	p      *program
+	venue  *witness
+	tokens []string
+
+	size, moves         int
+	begun, heard, pings atomic.Int64
+}
+
+func newListeners(t *testing.T, p *program, venue *witness, each int) *listeners {
+	l := &listeners{t: t, p: p, venue: venue}
+	l.tokens = venue.open(each)
+	return l
+}
+
+// open returns n tokens of open markets.
+func (w *witness) open(n int) (tokens []string) {
+	for _, tk := range w.venue.Tokens() {
+		if tk.Status == "OPEN" && tk.Outcome == "YES" && len(tokens) < n {
+			tokens = append(tokens, tk.TokenID)
+		}
+	}
+	return tokens
+}
+
+// join connects n more clients, each with a subscription to every token.
+func (l *listeners) join(n int) {
+	free := make(chan struct{}, 16)
+	var connecting sync.WaitGroup
+	for range n {
+		free <- struct{}{}
+		connecting.Go(func() {
+			defer func() { <-free }()
+			conn, err := net.Dial("tcp", l.p.Addr().String())
+			if err != nil {
+				l.t.Error(err)
+				return
+			}
+			l.t.Cleanup(func() { _ = conn.Close() })
+			l.listen(conn)
+		})
+	}
+	connecting.Wait()
+	l.size += n
+	l.await("first events", &l.begun, int64(l.size*len(l.tokens)))
+}
+
+// listen introduces a client and reads what it is sent.
+func (l *listeners) listen(conn net.Conn) {
+	w := &wire{conn, bufio.NewReaderSize(conn, 1<<10)}
+	if err := w.handshake("10.8.0.1"); err != nil {
+		l.t.Error(err)
+		return
+	}
+	_, _ = io.WriteString(w, say(sayInit))
+	for i, token := range l.tokens {
+		_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": subPrices, "variables": vars{"ids": []string{token}}}})))
+	}
+	go func() { // ends with the connection, which the test closes
+		for {
+			_, payload, err := w.frame()
+			switch text := string(payload); {
+			case err != nil:
+				return
+			case text == `{"type":"ping"}`:
+				l.pings.Add(1)
+				_, _ = io.WriteString(w, say(`{"type":"pong"}`))
+			case strings.Contains(text, `"INITIAL"`):
+				l.begun.Add(1)
+			case strings.Contains(text, `"CHANGE"`):
+				l.heard.Add(1)
+			}
+		}
+	}()
+}
+
+// warm has the program answer queries until it keeps as much garbage as it ever does, which is its own and not that of those who
+// join.
+func (l *listeners) warm() {
+	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
+	for i, least := 0, 0; i < 5; i++ {
+		for range 50 {
+			r := l.p.request(l.t, query, anonymous)
+			r.Header.Set("X-Oddsgraph-Cost", "1") // so that it is executed each time
+			if got := l.p.do(l.t, r); got.status != http.StatusOK || strings.Contains(got.body, `"errors"`) {
+				l.t.Fatal(got)
+			}
+		}
+		if now := resident(l.t, l.p.process); now > least+1<<20 {
+			least, i = now, 0
+		}
+	}
+}
+
+// burst moves all prices n times, one after the other, each when all clients have heard of the one before.
+func (l *listeners) burst(n int) {
+	for range n {
+		l.moves++
+		want := l.heard.Load() + int64(l.size*len(l.tokens))
+		for _, token := range l.tokens {
+			if err := l.venue.venue.SetPrice(token, demo.Price(3000+500*(l.moves%2))); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+		l.await("events", &l.heard, want)
+	}
+}
+
+// awaitPings waits until most clients have been asked whether they are there.
+func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)) }
+
+func (l *listeners) await(what string, count *atomic.Int64, want int64) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 3*patience)
+	defer cancel()
+	for count.Load() < want {
+		select {
+		case <-ctx.Done():
+			l.t.Fatalf("%d %s of %d", count.Load(), what, want)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,732 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/tests/tool"
+)
+
+// scraped is what a service shows at /metrics.
+type scraped struct {
+	t       testing.TB
+	text    string
+	samples map[string]float64 // by name and labels as they are written
+	checked map[string]bool    // families, by whether they were compared with anything
+}
+
+func (s *service) scrape(t testing.TB) *scraped {
+	t.Helper()
+	got := s.askAdmin(t, http.MethodGet, "/metrics")
+	if got.status != http.StatusOK {
+		t.Fatalf("/metrics: %d %.300s", got.status, got.body)
+	}
+	return readScrape(t, got.body)
+}
+
+// readScrape reads the text format of Prometheus.
+func readScrape(t testing.TB, text string) *scraped {
+	t.Helper()
+	m := &scraped{t: t, text: text, samples: map[string]float64{}, checked: map[string]bool{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			m.checked[name] = false
+			continue
+		}
+		if i := strings.LastIndexByte(line, ' '); i > 0 && line[0] != '#' {
+			value, err := strconv.ParseFloat(line[i+1:], 64)
+			if err != nil {
+				t.Fatalf("%v in %q", err, line)
+			}
+			m.samples[line[:i]] = value
+		}
+	}
+	return m
+}
+
+// check notes that the family of a series is compared with something.
+func (m *scraped) check(series string) {
+	name, _, _ := strings.Cut(series, "{")
+	for _, family := range []string{name, strings.TrimSuffix(name, "_count"), strings.TrimSuffix(name, "_sum"), strings.TrimSuffix(name, "_bucket")} {
+		if _, ok := m.checked[family]; ok {
+			m.checked[family] = true
+		}
+	}
+}
+
+// want compares a series, by name and labels, with what was counted elsewhere.
+func (m *scraped) want(series string, want float64) {
+	m.t.Helper()
+	m.check(series)
+	if got, ok := m.samples[series]; !ok || got != want {
+		m.t.Errorf("%s is %v (there: %v), want %v", series, got, ok, want)
+	}
+}
+
+// only compares all series of a metric with what was counted elsewhere; those that are 0 need not be there.
+func (m *scraped) only(metric string, want map[string]float64) {
+	m.t.Helper()
+	m.check(metric)
+	for series, got := range m.samples {
+		if name, labels, _ := strings.Cut(series, "{"); name == metric && got != want[strings.TrimSuffix(labels, "}")] {
+			m.t.Errorf("%s is %v, want %v", series, got, want[strings.TrimSuffix(labels, "}")])
+		}
+	}
+	for labels, n := range want {
+		if _, ok := m.samples[metric+"{"+labels+"}"]; !ok && n != 0 {
+			m.t.Errorf("%s{%s} is not there, want %v", metric, labels, n)
+		}
+	}
+}
+
+// within checks that a series lies between two values, both included.
+func (m *scraped) within(series string, least, most float64) {
+	m.t.Helper()
+	m.check(series)
+	if got, ok := m.samples[series]; !ok || got < least || got > most {
+		m.t.Errorf("%s is %v (there: %v), want %v to %v", series, got, ok, least, most)
+	}
+}
+
+// sum adds up the series of a metric that have all of the labels.
+func (m *scraped) sum(metric string, labels ...string) (n float64) {
+	for series, value := range m.samples {
+		name, has, _ := strings.Cut(series, "{")
+		if name == metric && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(has, l) }) {
+			n += value
+		}
+	}
+	return n
+}
+
+// ledger is the demo venue behind a proxy that keeps books of its own of what goes through it.
+type ledger struct {
+	*httptest.Server
+	venue *demo.Venue
+
+	mu sync.Mutex
+	// calls are by endpoint and status, keys by endpoint.
+	calls, keys map[string]float64
+	held        map[string]chan struct{}
+	waiting     chan string
+}
+
+func newLedger(t testing.TB) *ledger {
+	l := &ledger{
+		venue: demo.New(demo.Config{Markets: 60, Control: true}), calls: map[string]float64{}, keys: map[string]float64{},
+		held: map[string]chan struct{}{}, waiting: make(chan string, 64),
+	}
+	l.Server = httptest.NewServer(l)
+	t.Cleanup(func() {
+		l.venue.Close()
+		l.Close()
+	})
+	return l
+}
+
+// noted is a response whose status is noted.
+type noted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noted) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// ServeHTTP implements http.Handler.
+func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == demo.StreamPath {
+		l.venue.ServeHTTP(w, r)
+		return
+	}
+	endpoint := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	l.mu.Lock()
+	gate := l.held[endpoint]
+	l.mu.Unlock()
+	if gate != nil {
+		l.waiting <- endpoint
+		<-gate
+	}
+	n := &noted{w, http.StatusOK}
+	l.venue.ServeHTTP(n, r)
+	keys := 1
+	for _, name := range []string{"tokenIds", "ids"} {
+		if list := r.URL.Query().Get(name); list != "" {
+			keys = strings.Count(list, ",") + 1
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls[endpoint+" "+strconv.Itoa(n.status)]++
+	l.keys[endpoint] += float64(keys)
+}
+
+// hold holds calls to an endpoint until release is called.
+func (l *ledger) hold(endpoint string) (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	gate := make(chan struct{})
+	l.held[endpoint] = gate
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.held, endpoint)
+		close(gate)
+	})
+}
+
+// total counts the calls, all of them or those to an endpoint.
+func (l *ledger) total(endpoint string) (n float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for call, count := range l.calls {
+		if endpoint == "" || strings.HasPrefix(call, endpoint+" ") {
+			n += count
+		}
+	}
+	return n
+}
+
+// tally counts what the test itself asked, by type, name and outcome.
+type tally map[string]float64
+
+func (c tally) add(kind, name, outcome string) {
+	c[fmt.Sprintf("name=%q,outcome=%q,type=%q", name, outcome, kind)]++
+}
+
+// TestMetricsAreTrue puts a little of everything on a service, and compares each metric with what was counted elsewhere: by the
+// client, by a proxy before the venue, or by the venue.
+func TestMetricsAreTrue(t *testing.T) {
+	books := newLedger(t)
+	manifest := filepath.Join(t.TempDir(), "manifest.json")
+	const trusted = `query Prices($t: [String!]!) { tokenPrices(tokenIds: $t) { price timestamp } }`
+	if err := os.WriteFile(manifest, []byte(asJSON(map[string]string{"prices-1": trusted})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := startStoppable(t,
+		"--venue-url="+books.URL, "--stream-url="+strings.Replace(books.URL, "http", "ws", 1)+demo.StreamPath, "--venue-retries=0",
+		"--venue-public-per-minute=1000", "--venue-key-per-minute=1000", "--documents-trusted=allow", "--documents-manifest="+manifest,
+		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-book-stale=1h", "--cache-spread-fresh=1h", "--cache-spread-size=2", "--cache-not-found-fresh=1h",
+		"--client-connections=2", "--limit-depth=5", "--limit-root-fields=3", "--limit-document=1KiB", "--demo-still")
+	s.venue = books.venue
+	lines := telemetry.NewWriter(io.Discard, 10)
+	s.MeasureLog(lines)
+	for range 3 {
+		_, _ = lines.Write([]byte("too long for it"))
+	}
+	t.Cleanup(func() { lines.Close(patience) })
+	began := time.Now()
+	s.streaming(t)
+	ids := s.openTokens(30) // none is asked for so often that it is followed
+	operations, rejections := tally{}, map[string]float64{}
+	responses := map[string]float64{}
+	ask := func(query string, variables vars, outcome, verdict string) {
+		t.Helper()
+		_, errors := s.query(t, query, variables, anonymous)
+		if got := "ok"; len(errors) > 0 {
+			if got = strings.ToLower(errors[0].Extensions.Code); got != outcome {
+				t.Fatalf("%s: %s %s, want %s", query, got, errors[0].Message, outcome)
+			}
+		} else if outcome != got {
+			t.Fatalf("%s: %s, want %s", query, got, outcome)
+		}
+		kind := "query"
+		if verdict == "" {
+			kind = "unknown"
+		}
+		operations.add(kind, "", outcome)
+		if verdict != "" && verdict != "-" {
+			responses[fmt.Sprintf("verdict=%q", verdict)]++
+		}
+	}
+
+	// Prices: read, kept whole, read by another document, unknown, trusted.
+	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
+	const again = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { tokenId price } }`
+	ask(prices, vars{"t": ids[:3]}, "ok", "miss")
+	ask(prices, vars{"t": ids[:3]}, "ok", "hit")
+	ask(again, vars{"t": ids[:3]}, "ok", "miss")
+	ask(prices, vars{"t": []string{"none"}}, "ok", "miss")
+	ask(again, vars{"t": []string{"none"}}, "ok", "miss")
+	s.do(t, s.request(t, asJSON(vars{"documentId": "prices-1", "variables": vars{"t": ids[9:10]}}), anonymous))
+	operations.add("query", "Prices", "ok")
+	responses[`verdict="miss"`]++
+	// Of an account, of which the credentials have a budget of their own then.
+	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
+	operations.add("query", "", "ok")
+	responses[`verdict="miss"`]++
+	// Three spreads where two have room, in one call.
+	ask(`query($t: [String!]!) { spreads(tokenIds: $t) { bestBid } }`, vars{"t": ids[20:23]}, "ok", "miss")
+	// A book that is stale when it is read again, and is refreshed behind the answer.
+	const book = `query($t: String!) { token(tokenId: $t) { orderbook { bids { price } } } }`
+	ask(book, vars{"t": ids[3]}, "ok", "miss")
+	read := time.Now()
+	eventually(t, "the book is stale", func() bool { return time.Since(read) > 20*time.Millisecond })
+	ask(book, vars{"t": ids[3]}, "ok", "miss")
+	eventually(t, "it is refreshed", func() bool { return books.total("orderbook") == 2 })
+
+	// Two questions for one key meet in one call, and five equal ones in one execution.
+	release := books.hold("prices")
+	var all sync.WaitGroup
+	meanwhile := func(query string, token int) {
+		all.Go(func() { s.query(t, query, vars{"t": ids[token : token+1]}, anonymous) })
+		operations.add("query", "", "ok")
+	}
+	meanwhile(prices, 5)
+	<-books.waiting
+	meanwhile(again, 5)
+	responses[`verdict="miss"`] += 2
+	eventually(t, "the second has joined", func() bool { return s.Cache.Stats()[0].Coalesced == 1 })
+	meanwhile(prices, 6)
+	<-books.waiting
+	for range 5 {
+		meanwhile(prices, 6)
+	}
+	responses[`verdict="miss"`]++
+	eventually(t, "all are there", func() bool { return s.API.Stats().Executing == 8 })
+	s.scrape(t).want("oddsgraph_operations_in_flight", 8)
+	release()
+	all.Wait()
+	shared := 5.
+
+	// What is refused, by the guard, by validation and by the quota.
+	for rule, query := range map[string]string{
+		"syntax": "{", "depth": "{ events { nodes { markets { nodes { tokens { market { slug } } } } } } }",
+		"root_fields":    "{ a: serviceStatus { version } b: serviceStatus { version } c: serviceStatus { version } d: serviceStatus { version } }",
+		"document_bytes": "{ serviceStatus { version } } #" + strings.Repeat(" ", 1100),
+	} {
+		outcome := "bad_user_input"
+		if rule == "syntax" {
+			outcome = "graphql_parse_failed"
+		}
+		ask(query, nil, outcome, "")
+		rejections[fmt.Sprintf("rule=%q", rule)]++
+	}
+	ask("{ nothing }", nil, "graphql_validation_failed", "")
+
+	// Subscriptions: two equal ones on a socket and a third over SSE are one execution. A third connection is refused.
+	const changes = `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { reason price { price } } }`
+	token := vars{"t": ids[10:11]}
+	socket := s.dial(t, anonymous)
+	readers := []*events{socket.subscribe(t, changes, token), socket.subscribe(t, changes, token), s.sse(t, changes, token, anonymous)}
+	received := 0.
+	next := func(reason string) {
+		t.Helper()
+		for _, r := range readers {
+			r.until(t, reason, func(v any) bool { received++; return text(v, "reason") == reason })
+		}
+	}
+	next("INITIAL")
+	// One of which a part of each event fails.
+	partly := socket.subscribe(t, `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { price { price token { orderbook(depth: 0) { spread } } } } }`, token)
+	if ev := partly.next(t); ev.data == nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "BAD_USER_INPUT" {
+		t.Fatalf("got %+v", ev)
+	}
+	received++
+	partly.stop()
+	eventually(t, "it has left", func() bool { return s.API.Stats().Groups.Members == 3 })
+	operations.add("subscription", "", "ok")
+	r := s.request(t, asJSON(vars{"query": changes, "variables": token}), anonymous)
+	r.Header.Set("Accept", "text/event-stream")
+	if got := s.do(t, r); got.status != http.StatusTooManyRequests {
+		t.Fatalf("a third connection: %+v", got)
+	}
+	operations.add("unknown", "", "rate_limited")
+	moved := 0.
+	move := func() {
+		t.Helper()
+		moved++
+		if err := s.venue.SetPrice(ids[10], demo.Price(5000+100*moved)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		move()
+		next("CHANGE")
+	}
+	// A lost frame, and a stream that breaks off.
+	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultSkip, Channel: "prices", TokenID: ids[10], Count: 1})
+	move()
+	next("RESYNC")
+	lost := float64(s.venue.Stats().Stream.Connections)
+	s.venue.Restart(4003)
+	next("RESYNC")
+	s.streaming(t)
+	readers[1].stop()
+	eventually(t, "one has left", func() bool { return s.API.Stats().Groups.Members == 2 })
+	operations.add("subscription", "", "ok")
+
+	// A venue that drifts, and one that fails until its circuit opens.
+	s.spoil(t, demo.Fault{Path: "/api/exchange/price-history", Kind: demo.FaultHalfBroken})
+	history := func(token string) {
+		s.query(t, `query($t: String!) { token(tokenId: $t) { history { points { price } } } }`, vars{"t": token}, anonymous)
+	}
+	history(ids[25])
+	operations.add("query", "", "upstream_bad_response")
+	responses[`verdict="miss"`]++
+	s.spoil(t, demo.Fault{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 500})
+	for i := range 6 {
+		ask(book, vars{"t": ids[12+i]}, "upstream_unavailable", "miss")
+	}
+	s.spoil(t)
+	failed := s.scrape(t)
+	failed.want("oddsgraph_venue_reachable", 0)
+	failed.want(`oddsgraph_venue_circuit_state{endpoint="orderbook",state="open"}`, 1)
+	ask(`{ searchMarkets(first: 1) { totalCount } }`, nil, "ok", "miss")
+
+	s.Metrics.Stream().Drift("of the test") // the demo venue keeps to what was agreed
+	calls := books.total("")
+	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
+	before := s.scrape(t)
+	if took := time.Since(began); took < 50*time.Second { // else the first calls no longer count
+		before.want("oddsgraph_budget_left", 950-calls)
+	}
+	before.want("oddsgraph_budget_throttled_seconds_total", 0)
+	before.want("oddsgraph_budget_wait_seconds", 0)
+	// The venue wants no calls any more; the next question does not even leave.
+	s.spoil(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: 429, RetryAfter: "60"})
+	const spread = `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`
+	ask(spread, vars{"t": ids[23:24]}, "rate_limited", "miss")
+	ask(spread, vars{"t": ids[24:25]}, "rate_limited", "miss")
+	calls++
+	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
+	frames := map[string]float64{}
+	eventually(t, "all frames are read", func() bool {
+		sent, read := s.venue.Stats().Stream.Frames, s.scrape(t)
+		clear(frames)
+		for kind, n := range sent {
+			frames[fmt.Sprintf("type=%q", kind)] = float64(n)
+		}
+		return !slices.ContainsFunc(slices.Collect(maps.Keys(frames)), func(labels string) bool {
+			return read.samples["oddsgraph_stream_frames_total{"+labels+"}"] != frames[labels]
+		})
+	})
+	s.client.CloseIdleConnections() // the WebSocket and the event stream keep theirs
+	eventually(t, "idle connections are closed", func() bool { return s.scrape(t).samples["oddsgraph_connections"] <= 2 })
+
+	m := s.scrape(t)
+	m.want("oddsgraph_connections", 2)
+	m.only("oddsgraph_operations_total", operations)
+	m.only("oddsgraph_guard_rejections_total", rejections)
+	answered := map[string]float64{}
+	for labels, n := range operations {
+		if name, kind, _ := strings.Cut(labels, ",outcome="); !strings.Contains(kind, "subscription") {
+			answered[name+","+kind[strings.Index(kind, "type="):]] += n
+		}
+	}
+	m.only("oddsgraph_operation_duration_seconds_count", answered)
+	m.within(`oddsgraph_operation_duration_seconds_sum{name="",type="query"}`, 0, time.Since(began).Seconds()*answered[`name="",type="query"`])
+	m.want("oddsgraph_operations_in_flight", 0)
+	m.want("oddsgraph_operations_waiting", 0)
+	m.want("oddsgraph_documents_compiling", 0)
+	m.want("oddsgraph_documents_waiting", 0)
+	m.want("oddsgraph_client_refusals_total", 1)
+	m.want("oddsgraph_incoming_refusals_total", 0)
+	m.want("oddsgraph_output_unread_bytes", 0)
+	m.want("oddsgraph_subscription_crowded_total", 0)
+	for _, transport := range []string{"http", "sse", "websocket"} {
+		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
+	}
+
+	// Who came while another was executed has shared it; who came a moment later found it kept.
+	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
+	if late < 0 || late > shared-1 {
+		t.Errorf("%v of %v equal questions at a time were not shared", late, shared)
+	}
+	responses[`verdict="hit"`] += late
+	responses[`verdict="coalesced"`] = shared - late
+	m.only("oddsgraph_response_cache_requests_total", responses)
+	kept := s.API.Stats().Responses
+	m.within("oddsgraph_response_cache_stored_total", 1, responses[`verdict="miss"`])
+	m.only("oddsgraph_response_cache_removed_total", map[string]float64{`reason="invalidated"`: float64(kept.Invalidated)})
+	m.want("oddsgraph_response_cache_entries", m.samples["oddsgraph_response_cache_stored_total"]-float64(kept.Invalidated))
+	m.within("oddsgraph_response_cache_bytes", 1, 32<<20)
+
+	verdicts := func(kind string, want map[string]float64) {
+		t.Helper()
+		for _, verdict := range []string{"hit", "stale", "miss", "not_found"} {
+			m.want(fmt.Sprintf("oddsgraph_cache_requests_total{kind=%q,verdict=%q}", kind, verdict), want[verdict])
+		}
+	}
+	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`, 3+1+1+2+1)
+	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`, 1)
+	// The subscription polls while the stream is away, up to ten seconds: cached values answer, which are stale at first.
+	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="hit"}`, 3, 3+20)
+	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="stale"}`, 0, 20)
+	verdicts("spread", map[string]float64{"miss": 3 + 1 + 1})
+	verdicts("book", map[string]float64{"miss": 1 + 6, "stale": 1})
+	verdicts("balance", map[string]float64{"miss": 1})
+	verdicts("history", map[string]float64{"miss": 1})
+	verdicts("search", map[string]float64{"miss": 1})
+	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // by whether the venue's time of a price is that of its stream
+	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
+	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
+	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // by the third, and by the one that is streamed
+	m.want(`oddsgraph_cache_entries{kind="spread"}`, 2)
+	m.within(`oddsgraph_cache_bytes{kind="spread"}`, 2*300, 2*1000)
+	m.want(`oddsgraph_cache_entries{kind="price"}`, 3+1+1+1+1+1) // one of them was not there, and one is streamed
+
+	books.mu.Lock()
+	for call, n := range books.calls {
+		endpoint, status, _ := strings.Cut(call, " ")
+		if got := m.sum("oddsgraph_venue_calls_total", `endpoint="`+endpoint+`"`, `status="`+status+`"`); got != n {
+			t.Errorf("%s: %v calls are shown, %v were made", call, got, n)
+		}
+	}
+	for endpoint, n := range books.keys {
+		m.want(fmt.Sprintf("oddsgraph_venue_call_keys_sum{endpoint=%q}", endpoint), n)
+	}
+	books.mu.Unlock()
+	m.check("oddsgraph_venue_calls_total")
+	m.want(`oddsgraph_venue_calls_total{endpoint="orderbook",outcome="upstream_unavailable",status="500"}`, 5)
+	m.want(`oddsgraph_venue_calls_total{endpoint="spreads",outcome="rate_limited",status="429"}`, 1)
+	m.want(`oddsgraph_venue_call_duration_seconds_count{endpoint="prices"}`, books.total("prices"))
+	m.within(`oddsgraph_venue_drift_total{endpoint="price-history",what="`+driftOf(m)+`"}`, 1, 1e6)
+	m.want("oddsgraph_venue_reachable", 1)
+	m.want(`oddsgraph_venue_circuit_state{endpoint="prices",state="closed"}`, 1)
+	m.want(`oddsgraph_venue_circuit_opened_total{endpoint="orderbook"}`, 1)
+	m.want(`oddsgraph_venue_circuit_refused_total{endpoint="orderbook"}`, 1)
+
+	m.want("oddsgraph_budget_limit", 950-95) // of 1000, and cut by a tenth since the venue had to say so
+	m.want("oddsgraph_budget_left", 0)
+	m.within("oddsgraph_budget_wait_seconds", 1, 60)
+	m.within("oddsgraph_budget_throttled_seconds_total", 1e-9, time.Since(began).Seconds())
+	m.want("oddsgraph_budget_admitted_total", calls)
+	m.want("oddsgraph_budget_refused_total", 1)
+	m.want("oddsgraph_budget_credentials", 1)
+	m.want(`oddsgraph_budget_waiting{priority="prices"}`, 0)
+
+	m.only("oddsgraph_stream_frames_total", frames)
+	m.only("oddsgraph_stream_disconnects_total", map[string]float64{`reason="restart"`: lost})
+	m.want("oddsgraph_stream_reconnects_total", lost)
+	m.want("oddsgraph_stream_connections", float64(s.venue.Stats().Stream.Connections))
+	m.only("oddsgraph_stream_state", map[string]float64{`state="LIVE"`: 1})
+	heard := s.venue.Stats().Stream
+	sum := func(of map[string]int64) (n float64) {
+		for _, v := range of {
+			n += float64(v)
+		}
+		return n
+	}
+	topics := sum(heard.Topics)
+	m.want("oddsgraph_stream_topics", topics)
+	m.want("oddsgraph_stream_accounts", 0)
+	m.within("oddsgraph_stream_last_frame_timestamp_seconds", float64(began.Unix()), float64(time.Now().Unix()+1))
+	m.want("oddsgraph_stream_snapshots_total", sum(heard.Resyncs))
+	m.want("oddsgraph_stream_refused_topics_total", 0)
+	m.want("oddsgraph_stream_lag_seconds_count", float64(heard.Frames["orderbook_update"]+heard.Frames["price_update"]-heard.Subscribes["prices"])) // the first price after each is of any age
+	m.within("oddsgraph_stream_lag_seconds_sum", 0, time.Since(began).Seconds()*moved)
+	m.want("oddsgraph_feed_gaps_total", 1)
+	m.want("oddsgraph_feed_resyncs_total", 1+topics) // after the gap in one, and of all after the restart
+	m.want("oddsgraph_feed_topics", topics)
+	m.want("oddsgraph_feed_tokens", 1)
+	m.want("oddsgraph_feed_resyncing_topics", 0)
+	m.within("oddsgraph_feed_conflated_total", 0, 3) // states around the restart of the stream, which nobody need have read
+
+	m.want("oddsgraph_subscriptions", 2)
+	m.want("oddsgraph_subscription_groups", 1)
+	m.want("oddsgraph_subscription_executions_total", 2)
+	m.only("oddsgraph_subscription_event_failures_total", map[string]float64{`code="bad_user_input"`: 1})
+	m.within("oddsgraph_subscription_events_total", 1+moved+1, received)
+	m.want("oddsgraph_subscription_deliveries_total", received+m.samples["oddsgraph_subscription_conflated_total"])
+	m.within("oddsgraph_subscription_conflated_total", 0, 3) // the word that the stream is lost, for who has not read it
+	m.want("oddsgraph_websockets", 1)
+	m.want("oddsgraph_websocket_operations", 1)
+	m.want("oddsgraph_websockets_accepted_total", 1)
+	m.want("oddsgraph_event_streams", 1)
+
+	// Nobody was slow here, and nothing went wrong that nobody did; that the figures are those of their names is
+	// TestFiguresByName's.
+	for _, never := range []string{
+		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
+		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,
+		"oddsgraph_feed_dropped_total", "oddsgraph_feed_reconnects_total", "oddsgraph_feed_spliced_total", "oddsgraph_feed_unacknowledged_total",
+		"oddsgraph_log_sampled_operations_total", "promhttp_metric_handler_errors_total{cause=\"encoding\"}",
+	} {
+		m.want(never, 0)
+	}
+	m.only("oddsgraph_stream_drift_total", map[string]float64{`what="of_the_test"`: 1})
+	m.want("oddsgraph_log_dropped_lines_total", 3)
+	m.want("promhttp_metric_handler_requests_in_flight", 1)
+	m.within(`promhttp_metric_handler_requests_total{code="200"}`, 4, 1e6)
+	m.check("oddsgraph_build_info")
+	if m.sum("oddsgraph_build_info", `version="`+app.BuildVersion()+`"`) != 1 {
+		t.Error("the version is not shown")
+	}
+	for family, checked := range m.checked {
+		if !checked && !strings.HasPrefix(family, "go_") && !strings.HasPrefix(family, "process_") {
+			t.Errorf("%s is compared with nothing", family)
+		}
+	}
+	checkQueries(t, m)
+	checkReference(t, m)
+	checkExposition(t, m) // last, since it is skipped without promtool
+}
+
+// driftOf returns the one way in which the venue has drifted.
+func driftOf(m *scraped) string {
+	for series := range m.samples {
+		if _, what, ok := strings.Cut(series, `oddsgraph_venue_drift_total{endpoint="price-history",what="`); ok {
+			return strings.TrimSuffix(what, `"}`)
+		}
+	}
+	return ""
+}
+
+// promtool runs Prometheus' own checks, on a text or on files.
+func promtool(t testing.TB, text string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(tool.Require(t, "promtool"), args...)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// checkExposition has promtool read a scrape.
+func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "metrics") }
+
+// metricName finds the metrics in a query: those of ours, and of the libraries that we register.
+var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
+
+// checkQueries fails for a metric in a query of the dashboard or of an alert that is not in a scrape, and for a metric of the
+// scrape that the dashboard does not show.
+func checkQueries(t testing.TB, m *scraped) {
+	t.Helper()
+	shown := map[string]bool{}
+	for file, queries := range map[string][]string{"the dashboard": dashboardQueries(t), "an alert": alertQueries(t)} {
+		for _, query := range queries {
+			for _, name := range metricName.FindAllString(query, -1) {
+				family := name
+				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+					if base := strings.TrimSuffix(name, suffix); base != name {
+						if _, ok := m.checked[base]; ok {
+							family = base
+						}
+					}
+				}
+				if _, ok := m.checked[family]; !ok {
+					t.Errorf("%s asks for %s, which does not exist: %s", file, name, query)
+				}
+				shown[family] = true
+			}
+		}
+	}
+	for family := range m.checked {
+		if strings.HasPrefix(family, "oddsgraph_") && !shown[family] {
+			t.Errorf("%s is in no query of the dashboard", family)
+		}
+	}
+}
+
+// checkReference fails for a metric of a scrape that docs/metrics.md does not tell of, and for one in it that does not exist.
+func checkReference(t testing.TB, m *scraped) {
+	t.Helper()
+	b, err := os.ReadFile("docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(oddsgraph_[a-z_]+)`").FindAllStringSubmatch(string(b), -1) {
+		told[found[1]] = true
+		if _, ok := m.checked[found[1]]; !ok {
+			t.Errorf("docs/metrics.md tells of %s, which does not exist", found[1])
+		}
+	}
+	for family := range m.checked {
+		if strings.HasPrefix(family, "oddsgraph_") && !told[family] {
+			t.Errorf("docs/metrics.md does not tell of %s", family)
+		}
+	}
+}
+
+// dashboardQueries are those of deploy/grafana.
+func dashboardQueries(t testing.TB) (queries []string) {
+	t.Helper()
+	var board struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	b, err := os.ReadFile("deploy/grafana/oddsgraph.json")
+	if err == nil {
+		err = json.Unmarshal(b, &board)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			queries = append(queries, target.Expr)
+		}
+	}
+	if len(queries) < 50 {
+		t.Fatalf("the dashboard has %d queries", len(queries))
+	}
+	return queries
+}
+
+// alertQueries are the lines of deploy/prometheus, with what they say beside their queries.
+func alertQueries(t testing.TB) []string {
+	t.Helper()
+	b, err := os.ReadFile("deploy/prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(b), "\n")
+}
+
+// TestRules has promtool check the alerts, run their tests, and read the dashboard's queries as it reads rules.
+func TestRules(t *testing.T) {
+	promtool(t, "", "check", "rules", "deploy/prometheus/alerts.yml")
+	promtool(t, "", "test", "rules", "deploy/prometheus/alerts_test.yml")
+	fixed := strings.NewReplacer("$__rate_interval", "5m", "$job", "oddsgraph", "$instance", ".*")
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	for i, query := range dashboardQueries(t) {
+		rules = append(rules, rule{fmt.Sprintf("panel:query%d", i), fixed.Replace(query)})
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yml") // JSON is YAML
+	if err := os.WriteFile(file, []byte(asJSON(vars{"groups": []any{vars{"name": "dashboard", "rules": rules}}})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "rules", file)
+}
+
+// TestAlertsAreTested wants two tests of each alert: one where it fires and one where it does not.
+func TestAlertsAreTested(t *testing.T) {
+	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
+	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {
+		tests = string(b)
+	}
+	for _, alert := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1) {
+		if strings.Count(tests, "- alertname: "+alert[1]+"\n") < 2 {
+			t.Errorf("%s is not tested to fire and not to fire", alert[1])
+		}
+	}
+}

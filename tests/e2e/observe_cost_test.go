@@ -1,0 +1,150 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/graph"
+	"oddsgraph/httpapi"
+	"oddsgraph/httpapi/auth"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/telemetry"
+	"oddsgraph/resolvers"
+	"oddsgraph/tests/unraced"
+)
+
+// observed returns another front door of a service, which is observed as the program is, with so many lines a second, or by
+// nobody. Both read from the same cache.
+func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
+	t.Helper()
+	cfg, err := config.Parse(args, nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := &resolvers.Resolver{Status: s.Status, Clock: s.clock, Feed: s.App.Live.Feed, Sources: app.Sources(s.Cache, 0), Scope: s.Cache.Scope}
+	log := telemetry.NewLogger(io.Discard, slog.LevelError, "json")
+	if by {
+		w := telemetry.NewWriter(io.Discard, app.LogLines)
+		t.Cleanup(func() { w.Close(time.Minute) })
+		log = telemetry.NewLogger(w, slog.LevelInfo, "json")
+	}
+	front, err := app.NewFront(cfg, nil, graph.Config{Resolvers: root}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Cache, 0), s.clock
+	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
+	if by {
+		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, lines)}
+	}
+	api := httpapi.New(front)
+	t.Cleanup(func() { api.Drain(context.Background()) })
+	return telemetry.Requests(log, lines, api)
+}
+
+// repeated returns what sends one request again and again.
+func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, httpapi.PathGraphQL, nil)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(httpapi.CredentialsHeader, credentials)
+	reader, w := bytes.NewReader(nil), &nowhere{header: http.Header{}}
+	once := func() {
+		reader.Reset([]byte(body))
+		r.Body, r.ContentLength = io.NopCloser(reader), int64(len(body))
+		clear(w.header)
+		h.ServeHTTP(w, r)
+	}
+	if once(); w.status != http.StatusOK || w.bytes < 5000 {
+		t.Fatalf("%d, %d bytes", w.status, w.bytes)
+	}
+	return once
+}
+
+// nowhere is a response that goes nowhere.
+type nowhere struct {
+	header        http.Header
+	status, bytes int
+}
+
+func (n *nowhere) Header() http.Header             { return n.header }
+func (n *nowhere) WriteHeader(status int)          { n.status = status }
+func (n *nowhere) SetReadDeadline(time.Time) error { return nil }
+
+func (n *nowhere) SetWriteDeadline(time.Time) error { return nil }
+
+func (n *nowhere) Write(b []byte) (int, error) {
+	n.bytes += len(b)
+	return len(b), nil
+}
+
+// waysOfAnswering are the ways in which a portfolio is answered that is warm, by the flags that lead to each.
+var waysOfAnswering = []struct {
+	name string
+	args []string
+}{
+	{"kept", nil},
+	{"executed", []string{"--cache-responses=0"}},
+}
+
+// portfolioBody is a portfolio of 50 positions.
+var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"address": addressOf50}})
+
+// TestObservingAllocatesLittle holds what metrics and log allocate for an operation, each with a line of its own.
+func TestObservingAllocatesLittle(t *testing.T) {
+	observing := 8.0 // metrics and log together
+	if unraced.Raced {
+		observing = 16 // pools lose what they are given
+	}
+	s := start(t)
+	for _, way := range waysOfAnswering {
+		off := repeated(t, s.observed(t, 0, false, way.args...), portfolioBody, keyOf50)
+		on := repeated(t, s.observed(t, 1_000_000, true, way.args...), portfolioBody, keyOf50)
+		n, without := testing.AllocsPerRun(100, on), testing.AllocsPerRun(100, off)
+		t.Logf("%s: %.0f allocations, %.0f without", way.name, n, without)
+		if n > without+observing {
+			t.Errorf("%s: observing it takes %.0f allocations", way.name, n-without)
+		}
+	}
+}
+
+// BenchmarkObservability measures the same operation with metrics and log and without. cpu-ns/op is that of the whole
+// process, the goroutine that writes the log among it.
+func BenchmarkObservability(b *testing.B) {
+	s := start(b)
+	for _, way := range waysOfAnswering {
+		for _, on := range []struct {
+			name  string
+			by    bool
+			lines int
+		}{{"off", false, 0}, {"on", true, 500}, {"every-line", true, 1_000_000_000}} {
+			b.Run(way.name+"/"+on.name, func(b *testing.B) {
+				once := repeated(b, s.observed(b, on.lines, on.by, way.args...), portfolioBody, keyOf50)
+				b.ReportAllocs()
+				before := cpuTime()
+				for b.Loop() {
+					once()
+				}
+				b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op")
+			})
+		}
+	}
+}
+
+// cpuTime returns the process's user and system time in nanoseconds.
+func cpuTime() int64 {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return r.Utime.Nano() + r.Stime.Nano()
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"errors"
+	"flag"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// offline is set in the environment of a test binary that has no network but a loopback of its own.
+const offline = "RUN_OFFLINE"
+
+func init() {
+	if os.Getenv(offline) == "" || os.Getenv(asProgram) != "" {
+		return
+	}
+	if err := raiseLoopback(); err != nil {
+		panic("the loopback cannot be used: " + err.Error())
+	}
+}
+
+// raiseLoopback makes the loopback of a new network namespace usable.
+func raiseLoopback() error {
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(socket)
+	// A struct ifreq: the name of an interface, and its flags.
+	var request struct {
+		name  [syscall.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}
+	copy(request.name[:], "lo")
+	request.flags = syscall.IFF_UP | syscall.IFF_RUNNING
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// runOffline runs the calling test, or those of its subtests that were asked for, in a process that has no network but a
+// loopback of its own, with more of an environment, and reports whether it did. It does not where it is called by that
+// process, and where the kernel gives no network namespace to who runs the tests.
+func runOffline(t *testing.T, env ...string) bool {
+	t.Helper()
+	if os.Getenv(offline) != "" {
+		wantOffline(t)
+		return false
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.v", "-test.run=^" + t.Name() + "$"}
+	if _, sub, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
+		args[1] += "/" + sub
+	}
+	if deadline, ok := t.Deadline(); ok {
+		args = append(args, "-test.timeout="+time.Until(deadline).String())
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(append(os.Environ(), env...), offline+"=1")
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	if err := cmd.Start(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
+		t.Logf("the network is not cut off, since there is no namespace for it here (%v): other hosts are blocked by the browser alone", err)
+		return false
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("with the network cut off: %v", err)
+	}
+	return true
+}
+
+// wantOffline fails unless there is nothing but a loopback.
+func wantOffline(t *testing.T) {
+	t.Helper()
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagLoopback == 0 && i.Flags&net.FlagUp != 0 {
+			t.Fatalf("there is a network: %s", i.Name)
+		}
+	}
+	t.Log("the network is cut off: this process and its children have a loopback of their own and nothing else")
+}

@@ -1,0 +1,258 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// pages reads a connection to its end, page by page, and checks what every page says of itself. The query takes $after and
+// selects nodes, edges { cursor } and pageInfo.
+func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, each func(page any)) {
+	t.Helper()
+	with := vars{"after": nil}
+	for name, v := range variables {
+		with[name] = v
+	}
+	for first := true; ; first = false {
+		page := at(s.ask(t, query, with, credentials), path)
+		each(page)
+		info := at(page, "pageInfo")
+		edges := pluck(page, "edges", "cursor")
+		if n := len(list(page, "nodes")); n != len(edges) {
+			t.Fatalf("%d nodes, %d edges", n, len(edges))
+		}
+		if at(info, "hasPreviousPage") != !first {
+			t.Errorf("hasPreviousPage is %v", at(info, "hasPreviousPage"))
+		}
+		if len(edges) > 0 && (text(info, "startCursor") != edges[0] || text(info, "endCursor") != edges[len(edges)-1]) {
+			t.Errorf("the ends are %s, the edges %v", asJSON(info), edges)
+		}
+		if at(info, "hasNextPage") != true {
+			return
+		}
+		with["after"] = text(info, "endCursor")
+		if with["after"] == "" {
+			t.Fatal("a next page, and no cursor to it")
+		}
+	}
+}
+
+const pageFields = ` pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount edges { cursor } `
+
+// TestPagesShowEachElementOnce reads lists to their ends with pages of several sizes.
+func TestPagesShowEachElementOnce(t *testing.T) {
+	s := start(t)
+	ids := func(v any, path, of string) []string { return pluck(v, path, of) }
+	raw := func(path, list, of, query, key string) []string {
+		return ids(s.raw(t, path, query, key), list, of)
+	}
+	account := "address=" + addressOf50 + "&limit=500"
+	var eventMarkets []string
+	for _, token := range s.venue.Tokens() {
+		if token.EventID == "10001" && !slices.Contains(eventMarkets, token.MarketID) {
+			eventMarkets = append(eventMarkets, token.MarketID)
+		}
+	}
+	searched := raw("/api/exchange/market-search", "markets", "marketId", "q=win&status=OPEN&limit=100&sort=volume", anonymous)
+	for _, test := range []struct {
+		name, query, path, of string
+		key                   string
+		sizes                 []int
+		want                  []string
+		inOrder               bool
+		total                 string
+	}{
+		{"positions", `user(address: "` + addressOf50 + `") { positions(first: $first, after: $after) { nodes { tokenId }` + pageFields + `} }`, "user.positions", "tokenId",
+			keyOf50, []int{1, 7, 49, 50, 500}, raw("/api/user/positions", "positions", "tokenId", account, keyOf50), true, "50"},
+		{"orders", `user(address: "` + addressOf50 + `") { orders(first: $first, after: $after) { nodes { orderId }` + pageFields + `} }`, "user.orders", "orderId",
+			keyOf50, []int{1, 3, 500}, raw("/api/user/orders", "orders", "orderId", account, keyOf50), true, "10"},
+		{"trades", `user(address: "` + addressOf50 + `") { trades(first: $first, after: $after) { nodes { tradeId }` + pageFields + `} }`, "user.trades", "tradeId",
+			keyOf50, []int{23, 100}, raw("/api/user/trades", "trades", "tradeId", account, keyOf50), true, "<nil>"},
+		{"history", `user(address: "` + addressOf50 + `") { history(first: $first, after: $after) { nodes { timestamp kind amount transactionHash tokenId }` + pageFields + `} }`, "user.history", "transactionHash",
+			keyOf50, []int{31, 100}, raw("/api/user/history", "history", "transactionHash", account, keyOf50), true, "<nil>"},
+		{"search", `searchMarkets(query: "win", filter: {status: OPEN}, sort: VOLUME, first: $first, after: $after) { nodes { marketId }` + pageFields + `}`, "searchMarkets", "marketId",
+			anonymous, []int{37, 100}, searched, true, ""},
+		{"event", `event(eventId: "10001") { markets(first: $first, after: $after) { nodes { marketId }` + pageFields + `} }`, "event.markets", "marketId",
+			anonymous, []int{1, 3, 500}, eventMarkets, false, fmt.Sprint(len(eventMarkets))},
+	} {
+		for _, size := range test.sizes {
+			t.Run(fmt.Sprintf("%s by %d", test.name, size), func(t *testing.T) {
+				var got []string
+				pages := 0
+				s.pages(t, "query ($first: Int!, $after: String) { "+test.query+" }", test.path, vars{"first": size}, test.key, func(page any) {
+					pages++
+					nodes := ids(page, "nodes", test.of)
+					got = append(got, nodes...)
+					if len(nodes) > size {
+						t.Errorf("%d nodes on a page of %d", len(nodes), size)
+					}
+					if total := fmt.Sprint(at(page, "totalCount")); test.total != "" && total != test.total {
+						t.Errorf("totalCount is %s, want %s", total, test.total)
+					}
+				})
+				want := test.want
+				if test.name == "search" { // the venue itself gives at most 100
+					if len(got) < len(want) {
+						t.Fatalf("%d markets, want at least %d", len(got), len(want))
+					}
+					all := slices.Clone(got)
+					slices.Sort(all)
+					if len(slices.Compact(all)) != len(got) {
+						t.Error("a market is shown twice")
+					}
+					got = got[:len(want)]
+				}
+				if !test.inOrder {
+					slices.Sort(got)
+					want = slices.Sorted(slices.Values(want))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%d elements, want %d:\n got %v\nwant %v", len(got), len(want), got, want)
+				}
+				if least := len(want) / size; pages < least {
+					t.Errorf("%d pages", pages)
+				}
+			})
+		}
+	}
+}
+
+// TestAPageCostsOneCall counts what following a list costs.
+func TestAPageCostsOneCall(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		name, query, path, key string
+		want                   calls
+	}{
+		{"positions", `user(address: "` + addressOf50 + `") { positions(first: 10, after: $after) { nodes { tokenId }` + pageFields + `} }`, "user.positions", keyOf50, calls{"positions": {1, 1}}},
+		{"trades", `user(address: "` + addressOf50 + `") { trades(first: 50, after: $after) { nodes { tradeId }` + pageFields + `} }`, "user.trades", keyOf50, nil},
+		{"search", `searchMarkets(query: "win", first: 50, after: $after) { nodes { marketId }` + pageFields + `}`, "searchMarkets", anonymous, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pages := int64(0)
+			got := s.counted(func() {
+				s.pages(t, "query ($after: String) { "+test.query+" }", test.path, nil, test.key, func(any) { pages++ })
+			})
+			if pages < 3 {
+				t.Fatalf("%d pages", pages)
+			}
+			want := test.want
+			if want == nil {
+				want = calls{map[string]string{"trades": "trades", "search": "market-search"}[test.name]: {pages, pages}}
+			}
+			wantCalls(t, got, want)
+		})
+	}
+}
+
+// TestPositionsThatCloseSkipNothing closes positions between two pages: on the page that was shown, the one that the
+// cursor names, and on pages to come. What stays must be shown once.
+func TestPositionsThatCloseSkipNothing(t *testing.T) {
+	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
+	for sort, closings := range map[string][][]int{
+		"VENUE":   {{19}, {0, 1, 2}, {19, 20}, {18, 19, 20, 21}, {40}, {5, 19, 30}, {12, 13, 14, 15, 16, 17, 18, 19}},
+		"ENDS_AT": {{19}, {18, 19, 20, 21}, {15, 19, 30}},
+	} {
+		for _, closing := range closings {
+			t.Run(fmt.Sprint(sort, closing), func(t *testing.T) {
+				s := start(t)
+				whole := pluck(s.ask(t, strings.Replace(query, "first: 20", "first: 500", 1), vars{"sort": sort}, keyOf50), "user.positions.nodes", "tokenId")
+				seen := map[string]int{}
+				closed := map[string]bool{}
+				firstPage := map[string]bool{}
+				page := 0
+				s.pages(t, query, "user.positions", vars{"sort": sort}, keyOf50, func(p any) {
+					for _, id := range pluck(p, "nodes", "tokenId") {
+						seen[id]++
+						firstPage[id] = page == 0
+					}
+					if page++; page > 1 {
+						return
+					}
+					held := map[string]demo.Position{}
+					for _, p := range s.venue.Positions(addressOf50) {
+						held[p.TokenID] = p
+					}
+					for _, i := range closing {
+						if s.venue.Trade(addressOf50, whole[i], demo.Sell, held[whole[i]].Size) == nil { // else its market does not trade
+							closed[whole[i]] = true
+						}
+					}
+					s.clock.advance(5 * time.Second)
+				})
+				if len(closed) == 0 {
+					t.Fatal("none of them is in a market that trades")
+				}
+				for i, id := range whole {
+					want := 1
+					if closed[id] && !firstPage[id] {
+						want = 0
+					}
+					if seen[id] != want {
+						t.Errorf("position %d was shown %d times, closed: %v", i, seen[id], closed[id])
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestTradesThatArriveRepeatNothing trades between two pages.
+func TestTradesThatArriveRepeatNothing(t *testing.T) {
+	s := start(t)
+	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {
+		query := `query ($after: String) { user(address: "` + addressOf50 + `") { ` + field.name + `(first: 40, after: $after) { nodes { ` + field.of + ` timestamp }` + pageFields + `} } }`
+		before := pluck(s.ask(t, strings.Replace(query, "first: 40", "first: 100", 1), nil, keyOf50), "user."+field.name+".nodes", field.of)
+		var got, times []string
+		s.pages(t, query, "user."+field.name, nil, keyOf50, func(page any) {
+			got, times = append(got, pluck(page, "nodes", field.of)...), append(times, pluck(page, "nodes", "timestamp")...)
+			for _, p := range s.venue.Positions(addressOf50) {
+				if s.venue.Trade(addressOf50, p.TokenID, demo.Buy, 100) == nil {
+					break
+				}
+			}
+			s.clock.advance(5 * time.Second)
+		})
+		if !slices.Equal(got[:100], before) {
+			t.Errorf("%s: got %v\nwant %v", field.name, got[:100], before)
+		}
+		newestFirst := slices.Clone(times)
+		slices.Sort(newestFirst)
+		slices.Reverse(newestFirst)
+		if !slices.Equal(times, newestFirst) {
+			t.Errorf("%s: not newest first", field.name)
+		}
+	}
+}
+
+// TestACursorOfAnEdgeContinuesBehindIt takes a cursor from within a page.
+func TestACursorOfAnEdgeContinuesBehindIt(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct{ query, path, of, key string }{
+		{`user(address: "` + addressOf50 + `") { positions(first: 9, after: $after) { nodes { tokenId } edges { cursor node { tokenId } } } }`, "user.positions", "tokenId", keyOf50},
+		{`user(address: "` + addressOf50 + `") { orders(first: 5, after: $after) { nodes { orderId } edges { cursor node { orderId } } } }`, "user.orders", "orderId", keyOf50},
+		{`user(address: "` + addressOf50 + `") { trades(first: 9, after: $after) { nodes { tradeId } edges { cursor node { tradeId } } } }`, "user.trades", "tradeId", keyOf50},
+		{`user(address: "` + addressOf50 + `") { history(first: 9, after: $after) { nodes { id } edges { cursor node { id } } } }`, "user.history", "id", keyOf50},
+		{`searchMarkets(first: 9, after: $after) { nodes { marketId } edges { cursor node { marketId } } }`, "searchMarkets", "marketId", anonymous},
+		{`event(eventId: "10001") { markets(first: 5, after: $after) { nodes { marketId } edges { cursor node { marketId } } } }`, "event.markets", "marketId", anonymous},
+	} {
+		query := "query ($after: String) { " + test.query + " }"
+		page := at(s.ask(t, query, nil, test.key), test.path)
+		nodes := pluck(page, "nodes", test.of)
+		if !slices.Equal(nodes, pluck(page, "edges", "node."+test.of)) {
+			t.Errorf("%s: the nodes are not those of the edges", test.path)
+		}
+		for i, edge := range list(page, "edges") {
+			next := pluck(s.ask(t, query, vars{"after": at(edge, "cursor")}, test.key), test.path+".nodes", test.of)
+			rest := nodes[i+1:]
+			if len(next) < len(rest) || !slices.Equal(next[:len(rest)], rest) {
+				t.Errorf("%s: behind element %d come %v, want %v", test.path, i, next, rest)
+			}
+		}
+	}
+}

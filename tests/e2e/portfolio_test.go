@@ -1,0 +1,452 @@
+package e2e
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// raw asks the demo venue itself, so that the graph's figures can be held against what they were made of.
+func (s *service) raw(t testing.TB, path, query, credentials string) any {
+	t.Helper()
+	if credentials != anonymous {
+		b, err := base64.StdEncoding.DecodeString(credentials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query += "&credentials=" + url.QueryEscape(string(b))
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Demo.URL()+path+"?"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := s.do(t, r)
+	if resp.status != http.StatusOK {
+		t.Fatalf("%s: %d %s", path, resp.status, resp.body)
+	}
+	var v any
+	decode(t, resp.body, &v)
+	return v
+}
+
+// number returns the exact value of a number or text, nil for null.
+func number(t testing.TB, v any) *big.Rat {
+	t.Helper()
+	var literal string
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case json.Number:
+		literal = v.String()
+	case string:
+		literal = v
+	}
+	r, ok := new(big.Rat).SetString(literal)
+	if !ok || strings.ContainsAny(literal, "eE/") {
+		t.Fatalf("%v is no plain number", v)
+	}
+	return r
+}
+
+// wantNumber compares a number of the graph, which is a text, with an exact value.
+func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
+	t.Helper()
+	if _, isText := got.(string); got != nil && !isText {
+		t.Errorf("%s is %v, which is no text", what, got)
+		return
+	}
+	g := number(t, got)
+	if (g == nil) != (want == nil) || g != nil && g.Cmp(want) != 0 {
+		t.Errorf("%s is %v, want %v", what, got, show(want))
+	}
+	if s, _ := got.(string); strings.HasPrefix(s, "-") && g.Sign() == 0 || strings.HasPrefix(s, ".") {
+		t.Errorf("%s is written %q", what, s)
+	}
+}
+
+func show(r *big.Rat) string {
+	if r == nil {
+		return "null"
+	}
+	return r.FloatString(12)
+}
+
+func mul(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
+func add(a, b *big.Rat) *big.Rat { return new(big.Rat).Add(a, b) }
+func sub(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
+
+// roundHalfEven rounds to so many decimals.
+func roundHalfEven(r *big.Rat, places int) *big.Rat {
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
+	scaled := mul(r, new(big.Rat).SetInt(scale))
+	twice := new(big.Int).Mul(scaled.Num(), big.NewInt(2))
+	// floor(x + 1/2), and one less where that was a tie that went to an odd number
+	n := new(big.Int).Div(twice.Add(twice, scaled.Denom()), new(big.Int).Mul(scaled.Denom(), big.NewInt(2)))
+	tie := sub(new(big.Rat).SetInt(n), scaled).Cmp(big.NewRat(1, 2)) == 0
+	if tie && n.Bit(0) == 1 {
+		n.Sub(n, big.NewInt(1))
+	}
+	return new(big.Rat).SetFrac(n, scale)
+}
+
+// holdings is what the venue says of an account, and of all that is needed to price it.
+type holdings struct {
+	positions                 []any
+	prices, spreads, outcomes map[string]any // by token
+	markets                   map[string]any // by token
+	cash, reserved            *big.Rat
+}
+
+func (s *service) holdings(t testing.TB, address, key string) holdings {
+	t.Helper()
+	h := holdings{prices: map[string]any{}, spreads: map[string]any{}, outcomes: map[string]any{}, markets: map[string]any{}}
+	h.positions = list(s.raw(t, "/api/user/positions", "address="+address, key), "positions")
+	var tokens []string
+	for _, p := range h.positions {
+		tokens = append(tokens, text(p, "tokenId"))
+	}
+	for part := range slices.Chunk(tokens, 50) {
+		ids := "tokenIds=" + strings.Join(part, ",")
+		for _, p := range list(s.raw(t, "/api/exchange/prices", ids, anonymous), "prices") {
+			h.prices[text(p, "tokenId")] = p
+		}
+		for _, p := range list(s.raw(t, "/api/exchange/spreads", ids, anonymous), "spreads") {
+			h.spreads[text(p, "tokenId")] = p
+		}
+		for _, m := range list(s.raw(t, "/api/exchange/market-details", ids, anonymous), "markets") {
+			for _, o := range list(m, "outcomes") {
+				h.outcomes[text(o, "tokenId")], h.markets[text(o, "tokenId")] = o, m
+			}
+		}
+	}
+	h.cash = number(t, at(s.raw(t, "/api/user/balance", "address="+address, key), "cashBalance"))
+	h.reserved = new(big.Rat)
+	for _, o := range list(s.raw(t, "/api/user/orders", "address="+address, key), "orders") {
+		if text(o, "side") == "BUY" {
+			h.reserved = add(h.reserved, mul(number(t, at(o, "price")), sub(number(t, at(o, "size")), number(t, at(o, "filledSize")))))
+		}
+	}
+	return h
+}
+
+// price prices a position, with what the price is; nil where there is none.
+func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, string) {
+	t.Helper()
+	token := text(position, "tokenId")
+	switch basis {
+	case "":
+		for _, b := range []string{"SETTLEMENT", "VENUE", "MIDPOINT", "BEST_BID", "POSITION"} {
+			if p, _ := h.price(t, position, b); p != nil {
+				return p, b
+			}
+		}
+	case "SETTLEMENT":
+		if text(h.markets[token], "status") == "RESOLVED" {
+			if at(h.outcomes[token], "winner") == true {
+				return big.NewRat(1, 1), basis
+			}
+			return new(big.Rat), basis
+		}
+	case "VENUE":
+		return number(t, at(h.prices[token], "price")), basis
+	case "BEST_BID":
+		return number(t, at(h.spreads[token], "bestBid")), basis
+	case "BEST_ASK":
+		return number(t, at(h.spreads[token], "bestAsk")), basis
+	case "MIDPOINT":
+		bid, ask := number(t, at(h.spreads[token], "bestBid")), number(t, at(h.spreads[token], "bestAsk"))
+		if bid != nil && ask != nil {
+			return mul(add(bid, ask), big.NewRat(1, 2)), basis
+		}
+	case "POSITION":
+		return number(t, at(position, "currentPrice")), basis
+	}
+	return nil, basis
+}
+
+var bases = []string{"", "SETTLEMENT", "VENUE", "LAST", "MIDPOINT", "BEST_BID", "BEST_ASK", "POSITION"}
+
+// withBasis returns the argument of valuation and portfolio.
+func withBasis(basis string) string {
+	if basis == "" {
+		return ""
+	}
+	return "(basis: " + basis + ")"
+}
+
+func TestValuationsAndPortfolioAreExact(t *testing.T) {
+	s := start(t)
+	for _, account := range []struct{ address, key string }{{addressOf3, keyOf3}, {addressOf50, keyOf50}, {addressOfAny, keyOfAny}} {
+		h := s.holdings(t, account.address, account.key)
+		priced := map[string]int{}
+		for _, basis := range bases {
+			t.Run(account.address[:6]+" "+basis, func(t *testing.T) {
+				data := s.ask(t, `query ($a: Address!) { user(address: $a) {
+				  positions(first: 500) { nodes {
+				    size avgPrice currentPrice unrealizedPnl costBasis
+				    valuation`+withBasis(basis)+` { price basis value unrealizedPnl unrealizedPnlPercent freshness { source stale } }
+				  } }
+				  portfolio`+withBasis(basis)+` { positionsValue costBasis unrealizedPnl totalValue availableCash unpricedPositions uncostedPositions freshness { source stale } }
+				} }`, vars{"a": account.address}, account.key)
+				nodes := list(data, "user.positions.nodes")
+				if len(nodes) != len(h.positions) {
+					t.Fatalf("%d positions, want %d", len(nodes), len(h.positions))
+				}
+				total, cost, pnl, unpriced := new(big.Rat), new(big.Rat), new(big.Rat), 0
+				for i, p := range h.positions {
+					what := fmt.Sprintf("position %d: ", i)
+					size, avg := number(t, at(p, "size")), number(t, at(p, "avgPrice"))
+					own := mul(size, avg)
+					for _, field := range []string{"size", "avgPrice", "currentPrice", "unrealizedPnl"} {
+						wantNumber(t, what+field, at(nodes[i], field), number(t, at(p, field)))
+					}
+					wantNumber(t, what+"costBasis", at(nodes[i], "costBasis"), own)
+					price, by := h.price(t, p, basis)
+					v := at(nodes[i], "valuation")
+					if price == nil {
+						if unpriced++; v != nil {
+							t.Errorf("%svaluation is %s", what, asJSON(v))
+						}
+						continue
+					}
+					priced[by]++
+					value := mul(size, price)
+					gain := sub(value, own)
+					wantNumber(t, what+"price", at(v, "price"), price)
+					wantNumber(t, what+"value", at(v, "value"), value)
+					wantNumber(t, what+"pnl", at(v, "unrealizedPnl"), gain)
+					percent := roundHalfEven(mul(big.NewRat(100, 1), new(big.Rat).Quo(gain, own)), 6)
+					wantNumber(t, what+"percent", at(v, "unrealizedPnlPercent"), percent)
+					if got := text(v, "basis"); got != by {
+						t.Errorf("%sbasis is %s, want %s", what, got, by)
+					}
+					wantJSON(t, what+"freshness", at(v, "freshness"), `{"source":"COMPUTED","stale":false}`)
+					total, cost, pnl = add(total, value), add(cost, own), add(pnl, gain)
+				}
+				if unpriced == len(h.positions) {
+					cost, pnl = nil, nil
+				}
+				sum := at(data, "user.portfolio")
+				wantNumber(t, "positionsValue", at(sum, "positionsValue"), total)
+				wantNumber(t, "costBasis", at(sum, "costBasis"), cost)
+				wantNumber(t, "unrealizedPnl", at(sum, "unrealizedPnl"), pnl)
+				wantNumber(t, "totalValue", at(sum, "totalValue"), add(total, h.cash))
+				wantNumber(t, "availableCash", at(sum, "availableCash"), sub(h.cash, h.reserved))
+				if got := fmt.Sprintf("%v %v", at(sum, "unpricedPositions"), at(sum, "uncostedPositions")); got != fmt.Sprintf("%d 0", unpriced) {
+					t.Errorf("unpriced and uncosted are %s, want %d and 0", got, unpriced)
+				}
+				wantJSON(t, "freshness", at(sum, "freshness"), `{"source":"COMPUTED","stale":false}`)
+			})
+		}
+		if account.address == addressOf50 && (priced["SETTLEMENT"] < 4 || priced["MIDPOINT"] == 0 || priced["MIDPOINT"] == 50) {
+			t.Errorf("the account has too little variety: %v", priced)
+		}
+	}
+}
+
+// TestThePortfolioOfManyPositions sums 2,000 positions in as few calls as the batch and page limits allow.
+func TestThePortfolioOfManyPositions(t *testing.T) { onBothDemos(t, testPortfolioOfManyPositions) }
+
+func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
+	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same, and says less
+	s := start(t, append(flags, "--limit-calls=2000")...)
+	total := new(big.Rat)
+	markets := map[string]bool{}
+	open := int64(0)
+	for _, p := range h.positions {
+		price, basis := h.price(t, p, "")
+		if basis != "SETTLEMENT" {
+			open++
+		}
+		total = add(total, mul(number(t, at(p, "size")), price))
+		markets[text(p, "marketId")] = true
+	}
+	if strict { // two other markets show that it takes one a call
+		var others []string
+		for _, token := range s.venue.Tokens() {
+			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
+				others = append(others, id)
+			}
+		}
+		s.ask(t, `query ($ids: [String!]!) { markets(marketIds: $ids) { question } }`, vars{"ids": others}, anonymous)
+	}
+	var data any
+	got := s.counted(func() {
+		data = s.ask(t, `{ user(address: "`+addressOf2000+`") { portfolio { positionsValue } positions(first: 1) { totalCount } } }`, nil, keyOf2000)
+	})
+	wantNumber(t, "positionsValue", at(data, "user.portfolio.positionsValue"), total)
+	if n := fmt.Sprint(at(data, "user.positions.totalCount")); n != "2000" {
+		t.Errorf("totalCount is %s", n)
+	}
+	want := calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}}
+	if strict {
+		// A position is of a token that its market names, so it is known to be settled before it would be priced.
+		n := int64(len(markets))
+		want = calls{"positions": {2, 2}, "prices": {(open + 97) / 98, open}, "market-details": {n, n}}
+	}
+	wantCalls(t, got, want)
+}
+
+// TestOneSetOfPrices asks while the market moves: within an answer a token has one price, wherever it is shown.
+func TestOneSetOfPrices(t *testing.T) {
+	s := start(t, "--cache-price-fresh=0s", "--cache-price-stale=0s", "--demo-latency=1ms")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				s.venue.Step()
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	seen := map[string]bool{}
+	for range 20 {
+		data := s.ask(t, `{ user(address: "`+addressOfAny+`") {
+		  positions(first: 500) { nodes { token { price { price } } valuation(basis: VENUE) { price value } again: valuation(basis: VENUE) { price } } }
+		  portfolio(basis: VENUE) { positionsValue }
+		} }`, nil, keyOfAny)
+		total := new(big.Rat)
+		for i, p := range list(data, "user.positions.nodes") {
+			if a, b, c := text(p, "token.price.price"), text(p, "valuation.price"), text(p, "again.price"); a != b || b != c {
+				t.Errorf("position %d costs %s, %s and %s", i, a, b, c)
+			}
+			total = add(total, number(t, at(p, "valuation.value")))
+		}
+		wantNumber(t, "positionsValue", at(data, "user.portfolio.positionsValue"), total)
+		seen[show(total)] = true
+	}
+	if len(seen) < 2 {
+		t.Error("the market stood still")
+	}
+}
+
+func TestSortsOfPositions(t *testing.T) {
+	s := start(t)
+	h := s.holdings(t, addressOf50, keyOf50)
+	type row struct {
+		token                     string
+		value, pnl, percent, ends *big.Rat // the greatest first
+	}
+	rows := make([]row, len(h.positions))
+	for i, p := range h.positions {
+		price, _ := h.price(t, p, "")
+		size, cost := number(t, at(p, "size")), mul(number(t, at(p, "size")), number(t, at(p, "avgPrice")))
+		r := row{token: text(p, "tokenId"), value: mul(size, price)}
+		r.pnl = sub(r.value, cost)
+		r.percent = new(big.Rat).Quo(r.pnl, cost)
+		end, ok := new(big.Int).SetString(strings.NewReplacer("-", "", "T", "", ":", "", ".", "", "Z", "").Replace(text(h.markets[r.token], "endDate")), 10)
+		if !ok {
+			t.Fatalf("%s has no end", r.token)
+		}
+		r.ends = new(big.Rat).SetInt(end.Neg(end))
+		rows[i] = r
+	}
+	for _, test := range []struct {
+		sort string
+		key  func(row) *big.Rat
+	}{
+		{"VENUE", nil},
+		{"VALUE", func(r row) *big.Rat { return r.value }},
+		{"PNL", func(r row) *big.Rat { return r.pnl }},
+		{"PNL_PERCENT", func(r row) *big.Rat { return roundHalfEven(mul(r.percent, big.NewRat(100, 1)), 6) }},
+		{"ENDS_AT", func(r row) *big.Rat { return r.ends }},
+	} {
+		t.Run(test.sort, func(t *testing.T) {
+			sorted := slices.Clone(rows)
+			if test.key != nil {
+				slices.SortStableFunc(sorted, func(a, b row) int { return test.key(b).Cmp(test.key(a)) })
+			}
+			var want []string
+			for _, r := range sorted {
+				want = append(want, r.token)
+			}
+			var got []string
+			s.pages(t, `query ($after: String, $sort: PositionSort) { user(address: "`+addressOf50+`") { positions(first: 13, after: $after, sort: $sort) { nodes { tokenId } pageInfo { hasNextPage endCursor hasPreviousPage startCursor } edges { cursor } totalCount } } }`,
+				"user.positions", vars{"sort": test.sort}, keyOf50, func(page any) { got = append(got, pluck(page, "nodes", "tokenId")...) })
+			if !slices.Equal(got, want) {
+				t.Errorf("got  %v\nwant %v", got, want)
+			}
+		})
+	}
+}
+
+func TestFiltersOfPositions(t *testing.T) {
+	s := start(t)
+	h := s.holdings(t, addressOf50, keyOf50)
+	const query = `query ($in: [String!], $least: Decimal, $redeemable: Boolean) { user(address: "` + addressOf50 + `") {
+	  positions(first: 500, marketIds: $in, minSize: $least, redeemable: $redeemable) { totalCount nodes { tokenId redeemable } } } }`
+	median := func() string {
+		sizes := make([]string, len(h.positions))
+		for i, p := range h.positions {
+			sizes[i] = fmt.Sprint(at(p, "size"))
+		}
+		slices.SortFunc(sizes, func(a, b string) int { return cmp.Compare(number(t, a).Cmp(number(t, b)), 0) })
+		return sizes[len(sizes)/2]
+	}()
+	some := []string{text(h.positions[3], "marketId"), "none", text(h.positions[41], "marketId"), text(h.positions[3], "marketId")}
+	wins := func(p any) bool { price, _ := h.price(t, p, "SETTLEMENT"); return price != nil && price.Sign() > 0 }
+	for _, test := range []struct {
+		name string
+		vars vars
+		keep func(p any) bool
+	}{
+		{"none", nil, func(any) bool { return true }},
+		{"nulls", vars{"in": nil, "least": nil, "redeemable": nil}, func(any) bool { return true }},
+		{"markets", vars{"in": some}, func(p any) bool { return slices.Contains(some, text(p, "marketId")) }},
+		{"one market, not in a list", vars{"in": some[0]}, func(p any) bool { return text(p, "marketId") == some[0] }},
+		{"no market", vars{"in": []string{}}, func(any) bool { return false }},
+		{"size", vars{"least": median}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
+		{"size as a number", vars{"least": json.Number(median)}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
+		{"redeemable", vars{"redeemable": true}, wins},
+		{"not redeemable", vars{"redeemable": false}, func(p any) bool { return !wins(p) }},
+		{"all", vars{"in": heldMarkets(s, addressOf50, 40), "least": "100", "redeemable": false}, func(p any) bool {
+			return slices.Contains(heldMarkets(s, addressOf50, 40), text(p, "marketId")) && number(t, at(p, "size")).Cmp(big.NewRat(100, 1)) >= 0 && !wins(p)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var want []string
+			for _, p := range h.positions {
+				if test.keep(p) {
+					want = append(want, fmt.Sprint(text(p, "tokenId"), wins(p)))
+				}
+			}
+			positions := at(s.ask(t, query, test.vars, keyOf50), "user.positions")
+			var got []string
+			for _, p := range list(positions, "nodes") {
+				got = append(got, fmt.Sprint(text(p, "tokenId"), at(p, "redeemable")))
+			}
+			if !slices.Equal(got, want) || fmt.Sprint(at(positions, "totalCount")) != fmt.Sprint(len(want)) {
+				t.Errorf("got  %v, %v in all\nwant %v", got, at(positions, "totalCount"), want)
+			}
+			if strings.Contains(test.name, "redeemable") && (len(want) == 0 || len(want) == 50) {
+				t.Error("the account has nothing to tell apart")
+			}
+		})
+	}
+}
+
+// TestRedeemableReadsEachMarketOnce counts what the filter costs beside what is shown.
+func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
+
+func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {
+	s := start(t, flags...)
+	want := calls{"positions": {1, 1}, "market-details": {1, 49}}
+	if strict {
+		want = calls{"positions": {2, 2}, "market-details": oneByOne(49)}
+	}
+	got := s.counted(func() {
+		s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 500, redeemable: true, sort: ENDS_AT) { nodes { redeemable market { resolution { winningOutcome } } } } } }`, nil, keyOf50)
+	})
+	wantCalls(t, got, want)
+}

@@ -1,0 +1,307 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+// asProgram is set in the environment of a test binary that is to be the program.
+const asProgram = "RUN_AS_PROGRAM"
+
+func init() {
+	if os.Getenv(asProgram) == "" {
+		return
+	}
+	go func() {
+		// One line in is one line of figures out; the end of the lines is that of the test.
+		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
+			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "rest"))
+		}
+		os.Exit(2)
+	}()
+	app.Main("")
+	os.Exit(0)
+}
+
+// figures are what a process takes.
+type figures struct {
+	// CPU is the processor time since its start. Peak is the most memory that it ever had.
+	CPU  time.Duration
+	Peak uint64
+	// Heap is what is in use; after a collection, where it was at rest.
+	Heap             uint64
+	Goroutines, Open int
+}
+
+func measure(rest bool) figures {
+	if rest {
+		runtime.GC()
+		debug.FreeOSMemory() // a second collection, which empties the pools
+	}
+	var u syscall.Rusage
+	var m runtime.MemStats
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	runtime.ReadMemStats(&m)
+	peak := uint64(u.Maxrss)
+	if runtime.GOOS == "linux" {
+		peak <<= 10
+	}
+	open, _ := os.ReadDir("/dev/fd")
+	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
+}
+
+// program is the whole program in a process of its own, so that what it takes can be told from what the test does. Of the
+// service only what goes over the network works.
+type program struct {
+	*service
+	process *os.Process
+	dir     string
+
+	mu     sync.Mutex
+	asking io.Writer
+	said   *json.Decoder
+	// ended is closed when the process has; status tells how.
+	ended  chan struct{}
+	status error
+}
+
+// elsewhere is the listener of another process.
+type elsewhere struct {
+	net.Listener
+	addr net.Addr
+}
+
+func (e elsewhere) Addr() net.Addr { return e.addr }
+
+// runProgram runs the program with a command line of the test's and everything else as it is shipped, in an empty directory.
+// It is killed with the test.
+func runProgram(t testing.TB, args ...string) *program {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runBinary(t, exe, args...)
+}
+
+// buildProgram builds the program as it is shipped, and so without the race detector, and returns its path.
+func buildProgram(t testing.TB) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "oddsgraph")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", exe, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exe
+}
+
+// runBinary is runProgram of a binary.
+func runBinary(t testing.TB, exe string, args ...string) *program {
+	t.Helper()
+	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
+	cmd := exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--trusted-proxies=127.0.0.1"}, args...)...)
+	cmd.Dir = p.dir
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") }),
+		asProgram+"=1", "TMPDIR="+p.dir, "HOME="+p.dir)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logBuffer{}
+	addresses := make(chan [2]string, 1)
+	cmd.Stderr = io.MultiWriter(log, &addressFinder{found: addresses})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.process, p.asking, p.said = cmd.Process, stdin, json.NewDecoder(stdout)
+	go func() {
+		p.status = cmd.Wait()
+		close(p.ended)
+	}()
+	var found [2]string
+	select {
+	case found = <-addresses:
+	case <-p.ended:
+		t.Fatalf("the program ended with %v:\n%s", p.status, log)
+	}
+	var at [2]*app.Server
+	for i, address := range found {
+		addr, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = &app.Server{Listener: elsewhere{addr: addr}}
+	}
+	p.service = &service{
+		App:    &app.App{Server: at[0], Admin: at[1]},
+		client: newClient(),
+		log:    log,
+	}
+	t.Cleanup(func() {
+		p.client.CloseIdleConnections()
+		_ = p.process.Kill()
+		<-p.ended
+		if t.Failed() && testing.Verbose() {
+			t.Logf("the program's log ends with:\n%s", log.String()[max(0, len(log.String())-4000):])
+		}
+	})
+	return p
+}
+
+// addressFinder finds the public and the private address that the program serves on in its log.
+type addressFinder struct {
+	line  []byte
+	found chan<- [2]string
+}
+
+func (f *addressFinder) Write(p []byte) (int, error) {
+	if f.found == nil {
+		return len(p), nil
+	}
+	f.line = append(f.line, p...)
+	for line := range strings.Lines(string(f.line)) {
+		var entry struct{ Msg, URL, Admin string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "oddsgraph is ready" {
+			f.found <- [2]string{strings.TrimPrefix(entry.URL, "http://"), strings.TrimPrefix(entry.Admin, "http://")}
+			f.found = nil
+		}
+	}
+	return len(p), nil
+}
+
+// figures asks the program what it takes.
+func (p *program) figures(t testing.TB, rest bool) (f figures) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := "now\n"
+	if rest {
+		line = "rest\n"
+	}
+	if _, err := io.WriteString(p.asking, line); err != nil {
+		t.Fatalf("the program is gone: %v", err)
+	}
+	if err := p.said.Decode(&f); err != nil {
+		t.Fatalf("the program is gone: %v", err)
+	}
+	return f
+}
+
+// slowness is how much more processor time everything takes in this build.
+var slowness = func() time.Duration {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return 10
+	}
+	return 1
+}()
+
+// witness is the demo venue with a memory of what it was asked.
+type witness struct {
+	*httptest.Server
+	venue *demo.Venue
+
+	mu    sync.Mutex
+	asked []*http.Request
+}
+
+func newWitness(t testing.TB) *witness {
+	w := &witness{venue: demo.New(demo.Config{Markets: 300, Control: true})}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.asked = append(w.asked, r.Clone(r.Context()))
+		w.mu.Unlock()
+		w.venue.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(func() {
+		w.venue.Close()
+		w.Close()
+	})
+	return w
+}
+
+// take returns what the venue was asked since it was last called.
+func (w *witness) take() []*http.Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := w.asked
+	w.asked = nil
+	return asked
+}
+
+// args are those of a program on the venue, which takes any number of calls.
+func (w *witness) args() []string {
+	return []string{
+		"--venue-url=" + w.URL, "--stream-url=" + strings.Replace(w.URL, "http", "ws", 1) + demo.StreamPath,
+		"--venue-public-per-minute=0", "--venue-key-per-minute=0",
+	}
+}
+
+// meant are the parameters that the service has for each path of the venue.
+var meant = map[string][]string{
+	"/api/exchange/prices":         {"tokenIds", "tokenId"},
+	"/api/exchange/orderbook":      {"tokenId", "depth"},
+	"/api/exchange/price-history":  {"tokenId", "startDate", "endDate"},
+	"/api/exchange/spreads":        {"tokenIds", "tokenId"},
+	"/api/exchange/market-search":  {"q", "status", "category", "tag", "sort", "order", "limit", "cursor", "eventId", "eventSlug", "tokenId", "endsAfter", "endsBefore", "minLiquidity", "minVolume"},
+	"/api/exchange/market-details": {"marketId", "id", "ids", "slug", "tokenId", "tokenIds"},
+	"/api/user/balance":            {"address", "credentials"},
+	"/api/user/positions":          {"address", "credentials", "limit", "cursor", "offset"},
+	"/api/user/orders":             {"address", "credentials", "limit", "cursor", "offset"},
+	"/api/user/trades":             {"address", "credentials", "cursor", "limit", "marketId", "from", "to"},
+	"/api/user/history":            {"address", "credentials", "cursor", "limit", "type", "from", "to"},
+	demo.StreamPath:                {},
+}
+
+// unmeant returns what of a request to the venue the service has no reason for, "" for nothing. Values are those that may
+// stand in it beside the venue's own ids.
+func unmeant(r *http.Request) string {
+	names, ok := meant[r.URL.EscapedPath()]
+	if !ok {
+		return "the path " + r.URL.EscapedPath()
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return fmt.Sprintf("%v in %s", err, r.URL.RawQuery)
+	}
+	for name, values := range q {
+		if !slices.Contains(names, name) {
+			return "the parameter " + name + " on " + r.URL.Path
+		}
+		if len(values) > 1 {
+			return "the parameter " + name + " twice on " + r.URL.Path
+		}
+	}
+	if r.Method != http.MethodGet || r.ContentLength > 0 {
+		return r.Method + " or a body"
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestStaleValuesAreRefreshedTogether answers each page again when its values are stale. The refreshes behind that answer take no
+// more calls than the first answer took, and leave nothing stale.
+func TestStaleValuesAreRefreshedTogether(t *testing.T) {
+	type page struct {
+		query     string
+		variables vars
+	}
+	pages := map[string]func(s *service) page{
+		"search of 20 markets": func(*service) page {
+			return page{`{ searchMarkets(first: 20, sort: VOLUME) { nodes { tokens { price { price } } } } }`, nil}
+		},
+		"thirty aliases": func(s *service) page {
+			return page{"{ " + aliases(s.openTokens(30), "token(tokenId: %q) { price { price } market { question } }") + " }", nil}
+		},
+		"open orders": func(*service) page {
+			return page{`{ user(address: "` + addressOf50 + `") { orders { nodes { market { question } token { price { price } spread { spread } } } } } }`, nil}
+		},
+		"watchlist": func(s *service) page {
+			return page{`query ($ids: [String!]!) { tokens(tokenIds: $ids) { outcome market { question } price { price } spread { spread } orderbook { spread } } }`,
+				vars{"ids": s.openTokens(10)}}
+		},
+		"watchlist of nodes": func(s *service) page {
+			return page{`query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Token { market { question } price { price } spread { spread } } } }`,
+				vars{"ids": tokenNodes(s.openTokens(30))}}
+		},
+	}
+	files, err := filepath.Glob("examples/*.graphql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, file := range files {
+		pages[filepath.Base(file)] = func(*service) page {
+			p := page{query: read(t, file)}
+			decode(t, read(t, strings.TrimSuffix(file, ".graphql")+".json"), &p.variables)
+			return p
+		}
+	}
+	for name, make := range pages {
+		for _, later := range []time.Duration{3500 * time.Millisecond, 20 * time.Second, 90 * time.Second} {
+			t.Run(fmt.Sprintf("%s after %v", name, later), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+					p := make(s)
+					ask := func() calls {
+						return s.counted(func() {
+							s.ask(t, p.query, p.variables, keyOf50)
+							time.Sleep(time.Second) // refreshes end
+						})
+					}
+					first := ask()
+					s.clock.advance(later)
+					again := ask()
+					for endpoint, n := range again {
+						if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {
+							t.Errorf("%s is asked for %d keys by %d calls, at first it was for %d by %d", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
+						}
+					}
+					wantCalls(t, ask(), calls{})
+				})
+			})
+		}
+	}
+}

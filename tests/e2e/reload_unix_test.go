@@ -1,0 +1,31 @@
+//go:build unix
+
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestHangup sends the program the signal: the level changes while it serves, and a broken file changes nothing.
+func TestHangup(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")
+	p := runProgram(t, "--config="+file)
+	hangup := func(want string) {
+		t.Helper()
+		before := len(p.log.String())
+		if err := p.process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, want, func() bool { return strings.Contains(p.log.String()[before:], want) })
+	}
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_DEMO_MARKETS=20")
+	hangup(`"log_level":"DEBUG"`)
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=loud\nODDSGRAPH_DEMO_MARKETS=20")
+	hangup("oddsgraph.env:1: ODDSGRAPH_LOG_LEVEL")
+	p.ask(t, `{ __typename }`, nil, anonymous)
+	p.terminate(t)
+	p.wantExit(t, 0)
+}

@@ -1,0 +1,440 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+)
+
+// twins asks every query twice: as clients do, and so that it is executed whatever is kept. It draws what it asks.
+type twins struct {
+	*service
+	random  *rand.Rand
+	tokens  []string
+	markets []string
+	slugs   []string
+	// hits counts by query how often an answer was one that had been kept.
+	hits map[string]int
+}
+
+// The parts of the queries.
+const (
+	twinFreshness = `freshness { asOf receivedAt source stale } `
+	twinPrice     = `price { price timestamp ` + twinFreshness + `} `
+	twinBook      = `orderbook(depth: %d) { sequence bids { price size } asks { price size } ` + twinFreshness + `} `
+)
+
+// twinQueries are the queries by name. None of them is answered with errors only.
+var twinQueries = map[string]string{
+	"prices":    `query ($tokens: [String!]!) { tokenPrices(tokenIds: $tokens) { tokenId price timestamp ` + twinFreshness + `} spreads(tokenIds: $tokens) { bestBid bestAsk ` + twinFreshness + `} }`,
+	"token":     `query ($token: String!) { token(tokenId: $token) { outcome ` + twinPrice + fmt.Sprintf(twinBook, 5) + `far: ` + fmt.Sprintf(twinBook, 100) + `fillEstimate(side: BUY, size: "50") { cost filledSize ` + twinFreshness + `} market { question status } } }`,
+	"history":   `query ($token: String!) { token(tokenId: $token) { history { from to points { price } ` + twinFreshness + `} candles { close } } }`,
+	"days":      `query ($token: String!) { token(tokenId: $token) { history(from: "2026-03-01", to: "2026-03-03") { from to ` + twinFreshness + `} } }`,
+	"markets":   `query ($markets: [String!]!) { markets(marketIds: $markets) { marketId description status ` + twinFreshness + `tokens { tokenId winner ` + twinPrice + `} } }`,
+	"slug":      `query ($slug: String!) { market(slug: $slug) { question description status ` + twinFreshness + `} }`,
+	"search":    `query ($n: Int!) { searchMarkets(sort: VOLUME, first: $n) { totalCount nodes { marketId status volume ` + twinFreshness + `tokens { tokenId ` + twinPrice + `} } pageInfo { hasNextPage endCursor } } }`,
+	"event":     `{ event(eventId: "10001") { title volume markets(first: 3) { nodes { marketId question ` + twinFreshness + `} } } }`,
+	"none":      `{ token(tokenId: "none") { price { price } orderbook { bids { price } } } market(marketId: "none") { slug } }`,
+	"nothing":   `{ __typename __schema { queryType { name } } }`,
+	"balance":   `query ($address: Address!) { user(address: $address) { balance { cashBalance ` + twinFreshness + `} } }`,
+	"portfolio": `query ($address: Address!, $rows: Boolean!) { user(address: $address) { portfolio { positionsValue totalValue availableCash ` + twinFreshness + `} positions(first: 5, sort: VALUE) @include(if: $rows) { totalCount nodes { tokenId size ` + twinFreshness + `valuation { value basis ` + twinFreshness + `} market { status } token { ` + twinPrice + `} } } } }`,
+	"rows":      `query ($address: Address!) { user(address: $address) { orders(first: 5) { totalCount nodes { orderId size filledSize } } trades(first: 5) { nodes { tradeId price } pageInfo { endCursor } } history(first: 5) { nodes { kind amount } } } }`,
+	"viewer":    `{ viewer { address balance { cashBalance ` + twinFreshness + `} } __typename }`,
+	"nodes":     `query ($ids: [ID!]!, $token: String!) { nodes(ids: $ids) { id __typename } token(tokenId: $token) { id } }`,
+	"status":    `{ serviceStatus { version upstreamReachable } }`,
+}
+
+// twinKeys are those who ask.
+var twinKeys = []string{anonymous, keyOf3, keyOf50, credentials("demo-50", "label", "phone"), keyOfAny, credentials("demo-3", "address", addressOf3), credentials("demo", "address", addressOf50)}
+
+func newTwins(s *service, seed uint64) *twins {
+	w := &twins{service: s, random: rand.New(rand.NewPCG(seed, 1)), hits: map[string]int{}}
+	w.tokens, w.markets = s.openTokens(4), s.openMarkets(4)
+	for _, t := range s.venue.Tokens() {
+		if len(w.slugs) < 2 && t.MarketID == w.markets[len(w.slugs)] {
+			w.slugs = append(w.slugs, t.Slug)
+		}
+	}
+	return w
+}
+
+// asked is a request of the two.
+type asked struct{ name, method, body, key string }
+
+func (a asked) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
+
+// next draws a request. Those of few questions are drawn again and again, by text and in other words.
+func (w *twins) next(names []string) asked {
+	r := w.random
+	pick := func(of []string) string { return of[r.IntN(len(of))] }
+	a := asked{name: pick(names), method: http.MethodPost, key: pick(twinKeys)}
+	query := twinQueries[a.name]
+	address := pick([]string{addressOf3, addressOf50})
+	all := vars{
+		"tokens": append([]string{pick(w.tokens), pick(w.tokens)}, "none")[:1+r.IntN(3)], "token": pick(w.tokens), "markets": w.markets[:1+r.IntN(len(w.markets))],
+		"slug": pick(w.slugs), "n": 2 + r.IntN(2), "address": address, "rows": r.IntN(2) == 0,
+		"ids": []string{model.EncodeID(model.KindUser, address), model.EncodeID(model.KindMarket, w.markets[0]), model.EncodeID(model.KindToken, w.tokens[0])}[:1+r.IntN(3)],
+	}
+	variables := vars{}
+	for name, v := range all {
+		if strings.Contains(query, "$"+name+":") {
+			variables[name] = v
+		}
+	}
+	if r.IntN(8) == 0 {
+		variables["unused"] = 1
+	}
+	if r.IntN(8) == 0 {
+		a.method = http.MethodGet
+		a.body = url.Values{"query": {query}, "variables": {asJSON(variables)}}.Encode()
+		return a
+	}
+	a.body = asJSON(vars{"query": query, "variables": variables})
+	return a
+}
+
+// send returns the answer to a request, executed where that is wanted, without its cost.
+func (w *twins) send(t testing.TB, a asked, execute bool) string {
+	t.Helper()
+	r := w.request(t, a.body, a.key)
+	if a.method == http.MethodGet {
+		r.Method, r.Body, r.ContentLength, r.URL.RawQuery = http.MethodGet, nil, 0, a.body
+	}
+	if execute {
+		r.Header.Set(httpapi.CostHeader, "1")
+	}
+	body := w.do(t, r).body
+	if data, _, ok := strings.Cut(body, `,"extensions":{"cost":`); ok && execute {
+		return data + "}"
+	}
+	return body
+}
+
+// kept returns the answer to a request as it is given to clients, and whether it had been kept.
+func (w *twins) kept(t testing.TB, a asked) (body string, hit bool) {
+	t.Helper()
+	before := w.API.Stats().Responses.Hits
+	body = w.send(t, a, false)
+	return body, w.API.Stats().Responses.Hits > before
+}
+
+// names returns those of the queries, in order.
+func names(but ...string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
+		if !slices.Contains(but, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// TestKeptAnswersAreWhatExecutingGives asks at random, while time goes on, the market moves, what is cached makes room and
+// the venue fails, and holds every answer that was kept against an execution at the same moment. Nothing is refreshed behind
+// an answer here, so both see the same.
+func TestKeptAnswersAreWhatExecutingGives(t *testing.T) {
+	for seed, args := range [][]string{
+		{},
+		{"--cache-responses=80KiB"}, // for four or so
+		{"--cache-price-size=3", "--cache-spread-size=2", "--cache-book-size=2", "--cache-history-size=1", "--cache-search-size=1", "--cache-user-size=2", "--cache-not-found-size=1"},
+		{"--cache-user-fresh=0s", "--cache-price-fresh=300ms"},
+	} {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			args := append([]string{"--venue-retries=0", "--cache-stretch=0s"}, args...)
+			for _, kind := range []string{"price", "book", "spread", "market", "search", "history"} {
+				args = append(args, "--cache-"+kind+"-stale=0s")
+			}
+			// The day ends in the middle.
+			s := startAt(t, time.Date(2026, 3, 14, 23, 59, 30, 0, time.UTC), args...)
+			w := newTwins(s, uint64(seed))
+			for step := range 400 {
+				w.disturb(t)
+				a := w.next(names())
+				for range 1 + w.random.IntN(4) {
+					body, hit := w.kept(t, a)
+					if !hit {
+						continue
+					}
+					w.hits[a.name]++
+					if executed := w.send(t, a, true); body != executed {
+						t.Fatalf("step %d, %v\n%s\n%s", step, a, body, executed)
+					}
+				}
+			}
+			if n := w.hits["status"]; n > 0 {
+				t.Errorf("the service's own status was kept %d times", n)
+			}
+			stats := s.API.Stats().Responses
+			t.Logf("%+v, hits %v", stats, w.hits)
+			for _, name := range names("status") {
+				if w.hits[name] == 0 && seed == 0 {
+					t.Errorf("no answer of %s was ever kept", name)
+				}
+			}
+			if stats.Hits < 250 || stats.Invalidated < 60 || seed == 1 && stats.Evicted < 10 {
+				t.Errorf("%+v", stats)
+			}
+		})
+	}
+}
+
+// disturb lets something happen, or nothing.
+func (w *twins) disturb(t testing.TB) {
+	t.Helper()
+	r := w.random
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, marketID := w.tokens[r.IntN(len(w.tokens))], w.markets[r.IntN(len(w.markets))]
+	switch r.IntN(12) {
+	case 0, 1:
+		w.clock.advance(time.Duration(r.IntN(400)) * time.Millisecond)
+	case 2:
+		w.clock.advance(time.Duration(r.IntN(3000)) * time.Millisecond)
+	case 3, 4:
+		w.move(t, token)
+	case 5:
+		check(w.venue.Reword(marketID, fmt.Sprint("rules ", r.IntN(1000))))
+	case 6:
+		check(w.venue.Trade(addressOf3, token, demo.Buy, demo.Size(100+r.IntN(50))))
+	case 7:
+		check(w.venue.Trade(addressOf50, token, demo.Buy, demo.Size(100+r.IntN(50))))
+	case 8:
+		path := []string{"*", "/api/exchange/prices", "/api/user/balance", "/api/exchange/market-details"}[r.IntN(4)]
+		kind := []demo.FaultKind{demo.FaultStatus, demo.FaultHTML, demo.FaultHalfBroken, demo.FaultWrongTypes, demo.FaultEmpty}[r.IntN(5)]
+		w.spoil(t, demo.Fault{Path: path, Kind: kind, Count: 1 + r.IntN(5)})
+	case 9:
+		w.spoil(t)
+	}
+}
+
+// TestKeptAnswersOfALiveMarket is TestKeptAnswersAreWhatExecutingGives with the stream, which is lost now and then while the
+// venue answers nothing else either. What happens between two requests is nobody's fault, so an answer that was kept is wrong
+// where it is given twice and two executions in between and after agree on another.
+func TestKeptAnswersOfALiveMarket(t *testing.T) {
+	t.Parallel() // it waits for what is kept to expire
+	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
+	s.streaming(t)
+	w := newTwins(s, 77)
+	for i, key := range []string{keyOf3, keyOf50} {
+		k := s.dial(t, key)
+		k.subscribe(t, subPrices, vars{"ids": w.tokens}).reason(t, "INITIAL")
+		for _, id := range w.tokens {
+			k.subscribe(t, subBook, vars{"id": id}).reason(t, "INITIAL")
+		}
+		k.subscribe(t, subPortfolio, vars{"a": []string{addressOf3, addressOf50}[i]}).reason(t, "INITIAL")
+	}
+	var moving sync.WaitGroup
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop); moving.Wait() })
+	moving.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		random := rand.New(rand.NewPCG(77, 2))
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				w.happen(random)
+			}
+		}
+	})
+	live := names("history", "days", "search", "event", "none")
+	stale := 0
+	for round := range 6 {
+		for range 150 {
+			stale += w.compare(t, live)
+		}
+		s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+		if round%2 == 0 {
+			s.venue.Restart(demo.CloseSlow)
+		}
+		for range 150 {
+			stale += w.compare(t, live)
+		}
+		s.spoil(t)
+		s.streaming(t)
+	}
+	stats := s.API.Stats().Responses
+	t.Logf("%+v, hits %v, %d stale answers", stats, w.hits, stale)
+	if stats.Hits < 500 || stats.Invalidated < 100 || stale == 0 {
+		t.Error("too little has happened")
+	}
+}
+
+// happen changes something at the venue.
+func (w *twins) happen(random *rand.Rand) {
+	token := w.tokens[random.IntN(len(w.tokens))]
+	switch random.IntN(8) {
+	case 0:
+		_ = w.venue.Trade(addressOf3, token, demo.Buy, demo.Size(100+random.IntN(50)))
+	case 1:
+		_ = w.venue.Reword(w.markets[0], fmt.Sprint("rules ", random.IntN(1000)))
+	case 2:
+		_ = w.venue.SetPrice(token, demo.Price(3000+100*random.IntN(40)))
+	}
+}
+
+// compare asks one request in turn as clients do and executed, and reports whether what was executed was stale.
+func (w *twins) compare(t testing.TB, names []string) (stale int) {
+	t.Helper()
+	a := w.next(names)
+	first, hit := w.kept(t, a)
+	executed := w.send(t, a, true)
+	again, hitAgain := w.kept(t, a)
+	twice := w.send(t, a, true)
+	if hit {
+		w.hits[a.name]++
+	}
+	if hit && hitAgain && first == again && executed == twice && first != executed {
+		t.Fatalf("%v\n%s\n%s", a, first, executed)
+	}
+	if strings.Contains(twice, `"stale":true`) {
+		stale = 1
+	}
+	return stale
+}
+
+// TestAStaleAnswerIsNotKept although it is given without errors, so that what refreshes it is seen at once.
+func TestAStaleAnswerIsNotKept(t *testing.T) {
+	s := start(t)
+	w := newTwins(s, 1)
+	a := asked{"prices", http.MethodPost, asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": w.tokens[:1]}}), anonymous}
+	w.kept(t, a)
+	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, `"stale":false`) {
+		t.Errorf("kept: %v, %s", hit, body)
+	}
+	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.clock.advance(2 * time.Second)
+	for range 3 {
+		if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
+			t.Errorf("kept: %v, %s", hit, body)
+		}
+	}
+	s.spoil(t)
+	to := s.move(t, w.tokens[0])
+	s.clock.advance(2 * time.Second) // a refresh that failed is not tried again at once
+	eventually(t, "the refresh", func() bool {
+		body, _ := w.kept(t, a)
+		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
+	})
+	if body, hit := w.kept(t, a); !hit || body != w.send(t, a, true) {
+		t.Errorf("kept: %v, %s", hit, body)
+	}
+}
+
+// TestAnAnswerOfTheLastDaysEndsWithTheDay although everything that it was made of is fresh.
+func TestAnAnswerOfTheLastDaysEndsWithTheDay(t *testing.T) {
+	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
+	w := newTwins(s, 1)
+	a := asked{"history", http.MethodPost, asJSON(vars{"query": twinQueries["history"], "variables": vars{"token": w.tokens[0]}}), anonymous}
+	w.kept(t, a)
+	s.clock.advance(999 * time.Millisecond)
+	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+	s.clock.advance(time.Millisecond)
+	if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+}
+
+// TestARangeThatBeginsTomorrowIsRefusedUntilThen although the error is one of the request.
+func TestARangeThatBeginsTomorrowIsRefusedUntilThen(t *testing.T) {
+	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
+	w := newTwins(s, 1)
+	a := asked{"history", http.MethodPost, asJSON(vars{
+		"query": `query($token: String!) { token(tokenId: $token) { history(from: "2026-03-15") { to } } }`, "variables": vars{"token": w.tokens[0]},
+	}), anonymous}
+	w.kept(t, a)
+	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+	s.clock.advance(time.Second)
+	if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
+		t.Errorf("kept: %v, %.200s", hit, body)
+	}
+}
+
+// TestARevokedAccountIsAnsweredNothing that was kept for it.
+func TestARevokedAccountIsAnsweredNothing(t *testing.T) {
+	f := newAccountsFile(t)
+	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-3"})
+	s := start(t, "--accounts-file="+f.path)
+	const query = `{ viewer { address balance { cashBalance } } }`
+	entries := func() int { return s.API.Stats().Responses.Entries }
+	for range 2 {
+		for token, address := range map[string]string{"lost": addressOf50, "kept": addressOf3} {
+			if got := s.bearer(t, token, query); !strings.Contains(got.body, address) || strings.Contains(got.body, "errors") {
+				t.Errorf("%s: %+v", token, got)
+			}
+		}
+	}
+	if s.API.Stats().Responses.Hits != 2 || entries() != 2 {
+		t.Errorf("%+v", s.API.Stats().Responses)
+	}
+	f.write(t, map[string]string{"kept": "demo-3"})
+	if err := s.Files.Accounts.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if entries() != 1 {
+		t.Errorf("%d answers are kept", entries())
+	}
+	if got := s.bearer(t, "lost", query); got.status != http.StatusUnauthorized {
+		t.Errorf("%+v", got)
+	}
+	if got := s.bearer(t, "kept", query); !strings.Contains(got.body, addressOf3) || s.API.Stats().Responses.Hits != 3 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestEqualRequestsAreExecutedOnce lets many clients ask for the same at once, and the first one leave.
+func TestEqualRequestsAreExecutedOnce(t *testing.T) {
+	s := start(t, "--demo-latency=200ms")
+	query := asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": s.openTokens(2)}})
+	bodies := make(chan string, 50)
+	var clients sync.WaitGroup
+	for range cap(bodies) {
+		clients.Go(func() { bodies <- s.do(t, s.request(t, query, anonymous)).body })
+	}
+	clients.Wait()
+	first := <-bodies
+	for range cap(bodies) - 1 {
+		if body := <-bodies; body != first || !strings.Contains(body, `"data"`) {
+			t.Errorf("%s\n%s", first, body)
+		}
+	}
+	if got := s.API.Stats().Responses; got.Misses != 1 || got.Coalesced+got.Hits != 49 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWithoutKeptAnswers has the same program execute everything.
+func TestWithoutKeptAnswers(t *testing.T) {
+	s := start(t, "--cache-responses=0")
+	w := newTwins(s, 1)
+	for range 30 {
+		if _, hit := w.kept(t, w.next(names())); hit {
+			t.Fatal("an answer was kept")
+		}
+	}
+	if cfg := config.Default(); cfg.Cache.Responses != 32<<20 {
+		t.Errorf("%v by default", cfg.Cache.Responses)
+	}
+}

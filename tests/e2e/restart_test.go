@@ -1,0 +1,321 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/ratelimit/spent"
+)
+
+// strictVenue takes exactly a hundred calls of one address in any minute. A call reaches it some time after it was sent, also
+// where its sender is dead by then.
+type strictVenue struct {
+	*httptest.Server
+	venue *demo.Venue
+	// arrived counts the calls that reached it, sent those that were sent.
+	arrived, sent atomic.Int64
+	// asked holds the token ids of the books that it was asked for.
+	asked sync.Map
+	books []string
+}
+
+// travel is how long a call takes to a strictVenue.
+const travel = 40 * time.Millisecond
+
+// newStrictVenue opens a venue. Only one that tells says in its answers how many calls remain.
+func newStrictVenue(t *testing.T, tells bool) *strictVenue {
+	v := &strictVenue{venue: demo.New(demo.Config{Markets: 300, PublicPerMinute: 100})}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.asked.Store(r.URL.Query().Get("tokenId"), true)
+		v.sent.Add(1)
+		time.Sleep(travel)
+		v.arrived.Add(1)
+		if !tells {
+			w = untold{w}
+		}
+		v.venue.ServeHTTP(w, r)
+	}))
+	for _, token := range v.venue.Tokens() {
+		if token.Status == "OPEN" {
+			v.books = append(v.books, token.TokenID)
+		}
+	}
+	t.Cleanup(func() {
+		v.venue.Close()
+		v.Close()
+	})
+	return v
+}
+
+// untold is an answer without a word on the venue's limit.
+type untold struct{ http.ResponseWriter }
+
+func (u untold) WriteHeader(status int) {
+	for name := range u.Header() {
+		if strings.HasPrefix(name, "X-Ratelimit-") {
+			u.Header().Del(name)
+		}
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
+
+// program starts a service over the venue.
+func (v *strictVenue) program(t *testing.T, args ...string) *program {
+	t.Helper()
+	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
+}
+
+// wantWithinTheLimit fails if the venue refused a call, or if fewer calls reached it than the limit without its margin allows.
+// The killed process may have recorded a call for each book of the last burst and died before it sent them all. Such calls are
+// lost: they count, but the venue never saw them.
+func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
+	t.Helper()
+	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
+	least := most
+	for _, id := range burst {
+		if _, asked := v.asked.Load(id); !asked {
+			least--
+		}
+	}
+	n, refused := v.arrived.Load(), v.venue.Stats().Statuses["429"]
+	if refused != 0 || n > most || n < least {
+		t.Errorf("%d calls reached the venue and it refused %d; want %d to %d calls and none refused", n, refused, least, most)
+	}
+	t.Logf("%d calls reached the venue, want %d to %d", n, least, most)
+}
+
+const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
+
+// book asks a service for a book. It returns the code of the error, "" with a book, "gone" without an answer.
+func (p *program) book(id string) (code string, stale bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var out struct {
+		Data   any          `json:"data"`
+		Errors []graphError `json:"errors"`
+	}
+	if err := p.post(ctx, bookOf, vars{"id": id}, anonymous, &out); err != nil {
+		return "gone", false
+	}
+	for _, e := range out.Errors {
+		return e.Extensions.Code, false
+	}
+	return "", at(out.Data, "token.orderbook.freshness.stale") == true
+}
+
+// burst asks for books by clients of their own at once. It returns how many answers there were by code, when all are there.
+func (p *program) burst(ids []string) func() map[string]int {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	codes := map[string]int{}
+	for _, id := range ids {
+		all.Go(func() {
+			code, _ := p.book(id)
+			mu.Lock()
+			defer mu.Unlock()
+			codes[code]++
+		})
+	}
+	return func() map[string]int { all.Wait(); return codes }
+}
+
+// kill ends the program as nothing that it could notice.
+func (p *program) kill(t *testing.T) {
+	t.Helper()
+	if err := p.process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+}
+
+// stateOf returns a directory whose record shows that nothing was spent in the last minute.
+func stateOf(t *testing.T, v *strictVenue) string {
+	t.Helper()
+	dir := t.TempDir()
+	r := spent.New(spent.Config{Dir: dir, Venue: v.URL, Limit: 100, Clock: market.SystemClock{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	r.Open(func(ratelimit.Standing, []ratelimit.Spent, time.Time) {})
+	r.Close()
+	return dir
+}
+
+// wantStale fails unless a book that was read before is answered, marked stale, though no call can be made.
+func (p *program) wantStale(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "the book is no longer fresh", func() bool {
+		code, stale := p.book(id)
+		if code != "" {
+			t.Fatalf("a book that was read before: %s", code)
+		}
+		return stale
+	})
+}
+
+// TestKilledUnderLoad kills the service in the middle of a burst and starts it again under load. The venue never has to
+// refuse a call, whether the service has a record, or the venue tells, or nobody knows anything. What was read stays readable.
+func TestKilledUnderLoad(t *testing.T) {
+	for name, test := range map[string]struct {
+		record, tells bool
+		// most is how many calls may be made, and are made in the end.
+		most int64
+	}{
+		"with a record":                  {record: true, most: 95},
+		"with a venue that tells":        {tells: true, most: 95},
+		"with both":                      {record: true, tells: true, most: 95},
+		"with neither, in its first run": {most: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newStrictVenue(t, test.tells)
+			dir := "off"
+			if test.record {
+				dir = stateOf(t, v)
+			}
+			p := v.program(t, "--state-dir="+dir)
+			if test.tells {
+				p.book(v.books[0]) // by which the venue tells
+			}
+			for i := range 3 {
+				p.burst(v.books[10*i : 10*i+10])()
+			}
+			var last []string
+			if test.most > 10 {
+				last = v.books[30:40]
+				p.burst(last)
+				eventually(t, "the burst has reached the venue in part", func() bool { return v.sent.Load() >= 33 })
+			}
+			p.kill(t)
+
+			p = v.program(t, "--state-dir="+dir)
+			var read string
+			eventually(t, "a book is read", func() bool {
+				for _, id := range v.books[100:110] {
+					if code, _ := p.book(id); code == "" {
+						read = id
+						return true
+					}
+				}
+				return false
+			})
+			codes := map[string]int{}
+			for i := range 8 {
+				for code, n := range p.burst(v.books[110+10*i : 120+10*i])() {
+					codes[code] += n
+				}
+			}
+			if codes["RATE_LIMITED"] == 0 || codes["gone"] != 0 {
+				t.Errorf("the answers are %v", codes)
+			}
+			p.wantStale(t, read)
+			v.wantWithinTheLimit(t, test.most, last)
+		})
+	}
+}
+
+// TestRestartAfterAServiceWithoutARecord starts the service when another one has just used up the limit but for the margin.
+func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
+	t.Parallel()
+	for name, tells := range map[string]bool{"silent": false, "telling": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newStrictVenue(t, tells)
+			var before sync.WaitGroup
+			for range 95 {
+				before.Go(func() {
+					resp, err := http.Get(v.URL + "/api/exchange/orderbook?tokenId=" + v.books[0])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = resp.Body.Close()
+				})
+			}
+			before.Wait()
+			dir := "--state-dir=" + t.TempDir()
+			p := v.program(t, dir)
+			codes := p.burst(v.books[:30])()
+			if codes[""] != 5 || codes["RATE_LIMITED"] != 25 {
+				t.Errorf("the answers are %v; want 5 and 25 refusals", codes)
+			}
+			p.kill(t)
+			// The reserve is spent once, not with each restart.
+			p = v.program(t, dir)
+			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
+				t.Errorf("after another restart the answers are %v; want refusals", codes)
+			}
+			v.wantWithinTheLimit(t, 100, nil)
+		})
+	}
+}
+
+// TestRollingRestartWithinTheLimit replaces a service by one that starts beside it, under load on both. The venue never has to
+// refuse a call: first the new one has the reserve, and when the old one has ended, all that is left.
+func TestRollingRestartWithinTheLimit(t *testing.T) {
+	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newStrictVenue(t, false)
+			dir := "--state-dir=" + stateOf(t, v)
+			old := v.program(t, dir, "--drain-delay=500ms")
+			for i := range 4 {
+				if codes := old.burst(v.books[10*i : 10*i+10])(); codes[""] != 10 {
+					t.Fatalf("the answers of the old one are %v", codes)
+				}
+			}
+			next := v.program(t, dir)
+			first := next.burst(v.books[100:110])
+			with := old.burst(v.books[40:60])
+			if codes := first(); codes[""] != 5 || codes["RATE_LIMITED"] != 5 {
+				t.Errorf("beside the old one the answers are %v; want 5 and 5 refusals", codes)
+			}
+			if codes := with(); codes[""] != 20 {
+				t.Errorf("beside the new one the answers are %v", codes)
+			}
+			var read string
+			for _, id := range v.books[100:110] {
+				if code, _ := next.book(id); code == "" {
+					read = id
+				}
+			}
+			next.wantStale(t, read)
+			last := v.books[60:70]
+			if killed {
+				old.burst(last)
+				eventually(t, "the burst has reached the venue in part", func() bool { return v.sent.Load() >= 67 })
+				old.kill(t)
+			} else {
+				old.terminate(t)
+				old.burst(last)
+				old.wantExit(t, 0)
+			}
+			eventually(t, "the new one takes the place of the old one", func() bool {
+				code, _ := next.book(v.books[150])
+				return code == ""
+			})
+			codes := map[string]int{}
+			for i := range 4 {
+				for code, n := range next.burst(v.books[200+10*i : 210+10*i])() {
+					codes[code] += n
+				}
+			}
+			if codes[""] < 10 || codes["RATE_LIMITED"] == 0 {
+				t.Errorf("after the old one the answers are %v", codes)
+			}
+			next.wantStale(t, read)
+			v.wantWithinTheLimit(t, 95, last)
+		})
+	}
+}

@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+// dialBearer opens a socket with a bearer token.
+func (s *service) dialBearer(t testing.TB, token string) *socket {
+	t.Helper()
+	k := s.dialSaying(t, vars{"Authorization": "Bearer " + token})
+	go k.listen()
+	return k
+}
+
+// sseBearer starts an operation over Server-Sent Events with a bearer token.
+func (s *service) sseBearer(t testing.TB, token, query string, variables vars) *events {
+	t.Helper()
+	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), anonymous)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return s.stream(t, query, r)
+}
+
+// closed waits until a socket is closed and returns the code.
+func (k *socket) closed(t testing.TB) websocket.StatusCode {
+	t.Helper()
+	select {
+	case <-k.done:
+		return websocket.CloseStatus(k.err)
+	case <-time.After(patience):
+		t.Fatal("the socket stays open")
+		return 0
+	}
+}
+
+// slowVenue is the demo venue behind a door that can be held shut for paths of its choice.
+type slowVenue struct {
+	*httptest.Server
+	demo *demo.Venue
+	mu   sync.Mutex
+	held map[string]chan struct{}
+	// waiting is told of each request that has to wait.
+	waiting chan string
+}
+
+func newSlowVenue(t testing.TB) *slowVenue {
+	v := demo.New(demo.Config{Markets: 300})
+	d := &slowVenue{demo: v, held: map[string]chan struct{}{}, waiting: make(chan string, 64)}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.mu.Lock()
+		gate := d.held[r.URL.Path]
+		d.mu.Unlock()
+		if gate != nil {
+			d.waiting <- r.URL.Path
+			select {
+			case <-gate:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		v.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		v.Close()
+		d.Close()
+	})
+	return d
+}
+
+// hold holds requests to a path until release is called.
+func (d *slowVenue) hold(path string) (release func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	gate := make(chan struct{})
+	d.held[path] = gate
+	return sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		close(gate)
+		delete(d.held, path)
+	})
+}
+
+// args are those of a service on the venue, which takes any number of calls.
+func (d *slowVenue) args() []string {
+	return []string{
+		"--venue-url=" + d.URL, "--stream-url=" + strings.Replace(d.URL, "http", "ws", 1) + demo.StreamPath,
+		"--venue-public-per-minute=0", "--venue-key-per-minute=0",
+	}
+}
+
+// TestRevocation takes an account out of the file while everything that a client can have open is open: queries that wait for
+// the venue, sockets and event streams. All of it ends, and what was asked of the venue for it; the holder of another token
+// for the same account of the venue notices nothing.
+func TestRevocation(t *testing.T) {
+	f := newAccountsFile(t)
+	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50", "other": "demo-3"})
+	s, _ := startLiveRigged(t, func(w *app.Wiring) { w.Linger = time.Hour }, "--accounts-file="+f.path, "--trusted-proxies=127.0.0.1")
+	s.streaming(t)
+	token := s.openTokens(1)[0]
+	topics := func() int64 { return s.venue.Stats().Stream.Subscriptions["user"] }
+	before := topics()
+
+	lost := s.dialBearer(t, "lost")
+	idle := s.dialBearer(t, "lost")
+	public := lost.subscribe(t, subPrices, vars{"ids": []string{token}})
+	public.value(t)
+	lost.subscribe(t, subPortfolio, vars{"a": addressOf50}).reason(t, "INITIAL")
+	stream := s.sseBearer(t, "lost", subOrders, vars{"a": addressOf50})
+	stream.reason(t, "INITIAL")
+	kept := s.dialBearer(t, "kept")
+	keptBalance := kept.subscribe(t, subBalance, vars{"a": addressOf50})
+	keptBalance.reason(t, "INITIAL")
+	other := s.dialBearer(t, "other")
+	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
+	otherBalance.reason(t, "INITIAL")
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // in the same group as the lost one's
+	keptPortfolio.reason(t, "INITIAL")
+	groups := s.API.Stats().Groups.Groups
+	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
+
+	f.write(t, map[string]string{"kept": "demo-50", "other": "demo-3"})
+	if err := s.Files.Accounts.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now()
+	for _, k := range []*socket{lost, idle} {
+		if code := k.closed(t); code != 4403 {
+			t.Errorf("close code %d", code)
+		}
+	}
+	stream.wantEnd(t, "UNAUTHENTICATED")
+	if took := time.Since(since); took > within {
+		t.Errorf("it took %v", took)
+	}
+	if got := s.bearer(t, "lost", viewerQuery); got.status != http.StatusUnauthorized {
+		t.Errorf("%+v", got)
+	}
+	// Of the lost one's groups the price's and the orders' have ended; the portfolio's is another's too.
+	eventually(t, "its groups have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
+
+	// The others go on.
+	held := s.venue.Positions(addressOf50)[0].TokenID
+	if err := s.venue.Trade(addressOf50, held, demo.Buy, 1_000_000); err != nil {
+		t.Fatal(err)
+	}
+	keptBalance.reason(t, "CHANGE")
+	keptPortfolio.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
+	otherBalance.quiet(t)
+	if got := s.bearer(t, "kept", viewerQuery); got.status != http.StatusOK {
+		t.Errorf("%+v", got)
+	}
+
+	// And when it was the last one, the venue is not asked for the account any more.
+	f.write(t, map[string]string{"other": "demo-3"})
+	if err := s.Files.Accounts.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if code := kept.closed(t); code != 4403 {
+		t.Errorf("close code %d", code)
+	}
+	for {
+		ev := keptPortfolio.next(t)
+		if ev.ended {
+			break
+		}
+		if len(ev.errors) > 0 && ev.errors[0].Extensions.Code != "UNAUTHENTICATED" {
+			t.Errorf("%+v", ev)
+		}
+	}
+	// A topic that nobody watches any more lingers for an hour otherwise.
+	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
+	otherBalance.quiet(t)
+}
+
+// TestRevocationOfQueries takes an account out of the file while its queries wait for the venue, over every transport.
+func TestRevocationOfQueries(t *testing.T) {
+	f := newAccountsFile(t)
+	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
+	venue := newSlowVenue(t)
+	s := startLive(t, append(venue.args(), "--accounts-file="+f.path)...)
+	s.streaming(t)
+	release := venue.hold("/api/user/history")
+	defer release()
+	const query = `query($a: Address!) { user(address: $a) { history { nodes { kind } } } }`
+	posted := make(chan response, 2)
+	for _, token := range []string{"lost", "kept"} {
+		go func() {
+			r := s.request(t, asJSON(vars{"query": query, "variables": vars{"a": addressOf50}}), anonymous)
+			r.Header.Set("Authorization", "Bearer "+token)
+			got := s.do(t, r)
+			got.header.Set("Token", token)
+			posted <- got
+		}()
+	}
+	socket := s.dialBearer(t, "lost")
+	onSocket := socket.subscribe(t, query, vars{"a": addressOf50})
+	stream := s.sseBearer(t, "lost", query, vars{"a": addressOf50})
+	<-venue.waiting
+	eventually(t, "all have asked", func() bool { return s.API.Stats().Sockets.Operations == 1 && s.API.Stats().Streams == 1 })
+	f.write(t, map[string]string{"kept": "demo-50"})
+	if err := s.Files.Accounts.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	got := <-posted
+	if got.header.Get("Token") != "lost" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) || !strings.Contains(got.body, "revoked") {
+		t.Errorf("%+v", got)
+	}
+	if code := socket.closed(t); code != 4403 {
+		t.Errorf("close code %d", code)
+	}
+	onSocket.quiet(t)
+	for {
+		ev := stream.next(t)
+		if ev.ended {
+			break
+		}
+		if len(ev.errors) == 0 || ev.errors[0].Extensions.Code != "UNAUTHENTICATED" {
+			t.Errorf("%+v", ev)
+		}
+	}
+	release()
+	if got := <-posted; got.header.Get("Token") != "kept" || !strings.Contains(got.body, `"kind"`) || strings.Contains(got.body, "errors") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTheAccountsFileIsReadAgain has the running service see changes of the file by itself.
+func TestTheAccountsFileIsReadAgain(t *testing.T) {
+	t.Parallel()
+	f := newAccountsFile(t)
+	f.write(t, map[string]string{"old": "demo-50"})
+	s := startLive(t, "--accounts-file="+f.path, "--trusted-proxies=127.0.0.1")
+	works := func(token string) bool { return s.bearer(t, token, `{ viewer { address } }`).status == http.StatusOK }
+	if !works("old") || works("new") {
+		t.Fatal("the file is not in force")
+	}
+	open := s.dialBearer(t, "old")
+	f.write(t, map[string]string{"old": "demo-50", "new": "demo-3"})
+	eventually(t, "a new token works", func() bool { return works("new") })
+
+	// What cannot be used changes nothing, and is told of once.
+	complaints := func() int { return strings.Count(s.log.String(), "the accounts file is not in force") }
+	for name, content := range map[string]string{"half": `{"version":1,"accounts":[{"tokenSha256":"`, "unknown": `{"version":1,"accounts":[],"secretKey":"canary"}`} {
+		before := complaints()
+		if err := os.WriteFile(f.path+".next", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(f.path+".next", f.path); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+" is told of", func() bool { return complaints() == before+1 })
+		looked := time.Now()
+		eventually(t, "some looks pass", func() bool { return time.Since(looked) > 1200*time.Millisecond })
+		if n := complaints(); n != before+1 {
+			t.Errorf("%s: %d complaints", name, n)
+		}
+		if !works("old") || !works("new") {
+			t.Errorf("%s: the old accounts are gone", name)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, "canary") {
+		t.Error("the content of the file is in the log")
+	}
+	select {
+	case <-open.done:
+		t.Errorf("a socket was closed: %v", open.err)
+	default:
+	}
+	f.write(t, map[string]string{"new": "demo-3"})
+	if code := open.closed(t); code != 4403 {
+		t.Errorf("close code %d", code)
+	}
+	if !works("new") || works("old") {
+		t.Error("the last file is not in force")
+	}
+	// A file that is gone locks everybody out.
+	open = s.dialBearer(t, "new")
+	if err := os.Remove(f.path); err != nil {
+		t.Fatal(err)
+	}
+	if code := open.closed(t); code != 4403 || works("new") {
+		t.Errorf("close code %d", code)
+	}
+}
+
+// TestManifestsAreReadAgain has the running service see changes of the manifest by itself.
+func TestManifestsAreReadAgain(t *testing.T) {
+	t.Parallel()
+	manifest := filepath.Join(t.TempDir(), "manifest.json")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(manifest+".next", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(manifest+".next", manifest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"one":"query One { __typename }"}`)
+	s := start(t, "--documents-trusted=require", "--documents-manifest="+manifest)
+	const found = `{"data":{"__typename":"Query"}}`
+	if got := s.getQuery(t, "/one"); got.body != found {
+		t.Fatalf("%+v", got)
+	}
+	write(`{"two":"query Two { __typename }"}`)
+	eventually(t, "a new document is known", func() bool { return s.getQuery(t, "/two").body == found })
+	if got := s.getQuery(t, "/one"); !strings.Contains(got.body, "PERSISTED_QUERY_NOT_FOUND") {
+		t.Errorf("%+v", got)
+	}
+	if got := s.getQuery(t, "", "query", "query One { __typename }"); !strings.Contains(got.body, "FORBIDDEN") {
+		t.Errorf("%+v", got)
+	}
+	write(`{"three":"query Three { nope }"}`)
+	eventually(t, "a bad one is told of", func() bool { return strings.Contains(s.log.String(), "the manifest is not in force") })
+	if got := s.getQuery(t, "/two"); got.body != found {
+		t.Errorf("%+v", got)
+	}
+	// Sockets and event streams are bound by it too.
+	forbidden := s.sse(t, `subscription { streamStatusChanged { state } }`, nil, anonymous)
+	forbidden.wantEnd(t, "FORBIDDEN")
+	s.dial(t, anonymous).subscribe(t, `query One { __typename }`, nil).wantEnd(t, "FORBIDDEN")
+	if got := s.dial(t, anonymous).subscribe(t, "query Two { __typename }", nil).next(t); asJSON(got.data) != `{"__typename":"Query"}` {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,388 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"oddsgraph/app"
+	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
+)
+
+// The load of a rolling restart.
+const (
+	rollingClients     = 200
+	rollingSubscribers = 500
+	rollingTokens      = 60
+)
+
+// instance is one of several programs that serve the same.
+type instance struct {
+	*program
+	proxy *httputil.ReverseProxy
+	// sockets counts those that are open to it.
+	sockets atomic.Int64
+}
+
+// balancer hands requests in turn to the instances that say that they are ready, which is all that it knows of them.
+type balancer struct {
+	*httptest.Server
+	ctx    context.Context
+	probes sync.WaitGroup
+
+	mu    sync.Mutex
+	ready []*instance
+	turn  int
+}
+
+func newBalancer(t testing.TB) *balancer {
+	b := &balancer{}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.ctx, b.Server = ctx, httptest.NewServer(b)
+	t.Cleanup(func() {
+		cancel()
+		b.probes.Wait()
+		b.Close()
+	})
+	return b
+}
+
+// ServeHTTP hands on a request, or a socket.
+func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in := b.next()
+	if in == nil {
+		http.Error(w, "no instance is ready", http.StatusServiceUnavailable)
+		return
+	}
+	if r.Header.Get("Upgrade") != "" {
+		in.sockets.Add(1)
+		defer in.sockets.Add(-1)
+	}
+	in.proxy.ServeHTTP(w, r)
+}
+
+func (b *balancer) next() *instance {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.ready) == 0 {
+		return nil
+	}
+	b.turn++
+	return b.ready[b.turn%len(b.ready)]
+}
+
+// note remembers what an instance says of itself.
+func (b *balancer) note(in *instance, ready bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch i := slices.Index(b.ready, in); {
+	case ready && i < 0:
+		b.ready = append(b.ready, in)
+	case !ready && i >= 0:
+		b.ready = slices.Delete(b.ready, i, i+1)
+	}
+}
+
+func (b *balancer) knows(in *instance) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.ready, in)
+}
+
+// add asks an instance until its end whether it is ready, and returns when it is for the first time.
+func (b *balancer) add(t testing.TB, p *program) *instance {
+	t.Helper()
+	to, err := url.Parse(p.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}
+	in := &instance{program: p, proxy: &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+			r.SetXForwarded()
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+		ErrorLog: log.New(t.Output(), "", 0),
+	}}
+	b.probes.Go(func() {
+		defer transport.CloseIdleConnections()
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				b.note(in, b.asks(in))
+			case <-p.ended:
+				b.note(in, false)
+				return
+			case <-b.ctx.Done():
+				return
+			}
+		}
+	})
+	eventually(t, "the balancer hears that the instance is ready", func() bool { return b.knows(in) })
+	return in
+}
+
+func (b *balancer) asks(in *instance) bool {
+	r, err := http.NewRequestWithContext(b.ctx, http.MethodGet, in.URL()+httpapi.PathReady, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := in.client.Do(r)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// follower is a client that follows a price or a book, and connects again whenever it is told to.
+type follower struct {
+	token string
+	book  bool
+
+	mu sync.Mutex
+	// last is the price or the book's sequence that came last.
+	last string
+	// opened counts the connections on which a first state came.
+	opened int
+}
+
+// seen returns how many connections have brought a first state.
+func (f *follower) seen() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.opened
+}
+
+// current tells whether what it holds is what the venue has.
+func (f *follower) current(w *annals) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if f.book {
+		b, _ := w.venue.Book(f.token)
+		return strings.HasPrefix(f.last, w.venue.Epoch()) && strings.HasSuffix(f.last, ":"+fmt.Sprint(b.Seq))
+	}
+	q, _ := w.venue.Quote(f.token)
+	return demo.Price(units(f.last, 4)) == q.Price
+}
+
+// follow follows until the crowd leaves.
+func (f *follower) follow(t testing.TB, c *crowd) {
+	for c.ctx.Err() == nil {
+		err := f.connect(t, c)
+		switch {
+		case c.ctx.Err() != nil:
+		case websocket.CloseStatus(err) == websocket.StatusServiceRestart:
+			c.note("told to connect again")
+		default:
+			c.complain(fmt.Errorf("a subscription was lost: %w", err))
+			return
+		}
+	}
+}
+
+// connect follows on one connection, and returns why that ended.
+func (f *follower) connect(t testing.TB, c *crowd) error {
+	conn, _, err := websocket.Dial(c.ctx, strings.Replace(c.URL(), "http", "ws", 1)+httpapi.PathGraphQL, &websocket.DialOptions{
+		Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: c.client,
+	})
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(-1)
+	k := &socket{conn: conn}
+	query, variables := crowdPrices, vars{"ids": []string{f.token}}
+	if f.book {
+		query, variables = crowdBook, vars{"id": f.token}
+	}
+	subscribe, started := frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(asJSON(vars{"query": query, "variables": variables}))}, false
+	if err := k.write(frame{Type: "connection_init"}); err != nil {
+		return err
+	}
+	r := &replay{depth: witnessed, hurried: true}
+	for {
+		m, err := k.read(c.ctx)
+		if err != nil {
+			return err
+		}
+		switch m.Type {
+		case "connection_ack":
+			err = k.write(subscribe)
+		case "ping":
+			err = k.write(frame{Type: "pong"})
+		case "next":
+			ev := eventOf(m.Type, m.Payload)
+			if len(ev.errors) > 0 {
+				return fmt.Errorf("an event with errors: %v", ev.errors)
+			}
+			for _, v := range ev.data.(map[string]any) {
+				reason := text(v, "reason")
+				if !started && reason != "INITIAL" && reason != "RESYNC" {
+					return fmt.Errorf("a connection that begins with %s", reason)
+				}
+				f.take(t, c, r, v, !started)
+				started = true
+			}
+		default:
+			return fmt.Errorf("a message %s: %s", m.Type, m.Payload)
+		}
+		if err != nil && websocket.CloseStatus(err) < 0 {
+			_, err = k.read(c.ctx) // which says how it was closed
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take holds a value against the annals, and holds on to it.
+func (f *follower) take(t testing.TB, c *crowd, r *replay, v any, first bool) {
+	last := text(v, "sequence")
+	if f.book {
+		r.take(t, v)
+		c.complain(c.annals.checkBook(f.token, at(v, "book")))
+	} else {
+		c.complain(c.annals.checkPrice(at(v, "price")))
+		last = text(v, "price.price")
+	}
+	c.note("event " + text(v, "reason"))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = last
+	if first {
+		f.opened++
+	}
+}
+
+// asks asks for some tokens whenever it is its turn, until there are no more turns. All of it has to come.
+func asks(c *crowd, turns <-chan struct{}, tokens []string) {
+	for range turns {
+		var out struct {
+			Data   any          `json:"data"`
+			Errors []graphError `json:"errors"`
+		}
+		err := c.post(context.Background(), crowdQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out)
+		if len(out.Errors) > 0 {
+			err = errors.Join(err, fmt.Errorf("%v: %s", out.Errors[0], out.Errors[0].Message))
+		}
+		if err != nil {
+			c.complain(fmt.Errorf("a query failed: %w", err))
+			continue
+		}
+		c.note("answers")
+		if n := len(list(out.Data, "tokens")); n != len(tokens) || text(out.Data, "user.balance.cashBalance") == "" {
+			c.complain(fmt.Errorf("an answer lacks something: %s", asJSON(out.Data)))
+		}
+		for _, v := range list(out.Data, "tokens") {
+			c.complain(c.annals.checkPrice(at(v, "price")))
+			c.complain(c.annals.checkBook(text(v, "tokenId"), at(v, "orderbook")))
+		}
+	}
+}
+
+// TestRollingRestart restarts two instances behind a balancer, one after the other, while the market moves, clients ask and
+// subscribers follow. No query fails, every subscription goes on with a whole state, and nothing that is shown was never so.
+func TestRollingRestart(t *testing.T) {
+	w, b := newAnnals(t, 1, rollingTokens, [2]int{}), newBalancer(t)
+	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
+	first, second := begin(), begin()
+	c := newCrowd(&service{
+		App:    &app.App{Server: &app.Server{Listener: elsewhere{addr: b.Listener.Addr()}}},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}},
+	}, w)
+	t.Cleanup(c.client.CloseIdleConnections)
+
+	followers := make([]*follower, rollingSubscribers)
+	for i := range followers {
+		f := &follower{token: w.tokens[i%len(w.tokens)], book: i%7 == 0}
+		followers[i] = f
+		c.members.Go(func() { f.follow(t, c) })
+	}
+	t.Cleanup(c.disperse)
+	opened := func() (all, least int) {
+		least = followers[0].seen()
+		for _, f := range followers {
+			all, least = all+f.seen(), min(least, f.seen())
+		}
+		return all, least
+	}
+	eventually(t, "all subscribers have a first state", func() bool { all, _ := opened(); return all == rollingSubscribers })
+
+	turns, over := make(chan struct{}), make(chan struct{})
+	var load sync.WaitGroup
+	for i := range rollingClients {
+		at := i % (len(w.tokens) - 3)
+		load.Go(func() { asks(c, turns, w.tokens[at:at+3]) })
+	}
+	load.Go(func() {
+		defer close(turns)
+		market, client := time.NewTicker(400*time.Millisecond), time.NewTicker(10*time.Millisecond)
+		defer market.Stop()
+		defer client.Stop()
+		for {
+			select {
+			case <-market.C:
+				w.step()
+			case <-client.C:
+				select {
+				case turns <- struct{}{}:
+				default: // all of them are asking
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+
+	began, connections := time.Now(), rollingSubscribers
+	for i, in := range []*instance{first, second} {
+		asked, sockets := c.notes("answers"), int(in.sockets.Load())
+		if sockets < rollingSubscribers/3 {
+			t.Errorf("only %d subscribers are on instance %d", sockets, i)
+		}
+		eventually(t, "all clients ask", func() bool { return c.notes("answers") > asked+rollingClients })
+		in.terminate(t)
+		in.wantExit(t, 0)
+		connections += sockets
+		eventually(t, "those who were sent away follow again", func() bool { all, _ := opened(); return all >= connections })
+		begin()
+	}
+	if all, least := opened(); all != connections || least < 2 {
+		t.Errorf("there were %d connections, at least %d of each subscriber; want %d, and 2 of each", all, least, connections)
+	}
+	close(over)
+	load.Wait()
+	eventually(t, "all subscribers hold what the venue has", func() bool {
+		return !slices.ContainsFunc(followers, func(f *follower) bool { return !f.current(w) })
+	})
+	c.disperse()
+	c.wantNothingWrong(t)
+	t.Logf("both restarts took %v; the crowd saw %v", time.Since(began).Round(time.Millisecond), c.sights())
+}

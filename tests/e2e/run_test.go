@@ -1,0 +1,23 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"oddsgraph/app"
+)
+
+// run does what a command line says, as the program would.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	return app.Run(ctx, thirdParty(), args, environ, stdout, stderr)
+}
+
+// thirdParty returns the licence texts that the program embeds.
+func thirdParty() string {
+	text, err := os.ReadFile("THIRD_PARTY_LICENSES")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

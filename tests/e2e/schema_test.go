@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// TestSchemaDescribesEverything names every type, field, argument, input field and enum value without a description.
+func TestSchemaDescribesEverything(t *testing.T) {
+	const file = "schema.graphqls"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Name: file, Input: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	described := func(description string, path ...string) {
+		t.Helper()
+		if strings.TrimSpace(description) == "" {
+			t.Errorf("%s has no description", strings.Join(path, "."))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
+		def := schema.Types[name]
+		if def.BuiltIn || strings.HasPrefix(name, "__") {
+			continue
+		}
+		described(def.Description, name)
+		for _, field := range def.Fields {
+			if strings.HasPrefix(field.Name, "__") {
+				continue
+			}
+			described(field.Description, name, field.Name)
+			for _, arg := range field.Arguments {
+				described(arg.Description, name, field.Name, arg.Name)
+			}
+		}
+		for _, value := range def.EnumValues {
+			described(value.Description, name, value.Name)
+		}
+	}
+}

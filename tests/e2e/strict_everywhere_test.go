@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// barest is a venue whose endpoints refuse every parameter that the service can do without.
+func barest() map[string]strictEndpoint {
+	const (
+		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`
+		record = `{"id":"H1","type":"DEPOSIT","amount":25,"timestamp":"2026-03-14T12:00:00Z"}`
+		order  = `{"orderId":"O1","marketId":"M1","side":"BUY","outcome":"YES","price":0.5,"size":3,"filledSize":1,"status":"OPEN","createdAt":"2026-03-14T12:00:00Z"}`
+		market = `{"marketId":"M1","question":"Will it?","outcomes":[{"tokenId":"7","outcome":"YES"},{"tokenId":"8","outcome":"NO"}]}`
+	)
+	return map[string]strictEndpoint{
+		"prices":         {"tokenId tokenIds", always(`{"tokenId":"7","price":0.41,"timestamp":"2026-03-14T15:00:00Z"}`)},
+		"orderbook":      {"tokenId depth", always(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`)},
+		"price-history":  {"tokenId startDate endDate", always(`{"history":[{"timestamp":"2026-03-14T12:00:00Z","price":0.4,"volume":1}]}`)},
+		"spreads":        {"", always(`{}`)},
+		"market-search":  {"q", always(`[` + market + `]`)},
+		"market-details": {"marketId", always(market)},
+		"balance":        {"address credentials", always(`{"portfolioValue":1,"cashBalance":2,"totalValue":3}`)},
+		"positions":      {"address credentials", always(`{"positions":[{"marketId":"M1","outcome":"YES","size":2,"avgPrice":0.3,"currentPrice":0.41,"unrealizedPnl":0.22}]}`)},
+		"orders":         {"address credentials", always(`{"orders":[` + order + `]}`)},
+		"trades":         {"address credentials", always(`{"trades":[` + trade + `]}`)},
+		"history":        {"address credentials", always(`{"history":[` + record + `]}`)},
+	}
+}
+
+// TestBarestVenue reads each endpoint of a venue that refuses every other parameter with 400, twice. The second calls show what was
+// learned.
+func TestBarestVenue(t *testing.T) {
+	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
+	for name, test := range map[string]struct {
+		query, want   string
+		first, second []string
+	}{
+		"prices": {`{ tokenPrices(tokenIds: ["7"]) { price basis } }`, `{"tokenPrices":[{"basis":"VENUE","price":"0.41"}]}`,
+			[]string{"prices tokenId 200"}, []string{"prices tokenId 200"}},
+		"orderbook": {`{ token(tokenId: "7") { orderbook { spread } } }`, `{"token":{"orderbook":{"spread":"0.03"}}}`,
+			[]string{"orderbook depth tokenId 200"}, []string{"orderbook depth tokenId 200"}},
+		"price-history": {`{ token(tokenId: "7") { history { points { price } } } }`, `{"token":{"history":{"points":[{"price":"0.4"}]}}}`,
+			[]string{"price-history endDate startDate tokenId 200"}, []string{"price-history endDate startDate tokenId 200"}},
+		"spreads": {`{ token(tokenId: "7") { spread { bestBid basis } } }`, `{"token":{"spread":{"basis":"ORDER_BOOK","bestBid":"0.4"}}}`,
+			[]string{"spreads tokenId 400", "orderbook depth tokenId 200"}, []string{"orderbook depth tokenId 200"}},
+		"market-search": {`{ searchMarkets(query: "will") { nodes { question } } }`, `{"searchMarkets":{"nodes":[{"question":"Will it?"}]}}`,
+			[]string{"market-search limit order q sort 400", "market-search q 200"}, []string{"market-search q 200"}},
+		"market-details": {`{ market(marketId: "M1") { question } }`, `{"market":{"question":"Will it?"}}`,
+			[]string{"market-details marketId 200"}, []string{"market-details marketId 200"}},
+		"balance": {user(`balance { totalValue }`), `{"user":{"balance":{"totalValue":"3"}}}`,
+			[]string{"balance address credentials 200"}, []string{"balance address credentials 200"}},
+		"positions": {user(`positions { totalCount nodes { size token { tokenId } } }`), `{"user":{"positions":{"nodes":[{"size":"2","token":{"tokenId":"7"}}],"totalCount":1}}}`,
+			[]string{"positions address credentials 200", "market-details marketId 200"}, []string{"positions address credentials 200", "market-details marketId 200"}},
+		"orders": {user(`orders { nodes { status remainingSize } }`), `{"user":{"orders":{"nodes":[{"remainingSize":"2","status":"PARTIALLY_FILLED"}]}}}`,
+			[]string{"orders address credentials 200"}, []string{"orders address credentials 200"}},
+		"trades": {user(`trades(first: 5, marketId: "M1") { nodes { size } pageInfo { hasNextPage } }`), `{"user":{"trades":{"nodes":[{"size":"3"}],"pageInfo":{"hasNextPage":false}}}}`,
+			[]string{"trades address credentials marketId 400", "trades address credentials 200"}, []string{"trades address credentials 200"}},
+		"history": {user(`history(first: 5, kinds: [DEPOSIT]) { nodes { amount } pageInfo { hasNextPage } }`), `{"user":{"history":{"nodes":[{"amount":"25"}],"pageInfo":{"hasNextPage":false}}}}`,
+			[]string{"history address credentials type 400", "history address credentials 200"}, []string{"history address credentials 200"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			venue := newStrictStub(t, barest())
+			s := start(t, "--venue-url="+venue.URL, "--venue-credentials=query", "--venue-retries=0", "--cache-market-stale=0s", "--cache-history-stale=0s", "--cache-search-stale=0s")
+			for i, want := range [][]string{test.first, test.second} {
+				venue.mu.Lock()
+				venue.asked = nil
+				venue.mu.Unlock()
+				wantJSON(t, "answer", s.ask(t, test.query, nil, keyOf3), test.want)
+				venue.mu.Lock()
+				if !slices.Equal(venue.asked, want) {
+					t.Errorf("read %d: the venue was asked %q, want %q", i, venue.asked, want)
+				}
+				venue.mu.Unlock()
+				s.clock.advance(9 * time.Minute) // nothing is cached, and what was learned is remembered
+			}
+		})
+	}
+}
+
+// TestOneEndpointIsMissing reads everything from venues that each lack one endpoint: its part alone is missing, or comes from another.
+func TestOneEndpointIsMissing(t *testing.T) {
+	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
+		s := start(t, append(flags, "--demo-markets=60")...)
+		ids := s.openTokens(3)
+		return s.query(t, wholeQuery, vars{"ids": ids, "id": ids[0], "market": s.openMarkets(1)[0], "a": addressOf3, "day": "2026-03-01"}, keyOf3)
+	}
+	whole, errors := read(t)
+	if len(errors) > 0 {
+		t.Fatal(errors)
+	}
+	for _, b := range wholeBranches {
+		t.Run(b.endpoint, func(t *testing.T) {
+			data, errors := read(t, "--demo-without="+b.endpoint)
+			for _, e := range errors {
+				if path, _, _ := strings.Cut(e.String(), " "); !slices.Contains(b.errors, path) {
+					t.Errorf("%s: %s", e, e.Message)
+				}
+			}
+			for _, other := range wholeBranches {
+				got, want := valuesAt(data, other.at), valuesAt(whole, other.at)
+				if other.endpoint == b.endpoint {
+					if got == want || b.endpoint == "spreads" && got != ofBooks(want) {
+						t.Errorf("%s is %s", other.at, got)
+					}
+				} else if got != want {
+					t.Errorf("%s is %s, want %s", other.at, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// strictStub is a venue of a test's own. It answers what the test says, 404 elsewhere, and refuses parameters that it does not know.
+type strictStub struct {
+	*httptest.Server
+	endpoints map[string]strictEndpoint
+
+	mu    sync.Mutex
+	asked []string
+}
+
+// strictEndpoint is an endpoint of a strictStub.
+type strictEndpoint struct {
+	// knows are the parameters that are not refused, separated by blanks.
+	knows  string
+	answer func(r *http.Request, q url.Values) (status int, body string)
+}
+
+// newStrictStub starts a strictStub whose endpoints are named by the last part of their paths.
+func newStrictStub(t testing.TB, endpoints map[string]strictEndpoint) *strictStub {
+	s := &strictStub{endpoints: endpoints}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *strictStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, q := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], r.URL.Query()
+	e, known := s.endpoints[name]
+	status, body := http.StatusNotFound, `{"success":false,"message":"no such endpoint"}`
+	names := ""
+	for _, parameter := range slices.Sorted(maps.Keys(q)) {
+		names += " " + parameter
+		if known && !slices.Contains(strings.Fields(e.knows), parameter) {
+			status, body = http.StatusBadRequest, `{"success":false,"message":"unknown parameter"}`
+			known = false
+		}
+	}
+	if known {
+		status, body = e.answer(r, q)
+	}
+	s.mu.Lock()
+	s.asked = append(s.asked, fmt.Sprintf("%s%s %d", name, names, status))
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+// always answers 200 with a body.
+func always(body string) func(*http.Request, url.Values) (int, string) {
+	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
+}
+
+// TestCredentialsOfAnyForm asks a venue that compares credentials as texts, the way that it takes them.
+func TestCredentialsOfAnyForm(t *testing.T) {
+	const credentials = `{ "key":"k", "nonce":12345678901234567890, "apiKey":{"id":[1.50, true]}, "address":"` + addressOf3 + `" }`
+	for mode, taken := range map[string]func(r *http.Request, q url.Values) string{
+		"query": func(_ *http.Request, q url.Values) string { return q.Get("credentials") },
+		"header": func(r *http.Request, _ url.Values) string {
+			b, _ := base64.StdEncoding.DecodeString(r.Header.Get("X-Api-Credentials"))
+			return string(b)
+		},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			of := func(body string) strictEndpoint {
+				return strictEndpoint{"address credentials", func(r *http.Request, q url.Values) (int, string) {
+					if taken(r, q) != credentials {
+						return http.StatusUnauthorized, `{"success":false,"message":"unknown credentials"}`
+					}
+					return http.StatusOK, body
+				}}
+			}
+			venue := newStrictStub(t, map[string]strictEndpoint{
+				"balance": of(`{"portfolioValue":1,"cashBalance":2,"totalValue":3}`),
+				"orders":  of(`{"orders":[]}`),
+			})
+			s := start(t, "--venue-url="+venue.URL, "--venue-credentials="+mode)
+			data := s.ask(t, `{ viewer { address balance { totalValue } orders { totalCount } } }`, nil, base64.StdEncoding.EncodeToString([]byte(credentials)))
+			wantJSON(t, "answer", data, `{"viewer":{"address":"`+addressOf3+`","balance":{"totalValue":"3"},"orders":{"totalCount":0}}}`)
+		})
+	}
+}
+
+// TestReadinessWithoutSearch asks venues that have some endpoints and not others whether the service is ready.
+func TestReadinessWithoutSearch(t *testing.T) {
+	fails := func(status int) strictEndpoint {
+		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
+			return status, `{"success":false,"message":"out of order"}`
+		}}
+	}
+	empty := strictEndpoint{"tokenId tokenIds", always(`{"prices":[]}`)}
+	for name, test := range map[string]struct {
+		endpoints map[string]strictEndpoint
+		want      int
+	}{
+		"search is missing":             {map[string]strictEndpoint{"prices": empty}, http.StatusOK},
+		"search fails":                  {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": empty}, http.StatusOK},
+		"search takes other parameters": {map[string]strictEndpoint{"market-search": {"text", always(`[]`)}}, http.StatusOK},
+		"search and prices fail":        {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": fails(http.StatusBadGateway)}, http.StatusServiceUnavailable},
+		"nothing is there":              {nil, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			venue := newStrictStub(t, test.endpoints)
+			s := start(t, "--venue-url="+venue.URL, "--venue-retries=0")
+			for range 3 {
+				if got := s.get(t, "/readyz"); got.status != test.want {
+					t.Errorf("readyz: %d %s, want %d", got.status, got.body, test.want)
+				}
+			}
+			venue.mu.Lock()
+			defer venue.mu.Unlock()
+			if len(venue.asked) > 4 {
+				t.Errorf("the venue was asked %q", venue.asked)
+			}
+		})
+	}
+}
+
+// TestReadinessByCallsOfClients has the first call for a client show that the venue answers, where what /readyz asks by itself fails.
+func TestReadinessByCallsOfClients(t *testing.T) {
+	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
+	s := start(t, "--venue-url="+venue.URL)
+	if got := s.get(t, "/readyz"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("readyz: %d before any answer", got.status)
+	}
+	s.ask(t, `{ token(tokenId: "7") { orderbook { bids { price } } } }`, nil, anonymous)
+	if got := s.get(t, "/readyz"); got.status != http.StatusOK {
+		t.Errorf("readyz: %d after an answer", got.status)
+	}
+}

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+)
+
+// courier is a transport that remembers how credentials were sent.
+type courier struct {
+	http.RoundTripper
+	mu            sync.Mutex
+	query, header int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *courier) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	if r.URL.Query().Has("credentials") {
+		w.query++
+	}
+	if r.Header.Get("X-Api-Credentials") != "" {
+		w.header++
+	}
+	w.mu.Unlock()
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// TestCredentialsReachTheDemoVenue counts the ways in which credentials travel.
+func TestCredentialsReachTheDemoVenue(t *testing.T) {
+	for args, want := range map[string][2]int{ // calls with them in the query and in the header
+		"":                          {0, 1},
+		"--venue-credentials=query": {1, 0},
+		"--demo-strict":             {1, 0},
+		"--demo-strict --venue-credentials=query": {1, 0},
+	} {
+		t.Run(args, func(t *testing.T) {
+			seen := &courier{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()}
+			t.Cleanup(func() { seen.RoundTripper.(*http.Transport).CloseIdleConnections() })
+			s := startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), func(w *app.Wiring) { w.Client.Transport = seen }, strings.Fields(args)...)
+			s.query(t, `query ($a: Address!) { user(address: $a) { balance { totalValue } } }`, vars{"a": addressOf3}, keyOf3)
+			if got := [2]int{seen.query, seen.header}; got != want {
+				t.Errorf("in the query %d times, in the header %d times", got[0], got[1])
+			}
+		})
+	}
+}
+
+// TestDemoWithout turns each endpoint off by the name that the flag takes.
+func TestDemoWithout(t *testing.T) {
+	for _, name := range demo.Endpoints() {
+		start(t, "--demo-without="+name)
+	}
+	s := start(t, "--demo-without="+strings.Join(demo.Endpoints(), ","))
+	for path := range map[string]bool{"/api/exchange/prices": true, "/api/user/history": true} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Demo.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.do(t, r); got.status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}

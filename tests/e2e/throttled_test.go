@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// TestThrottledUntil: the service's status tells when the venue's budget of requests has room again, whether the service
+// has used it up or the venue says that others have.
+func TestThrottledUntil(t *testing.T) {
+	const status = `{ serviceStatus { throttledUntil } }`
+	limited := func(t *testing.T) *service {
+		return startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20")
+	}
+	// until returns what the status tells, as the time from now.
+	until := func(t *testing.T, s *service) (time.Duration, bool) {
+		t.Helper()
+		v := at(s.ask(t, status, nil, anonymous), "serviceStatus.throttledUntil")
+		if v == nil {
+			return 0, false
+		}
+		when, err := time.Parse(time.RFC3339Nano, v.(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when.Sub(s.clock.Now()).Round(time.Second), true
+	}
+	book := func(t *testing.T, s *service, id string) (code string) {
+		t.Helper()
+		_, errors := s.query(t, `query ($id: String!) { token(tokenId: $id) { orderbook { sequence } } }`, vars{"id": id}, anonymous)
+		if len(errors) > 0 {
+			code = errors[0].Extensions.Code
+		}
+		return code
+	}
+
+	t.Run("used up", func(t *testing.T) {
+		s := limited(t)
+		for i, id := range s.openTokens(20) {
+			wait, told := until(t, s)
+			code := book(t, s, id)
+			switch {
+			case i < 19 && (told || code != ""):
+				t.Fatalf("after %d calls: until in %s, %q", i, wait, code)
+			case i == 19 && (!told || wait != time.Minute || code != "RATE_LIMITED"):
+				t.Errorf("after %d calls: until in %s, %q", i, wait, code)
+			}
+		}
+		s.clock.advance(time.Minute + time.Second)
+		if wait, told := until(t, s); told {
+			t.Errorf("after the minute: until in %s", wait)
+		}
+		if code := book(t, s, s.openTokens(20)[19]); code != "" {
+			t.Errorf("after the minute: %s", code)
+		}
+	})
+
+	t.Run("by others of the address", func(t *testing.T) {
+		s := limited(t)
+		ids := s.openTokens(2)
+		for range 20 {
+			s.raw(t, "/api/exchange/orderbook", "tokenId="+ids[0], anonymous)
+		}
+		if code := book(t, s, ids[0]); code != "RATE_LIMITED" {
+			t.Errorf("%q", code)
+		}
+		if wait, told := until(t, s); !told || wait != time.Minute {
+			t.Errorf("until in %s, %t", wait, told)
+		}
+	})
+}
+
+// TestAKeyThatIsUsedUpThrottlesNobodyElse: neither one that was busy elsewhere nor one that the venue takes no more calls of.
+func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
+	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
+		t.Run(name, func(t *testing.T) {
+			s := startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20", "--demo-key-per-minute=60")
+			for range elsewhere {
+				s.raw(t, "/api/user/balance", "address="+addressOf3, keyOf3)
+			}
+			_, errors := s.query(t, `query ($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
+			if limited := len(errors) == 1 && errors[0].Extensions.Code == "RATE_LIMITED"; limited != (elsewhere == 60) {
+				t.Errorf("with the key: %v", errors)
+			}
+			data := s.ask(t, `query ($id: String!) { serviceStatus { throttledUntil } token(tokenId: $id) { orderbook { sequence } } }`,
+				vars{"id": s.openTokens(1)[0]}, anonymous)
+			if v := at(data, "serviceStatus.throttledUntil"); v != nil {
+				t.Errorf("throttled until %v", v)
+			}
+			if at(data, "token.orderbook") == nil {
+				t.Errorf("somebody else: %s", asJSON(data))
+			}
+		})
+	}
+}

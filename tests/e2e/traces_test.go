@@ -1,0 +1,453 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/telemetry"
+)
+
+// traceCollector receives spans by OTLP over HTTP.
+type traceCollector struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	spans map[string]*otlp.Span // by their ids
+	raw   []byte
+}
+
+// collectTraces has the services that a test starts send all traces to a collector.
+func collectTraces(t *testing.T) *traceCollector {
+	t.Helper()
+	c := &traceCollector{spans: map[string]*otlp.Span{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(c.serve))
+	t.Cleanup(c.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+	return c
+}
+
+func (c *traceCollector) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var sent collector.ExportTraceServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(body, &sent)
+	}
+	if err != nil || r.URL.Path != "/v1/traces" {
+		http.Error(w, fmt.Sprint(err), http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raw = append(c.raw, body...)
+	for _, resource := range sent.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			for _, span := range scope.Spans {
+				c.spans[hex.EncodeToString(span.SpanId)] = span
+			}
+		}
+	}
+}
+
+// all returns the spans that have come, once so many have.
+func (c *traceCollector) all(t *testing.T, n int) map[string]*otlp.Span {
+	t.Helper()
+	have := func() map[string]*otlp.Span {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return maps.Clone(c.spans)
+	}
+	eventually(t, fmt.Sprint(n, " spans have come"), func() bool { return len(have()) >= n })
+	return have()
+}
+
+// text returns everything that was received as it was received.
+func (c *traceCollector) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.raw)
+}
+
+// attribute returns an attribute of a span as a text.
+func attribute(span *otlp.Span, key string) string {
+	for _, a := range span.Attributes {
+		if a.Key == key {
+			if s := a.Value.GetStringValue(); s != "" {
+				return s
+			}
+			return fmt.Sprint(a.Value.GetIntValue())
+		}
+	}
+	return ""
+}
+
+// links returns the ids of the spans that a span is linked with.
+func links(span *otlp.Span) []string {
+	ids := []string{}
+	for _, l := range span.Links {
+		ids = append(ids, hex.EncodeToString(l.SpanId))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// linkedTo reports whether a span is linked with one of a trace.
+func linkedTo(span *otlp.Span, trace string) bool {
+	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
+}
+
+// gatedPrices lets calls for prices through one by one, and keeps what they said of their trace.
+type gatedPrices struct {
+	http.RoundTripper
+	pass chan struct{}
+
+	mu      sync.Mutex
+	parents []string
+}
+
+func (g *gatedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/prices") {
+		g.mu.Lock()
+		g.parents = append(g.parents, r.Header.Get("Traceparent"))
+		g.mu.Unlock()
+		select {
+		case <-g.pass:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	return g.RoundTripper.RoundTrip(r)
+}
+
+func (g *gatedPrices) heard() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.parents)
+}
+
+// startGated is start with prices that are let through one by one.
+func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
+	t.Helper()
+	g := &gatedPrices{RoundTripper: &http.Transport{}, pass: make(chan struct{})}
+	s := startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), func(w *app.Wiring) { w.Client.Transport = g }, args...)
+	t.Cleanup(g.RoundTripper.(*http.Transport).CloseIdleConnections)
+	return s, g
+}
+
+// TestACallIsLinkedWithAllThatItServes has many operations wait for a few calls: those that asked first or joined later for
+// the same token, and those whose tokens have gathered meanwhile. All of them are linked with their call and it with them.
+func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
+	c := collectTraces(t)
+	s, gate := startGated(t, "--venue-in-flight=1")
+	const client = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	tokens := s.openTokens(7)
+	var answered sync.WaitGroup
+	ask := func(name, token string, header ...string) {
+		r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`query %s { tokenPrices(tokenIds: [%q]) { price timestamp basis } }`, name, token)}), anonymous)
+		for i := 0; i+1 < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		answered.Go(func() {
+			resp, err := s.client.Do(r)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: %v, %v", name, resp, err)
+				return
+			}
+			_ = resp.Body.Close()
+		})
+	}
+	price := func() (misses, coalesced uint64) {
+		for _, k := range s.Cache.Stats() {
+			if k.Kind == "price" {
+				return k.Misses, k.Coalesced
+			}
+		}
+		return 0, 0
+	}
+	ask("A0", tokens[0])
+	eventually(t, "the first call is under way", func() bool { return len(gate.heard()) == 1 })
+	looks, _ := price() // how often each of them looks
+	ask("A1", tokens[0])
+	eventually(t, "another waits for it", func() bool { _, coalesced := price(); return coalesced == 1 })
+	for i, token := range tokens[1:] {
+		header := []string{}
+		if i == 2 {
+			header = []string{"Traceparent", client, "Baggage", "secret=1"}
+		}
+		ask(fmt.Sprint("B", i), token, header...)
+	}
+	eventually(t, "six wait for the next", func() bool { misses, _ := price(); return misses == 8*looks })
+	over := make(chan struct{})
+	go func() { // the last to look may still be on the way to the others, and be late for their call
+		for {
+			select {
+			case gate.pass <- struct{}{}:
+			case <-over:
+				return
+			}
+		}
+	}()
+	answered.Wait()
+	close(over)
+
+	spans := c.all(t, 8+len(gate.heard()))
+	operations, calls := map[string]string{}, []*otlp.Span{}
+	for id, span := range spans {
+		if name := attribute(span, "graphql.operation.name"); name != "" {
+			operations[name] = id
+		} else {
+			calls = append(calls, span)
+		}
+	}
+	if len(operations) != 8 || len(calls) != len(gate.heard()) {
+		t.Fatalf("%d spans, of %d operations and %d calls", len(spans), len(operations), len(calls))
+	}
+	slices.SortFunc(calls, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
+	most := 0
+	for i, call := range calls {
+		want := []string{}
+		for name, id := range operations {
+			if slices.Contains(links(spans[id]), hex.EncodeToString(call.SpanId)) {
+				want = append(want, id)
+				if strings.HasPrefix(name, "A") != (i == 0) {
+					t.Errorf("%s is linked with call %d", name, i)
+				}
+			}
+		}
+		slices.Sort(want)
+		keys := max(len(want), 1)
+		if i == 0 { // both have asked for the same
+			keys = 1
+		}
+		if got := links(call); !slices.Equal(got, want) || len(want) == 0 || i == 0 && len(want) != 2 {
+			t.Errorf("call %d is linked with %v, it has served %v", i, got, want)
+		}
+		most = max(most, len(want))
+		if call.Name != "GET prices" || attribute(call, "http.response.status_code") != "200" || attribute(call, "oddsgraph.keys") != fmt.Sprint(keys) {
+			t.Errorf("%v", call)
+		}
+		if told := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.heard()[i] != told {
+			t.Errorf("the venue heard %q, the span is %s", gate.heard()[i], told)
+		}
+		if parent := spans[hex.EncodeToString(call.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(call.TraceId) || !slices.Contains(want, hex.EncodeToString(call.ParentSpanId)) {
+			t.Errorf("the call is below %x", call.ParentSpanId)
+		}
+	}
+	if most < 3 {
+		t.Errorf("no call has served more than %d operations", most)
+	}
+	of := spans[operations["B2"]]
+	if hex.EncodeToString(of.TraceId) != client[3:35] || hex.EncodeToString(of.ParentSpanId) != client[36:52] {
+		t.Errorf("the client's trace is not gone on with: %x below %x", of.TraceId, of.ParentSpanId)
+	}
+	var events []string
+	for _, e := range of.Events {
+		events = append(events, e.Name)
+	}
+	if slices.Sort(events); !slices.Equal(events, []string{"batch", "cache"}) || of.Name != "query" || of.Kind != otlp.Span_SPAN_KIND_SERVER ||
+		attribute(of, "oddsgraph.outcome") != "ok" || attribute(of, "oddsgraph.upstream.calls") != "1" || len(attribute(of, "oddsgraph.document")) != 64 {
+		t.Errorf("%v: %v", events, of)
+	}
+	if strings.Contains(c.text(), tokens[0]) || strings.Contains(c.text(), "tokenPrices") {
+		t.Error("the traces hold ids or documents")
+	}
+}
+
+// TestTracesOverWebSocket links operations with the trace of an introduction, or with their own. Proxies do not read messages, so
+// no such trace is continued.
+func TestTracesOverWebSocket(t *testing.T) {
+	c := collectTraces(t)
+	s := startLive(t, "--trusted-proxies=127.0.0.1")
+	s.streaming(t)
+	const connection, operation = "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c"
+	k := s.dialSaying(t, vars{"traceparent": "00-" + connection + "-b7ad6b7169203331-01"})
+	k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(`{"query":"query One { __typename }"}`)})
+	k.send(t, frame{ID: "2", Type: "subscribe", Payload: json.RawMessage(`{"query":"query Two { __typename }","extensions":{"traceparent":"00-` + operation + `-b7ad6b7169203331-01"}}`)})
+	k.send(t, frame{ID: "3", Type: "subscribe", Payload: json.RawMessage(`{"query":"subscription Three { streamStatusChanged { state } }"}`)})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for seen := ""; !strings.Contains(seen, "1 complete") || !strings.Contains(seen, "2 complete") || !strings.Contains(seen, "3 next"); {
+		f, err := k.read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += f.ID + " " + f.Type + "\n"
+	}
+	k.send(t, frame{ID: "3", Type: "complete"})
+	want := map[string]string{"One": connection, "Two": operation, "Three": connection}
+	found := func() int {
+		n := 0
+		for _, span := range c.all(t, 0) {
+			name := attribute(span, "graphql.operation.name")
+			if trace, ok := want[name]; ok && hex.EncodeToString(span.TraceId) != trace && linkedTo(span, trace) && attribute(span, "oddsgraph.transport") == "websocket" && (name == "Three") == (span.Name == "subscription") {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, "all three operations are linked with their traces", func() bool { return found() == 3 })
+}
+
+// TestNoTracesUnlessWanted counts spans where no collector is named, where traces are off, and where they are sampled.
+func TestNoTracesUnlessWanted(t *testing.T) {
+	c := collectTraces(t)
+	const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, test := range []struct {
+		name  string
+		env   map[string]string
+		proxy string // the trusted one
+		spans int
+	}{
+		{"no collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, "127.0.0.1", 0},
+		{"off", map[string]string{"OTEL_SDK_DISABLED": "true"}, "127.0.0.1", 0},
+		{"none", map[string]string{"OTEL_TRACES_EXPORTER": "none"}, "127.0.0.1", 0},
+		{"never sampled", map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}, "127.0.0.1", 0},
+		{"those that a trusted proxy samples", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "127.0.0.1", 2},
+		{"those that a client wants sampled", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "", 0},
+		{"those that another proxy wants sampled", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "192.0.2.1", 0},
+		{"by default", nil, "127.0.0.1", 4},
+		{"by default without a proxy", nil, "", 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for name, value := range test.env {
+				t.Setenv(name, value)
+			}
+			c.mu.Lock()
+			clear(c.spans)
+			c.mu.Unlock()
+			var heard []string
+			t.Run("serve", func(t *testing.T) { // which sends what is left at its end
+				s, gate := startGated(t, "--trusted-proxies="+test.proxy)
+				for i, id := range s.openTokens(2) {
+					r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, id)}), anonymous)
+					if i == 0 {
+						r.Header.Set("Traceparent", sampled)
+					}
+					go func() { gate.pass <- struct{}{} }()
+					if resp := s.do(t, r); resp.status != http.StatusOK || (s.Tracer == nil) != (test.spans == 0 && test.env["OTEL_TRACES_SAMPLER"] == "") {
+						t.Errorf("%s, traced: %v", resp.body, s.Tracer != nil)
+					}
+				}
+				heard = gate.heard()
+			})
+			said := 0
+			for _, parent := range heard {
+				if parent != "" {
+					said++
+				}
+			}
+			if got := len(c.all(t, 0)); got != test.spans || said != test.spans/2 {
+				t.Errorf("%d spans, the venue heard %q", got, heard)
+			}
+		})
+	}
+}
+
+// TestACollectorThatHangs takes connections and never answers: it costs requests nothing, though the queue before it is full,
+// and the end of the service no more than its time.
+func TestACollectorThatHangs(t *testing.T) {
+	asked, release := make(chan struct{}, 1000), make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-release
+	}))
+	t.Cleanup(hanging.Close)
+	t.Cleanup(func() { close(release) })
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000")
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "600000")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "2")
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
+	s, stop := startStoppable(t, "--shutdown-timeout=1s")
+	query := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		r := s.request(t, `{"query":"{ serviceStatus { version } }"}`, anonymous).WithContext(ctx)
+		if resp := s.do(t, r); resp.status != http.StatusOK {
+			t.Fatal(resp.body)
+		}
+	}
+	query()
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("the collector was not asked")
+	}
+	for range 50 {
+		query()
+	}
+	start := time.Now()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > patience { // the collector would have ten minutes
+		t.Errorf("the end took %s", took)
+	}
+}
+
+// TestWhatTracesCannotBe says what is wrong in the environment.
+func TestWhatTracesCannotBe(t *testing.T) {
+	cfg := config.Default()
+	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_EXPORTER": "zipkin"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317")
+			t.Setenv(name, value)
+			_, err := app.Open(&cfg, telemetry.NewLogger(io.Discard, cfg.Log.Level, "text"), market.SystemClock{})
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "want ") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestCanaryInTraces sends a secret in every place that a request has: it is in no trace, but for what the client calls its
+// operation and its request.
+func TestCanaryInTraces(t *testing.T) {
+	c := collectTraces(t)
+	venue := newEcho(t)
+	s := start(t, "--venue-url="+venue.URL)
+	secrets := map[string]string{}
+	for _, place := range canaryPlaces() {
+		secret := newCanary()
+		venue.set("failed")
+		place.send(t, s, secret)
+		s.cool()
+		if place.name != "a request id" && !place.named {
+			secrets[secret] = place.name
+		}
+	}
+	secret := newCanary()
+	_ = s.do(t, s.request(t, asJSON(vars{"query": everything}), credentials("demo", "note", secret)))
+	secrets[secret] = "credentials"
+	c.all(t, len(secrets)/2)
+	s.SendTraces(patience)
+	text := c.text()
+	for secret, place := range secrets {
+		if form := traceOf(text, secret); form != "" {
+			t.Errorf("%s: %s is in the traces", place, form)
+		}
+	}
+	if len(text) < 10_000 {
+		t.Errorf("only %d bytes of traces were sent", len(text))
+	}
+}

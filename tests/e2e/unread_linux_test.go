@@ -1,0 +1,333 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// shippedMemory is the GOMEMLIMIT of the deployments, which the program must not need more than.
+	shippedMemory = "460MiB"
+	mostResident  = 460 << 20
+	// shippedOutput is what clients may leave unread then; one of them has three quarters.
+	shippedOutput = mostResident / 6
+)
+
+// peak returns the most resident memory that a process ever had, in bytes.
+func peak(t testing.TB, process *os.Process) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kb, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb << 10
+}
+
+// TestClientsThatDoNotRead has one client ask for as much as it can and read nothing or little of it, over each transport and by
+// queries and subscriptions. The program as it is shipped must stay within its memory and answer another client.
+func TestClientsThatDoNotRead(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", shippedMemory)
+	venue := newWitness(t)
+	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
+	p.begin(t)
+	for _, a := range []unread{
+		{"responses longer than they may be, over HTTP", unreadQueries(500)},
+		{"the longest responses over HTTP", unreadQueries(100)},
+		{"the longest responses over WebSockets", unreadOverSockets},
+		{"the longest responses as event streams", unreadStreams},
+		{"a long text under many aliases", unreadText},
+		{"books under many aliases", unreadBooks},
+		{"books under many aliases, read slowly", slowBooks},
+		{"subscriptions with a long document each", longSubscriptions},
+	} {
+		t.Run(a.name, func(t *testing.T) { p.withstand(t, a) })
+	}
+	if log := p.log.String(); strings.Contains(log, `"level":"ERROR"`) {
+		t.Errorf("the log has errors: %.2000s", log[strings.Index(log, `"level":"ERROR"`):])
+	}
+}
+
+// unread is an attack by what a client does not read. run returns when it has had its effect; the connections of the returned
+// wires are closed after that. refused is the transport over which the program must have refused something, "" for none.
+type unread struct {
+	name string
+	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
+}
+
+// withstand runs an attack while another client asks for what is cached.
+func (p *target) withstand(t *testing.T, a unread) {
+	before := p.scrape(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	var took []time.Duration
+	var answers atomic.Int64
+	others.Go(func() {
+		for ctx.Err() == nil {
+			r := p.request(t, p.normal, anonymous)
+			r.Header.Set("X-Forwarded-For", "10.20.0.9")
+			r.Header.Set("Accept", "application/graphql-response+json")
+			began := time.Now()
+			if got := p.do(t, r); got.status != http.StatusOK || got.body != p.answer {
+				t.Errorf("another client is answered with %d %.300s", got.status, got.body)
+				return
+			}
+			took = append(took, time.Since(began))
+			answers.Add(1)
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	open, refused := a.run(t, p)
+	m := p.scrape(t)
+	for late := time.Now().Add(patience); answers.Load() < 50 && time.Now().Before(late); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop()
+	others.Wait()
+	if held := m.sum("oddsgraph_output_unread_bytes"); held > shippedOutput*3/4+1 {
+		t.Errorf("%.0f bytes are unread by one client, of %d for all", held, shippedOutput)
+	}
+	if series := fmt.Sprintf("oddsgraph_output_refusals_total{transport=%q}", refused); refused != "" && m.samples[series] == before.samples[series] {
+		t.Errorf("nothing was refused over %s", refused)
+	}
+	if n := len(took); n < 50 {
+		t.Errorf("another client got %d answers", n)
+	} else {
+		slices.Sort(took)
+		t.Logf("%d MiB at most, %.1f MiB unread; another client's p50 %v, p99 %v, max %v of %d", peak(t, p.process)>>20,
+			m.sum("oddsgraph_output_unread_bytes")/(1<<20), took[n/2], took[n*99/100], took[n-1], n)
+	}
+	if most := peak(t, p.process); most > mostResident {
+		t.Errorf("the program had %d MiB", most>>20)
+	}
+	for _, c := range open {
+		_ = c.Close()
+	}
+	deadline := time.Now().Add(patience)
+	for p.scrape(t).sum("oddsgraph_output_unread_bytes") != 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("what was left unread still has room")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// echoed returns a query whose answer repeats each of its ids of 240 bytes 198 times: some 71 KB for each.
+func echoed(ids int) string {
+	list := make([]string, ids)
+	for i := range list {
+		list[i] = fmt.Sprintf("%0240d", i)
+	}
+	return asJSON(vars{"query": `query ($i: [String!]!) { tokens(tokenIds: $i) {` + numbered(198, "a#:id ") + `} }`, "variables": vars{"i": list}})
+}
+
+// deaf opens a connection that keeps little of what it is sent.
+func (p *target) deaf(t testing.TB) *wire {
+	w := p.connect(t)
+	_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	_ = w.SetDeadline(time.Now().Add(time.Minute))
+	return w
+}
+
+const careless = "10.20.0.1"
+
+// ask sends a query over HTTP.
+func (w *wire) ask(body, accept string) {
+	_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nAccept: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		careless, accept, len(body), body)
+}
+
+// each opens connections and asks on each.
+func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
+	var asking sync.WaitGroup
+	for range n {
+		w := p.deaf(t)
+		open = append(open, w)
+		asking.Go(func() { ask(w) })
+	}
+	asking.Wait()
+	return open
+}
+
+// settle waits until the program executes nothing, as far as it can.
+func (p *target) settle(t *testing.T) {
+	t.Helper()
+	for range 100 {
+		if time.Sleep(50 * time.Millisecond); p.scrape(t).sum("oddsgraph_operations_in_flight") == 0 {
+			return
+		}
+	}
+	t.Error("operations are still executed")
+}
+
+func unreadQueries(ids int) func(t *testing.T, p *target) ([]io.Closer, string) {
+	return func(t *testing.T, p *target) ([]io.Closer, string) {
+		body := echoed(ids)
+		open := p.each(t, 32, func(w *wire) { w.ask(body, "application/graphql-response+json") })
+		p.settle(t)
+		if ids < 200 {
+			return open, "http"
+		}
+		for _, c := range open {
+			status, answer := c.(*wire).answer(t, p)
+			var a struct{ Errors []graphError }
+			if decode(t, answer, &a); status == http.StatusOK && (len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "RESPONSE_TOO_LARGE") || len(answer) > 10<<10 {
+				t.Errorf("%d %.300s", status, answer)
+			}
+		}
+		return open, ""
+	}
+}
+
+func unreadOverSockets(t *testing.T, p *target) ([]io.Closer, string) {
+	message := json.RawMessage(echoed(100))
+	open := p.each(t, 4, func(w *wire) {
+		if err := w.handshake(careless); err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(w, say(sayInit))
+		for i := range 10 {
+			_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": message})))
+		}
+	})
+	p.settle(t)
+	return open, "websocket"
+}
+
+func unreadStreams(t *testing.T, p *target) ([]io.Closer, string) {
+	body := echoed(100)
+	open := p.each(t, 32, func(w *wire) { w.ask(body, "text/event-stream") })
+	p.settle(t)
+	return open, "sse"
+}
+
+// unreadText selects a description of 500 KB 198 times: 99 MB.
+func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
+	market := p.venue.venue.Tokens()[0].MarketID
+	if err := p.venue.venue.Reword(market, strings.Repeat("long ", 100<<10)); err != nil {
+		t.Fatal(err)
+	}
+	body := asJSON(vars{"query": `{ market(marketId: "` + market + `") {` + numbered(198, "a#:description ") + `} }`})
+	open := p.each(t, 32, func(w *wire) { w.ask(body, "application/graphql-response+json") })
+	for _, c := range open {
+		if status, answer := c.(*wire).answer(t, p); status == http.StatusOK && !strings.Contains(answer, "RESPONSE_TOO_LARGE") {
+			t.Errorf("%d %.300s", status, answer)
+		}
+	}
+	return open, ""
+}
+
+// books subscribes to so many different books on each of some sockets, under 78 pairs of aliases, and has them move.
+func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
+	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
+	tokens := p.venue.venue.Tokens()
+	var g sync.WaitGroup
+	for i := range sockets {
+		w := p.deaf(t)
+		open = append(open, w)
+		g.Go(func() {
+			if err := w.handshake(careless); err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(w, say(sayInit))
+			for j := range each {
+				token := tokens[(i*each+j)%len(tokens)].TokenID
+				_, _ = io.WriteString(w, say(asJSON(vars{"id": token, "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": token}}})))
+			}
+		})
+	}
+	g.Wait()
+	return open
+}
+
+// move moves all books ten times a second for some time.
+func (p *target) move(lasts time.Duration) {
+	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		p.venue.venue.Step()
+	}
+}
+
+func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
+	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
+	open := p.books(t, 2, 100)
+	p.move(5 * time.Second)
+	// Each is executed for its first state, and not again while that is unread.
+	if n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before; n < 100 || n > 600 {
+		t.Errorf("%.0f events of 200 subscriptions that nobody reads were executed", n)
+	}
+	return open, ""
+}
+
+// longSubscriptions subscribes on ten sockets with a thousand different documents of 180 books each, and reads all that comes.
+func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
+	tokens := p.venue.venue.Tokens()
+	fields := numbered(180, "a#:bids{price size} ")
+	before := p.scrape(t).sum("oddsgraph_client_refusals_total")
+	open := p.each(t, 10, func(w *wire) {
+		if err := w.handshake(careless); err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _, _ = io.Copy(io.Discard, w.r) }() // ends with the connection
+		_, _ = io.WriteString(w, say(sayInit))
+		for i := range 100 {
+			query := fmt.Sprintf("# %p %d\nsubscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 1) {%s} }", w, i, fields)
+			_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": tokens[i%len(tokens)].TokenID}}})))
+		}
+	})
+	p.settle(t)
+	m := p.scrape(t)
+	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+		m = p.scrape(t)
+		if m.sum("oddsgraph_subscription_groups")+m.sum("oddsgraph_client_refusals_total")-before >= 1000 {
+			break
+		}
+	}
+	// Three quarters of 16 MiB have room for some 40 documents.
+	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
+		t.Errorf("%.0f of 1,000 subscriptions are executed", n)
+	}
+	return open, ""
+}
+
+func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
+	before := p.scrape(t).sum("oddsgraph_subscription_crowded_total")
+	open := p.books(t, 10, 50)
+	var reading sync.WaitGroup
+	for _, c := range open {
+		_ = c.(*wire).SetReadDeadline(time.Now().Add(6 * time.Second))
+		reading.Go(func() {
+			part := make([]byte, 2<<10)
+			for range 50 {
+				if _, err := c.(*wire).r.Read(part); err != nil {
+					return
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+	p.move(5 * time.Second)
+	reading.Wait()
+	if p.scrape(t).sum("oddsgraph_subscription_crowded_total") == before {
+		t.Error("there was room for all events")
+	}
+	return open, ""
+}

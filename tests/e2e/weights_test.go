@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/graph"
+	"oddsgraph/httpapi/limits"
+)
+
+// fieldPath is a document up to an object of some type: what stands before and behind its selection.
+type fieldPath struct{ before, after string }
+
+func (p fieldPath) document(selection string) string {
+	return p.before + "{ __typename " + selection + " }" + p.after
+}
+
+// fieldPaths returns a path from the query to each object type, with the arguments that fields need.
+func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fieldPath {
+	paths := map[string]fieldPath{"Query": {}}
+	for queue := []string{"Query"}; len(queue) > 0; queue = queue[1:] {
+		of := schema.Types[queue[0]]
+		for _, f := range of.Fields {
+			to := schema.Types[f.Type.Name()]
+			if strings.HasPrefix(f.Name, "__") || to.Kind != ast.Object || paths[to.Name] != (fieldPath{}) {
+				continue
+			}
+			p := paths[of.Name]
+			paths[to.Name] = fieldPath{p.before + "{ " + f.Name + arguments[of.Name+"."+f.Name], "}" + p.after}
+			queue = append(queue, to.Name)
+		}
+	}
+	return paths
+}
+
+// TestFieldsWithoutAWeightMakeNoCalls asks for every field of the schema alone, with nothing cached. A field whose weight has no price
+// for calls makes none beyond those of its object: a resolver that reads something new needs a weight.
+func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
+	s := start(t)
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: graph.SDL()})
+	token, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
+	event := text(s.ask(t, fmt.Sprintf(`{ market(marketId: %q) { event { eventId } } }`, marketID), nil, anonymous), "market.event.eventId")
+	arguments := map[string]string{
+		"Query.node": fmt.Sprintf("(id: %q)", tokenNodes([]string{token})[0]), "Query.nodes": fmt.Sprintf("(ids: [%q])", tokenNodes([]string{token})[0]),
+		"Query.user": fmt.Sprintf("(address: %q)", addressOf50), "Query.market": fmt.Sprintf("(marketId: %q)", marketID), "Query.markets": fmt.Sprintf("(marketIds: [%q])", marketID),
+		"Query.event": fmt.Sprintf("(eventId: %q)", event), "Query.token": fmt.Sprintf("(tokenId: %q)", token),
+		"Query.tokens": fmt.Sprintf("(tokenIds: [%q])", token), "Query.tokenPrices": fmt.Sprintf("(tokenIds: [%q])", token), "Query.spreads": fmt.Sprintf("(tokenIds: [%q])", token),
+		"Token.fillEstimate": `(side: BUY, size: "1")`,
+	}
+	ask := func(document string) calls {
+		s.cool()
+		return s.counted(func() { s.ask(t, document, nil, keyOf50) })
+	}
+	checked := 0
+	for name, path := range fieldPaths(schema, arguments) {
+		before := ask(path.document(""))
+		for _, f := range schema.Types[name].Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			selection := f.Name + arguments[name+"."+f.Name]
+			if kind := schema.Types[f.Type.Name()].Kind; kind != ast.Scalar && kind != ast.Enum {
+				selection += " { __typename }"
+			}
+			if made := ask(path.document(selection)); !limits.MayCall(name+"."+f.Name) && !maps.Equal(made, before) {
+				t.Errorf("%s.%s makes the calls %v, and its object %v, without a weight", name, f.Name, made, before)
+			}
+			checked++
+		}
+	}
+	if checked < 150 {
+		t.Errorf("only %d fields were checked", checked)
+	}
+}
