@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTolerancesAreTested holds each clause of docs/venue.md on what the client tolerates against the tests that prove it. A test is
+// named by its directory and function, and the form or case of it that the clause is about.
+func TestTolerancesAreTested(t *testing.T) {
+	clauses := map[string][]string{
+		"as numbers or texts, read by their literals":                                {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue TestBookForms strings-best-last"},
+		"never through a float":                                                      {"internal/venue/wire TestNumbersKeepTheirLiteral 123456789012345678901234567890.5", "internal/venue TestPriceForms object-without-id"},
+		"as RFC 3339, or as seconds or milliseconds since 1970, as numbers or texts": {"internal/venue/wire TestTimes"},
+		"bare, under their name, under `data`, under `results`":                      {"internal/venue TestListsOfEveryForm", "internal/venue TestSearchForms results"},
+		"prices and spreads as a map by id":                                          {"internal/venue TestPriceForms map-of-objects", "internal/venue TestSpreadForms map-of-objects"},
+		"an array of one where an object is meant":                                   {"internal/venue TestObjectsInArraysOfOne"},
+		"outcomes of a market as arrays in texts of JSON":                            {"internal/venue TestMarketForms json-in-strings"},
+		"pages by cursor":                                         {"internal/venue TestWholeListsFollowCursors"},
+		"pages by offset":                                         {"internal/venue TestWholeListsFollowOffsets", ". TestTradesByOffset"},
+		"levels in any order":                                     {"internal/venue TestBookForms strings-best-last"},
+		"levels as objects or pairs":                              {"internal/venue TestBookForms pairs"},
+		"empty sides":                                             {"internal/venue TestBookForms empty-side"},
+		"more levels than were asked for":                         {"internal/venue TestBookForms more-levels"},
+		"no spread":                                               {"internal/venue TestBookForms pairs"},
+		"as a value":                                              {"internal/venue TestPriceForms object"},
+		"as bid and ask":                                          {"internal/venue TestPriceForms map-of-sides"},
+		"a mean of both is marked `MIDPOINT`":                     {". TestPricesOfTwoSides MIDPOINT"},
+		"one of them `BEST_BID` or `BEST_ASK`":                    {". TestPricesOfTwoSides BEST_BID", ". TestPricesOfTwoSides BEST_ASK"},
+		"in camelCase or snake_case":                              {"internal/venue/wire TestNamesInSnakeCase", "internal/venue TestPositionForms snake-case"},
+		"members that it does not know":                           {"internal/venue TestPriceForms unknown-fields"},
+		"a missing status":                                        {"internal/venue TestMarketForms no-status"},
+		"statuses in any case":                                    {"internal/venue TestOrderForms lower-case-snake", "internal/venue TestStatusesInAnyCase"},
+		"that it does not know: they become `UNKNOWN`":            {"internal/venue TestMarketForms unknown-status", "internal/venue TestOrderForms unknown-values"},
+		"the venue's own spelling stands beside it":               {"internal/venue TestOrderForms UNKNOWN(BORROW)"},
+		"in `statusRaw`, `sideRaw` and `kindRaw`":                 {". TestPositionsWithoutTokens sideRaw", ". TestPositionsWithoutTokens statusRaw", ". TestTradesByOffset kindRaw"},
+		"of the stream that name a market instead of a token":     {". TestFramesThatNameAMarket"},
+		"of markets with YES and NO that were read already":       {". TestFramesThatNameAMarket", "internal/venue/stream TestBadFrames M9"},
+		"in the status":                                           {"internal/venue TestStatuses", ". TestAFailedBranchLeavesTheOthersIntact FaultStatus"},
+		"in a body with status 200 (`success: false` or `error`)": {"internal/venue TestErrorForms error-alone", "internal/venue TestErrorForms message"},
+		"as HTML":          {". TestAFailedBranchLeavesTheOthersIntact FaultHTML"},
+		"as an empty body": {". TestAFailedBranchLeavesTheOthersIntact FaultEmpty"},
+		"that are missing: the first levels of the order books are read instead, one call per token": {"internal/venue TestSpreadsWithoutTheEndpoint"},
+		"marked `basis: ORDER_BOOK`": {"internal/venue TestSpreadsThatFail SpreadOfBook", ". TestBarestVenue ORDER_BOOK"},
+		"It is the same where the endpoint does not answer, or answers with an error or with what cannot be read": {
+			"internal/venue TestSpreadsThatFail timeout", "internal/venue TestSpreadsThatFail 503", "internal/venue TestSpreadsThatFail bad elements"},
+		"then it is asked again when its backoff ends":                            {"internal/venue TestSpreadsThatFail mostBackoff"},
+		"Its rate limit (429) remains an error":                                   {"internal/venue TestSpreadsThatExist 429"},
+		"no more books are read once the venue limits those":                      {"internal/venue TestBooksInPlaceOfSpreadsAreBounded rate limit"},
+		"that the venue does not know: the client finds out, and asks one by one": {"internal/venue TestLearnsThatAListIsNotKnown"},
+	}
+	_, section, _ := strings.Cut(read(t, "docs/venue.md"), "## What it tolerates\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	guide := strings.Join(strings.Fields(section), " ")
+	rest := guide
+	for clause, tests := range clauses {
+		if strings.Count(guide, clause) != 1 {
+			t.Errorf("the guide does not say once: %s", clause)
+		}
+		rest = strings.Replace(rest, clause, "", 1)
+		for _, test := range tests {
+			wantTest(t, test)
+		}
+	}
+	rest = regexp.MustCompile(`\*\*[A-Z][a-z ]*\*\*|\b(and|or|with)\b|[-:;,. ]`).ReplaceAllString(rest, "")
+	if rest != "" {
+		t.Errorf("no test proves: %s", rest)
+	}
+}
+
+// wantTest fails unless there is a test function, and a text in it, where one is named.
+func wantTest(t *testing.T, named string) {
+	t.Helper()
+	dir, rest, _ := strings.Cut(named, " ")
+	function, text, _ := strings.Cut(rest, " ")
+	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, body, ok := strings.Cut(string(b), "\nfunc "+function+"("); ok {
+			if body, _, _ = strings.Cut(body, "\n}\n"); !strings.Contains(body, text) {
+				t.Errorf("%s in %s is not about %q", function, dir, text)
+			}
+			return
+		}
+	}
+	t.Errorf("there is no %s in %s", function, dir)
+}

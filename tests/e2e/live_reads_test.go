@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+// TestEachReadOfASubscriptionFails has each endpoint that a subscription reads fail or hang, one at a time: the first thing that comes
+// is an error, or the state where the venue has it elsewhere. When the endpoint is back the state comes.
+func TestEachReadOfASubscriptionFails(t *testing.T) {
+	const (
+		initial   = "INITIAL"
+		down      = "UPSTREAM_UNAVAILABLE"
+		positions = "/api/user/positions"
+		details   = "/api/exchange/market-details"
+		prices    = "/api/exchange/prices"
+		spreads   = "/api/exchange/spreads"
+		books     = "/api/exchange/orderbook"
+	)
+	midpoint := strings.Replace(subPortfolio, "address: $a", "address: $a, basis: MIDPOINT", 1)
+	for name, test := range map[string]struct {
+		query string
+		fail  []string
+		want  string // an endpoint that hangs is UPSTREAM_TIMEOUT in place of down
+	}{
+		"prices":                        {subPrices, []string{prices}, down},
+		"book":                          {subBook, []string{books}, down},
+		"market":                        {subMarkets, []string{details}, down},
+		"orders":                        {subOrders, []string{"/api/user/orders"}, down},
+		"trades":                        {subUserTrades, []string{"/api/user/trades"}, down},
+		"balance":                       {subBalance, []string{"/api/user/balance"}, down},
+		"portfolio: positions":          {subPortfolio, []string{positions}, down},
+		"portfolio: markets":            {subPortfolio, []string{details}, down},
+		"portfolio: prices":             {subPortfolio, []string{prices}, down},
+		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // which prices make needless
+		"midpoints: markets":            {midpoint, []string{details}, initial},     // which are shown and not valued by
+		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // which the books have, too
+		"midpoints: books":              {midpoint, []string{books}, initial},
+		"midpoints: spreads, and books": {midpoint, []string{spreads, books}, down},
+	} {
+		for how, kind := range map[string]demo.FaultKind{"fails": demo.FaultStatus, "hangs": demo.FaultHang} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				s := startLive(t, "--demo-stream=false", "--request-timeout=2s", "--venue-timeout=1s", "--venue-retries=0", "--venue-public-per-minute=100000", "--venue-key-per-minute=100000")
+				var faults []demo.Fault
+				for _, path := range test.fail {
+					faults = append(faults, demo.Fault{Path: path, Kind: kind})
+				}
+				s.spoil(t, faults...)
+				v := vars{"a": addressOf3, "id": s.openTokens(1)[0], "ids": s.openTokens(1)}
+				if test.query == subMarkets {
+					v["ids"] = s.openMarkets(1)
+				}
+				sub := s.dial(t, keyOf3).subscribe(t, test.query, v)
+				if test.want == initial {
+					wantText(t, at(sub.next(t).data, "portfolioChanged"), "reason", "INITIAL") // its fields may have failed
+					return
+				}
+				want := test.want
+				if kind == demo.FaultHang {
+					want = "UPSTREAM_TIMEOUT"
+				}
+				if ev := sub.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != want {
+					t.Fatalf("got %+v, want the error %s", ev, want)
+				}
+				s.spoil(t)
+				for { // what was under way may have failed, too
+					if ev := sub.next(t); ev.data != nil {
+						wantText(t, sub.valueOf(t, ev), "reason", "INITIAL")
+						return
+					}
+				}
+			})
+		}
+	}
+}
