@@ -3,10 +3,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -74,6 +76,15 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != "" {
 		in.sockets.Add(1)
 		defer in.sockets.Add(-1)
+	} else {
+		// The server closes the request's body when the response begins. The proxy may not have seen its end by then, and would
+		// give up the connection.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	in.proxy.ServeHTTP(w, r)
 }
