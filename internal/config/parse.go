@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
 )
 
@@ -317,7 +318,7 @@ func flagOf(k *kong.Kong, name string) *kong.Flag {
 func suggest(before, name string, known []string) string {
 	best, least := "", len(name)/3+1
 	for _, k := range known {
-		if d := distance(name, k); d < least {
+		if d := levenshtein.ComputeDistance(name, k); d < least {
 			best, least = k, d
 		}
 	}
@@ -325,25 +326,4 @@ func suggest(before, name string, known []string) string {
 		return "; see --help for all"
 	}
 	return "; did you mean " + before + best + "?"
-}
-
-// distance is the number of bytes to insert, delete or replace that leads from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -73,6 +73,49 @@ type check struct {
 	takes func(tag *kong.Tag) string
 }
 
+// kind is what the tag check says of a text, or of each element of a list.
+type kind struct {
+	check       func(s string) error // nil accepts every text
+	want, takes string
+}
+
+// kinds are the values of the tag check.
+var kinds = map[string]kind{
+	"listen": {checkListen, "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080", "host:port"},
+	"admin":  {checkAdmin, "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off", "host:port, or off"},
+	"venue": {checkVenue, "an http:// or https:// URL with a host and without user info, query and fragment, or nothing",
+		"http:// or https:// URL"},
+	"stream":     {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
+	"text":       {nil, "a text", "text"},
+	"file":       {nil, "the path of a file, or nothing", "path"},
+	"origins":    {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
+	"hosts":      {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
+	"networks":   {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
+	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
+}
+
+// kindOf returns the kind of a tag: that of its check, or a choice from its oneof.
+func kindOf(tag *kong.Tag, choice string) kind {
+	if known, ok := kinds[tag.Get("check")]; ok {
+		return known
+	}
+	oneof := strings.Split(tag.Get("oneof"), ",")
+	return kind{takes: strings.Join(oneof, ", "), want: choice + " of " + strings.Join(oneof, ", "), check: func(s string) error {
+		if tag.Get("oneof") == "" || slices.Contains(oneof, s) {
+			return nil
+		}
+		return errors.New("is not among the choices")
+	}}
+}
+
+// verify checks a text.
+func (k kind) verify(s string) error {
+	if k.check == nil {
+		return nil
+	}
+	return k.check(s)
+}
+
 // ranged is the check of a value between the tags min and max, both included.
 func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 	return check{
@@ -105,13 +148,16 @@ var (
 	longs     = ranged("a number", parseInt[int64])
 	durations = ranged("a duration with its unit (250ms, 1.5s, 2m)", time.ParseDuration)
 	sizes     = ranged("a size (65536, 64KiB, 8MiB)", parseBytes)
-	booleans  = check{read: readBool, want: wantBool, takes: wantBool}
-	logLevels = check{read: readLevel, want: wantText, takes: takesText}
-	texts     = check{read: readText, want: wantText, takes: takesText}
-	lists     = check{read: readList, want: wantList, takes: takesList}
+	booleans  = check{readBool, wantBool, wantBool}
+	logLevels = check{readLevel, wantText, takesText}
+	texts     = check{readText, wantText, takesText}
+	lists     = check{readList, wantList, takesText}
 )
 
-func wantBool(*kong.Tag) string { return "true or false" }
+func wantBool(*kong.Tag) string      { return "true or false" }
+func wantText(tag *kong.Tag) string  { return kindOf(tag, "one").want }
+func wantList(tag *kong.Tag) string  { return kindOf(tag, "some").want }
+func takesText(tag *kong.Tag) string { return kindOf(tag, "").takes }
 
 func readBool(_ *kong.Tag, s string) (any, error) {
 	b, err := strconv.ParseBool(s)
@@ -132,49 +178,10 @@ func readLevel(tag *kong.Tag, s string) (any, error) {
 
 // readText reads a string by its tag check or oneof. A string without either is taken as it is.
 func readText(tag *kong.Tag, s string) (any, error) {
-	switch kind := tag.Get("check"); kind {
-	case "listen", "admin":
-		if kind == "admin" && (s == "" || s == Off) {
-			return Off, nil
-		}
-		_, port, err := net.SplitHostPort(s)
-		if err != nil {
-			return nil, errors.New("is not host:port")
-		}
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return nil, errors.New("has no valid port")
-		}
-	case "venue":
-		u, err := readURL(s, "http", "https")
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case u == nil:
-		case u.User != nil:
-			return nil, errors.New("has user info")
-		case u.RawQuery != "" || u.ForceQuery:
-			return nil, errors.New("has a query")
-		}
-	case "file", "text":
-	case "stream":
-		if _, err := readURL(s, "ws", "wss"); err != nil {
-			return nil, err
-		}
-	default:
-		if tag.Get("oneof") != "" {
-			return s, checkChoice(tag, s)
-		}
+	if s == "" && tag.Get("check") == "admin" {
+		return Off, nil
 	}
-	return s, nil
-}
-
-// checkChoice reports a text that is not in the tag oneof.
-func checkChoice(tag *kong.Tag, s string) error {
-	if slices.Contains(strings.Split(tag.Get("oneof"), ","), s) {
-		return nil
-	}
-	return errors.New("is not among the choices")
+	return s, kindOf(tag, "").verify(s)
 }
 
 // readList reads a list by its tag check or oneof. Elements that are empty are left out.
@@ -184,20 +191,7 @@ func readList(tag *kong.Tag, s string) (any, error) {
 		if element = strings.TrimSpace(element); element == "" {
 			continue
 		}
-		var err error
-		switch kind := tag.Get("check"); kind {
-		case "origins":
-			err = checkOrigin(element)
-		case "hosts":
-			err = checkHost(element)
-		case "networks":
-			err = checkNetwork(element)
-		case "parameters":
-			err = checkParameter(element)
-		default:
-			err = checkChoice(tag, element)
-		}
-		if err != nil {
+		if err := kindOf(tag, "").verify(element); err != nil {
 			return nil, err
 		}
 		list = append(list, element)
@@ -205,32 +199,40 @@ func readList(tag *kong.Tag, s string) (any, error) {
 	return list, nil
 }
 
-func wantList(tag *kong.Tag) string {
-	switch tag.Get("check") {
-	case "":
-		return "some of " + strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
-	case "origins":
-		return "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *"
-	case "hosts":
-		return "names of hosts without a port, such as odds.example.com, or *"
-	case "parameters":
-		return "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId"
+func checkListen(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return errors.New("is not host:port")
 	}
-	return "addresses and networks, such as 10.0.0.0/8, fd00::1"
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return errors.New("has no valid port")
+	}
+	return nil
 }
 
-func takesList(tag *kong.Tag) string {
-	switch tag.Get("check") {
-	case "":
-		return strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
-	case "origins":
-		return "http:// or https:// URLs of hosts, or *"
-	case "hosts":
-		return "names of hosts, or *"
-	case "parameters":
-		return "id, ids, slug, tokenId or tokenIds, a colon and a name"
+func checkAdmin(s string) error {
+	if s == Off {
+		return nil
 	}
-	return "addresses and networks"
+	return checkListen(s)
+}
+
+func checkVenue(s string) error {
+	u, err := readURL(s, "http", "https")
+	switch {
+	case err != nil || u == nil:
+		return err
+	case u.User != nil:
+		return errors.New("has user info")
+	case u.RawQuery != "" || u.ForceQuery:
+		return errors.New("has a query")
+	}
+	return nil
+}
+
+func checkStream(s string) error {
+	_, err := readURL(s, "ws", "wss")
+	return err
 }
 
 func checkOrigin(s string) error {
@@ -298,42 +300,6 @@ func checkNetwork(s string) error {
 	return nil
 }
 
-func wantText(tag *kong.Tag) string {
-	switch tag.Get("check") {
-	case "listen":
-		return "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080"
-	case "admin":
-		return "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off"
-	case "venue":
-		return "an http:// or https:// URL with a host and without user info, query and fragment, or nothing"
-	case "text":
-		return "a text"
-	case "file":
-		return "the path of a file, or nothing"
-	case "stream":
-		return "a ws:// or wss:// URL with a host and without fragment, or nothing"
-	}
-	return "one of " + strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
-}
-
-func takesText(tag *kong.Tag) string {
-	switch tag.Get("check") {
-	case "listen":
-		return "host:port"
-	case "admin":
-		return "host:port, or off"
-	case "venue":
-		return "http:// or https:// URL"
-	case "text":
-		return "text"
-	case "file":
-		return "path"
-	case "stream":
-		return "ws:// or wss:// URL"
-	}
-	return strings.ReplaceAll(tag.Get("oneof"), ",", ", ")
-}
-
 // readURL returns nil for an empty text. Its errors never quote the URL.
 func readURL(s string, schemes ...string) (*url.URL, error) {
 	if s == "" {
@@ -343,12 +309,8 @@ func readURL(s string, schemes ...string) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("is not a URL")
 	}
-	known := false
-	for _, scheme := range schemes {
-		known = known || u.Scheme == scheme
-	}
 	switch {
-	case !known:
+	case !slices.Contains(schemes, u.Scheme):
 		return nil, errors.New("has the wrong scheme")
 	case u.Hostname() == "":
 		return nil, errors.New("has no host")
