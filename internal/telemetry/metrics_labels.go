@@ -1,10 +1,8 @@
 package telemetry
 
 import (
-	"maps"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -12,39 +10,7 @@ const (
 	other = "other"
 	// maxLabels bounds the values of a label that is not a fixed set.
 	maxLabels = 64
-	// maxResolved bounds how many combinations of label values are found without a lock.
-	maxResolved = 4096
 )
-
-// resolved finds the series of label values. Those that came before take one look into a map that nobody changes.
-type resolved[K comparable, V any] struct {
-	// find returns the series of label values, always the same for the same ones.
-	find func(K) V
-
-	known atomic.Pointer[map[K]V]
-	mu    sync.Mutex
-}
-
-func (r *resolved[K, V]) get(key K) V {
-	if known := r.known.Load(); known != nil {
-		if v, ok := (*known)[key]; ok {
-			return v
-		}
-	}
-	v := r.find(key)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	next := map[K]V{}
-	if known := r.known.Load(); known != nil {
-		if len(*known) >= maxResolved {
-			return v
-		}
-		next = maps.Clone(*known)
-	}
-	next[key] = v
-	r.known.Store(&next)
-	return v
-}
 
 // bounded lets through the first so many different words; its zero value is ready.
 type bounded struct {

@@ -20,15 +20,6 @@ type operations struct {
 	events   *prometheus.CounterVec
 
 	names, codes, rules bounded
-	series              resolved[operationKey, operationSeries]
-}
-
-type operationKey struct{ kind, name, code string }
-
-type operationSeries struct {
-	total prometheus.Counter
-	// duration is nil where it says nothing: a subscription lasts as long as its client likes.
-	duration prometheus.Observer
 }
 
 func (o *operations) open(m *Metrics) {
@@ -38,32 +29,21 @@ func (o *operations) open(m *Metrics) {
 	o.refused = m.counter("oddsgraph_guard_rejections_total", "Operations that were refused for what they would cost, by rule.", "rule")
 	o.events = m.counter("oddsgraph_subscription_event_failures_total", "Events of subscriptions that went on although parts of the event failed, by code; each once for all subscriptions that are equal.", "code")
 	o.names = bounded{most: maxNames, shape: name}
-	o.series.find = o.find
-}
-
-func (o *operations) find(k operationKey) operationSeries {
-	kind, name := k.kind, ""
-	if !kinds[kind] {
-		kind = other
-	}
-	if k.name != "" {
-		name = o.names.label(k.name)
-	}
-	s := operationSeries{total: o.total.WithLabelValues(kind, name, o.codes.label(k.code))}
-	if kind != "subscription" {
-		s.duration = o.duration.WithLabelValues(kind, name)
-	}
-	return s
 }
 
 // Operation counts one GraphQL operation. kind is query, mutation, subscription or unknown; name that of a trusted document or
 // empty; code a short word such as ok or the first error's code; rule the rule that it was refused by, or empty.
 func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration) {
 	o := &m.operations
-	s := o.series.get(operationKey{kind, name, code})
-	s.total.Inc()
-	if s.duration != nil {
-		s.duration.Observe(elapsed.Seconds())
+	if !kinds[kind] {
+		kind = other
+	}
+	if name != "" {
+		name = o.names.label(name)
+	}
+	o.total.WithLabelValues(kind, name, o.codes.label(code)).Inc()
+	if kind != "subscription" { // which lasts as long as its client likes
+		o.duration.WithLabelValues(kind, name).Observe(elapsed.Seconds())
 	}
 	if rule != "" {
 		o.refused.WithLabelValues(o.rules.label(rule)).Inc()

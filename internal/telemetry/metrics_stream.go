@@ -12,7 +12,6 @@ type Stream struct {
 	lag                 prometheus.Observer
 
 	types, drifts, reasons bounded
-	series                 resolved[string, prometheus.Counter]
 }
 
 // Stream returns the metrics of the stream.
@@ -24,11 +23,10 @@ func (s *Stream) open(m *Metrics) {
 	s.lost = m.counter("oddsgraph_stream_disconnects_total", "Connections of the stream that were lost or could not be opened, by reason.", "reason")
 	s.lag = m.histogram("oddsgraph_stream_lag_seconds", "Time from a change, by the venue's clock, to its arrival here, by ours.",
 		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}).WithLabelValues()
-	s.series.find = func(kind string) prometheus.Counter { return s.frames.WithLabelValues(s.types.label(kind)) }
 }
 
 // Frame counts a frame of a type.
-func (s *Stream) Frame(kind string) { s.series.get(kind).Inc() }
+func (s *Stream) Frame(kind string) { s.frames.WithLabelValues(s.types.label(kind)).Inc() }
 
 // Drift counts a frame that was not quite what was agreed.
 func (s *Stream) Drift(what string) { s.drift.WithLabelValues(s.drifts.label(what)).Inc() }

@@ -23,17 +23,6 @@ type venueCalls struct {
 	drift    *prometheus.CounterVec
 
 	codes, drifts bounded
-	series        resolved[callKey, callSeries]
-}
-
-type callKey struct {
-	endpoint, code string
-	status         int
-}
-
-type callSeries struct {
-	calls          prometheus.Counter
-	duration, keys prometheus.Observer
 }
 
 func (v *venueCalls) open(m *Metrics) {
@@ -41,24 +30,15 @@ func (v *venueCalls) open(m *Metrics) {
 	v.duration = m.histogram("oddsgraph_venue_call_duration_seconds", "Time of one HTTP call to the venue.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "endpoint")
 	v.keys = m.histogram("oddsgraph_venue_call_keys", "Ids asked for in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint")
 	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's answers that could not be used while the rest was, by what was wrong.", "endpoint", "what")
-	v.series.find = v.find
-}
-
-func (v *venueCalls) find(k callKey) callSeries {
-	endpoint := endpointLabel(k.endpoint)
-	return callSeries{
-		v.calls.WithLabelValues(endpoint, statusLabel(k.status), v.codes.label(k.code)),
-		v.duration.WithLabelValues(endpoint), v.keys.WithLabelValues(endpoint),
-	}
 }
 
 // Call counts one HTTP call to the venue that carried this many ids. endpoint is a path or its last part; status is 0
 // when no answer came; outcome is a short word such as ok or an error code.
 func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
-	s := m.venue.series.get(callKey{endpoint, outcome, status})
-	s.calls.Inc()
-	s.duration.Observe(elapsed.Seconds())
-	s.keys.Observe(float64(keys))
+	v, label := &m.venue, endpointLabel(endpoint)
+	v.calls.WithLabelValues(label, statusLabel(status), v.codes.label(outcome)).Inc()
+	v.duration.WithLabelValues(label).Observe(elapsed.Seconds())
+	v.keys.WithLabelValues(label).Observe(float64(keys))
 }
 
 // Drift counts a part of an answer that could not be used while the rest was.
@@ -78,6 +58,8 @@ func statusLabel(status int) string {
 	switch {
 	case status == 0:
 		return "none"
+	case status == http.StatusOK:
+		return "200" // without an allocation
 	case http.StatusText(status) == "":
 		return other
 	}
