@@ -30,6 +30,8 @@ type target struct {
 	// normal is a query with the answer that it must always have, and before how long that took.
 	normal, answer string
 	before         time.Duration
+	// moves counts what moveBooks did.
+	moves int
 }
 
 // attack is what somebody sends who means no good.

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// fewestAnswers is how many answers a bystander gets before and during an attack.
+	fewestAnswers = 50
+	// slowestShare is which part of the answers in a second that it had before an attack it must have during it.
+	slowestShare = 20
+)
+
+// bystander is another client than the one that attacks. It asks for what is cached, again and again, and must always be answered.
+type bystander struct {
+	p *target
+	// before and during are how long its queries took; calm and lasted are how long all of them took, with the pauses.
+	before, during []time.Duration
+	calm, lasted   time.Duration
+
+	mu   sync.Mutex
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// beside returns a bystander that asks during an attack from now on, after it has asked before.
+func (p *target) beside(t *testing.T) *bystander {
+	b := &bystander{p: p, stop: make(chan struct{})}
+	began := time.Now()
+	for range fewestAnswers {
+		b.before = append(b.before, b.ask(t))
+	}
+	b.calm = time.Since(began)
+	b.done.Go(func() {
+		began := time.Now()
+		defer func() { b.lasted = time.Since(began) }()
+		for {
+			took := b.ask(t)
+			b.mu.Lock()
+			b.during = append(b.during, took)
+			b.mu.Unlock()
+			select {
+			case <-b.stop:
+				return
+			default:
+			}
+		}
+	})
+	return b
+}
+
+// ask asks once, and pauses.
+func (b *bystander) ask(t *testing.T) (took time.Duration) {
+	r := b.p.request(t, b.p.normal, anonymous)
+	r.Header.Set("X-Forwarded-For", "10.20.0.9")
+	r.Header.Set("Accept", "application/graphql-response+json")
+	began := time.Now()
+	if got := b.p.do(t, r); got.status != http.StatusOK || got.body != b.p.answer {
+		t.Errorf("another client is answered with %d %.300s", got.status, got.body)
+	}
+	took = time.Since(began)
+	time.Sleep(20 * time.Millisecond)
+	return took
+}
+
+// end ends the attack for the bystander. It returns the sorted times of its queries during the attack, of which it must have had
+// enough. Absolute times depend on the machine: they are printed, and compared with those before.
+func (b *bystander) end(t *testing.T) []time.Duration {
+	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
+		b.mu.Lock()
+		n := len(b.during)
+		b.mu.Unlock()
+		if n >= fewestAnswers {
+			break
+		}
+	}
+	close(b.stop)
+	b.done.Wait()
+	slices.Sort(b.before)
+	slices.Sort(b.during)
+	n, most := len(b.during), peak(t, b.p.process)
+	before, during := float64(len(b.before))/b.calm.Seconds(), float64(n)/b.lasted.Seconds()
+	t.Logf("another client's p50 %v, p90 %v, p99 %v, max %v of %d, %.0f in a second; without the attack p50 %v, p90 %v, max %v, %.0f in a second; the program had %d MiB at most",
+		b.during[n/2], b.during[n*9/10], b.during[n*99/100], b.during[n-1], n, during,
+		b.before[fewestAnswers/2], b.before[fewestAnswers*9/10], b.before[fewestAnswers-1], before, most>>20)
+	if n < fewestAnswers || during*slowestShare < before {
+		t.Errorf("another client got %d answers, %.1f in a second, and %.1f without the attack", n, during, before)
+	}
+	if most > mostResident {
+		t.Errorf("the program had %d MiB", most>>20)
+	}
+	return b.during
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestIdleConnectionsOfOneAddress opens 10,000 connections from one address and leaves them idle. The program as it is shipped keeps
+// as many as one client may have, answers another client, and takes new connections of it.
+func TestIdleConnectionsOfOneAddress(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", shippedMemory)
+	venue := newWitness(t)
+	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
+	p.begin(t)
+	other := p.beside(t)
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}} // whose proxy would be trusted otherwise
+	const attempts, most = 10_000, 2000
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}()
+	for range attempts {
+		c, err := from.DialContext(t.Context(), "tcp", p.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) < most {
+			open = append(open, c)
+			continue
+		}
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) || err == nil {
+			t.Fatalf("a connection beyond %d stays open: %v", most, err)
+		}
+		_ = c.Close()
+	}
+	m := p.scrape(t)
+	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept < most || kept > most+10 || refused != attempts-most {
+		t.Errorf("%.0f connections are open, %.0f were refused", kept, refused)
+	}
+	for range 10 { // health checks
+		w := p.connect(t)
+		_, _ = io.WriteString(w, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if status, body := w.answer(t, p); status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	other.end(t)
+}
+
+// TestClientsThatDoNotReadPages has 600 clients ask for a large file again and again and not read it. Another client is answered, and
+// the program ends in the time that it is given.
+func TestClientsThatDoNotReadPages(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", shippedMemory)
+	venue := newWitness(t)
+	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a", "--shutdown-timeout=2s")...), venue: venue}
+	p.begin(t)
+	page := p.largestAsset(t)
+	other := p.beside(t)
+	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, careless), 100)
+	p.each(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
+	began := p.served()
+	for still := 0; still < 20; still++ { // until all wait for their clients
+		time.Sleep(50 * time.Millisecond)
+		if now := p.served(); now != began {
+			began, still = now, 0
+		}
+	}
+	other.end(t)
+	p.terminate(t)
+	p.wantExit(t, 0) // an error of the shutdown, such as that its time is over, is another code
+}
+
+// served returns how many requests were answered.
+func (p *target) served() int { return strings.Count(p.log.String(), `"msg":"request"`) }
+
+// largestAsset returns the path of the largest file that the pages load.
+func (p *target) largestAsset(t *testing.T) (path string) {
+	t.Helper()
+	files, err := os.ReadDir("web/dist/assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(0)
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && info.Size() > most {
+			path, most = "/assets/"+f.Name(), info.Size()
+		}
+	}
+	if most < 200<<10 {
+		t.Fatalf("the largest file is %q with %d bytes", path, most)
+	}
+	return path
+}

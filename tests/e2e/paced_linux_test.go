@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// subscribeBooks has a wire of a client subscribe to the books of tokens, with events of so many pairs of aliases.
+func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
+	t.Helper()
+	if err := w.handshake(client); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(w, say(sayInit))
+	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 50) {` + numbered(aliases, "a#:bids{price size} b#:asks{price size} ") + `} }`
+	for _, id := range tokens {
+		_, _ = io.WriteString(w, say(asJSON(vars{"id": id, "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": id}}})))
+	}
+}
+
+// openBooks returns tokens of markets that are open, whose books have many levels.
+func (p *target) openBooks(n int) (ids []string) {
+	for _, tk := range p.venue.venue.Tokens() {
+		if book, ok := p.venue.venue.Book(tk.TokenID); ok && tk.Status == "OPEN" && len(book.Bids)+len(book.Asks) >= 30 && len(ids) < n {
+			ids = append(ids, tk.TokenID)
+		}
+	}
+	return ids
+}
+
+// events returns how many events of subscriptions were executed.
+func (p *target) events(t *testing.T) float64 {
+	return p.scrape(t).sum("oddsgraph_subscription_events_total")
+}
+
+// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books, with events longer than what may wait for it, and read
+// nothing. No event is executed for it after the first, however often the books change: all are for another client, who reads them.
+func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
+	venue := newWitness(t)
+	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
+	tokens := p.openBooks(20)
+	reader := p.connect(t)
+	p.subscribeBooks(t, reader, "10.20.0.9", tokens[:1], 1)
+	var got atomic.Int64
+	go func() { // ends with the connection
+		for {
+			_, payload, err := reader.frame()
+			if err != nil {
+				return
+			}
+			if strings.Contains(string(payload), `"next"`) {
+				got.Add(1)
+			}
+		}
+	}()
+	// move moves all books until the reader has had n more events, and returns how many events were executed besides.
+	move := func(n int64) int {
+		executed, had := p.events(t), got.Load()
+		for late := time.Now().Add(patience); got.Load() < had+n; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatalf("the reader had %d events", got.Load()-had)
+			}
+			p.moveBooks(t, tokens)
+		}
+		return int(p.events(t)-executed) - int(got.Load()-had)
+	}
+	for range 5 {
+		before := p.scrape(t)
+		silent := p.deaf(t)
+		p.subscribeBooks(t, silent, careless, tokens, 200/2)
+		for late := time.Now().Add(patience); p.scrape(t).sum("oddsgraph_subscription_groups") < 21; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatal("the subscriptions do not begin")
+			}
+		}
+		// The buffers of the system take some events first.
+		filling, more := 0, 0
+		for range 15 {
+			if more = move(10); more == 0 {
+				break
+			}
+			filling += more
+		}
+		if more == 0 {
+			more = move(30)
+		}
+		ended := p.scrape(t).sum("oddsgraph_websockets_given_up_total") - before.sum("oddsgraph_websockets_given_up_total")
+		t.Logf("%d events were executed for the client that reads nothing, and %d more while another had its; %.0f sockets were ended", filling, more, ended)
+		_ = silent.Close()
+		if ended > 0 { // since its client took too long: that proves nothing
+			continue
+		}
+		if more > 20 {
+			t.Errorf("%d more events were executed for a client that reads nothing, while another had those of one book", more)
+		}
+		return
+	}
+	t.Skip("the machine is so slow that the socket of the client that does not read is always ended before the books have moved often enough")
+}
+
+// moveBooks changes the price, and so the book, of each token.
+func (p *target) moveBooks(t *testing.T, tokens []string) {
+	p.moves++
+	for _, id := range tokens {
+		if err := p.venue.venue.SetPrice(id, demo.Price(3000+100*(p.moves%10))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read all that comes, while what its events may cost is
+// little. No more are executed than that pays for.
+func TestEventsAreExecutedAtTheirPace(t *testing.T) {
+	venue := newWitness(t)
+	const rate = 64 << 10
+	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), fmt.Sprint("--client-events=", rate))...), venue: venue}
+	tokens, began := p.openBooks(40), time.Now()
+	w := p.connect(t)
+	p.subscribeBooks(t, w, careless, tokens, 10)
+	var bytes atomic.Int64
+	go func() { // ends with the connection
+		for {
+			_, payload, err := w.frame()
+			if err != nil {
+				return
+			}
+			bytes.Add(int64(len(payload)))
+		}
+	}()
+	p.move(t, tokens, 5*time.Second)
+	executed, taken := p.events(t), bytes.Load()
+	// Each group may execute an event while the client owes nothing yet.
+	each := taken / max(int64(executed), 1)
+	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || executed < float64(len(tokens))/2 {
+		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d at most", executed, each, taken, time.Since(began), most)
+	}
+	t.Logf("%.0f events of %d bytes, %d together", executed, each, taken)
+}
