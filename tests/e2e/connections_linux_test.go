@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"oddsgraph/web"
 )
 
 // TestIdleConnectionsOfOneAddress opens 10,000 connections from one address and leaves them idle. The program as it is shipped keeps
@@ -86,13 +89,13 @@ func (p *target) served() int { return strings.Count(p.log.String(), `"msg":"req
 // largestAsset returns the path of the largest file that the pages load.
 func (p *target) largestAsset(t *testing.T) (path string) {
 	t.Helper()
-	files, err := os.ReadDir("web/dist/assets")
+	files, err := fs.ReadDir(web.Built(), "assets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	most := int64(0)
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && info.Size() > most {
+		if info, err := f.Info(); err == nil && !strings.HasSuffix(f.Name(), ".br") && !strings.HasSuffix(f.Name(), ".gz") && info.Size() > most {
 			path, most = "/assets/"+f.Name(), info.Size()
 		}
 	}

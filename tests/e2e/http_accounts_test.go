@@ -159,6 +159,40 @@ func TestRefusedByTheVenue(t *testing.T) {
 	}
 }
 
+// TestInvalidTokensLockOutNobody sends ten invalid tokens from an address, and each of them and one token again and again. Valid tokens
+// and credentials of the same address are good all the while.
+func TestInvalidTokensLockOutNobody(t *testing.T) {
+	f := newAccountsFile(t)
+	s := start(t, "--accounts-file="+f.path)
+	ask := func(name, value string) response {
+		r := s.request(t, `{"query":"{ user(address: \"`+addressOf3+`\") { positions { totalCount } } }"}`, anonymous)
+		r.Header.Set("X-Forwarded-For", "198.51.100.7")
+		r.Header.Set(name, value)
+		return s.do(t, r)
+	}
+	good := func() {
+		t.Helper()
+		for name, value := range map[string]string{"Authorization": "Bearer token-of-3", httpapi.CredentialsHeader: keyOf3} {
+			if got := ask(name, value); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+	for n := range 10 {
+		if got := ask("Authorization", fmt.Sprint("Bearer invalid-", n)); got.status != http.StatusUnauthorized {
+			t.Errorf("%+v", got)
+		}
+	}
+	good()
+	for range 10 {
+		ask("Authorization", "Bearer invalid")
+	}
+	if got := ask("Authorization", "Bearer invalid"); got.status != http.StatusTooManyRequests {
+		t.Errorf("the same invalid token: %+v", got)
+	}
+	good()
+}
+
 func TestAccountsThatCannotBeRead(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open.json")
 	if err := os.WriteFile(open, []byte(`{"version":1,"accounts":[]}`), 0o600); err != nil {
