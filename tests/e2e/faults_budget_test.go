@@ -272,6 +272,7 @@ func polling(t testing.TB) (boards int, length time.Duration) {
 
 // TestPollingWithinTheBudget polls 500 prices and 40 books at a venue that takes 100 requests a minute, over a stream.
 func TestPollingWithinTheBudget(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	w := newAnnals(t, 1, 560, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
@@ -345,6 +346,7 @@ func pollWithoutTheStream(t *testing.T) {
 // TestAttackersBesideHonestClients asks for 40 random ids, and with junk credentials, as fast as it goes, beside honest
 // clients: theirs stay fresh, and neither budget nor watches go to the attacker.
 func TestAttackersBesideHonestClients(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	w := newAnnals(t, 1, 540, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)

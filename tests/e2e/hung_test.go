@@ -11,6 +11,7 @@ import (
 // TestAHungEndpointKeepsNobodyFromTheRest has one client ask an endpoint that hangs, with more requests than are executed at once:
 // different ones, and equal ones, which share an execution. What is cached and what needs no venue stays available to it.
 func TestAHungEndpointKeepsNobodyFromTheRest(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for name, query := range map[string]func(n int) string{
 		"different requests": func(n int) string { return fmt.Sprintf(`{ market(marketId: "unknown-%d") { slug } }`, n) },
 		"equal requests":     func(int) string { return `{ market(marketId: "unknown") { slug } }` },

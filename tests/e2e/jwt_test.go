@@ -85,6 +85,7 @@ func (p *identityProvider) args(t testing.TB) []string {
 
 // TestSignedTokens sends tokens of an identity provider over every transport.
 func TestSignedTokens(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	p := newIdentityProvider(t)
 	s := startLive(t, p.args(t)...)
 	s.streaming(t)

@@ -42,7 +42,10 @@ func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *se
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
-	s = openAt(t, market.SystemClock{}, rig, args...)
+	s = openAt(t, market.SystemClock{}, func(w *app.Wiring) {
+		w.Stream.BackoffMax = 2 * time.Second // tests that break the stream often need not wait longer and longer
+		rig(w)
+	}, args...)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx) }()

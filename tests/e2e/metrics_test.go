@@ -218,6 +218,7 @@ func (c tally) add(kind, name, outcome string) {
 // TestMetricsAreTrue puts a little of everything on a service, and compares each metric with what was counted elsewhere: by the
 // client, by a proxy before the venue, or by the venue.
 func TestMetricsAreTrue(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	books := newLedger(t)
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 	const trusted = `query Prices($t: [String!]!) { tokenPrices(tokenIds: $t) { price timestamp } }`

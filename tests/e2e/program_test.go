@@ -123,11 +123,18 @@ func buildProgram(t testing.TB) string {
 // runBinary is runProgram of a binary.
 func runBinary(t testing.TB, exe string, args ...string) *program {
 	t.Helper()
+	return runBinaryIn(t, nil, exe, args...)
+}
+
+// runBinaryIn is runBinary with more in its environment.
+func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *program {
+	t.Helper()
 	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
 	cmd := exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--trusted-proxies=127.0.0.1"}, args...)...)
 	cmd.Dir = p.dir
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") }),
-		asProgram+"=1", "TMPDIR="+p.dir, "HOME="+p.dir)
+	inherited := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") })
+	own := []string{asProgram + "=1", "TMPDIR=" + p.dir, "HOME=" + p.dir}
+	cmd.Env = slices.Concat([]string{"GORACE=atexit_sleep_ms=0"}, inherited, own, env) // else each exit takes a second
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -264,6 +264,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 // TestRollingRestartWithinTheLimit replaces a service by one that starts beside it, under load on both. The venue never has to
 // refuse a call: first the new one has the reserve, and when the old one has ended, all that is left.
 func TestRollingRestartWithinTheLimit(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -321,6 +321,7 @@ func asks(c *crowd, turns <-chan struct{}, tokens []string) {
 // TestRollingRestart restarts two instances behind a balancer, one after the other, while the market moves, clients ask and
 // subscribers follow. No query fails, every subscription goes on with a whole state, and nothing that is shown was never so.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	w, b := newAnnals(t, 1, rollingTokens, [2]int{}), newBalancer(t)
 	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
 	first, second := begin(), begin()

@@ -40,9 +40,9 @@ func peak(t testing.TB, process *os.Process) int {
 // TestClientsThatDoNotRead has one client ask for as much as it can and read nothing or little of it, over each transport and by
 // queries and subscriptions. The program as it is shipped must stay within its memory and answer another client.
 func TestClientsThatDoNotRead(t *testing.T) {
-	t.Setenv("GOMEMLIMIT", shippedMemory)
+	t.Parallel() // it waits most of the time
 	venue := newWitness(t)
-	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
+	p := &target{program: runBinaryIn(t, []string{"GOMEMLIMIT=" + shippedMemory}, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
 	for _, a := range []unread{
 		{"responses longer than they may be, over HTTP", unreadQueries(500)},
