@@ -12,13 +12,13 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// adminShutdown is how long operators are waited for at the end.
+// adminShutdown is how long requests of operators may take after the shutdown has begun.
 const adminShutdown = time.Second
 
-// responseKind is the kind of whole responses, beside those of the cache.
+// responseKind names the cache of whole responses beside the kinds of the data cache.
 const responseKind = "response"
 
-// openAdmin binds the private address; the listener is nil where there is none.
+// openAdmin binds the private address; the server is nil if the address is "off".
 func (s *App) openAdmin(address string) (*Server, error) {
 	if address == config.Off {
 		return nil, nil
@@ -30,11 +30,11 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.HTTP.ReadTimeout = 0 // it would cut profiles short, which take as long as was asked for
+	l.HTTP.ReadTimeout = 0 // a profile takes as long as its parameter says
 	return l, nil
 }
 
-// flush lets go of what is cached. The log tells of it, but not the key, which an operator may have mistaken for anything.
+// flush removes cached entries. The log does not have the key, since it may be anything that an operator has pasted.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
 	for _, k := range s.Cache.Stats() {

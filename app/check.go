@@ -16,11 +16,11 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// check prints that a server would start with this configuration, the files that it names, and the environment's collector
-// of traces, as they are now, or returns all that is wrong. It serves nothing, binds no port and asks nobody.
+// check reads the configuration, its files and the environment's trace settings as a start would. It returns every error, or
+// prints that the service would start. It binds no port and makes no call.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
-	wrong := []error{coherent(cfg), checkTraces(ctx, log), err}
+	wrong := []error{validate(cfg), checkTraces(ctx, log), err}
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: &resolvers.Resolver{}}, log)
 	var files files
 	if err == nil {
@@ -38,21 +38,21 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 	return err
 }
 
-// checkTraces says why traces could not be sent as the environment wants.
+// checkTraces returns an error if the environment's trace settings are invalid.
 func checkTraces(ctx context.Context, log *slog.Logger) error {
 	tracer, err := telemetry.OpenTracer(BuildVersion(), log)
 	if tracer == nil {
 		return err
 	}
-	return tracer.Close(ctx) // it has nothing to send
+	return tracer.Close(ctx) // there are no traces to send
 }
 
-// coherent says which settings contradict each other.
-func coherent(cfg *config.Config) error {
+// validate returns an error for settings that contradict each other.
+func validate(cfg *config.Config) error {
 	if cfg.StreamURL != "" && cfg.Venue.URL == "" {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
-	if err := coherentJWT(cfg); err != nil {
+	if err := validateJWT(cfg); err != nil {
 		return err
 	}
 	if clash(cfg.Listen, cfg.AdminListen) {
@@ -61,8 +61,8 @@ func coherent(cfg *config.Config) error {
 	return nil
 }
 
-// coherentJWT says which settings of an identity provider are missing or unsafe.
-func coherentJWT(cfg *config.Config) error {
+// validateJWT returns an error if settings of the identity provider are missing or unsafe.
+func validateJWT(cfg *config.Config) error {
 	j := cfg.JWT
 	if j.Issuer == "" && j.Audience == "" && j.JWKSURL == "" {
 		return nil
@@ -71,10 +71,10 @@ func coherentJWT(cfg *config.Config) error {
 		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER), --jwt-audience, --jwt-jwks-url and --jwt-account-claim belong together; set all of them, or none")
 	}
 	if cfg.AccountsFile == "" {
-		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER) is set without --accounts-file (ODDSGRAPH_ACCOUNTS_FILE), which says what account a token stands for")
+		return errors.New("--jwt-issuer (ODDSGRAPH_JWT_ISSUER) is set without --accounts-file (ODDSGRAPH_ACCOUNTS_FILE), which maps tokens to accounts")
 	}
 	if u, err := url.Parse(j.JWKSURL); err != nil || u.Scheme != "https" && !loopback(u.Hostname()) {
-		return errors.New("--jwt-jwks-url (ODDSGRAPH_JWT_JWKS_URL) is not an https:// URL; whoever can change the keys on their way can be anybody")
+		return errors.New("--jwt-jwks-url (ODDSGRAPH_JWT_JWKS_URL) is not an https:// URL; over http:// an attacker on the network can replace the keys")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// warnings returns what works but endangers something, without secrets.
+// warnings describes settings that work but are unsafe. It contains no secrets.
 func warnings(cfg *config.Config) (out []string) {
 	if credentialsMode(cfg) == venue.CredentialsNone {
 		return nil
@@ -102,8 +102,7 @@ func warnings(cfg *config.Config) (out []string) {
 	return out
 }
 
-// clash reports whether two addresses can't be listened on at once: they have the same port, and the same host or one that
-// stands for all of them.
+// clash reports whether two addresses cannot be bound together: they have the same port, and the same host or an unspecified one.
 func clash(a, b string) bool {
 	host, port, _ := net.SplitHostPort(a)
 	other, same, _ := net.SplitHostPort(b)

@@ -16,14 +16,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// demoVenue is the embedded venue on a port.
+// demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
 	Venue *demo.Venue
 	still bool
 }
 
-// marketEvery is how often a market of the demo venue opens, closes or is resolved.
+// marketEvery is the interval at which a market of the demo venue opens, closes or is resolved.
 const marketEvery = 25 * time.Second
 
 func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
@@ -32,7 +32,7 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
 		MarketEvery: marketEvery, Log: log,
 	})
-	h := hosts.Guard(nil, "the demo venue is for this host: ask it as localhost or by its number", hosts.OnLoopback, v)
+	h := hosts.Guard(nil, "the demo venue serves this host only: use localhost or its IP address", hosts.OnLoopback, v)
 	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (d *demoVenue) onLoopback() bool {
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		err := d.serveCut(ctx)
-		d.Venue.Close() // the streams, which the HTTP server does not know
+		err := d.serveUntilCancelled(ctx)
+		d.Venue.Close() // hijacked connections, which the HTTP server does not close
 		return err
 	})
 	if !d.still {

@@ -22,7 +22,7 @@ type Server struct {
 	bounded  *quota.Listener
 	HTTP     *http.Server
 	shutdown time.Duration
-	// executing returns how many operations are under way; nil if that makes no difference to serve.
+	// executing returns the number of running operations; nil if serve need not know it.
 	executing func() int
 	log       *slog.Logger
 }
@@ -82,8 +82,8 @@ func (l *Server) serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// serveCut is serve where requests may be cut short at the end: those that are still under way then are no error.
-func (l *Server) serveCut(ctx context.Context) error {
+// serveUntilCancelled is serve without an error for requests that were cut off at the end.
+func (l *Server) serveUntilCancelled(ctx context.Context) error {
 	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -14,14 +14,14 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// live is the live half of the service: the venue's stream and the state that is kept of it.
+// live is the venue's stream with the feed that keeps its state.
 type live struct {
 	Feed   *feed.Feed
-	Client *stream.Client // nil where the venue has no stream
+	Client *stream.Client // nil if the venue has no stream
 }
 
-// openLive wires the stream to the feed, and the feed to where queries read. Without a URL there is no stream; nothing is
-// measured where metrics are nil. A topic without watches stays open for linger.
+// openLive connects the stream to the feed, and the feed to the cache. Without a URL there is no stream. metrics may be nil. A topic
+// without watches stays open for linger.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -43,7 +43,7 @@ func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *
 	return l, nil
 }
 
-// run follows the stream until ctx ends.
+// run runs the stream until ctx ends.
 func (l *live) run(ctx context.Context) error {
 	if l.Client == nil {
 		<-ctx.Done()
@@ -52,7 +52,7 @@ func (l *live) run(ctx context.Context) error {
 	return l.Client.Run(ctx)
 }
 
-// Status is what is shown of the stream. A topic that waits for a snapshot after a gap makes a live stream RESYNCING.
+// Status returns the state of the stream. A topic that waits for a snapshot after a gap makes a live stream RESYNCING.
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {

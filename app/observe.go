@@ -9,11 +9,11 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// Observer tells the metrics, the log and the traces what becomes of operations.
+// Observer passes the outcome of operations to metrics, log and traces.
 type Observer struct {
-	Metrics *telemetry.Metrics // nil where nothing is measured
+	Metrics *telemetry.Metrics // nil without metrics
 	Log     *telemetry.Operations
-	tracer  *telemetry.Tracer // nil where nothing is traced
+	tracer  *telemetry.Tracer // nil without traces
 }
 
 // Began implements httpapi.Observer.
@@ -41,7 +41,7 @@ func (o *Observer) Ended(ctx context.Context, j *market.Journal) {
 	}
 }
 
-// SendTraces sends the traces that are left, as long as patience lasts.
+// SendTraces sends the remaining traces within patience.
 func (s *App) SendTraces(patience time.Duration) {
 	if s.Tracer == nil {
 		return

@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// knownFor is how long the service counts as ready after a public endpoint has answered: what it knows may be served stale.
+	// knownFor is how long the service is ready after a public endpoint has answered; it serves stale values meanwhile.
 	knownFor = 5 * time.Minute
 	// probeEvery is the least time between two probes of the venue.
 	probeEvery = 5 * time.Second
 )
 
-// readiness remembers when the venue answered public calls. Which endpoints it has is its own affair, so an answer of any of
-// them counts.
+// readiness remembers when the venue answered a public call. Venues lack different endpoints, so any of them counts.
 type readiness struct {
 	mu       sync.Mutex
 	answered time.Time
-	// probed is when the venue was last asked for the sake of readiness alone, and failure what came of it.
+	// probed is the time of the last probe, failure its error.
 	probed  time.Time
 	failure error
 }
@@ -37,7 +36,7 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note takes in the outcome of a call. A refused parameter shows that the endpoint is there; "not found" may be a wrong URL's.
+// note records the outcome of a call. A refused parameter proves that the endpoint exists; a 404 may mean a wrong base URL.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !publicEndpoints[endpoint] || outcome != market.OutcomeOK && !refused {
@@ -48,7 +47,7 @@ func (r *readiness) note(endpoint string, status int, outcome string, now time.T
 	r.answered = now
 }
 
-// Ready reports whether the service goes on and a public endpoint of the venue has answered lately.
+// Ready returns an error while the service is shutting down, or if no public endpoint of the venue has answered lately.
 func (s *App) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return httpapi.ErrDraining
@@ -56,7 +55,7 @@ func (s *App) Ready(ctx context.Context) error {
 	return s.readiness.check(s.clock, func() error { return s.probe(ctx) })
 }
 
-// check asks the venue by probe where nothing is known.
+// check calls probe if no recent answer is known.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()
@@ -80,10 +79,10 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 	return err
 }
 
-// probeTokens are ids to ask prices of, which need not exist: an empty list is an answer too.
+// probeTokens are ids for a probe. They need not exist, since an empty list is an answer too.
 var probeTokens = []string{"0", "1"}
 
-// probe asks a search, which needs no id, and prices where that fails. The error is that of the search.
+// probe searches, which needs no id, and reads prices if that fails. The error is the search's.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(market.Search{Sort: market.SortRelevance, Direction: market.Descending, Limit: 1})

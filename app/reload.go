@@ -13,22 +13,21 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// reloader reads again on a signal what may change while the program runs: of the configuration the log level, and the
-// files that it names. Each of them stays as it was where its new content can't be used.
+// reloader reads the log level and the configured files again on a signal. A file whose new content is invalid stays as it was.
 type reloader struct {
-	// read reads the whole configuration anew.
+	// read parses the configuration again.
 	read  func() (*config.Config, error)
-	cfg   *config.Config // that the program was started with
+	cfg   *config.Config // of the start
 	level *slog.LevelVar
 	files *files
 	log   *slog.Logger
-	// hungUp tells of a signal that it came since the terminal was closed; nil means that none has.
-	hungUp func() bool
+	// terminalClosed reports whether the terminal was closed; nil if the program has none.
+	terminalClosed func() bool
 }
 
-// closedTerminal returns what tells that the terminal which the program has now was closed. There is none to close where the
-// program was told not to mind, as by nohup.
-func closedTerminal() (hungUp func() bool) {
+// watchTerminal returns a function that reports whether the program's terminal was closed. It is nil without a terminal, or if
+// SIGHUP is ignored, as under nohup.
+func watchTerminal() (terminalClosed func() bool) {
 	opened := func() error {
 		tty, err := os.Open("/dev/tty")
 		if err == nil {
@@ -42,7 +41,7 @@ func closedTerminal() (hungUp func() bool) {
 	return func() bool { return errors.Is(opened(), syscall.ENXIO) }
 }
 
-// during reloads at each signal while serve runs, and ends it when the terminal was closed.
+// during runs serve. It reloads at each signal, and ends serve when the terminal was closed.
 func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
 	watched, stop := context.WithCancel(ctx)
 	var g sync.WaitGroup
@@ -54,7 +53,7 @@ func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve f
 			case <-watched.Done():
 				return
 			case <-signals:
-				if r.hungUp != nil && r.hungUp() {
+				if r.terminalClosed != nil && r.terminalClosed() {
 					r.log.Info("the terminal was closed")
 					stop()
 					return
@@ -66,20 +65,20 @@ func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve f
 	return serve(watched)
 }
 
-// reload reads everything again and logs what came of it.
+// reload reads everything again and logs the outcome.
 func (r *reloader) reload() {
 	next, err := r.read()
 	if err != nil {
-		r.log.Error("the configuration is not in force as it is now", "error", err)
+		r.log.Error("the configuration is invalid and was not reloaded", "error", err)
 	} else {
 		r.level.Set(next.Log.Level)
 		later := slices.DeleteFunc(r.cfg.Differences(*next), func(flag string) bool { return flag == "log-level" })
 		if len(later) > 0 {
-			r.log.Warn("some settings have changed that only a restart puts into force", "settings", later)
+			r.log.Warn("some changed settings need a restart", "settings", later)
 		}
 	}
 	for _, err := range r.files.reload() {
-		r.log.Error("a file is not in force as it is now", "error", err)
+		r.log.Error("a file is invalid and was not reloaded", "error", err)
 	}
-	r.log.Info("read again: log level, accounts and trusted documents", "log_level", r.level.Level().String(), "files", r.files.String())
+	r.log.Info("reloaded log level, accounts and trusted documents", "log_level", r.level.Level().String(), "files", r.files.String())
 }

@@ -45,7 +45,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	}
 	r := &reloader{
 		read:  func() (*config.Config, error) { read <- struct{}{}; return nil, errors.New("not now") },
-		level: level, files: &files, log: log, hungUp: gone.Load,
+		level: level, files: &files, log: log, terminalClosed: gone.Load,
 	}
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
 	go func() {

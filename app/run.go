@@ -28,7 +28,7 @@ const LogLines = 4 << 20
 
 // Main runs the program until a signal ends it. licenses are the licence texts of the Go code in it.
 func Main(licenses string) {
-	paceCollector()
+	tuneGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, licenses, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
@@ -76,7 +76,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		log.Info("demo venue", "url", d.URL())
 		return d.serve(ctx)
 	default:
-		hungUp := closedTerminal()
+		terminalClosed := watchTerminal()
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)
 		defer signal.Stop(hangups)
@@ -86,7 +86,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		}
 		s.MeasureLog(lines)
 		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
-		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.Files, log: log, hungUp: hungUp}
+		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.Files, log: log, terminalClosed: terminalClosed}
 		return r.during(ctx, hangups, s.Serve)
 	}
 }

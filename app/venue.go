@@ -12,9 +12,8 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// coldStart returns for how long the service starts cautiously, since calls of a process before may count: as long as the
-// venue counts a call, and as long as that process may go on after it was told to stop. Nobody has used the demo venue of
-// this process before.
+// coldStart returns how long calls of an earlier process may count: the venue's minute, and the time that process may run on after it
+// was told to stop. The demo venue belongs to this process, so it has no earlier calls.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -22,7 +21,7 @@ func (s *App) coldStart(cfg *config.Config) time.Duration {
 	return time.Minute + time.Second + cfg.DrainDelay + cfg.ShutdownTimeout
 }
 
-// newRecord returns the record of the calls to a venue, nil where there is none.
+// newRecord returns the record of calls, or nil if calls are not recorded.
 func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	if s.Demo != nil || cfg.Venue.PublicPerMinute == 0 || cfg.StateDir == "" || cfg.StateDir == config.Off {
 		return nil
@@ -32,7 +31,7 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells the budget what may have been spent before.
+// startBudget passes the calls of an earlier process to the rate limit.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || cold == 0 {
 		return
@@ -43,11 +42,11 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		s.record.Open(s.budget.Inherit)
 		return
 	}
-	s.log.Info("nobody knows what was spent of the venue's limit before; only the reserve is spent for a while, or until the venue says how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records them",
+	s.log.Info("the calls of an earlier process are unknown; only a reserve is used until the time below, or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
 		"until", until.Round(time.Second))
 }
 
-// newBudget returns the budget of a venue, nil where it takes any number of requests. record may be nil.
+// newBudget returns the rate limit of a venue, or nil if it has none. record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record) *ratelimit.Budget {
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
 		return nil
@@ -65,7 +64,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record) *rateli
 	return ratelimit.New(cfg)
 }
 
-// retries is a number of retries as the client of the venue takes it, to whom 0 is its default.
+// retries converts a configured number of retries for the client, which takes 0 as its default and -1 as none.
 func retries(n int) int {
 	if n == 0 {
 		return -1
@@ -73,8 +72,8 @@ func retries(n int) int {
 	return n
 }
 
-// credentialsMode says how credentials reach the venue. Without a choice they stay out of its URLs where the venue is known to
-// read them from the header, which only the ordinary demo venue is.
+// credentialsMode returns how credentials are sent to the venue. The default is the header for the ordinary demo venue, which is known
+// to read it, and the query for any other.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
@@ -85,7 +84,7 @@ func credentialsMode(cfg *config.Config) string {
 	return venue.CredentialsQuery
 }
 
-// venueConfig says how the venue is asked.
+// venueConfig returns the configuration of the REST client.
 func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
 	names := cfg.Venue.Parameters.Names()
 	return venue.Config{
@@ -96,7 +95,7 @@ func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) ve
 	}
 }
 
-// Call counts a call to the venue and remembers whether it was answered.
+// Call implements venue.Observer: it counts a call and records whether it was answered.
 func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	if s.Metrics != nil {
 		s.Metrics.Call(endpoint, keys, status, outcome, elapsed)
@@ -107,17 +106,17 @@ func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed ti
 	}
 }
 
-// Drift counts a part of the venue's answer that could not be used.
+// Drift counts a part of a response that could not be read.
 func (s *App) Drift(endpoint, what string) {
 	if s.Metrics != nil {
 		s.Metrics.Drift(endpoint, what)
 	}
 }
 
-// lostAfter is how many calls in a row have to fail before the venue counts as out of reach: one proves nothing.
+// lostAfter is the number of consecutive failures after which the venue is unreachable.
 const lostAfter = 3
 
-// reach remembers how many calls to the venue have failed since it answered one. Its zero value says that it answers.
+// reach counts the calls that have failed since the last answer. The zero value means reachable.
 type reach struct{ failed atomic.Uint64 }
 
 func (r *reach) note(status int) {

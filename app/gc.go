@@ -8,21 +8,20 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is how much garbage may lie about before it is collected, in bytes, or as much as is live where that is more.
-// Answers make much short-lived garbage over little that lives, and collecting it costs more than keeping it; a percentage of
-// what lives, as GOGC is one, would have every subscriber that stays cost several times what it takes.
+// headroom is how many bytes of garbage may accumulate before a collection, or as much as is live if that is more. Responses make much
+// short-lived garbage over a small live heap. A fixed GOGC that fits them would multiply the memory of idle subscribers.
 const headroom = 64 << 20
 
-// leastPercent is the GOGC of a large heap, firstPercent that of one that was never collected.
+// leastPercent is the GOGC of a large heap, firstPercent the GOGC until the first collection.
 const leastPercent, firstPercent = 100, 1600
 
-// gcPercent returns the GOGC that leaves the headroom: it is of what is live, with the stacks and the program's variables.
+// gcPercent returns the GOGC that leaves the headroom over live bytes, which include stacks and global variables.
 func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }
 
-// paceCollector keeps the headroom from now on, unless GOGC says what else to do.
-func paceCollector() {
+// tuneGC adjusts GOGC after each collection so that the headroom stays constant, unless the environment sets GOGC.
+func tuneGC() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return
 	}
@@ -30,7 +29,7 @@ func paceCollector() {
 	percent := firstPercent
 	debug.SetGCPercent(percent)
 	var watch func()
-	// What nobody refers to is gone with the next collection, which is the moment to look.
+	// The cleanup of an unreachable object runs after the next collection.
 	watch = func() {
 		runtime.AddCleanup(&struct{ _ *int }{}, func(struct{}) {
 			metrics.Read(live)
@@ -38,7 +37,7 @@ func paceCollector() {
 			for _, part := range live {
 				total += part.Value.Uint64()
 			}
-			// To set it stops the program for a moment, so small changes are let be.
+			// SetGCPercent stops the world, so small changes are skipped.
 			if want := gcPercent(total); math.Abs(float64(want-percent)) > float64(percent)/20 {
 				percent = want
 				debug.SetGCPercent(want)

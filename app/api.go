@@ -28,14 +28,14 @@ import (
 	"oddsgraph/web"
 )
 
-// files are what is read again when it changes.
+// files are read again when they change.
 type files struct {
-	Accounts  *auth.Store   // nil where no bearer tokens are known
-	signed    *jwt.Verifier // nil where no issuer's tokens are accepted
+	Accounts  *auth.Store   // nil without an accounts file
+	signed    *jwt.Verifier // nil without an identity provider
 	Documents *persisted.Store
 }
 
-// watch looks at the files until ctx ends.
+// watch checks the files for changes until ctx ends.
 func (f *files) watch(ctx context.Context) {
 	var g sync.WaitGroup
 	if f.Accounts != nil {
@@ -48,7 +48,7 @@ func (f *files) watch(ctx context.Context) {
 	g.Wait()
 }
 
-// reload reads the files now and returns what is wrong with those that stay as they were.
+// reload reads the files now. It returns an error for each file that is invalid and stays as it was.
 func (f *files) reload() (wrong []error) {
 	if f.Accounts != nil {
 		if err := f.Accounts.Reload(); err != nil {
@@ -61,7 +61,7 @@ func (f *files) reload() (wrong []error) {
 	return wrong
 }
 
-// String says what is in force of the files.
+// String describes the content in use.
 func (f files) String() string {
 	known := 0
 	if f.Accounts != nil {
@@ -70,7 +70,7 @@ func (f files) String() string {
 	return fmt.Sprintf("%d accounts, %d trusted documents", known, f.Documents.Status().Trusted)
 }
 
-// openFiles reads the files that the configuration names.
+// openFiles reads the configured files.
 func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f files, err error) {
 	var wrong []error
 	if cfg.AccountsFile != "" {
@@ -88,7 +88,7 @@ func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f fi
 	return f, errors.Join(wrong...)
 }
 
-// trustedProxies reads the proxies that the configuration names.
+// trustedProxies parses the configured proxies.
 func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 	proxies, err := auth.ParseProxies(cfg.TrustedProxies)
 	if err != nil {
@@ -97,7 +97,7 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 	return proxies, nil
 }
 
-// NewFront returns what the configuration alone says of what clients talk to.
+// NewFront returns the part of the API's configuration that follows from cfg alone.
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
 	compiler := graph.NewCompiler(executed)
 	front = httpapi.Config{
@@ -123,14 +123,13 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 }
 
 const (
-	// outputShare is the part of GOMEMLIMIT, one in so many, that what clients have not read yet may take; defaultOutput is that in
-	// bytes where there is no GOMEMLIMIT.
+	// Unread output may take 1/outputShare of GOMEMLIMIT, or defaultOutput bytes without one.
 	outputShare, defaultOutput = 6, 64 << 20
-	// leastResponses is how many of the greatest responses have room in any case.
+	// leastResponses is how many responses of the maximum size fit in any case.
 	leastResponses = 4
 )
 
-// outputRoom returns how many bytes all clients together may leave unread.
+// outputRoom returns how many bytes of output may be unread by all clients together.
 func outputRoom(cfg *config.Config) int {
 	room := defaultOutput
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -139,13 +138,13 @@ func outputRoom(cfg *config.Config) int {
 	return max(room, leastResponses*int(cfg.MaxResponse))
 }
 
-// connectionLimits bound the TCP connections of clients.
+// connectionLimits returns the bounds of the clients' TCP connections.
 func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.ConnectionLimits {
 	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
 }
 
-// ofHosts refuses requests for other hosts than those that are served: where some are configured, or where the service listens
-// on a loopback address, which pages in a browser on this machine could reach by a name of their own.
+// ofHosts refuses requests whose Host is not served, if hosts are configured or the service listens on a loopback address. A web page
+// could otherwise reach the service under a name of its own (DNS rebinding).
 func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -154,8 +153,8 @@ func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	return hosts.Guard(cfg.Hosts, "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)", hosts.Always, next)
 }
 
-// frontDoor wires what clients talk to.
-func (s *App) frontDoor(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver, clock market.Clock) (*httpapi.API, error) {
+// newAPI returns the HTTP API over the resolvers.
+func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver) (*httpapi.API, error) {
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
 		return nil, err
@@ -168,15 +167,15 @@ func (s *App) frontDoor(cfg *config.Config, proxies auth.Proxies, root *resolver
 		if j := cfg.JWT; j.Issuer != "" {
 			s.Files.signed = jwt.New(jwt.Config{
 				Issuer: j.Issuer, Audience: j.Audience, URL: j.JWKSURL, Claim: j.AccountClaim,
-				Account: s.Files.Accounts.Subject, Clock: clock, Log: s.log,
+				Account: s.Files.Accounts.Subject, Clock: s.clock, Log: s.log,
 			})
 			tokens.Signed = s.Files.signed.Account
 		}
 		front.Accounts = tokens
 		s.Files.Accounts.OnRevoke(s.forget)
 	}
-	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, clock
-	front.Refusals, front.Ready = auth.NewRefusals(clock), s.Ready
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, s.clock
+	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
 	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)
@@ -184,8 +183,7 @@ func (s *App) frontDoor(cfg *config.Config, proxies auth.Proxies, root *resolver
 	return httpapi.New(front), nil
 }
 
-// forget lets go of what the venue was asked for with the credentials of an account that was revoked, as soon as those who
-// had it have left.
+// forget drops cached responses and closes idle topics of a revoked account.
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
 	ctx := market.WithCredentials(context.Background(), a.Credentials)

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Serve serves until ctx ends. Then it stops from the front to the back: readiness, new requests, the stream, the cache, the venue. The
+// private address serves until the end.
+func (s *App) Serve(ctx context.Context) error {
+	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopVenue()
+	g, ctx := errgroup.WithContext(ctx)
+	if s.Demo != nil {
+		s.log.Info("no venue is configured: serving the demo venue", "venue", s.Demo.URL())
+		g.Go(func() error { return s.Demo.serve(venueCtx) })
+	}
+	liveCtx, stopLive := context.WithCancel(venueCtx)
+	defer stopLive()
+	g.Go(func() error { return s.Live.run(liveCtx) })
+	g.Go(func() error { s.Files.watch(liveCtx); return nil })
+	adminCtx, stopAdmin := context.WithCancel(venueCtx)
+	defer stopAdmin()
+	ready := []any{"url", s.URL(), "version", BuildVersion()}
+	if s.Admin != nil {
+		g.Go(func() error { return s.Admin.serveUntilCancelled(adminCtx) })
+		ready = append(ready, "admin", s.Admin.URL())
+	}
+	s.log.Info("oddsgraph is ready", ready...)
+	front, closeFront := context.WithCancel(venueCtx)
+	g.Go(func() error {
+		defer closeFront()
+		<-ctx.Done()
+		s.draining.Store(true)
+		s.Pause(s.delay)
+		return nil
+	})
+	g.Go(func() error {
+		// Subscriptions have no end of their own, so they are ended while open requests finish.
+		drained := make(chan struct{})
+		var began time.Time
+		drain := sync.OnceFunc(func() {
+			defer close(drained)
+			began = time.Now()
+			s.drain(s.shutdown)
+		})
+		context.AfterFunc(front, drain)
+		err := s.Server.serve(front)
+		drain()
+		<-drained
+		s.Live.Feed.Close()
+		stopLive()
+		s.Cache.Close()
+		if s.budget != nil {
+			s.budget.Close()
+		}
+		if s.record != nil {
+			s.record.Close()
+		}
+		s.Client.Close()
+		stopVenue()
+		s.SendTraces(max(s.shutdown-time.Since(began), time.Second))
+		return err
+	})
+	return g.Wait()
+}
+
+// drain ends subscriptions and WebSockets within patience.
+func (s *App) drain(patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s.API.Drain(ctx)
+}

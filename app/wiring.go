@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/cache"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/stream"
+	"oddsgraph/loaders"
+)
+
+// Wiring configures the parts that talk to the venue.
+type Wiring struct {
+	Client venue.Config
+	Reads  cache.Config
+	Stream stream.Config
+	// Cold is how long calls of an earlier process may count.
+	Cold time.Duration
+	// Linger is how long a topic of the stream stays open without a watch; zero is the feed's default.
+	Linger time.Duration
+}
+
+// wiring returns the configuration of the venue's clients and of the cache, changed by options.
+func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
+	rest, streamed := cfg.Venue.URL, cfg.StreamURL
+	if s.Demo != nil {
+		rest = s.Demo.URL()
+		if cfg.Demo.Stream {
+			streamed = "ws://" + s.Demo.Addr().String() + demo.StreamPath
+		}
+	}
+	w := Wiring{
+		Client: s.venueConfig(cfg, rest, s.clock),
+		Reads:  s.cacheConfig(cfg, s.clock),
+		Stream: stream.Config{
+			URL: streamed, Log: s.log, TopicsPerConnection: stream.DefaultTopicsPerConnection, Connections: stream.DefaultConnections,
+		},
+		Cold: s.coldStart(cfg),
+	}
+	for _, change := range options {
+		change(&w)
+	}
+	return w
+}
+
+// cacheConfig returns the configuration of the cache.
+func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
+	kind := func(e config.Expiry) cache.Kind {
+		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
+	}
+	c := cfg.Cache
+	out := cache.Config{
+		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
+		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
+		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Memory: int(c.Memory),
+		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
+		Cost: func(e market.Endpoint, keys, bytes int) int { return s.Client.Cost(e, keys, bytes) },
+	}
+	if s.budget != nil {
+		out.Admission = s.budget
+	}
+	if s.Tracer != nil {
+		out.Observer = s.Tracer.Batch
+	}
+	return out
+}
+
+// Sources returns the sources of the loaders. One response makes at most maxCalls calls to the venue; 0 means any number.
+func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
+	return loaders.Sources{
+		MaxCalls: maxCalls,
+		Prices:   c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
+		Searches: c.Searches(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
+	}
+}
+
+// Status returns the value of the field serviceStatus.
+func (s *App) Status(context.Context) model.ServiceStatus {
+	status := model.ServiceStatus{Version: BuildVersion(), Demo: s.Demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.Live.Status()}
+	if s.budget != nil {
+		if until := s.budget.Status().ThrottledUntil; !until.IsZero() {
+			status.ThrottledUntil = &until
+		}
+	}
+	if status.Stream.Since.IsZero() {
+		status.Stream.Since = s.started
+	}
+	return status
+}
