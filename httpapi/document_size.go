@@ -89,6 +89,10 @@ func bytesOfValue(value any) int {
 		for _, item := range v {
 			size += bytesOfValue(item)
 		}
+	case []string:
+		for _, item := range v {
+			size += bytesPerValue + len(item)
+		}
 	case map[string]any:
 		for name, member := range v {
 			size += bytesPerValue + len(name) + bytesOfValue(member)

@@ -296,6 +296,14 @@ func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, 
 	whole := getBuffer()
 	defer putBuffer(whole)
 	whole.Write(appendResponse(whole.AvailableBuffer(), resp))
+	switch size := whole.Len(); { // errors were counted before they were written
+	case size > op.room.most:
+		resp = &graphql.Response{Data: json.RawMessage("null"), Errors: gqlerror.List{e.present(ctx, op.room.tooLarge())}}
+		whole.Reset()
+		whole.Write(appendResponse(whole.AvailableBuffer(), resp))
+	case !op.room.hold(size):
+		return e.refuse(ctx, op.room.refused)
+	}
 	op.buffer.Write(whole.Bytes()) // where the data were until now
 	if op.ready = true; data != nil {
 		resp.Data = op.buffer.Bytes()
@@ -356,6 +364,7 @@ func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 		resp.Errors[i].Err = err
 	}
 	resolvers.SortErrors(resp.Errors)
+	resp.Errors = bounded(resp.Errors)
 	return resp
 }
 

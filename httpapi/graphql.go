@@ -83,6 +83,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	j := g.engine.begin(r.Context(), transportHTTP, r.Header)
 	if kept := g.engine.repeat(r, j, text.Bytes()); kept != nil {
 		if room := g.engine.newRoom(r.client, transportHTTP); room.hold(len(kept.Body)) {
+			defer room.settle(0)
 			g.writeKept(w, r, j, kept, &room)
 		} else {
 			g.turnDown(w, r, j, room.refused)
@@ -95,27 +96,30 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 		return
 	}
 	done, err := g.perform(r, j, p)
-	defer done.release()
+	room := done.leave() // so that the operation is garbage while the client reads
+	defer room.settle(0)
 	switch op := done.operation; {
 	case err != nil:
+		room.settle(0)
 		if op != nil && op.kind() == ast.Mutation {
 			w.Header().Set("Allow", "POST")
 		}
 		g.turnDown(w, r, j, err)
 	case done.kept != nil:
 		g.engine.remember(r, j, text.Bytes(), p, op, done.kept)
-		g.writeKept(w, r, j, done.kept, &op.room)
+		g.writeKept(w, r, j, done.kept, &room)
 	case op == nil:
 		status := statusOf(done.response)
 		if r.media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // the request itself was well-formed, and that's all that this type's status can say
 		}
-		g.write(w, r, j, r.media, status, done.response, nil)
+		room = g.engine.newRoom(r.client, transportHTTP)
+		g.write(w, r, j, r.media, status, done.response, nil, &room)
 	default:
 		if asksForCost(r) {
 			done.response.Extensions = withCost(done.response.Extensions, op)
 		}
-		g.write(w, r, j, r.media, op.room.status(statusOf(done.response)), done.response, op)
+		g.write(w, r, j, r.media, room.status(statusOf(done.response)), done.response, op, &room)
 	}
 }
 
@@ -126,11 +130,12 @@ type performed struct {
 	kept      *respcache.Response
 }
 
-// release gives back the room that the response has taken.
-func (p *performed) release() {
+// leave returns the room that the response has taken, which the operation does not have any more.
+func (p *performed) leave() (left room) {
 	if p.operation != nil {
-		p.operation.room.settle(0)
+		left, p.operation.room = p.operation.room, room{}
 	}
+	return left
 }
 
 // perform makes the response of an operation in its turn, in the time that it has. An error is one of the request. The turn has ended
@@ -177,16 +182,6 @@ func withCost(extensions map[string]any, op *operation) map[string]any {
 	out := map[string]any{"cost": map[string]int64{"points": op.points, "upstreamCalls": int64(op.calls)}}
 	maps.Copy(out, extensions)
 	return out
-}
-
-// read reads what a request asks. The error is a refusal.
-func (g *graphQL) read(w http.ResponseWriter, r *request) (*params, error) {
-	text, err := g.readText(w, r)
-	if err != nil {
-		return nil, err
-	}
-	defer text.Release()
-	return g.parseText(r, text.Bytes())
 }
 
 // readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
@@ -331,5 +326,7 @@ func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *market.Journal,
 	if media == "" {
 		media = typeJSON
 	}
-	g.write(w, r, j, media, statusOf(resp), resp, nil)
+	room := g.engine.newRoom(r.client, transportHTTP)
+	defer room.settle(0)
+	g.write(w, r, j, media, statusOf(resp), resp, nil, &room)
 }

@@ -61,8 +61,8 @@ type reply struct {
 	cacheable  bool
 }
 
-// write writes a response. op is nil where nothing was executed.
-func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation) {
+// write writes a response, which takes its room until the caller gives it back. op is nil where nothing was executed.
+func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation, room *room) {
 	g.engine.made(r.Context(), j, resp.Errors)
 	var buf *bytes.Buffer
 	if op != nil {
@@ -74,14 +74,10 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, me
 	if op == nil || !op.ready {
 		buf.Write(appendResponse(buf.AvailableBuffer(), resp))
 	}
+	buf = room.fit(buf)
 	out := reply{
 		note: &note{status: status, media: media, contentType: contentType(media), contentLength: [1]string{strconv.Itoa(buf.Len())}},
 		body: buf.Bytes(), buffer: buf, retryAfter: retryAfterOf(resp),
-	}
-	var room *room
-	if op != nil {
-		room = &op.room
-		room.settle(buf.Len())
 	}
 	if op != nil && len(resp.Errors) == 0 && !j.Explained && !asksForCost(r) {
 		out.cacheable, out.policy = true, op.plan.policy
@@ -90,9 +86,8 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, me
 	putBuffer(out.buffer)
 }
 
-// writeKept writes a response that may go to others, too, and gives back the room that it has.
+// writeKept writes a response that may go to others, too, and takes its room until the caller gives it back.
 func (g *graphQL) writeKept(w http.ResponseWriter, r *request, j *market.Journal, kept *respcache.Response, room *room) {
-	defer room.settle(0)
 	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
 	var errs gqlerror.List
 	if out.refused != nil {
@@ -118,7 +113,7 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send sends a response, and notes it right before. The body takes room until it is sent; nil where it takes none.
+// send sends a response, and notes it right before. What the client is sent keeps its room, and nothing else is kept while it reads.
 func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out *reply, room *room) {
 	h := w.Header()
 	if h["Vary"] == nil {
@@ -163,12 +158,14 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out
 	default:
 		coded := getBuffer()
 		compress(coded, body, encoding)
-		putBuffer(out.buffer) // so that a slow client keeps nothing but what it is sent
-		out.buffer, body = coded, coded.Bytes()
+		putBuffer(out.buffer)
+		out.buffer = room.fit(coded)
+		body = out.buffer.Bytes()
 	}
 	out.body = nil
-	if room != nil {
+	if out.kept != nil {
 		room.settle(len(body))
+		out.kept = nil
 	}
 	if encoding != "" {
 		h.Set("Content-Encoding", encoding)

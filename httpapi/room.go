@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -33,9 +34,7 @@ func (e *engine) newRoom(client netip.Addr, transport string) room {
 func (r *room) Grow(size int) (limit int, err error) {
 	r.refused = nil
 	if size > r.most {
-		r.refused = market.Errorf(market.CodeResponseTooLarge,
-			"the response has more than %d bytes; ask for less at once: fewer items, fields or aliases", r.most)
-		return 0, r.refused
+		return 0, r.tooLarge()
 	}
 	limit = min(max(size+size/2, quota.FreeBytes), r.most)
 	if !r.hold(limit) {
@@ -44,16 +43,43 @@ func (r *room) Grow(size int) (limit int, err error) {
 	return limit, nil
 }
 
+// tooLarge refuses a response for its size.
+func (r *room) tooLarge() error {
+	r.refused = market.Errorf(market.CodeResponseTooLarge,
+		"the response has more than %d bytes; ask for less at once: fewer items, fields or aliases", r.most)
+	return r.refused
+}
+
 // hold takes what a response of a size needs, or says why it can't.
 func (r *room) hold(size int) bool {
+	if !r.take(size) {
+		r.refused = r.engine.unread(r.transport)
+		return false
+	}
+	return true
+}
+
+// take takes what a response of a size needs, or reports false.
+func (r *room) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
 		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
-			r.refused = r.engine.unread(r.transport)
 			return false
 		}
 		r.held += more
 	}
 	return true
+}
+
+// fit takes what a whole response needs and nothing else. The buffer that it returns takes the place of buf, which may have been used
+// for a longer one and have no room as it is.
+func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
+	if !r.take(buf.Cap()) {
+		small := bytes.NewBuffer(bytes.Clone(buf.Bytes()))
+		putBuffer(buf)
+		buf = small
+	}
+	r.settle(buf.Cap())
+	return buf
 }
 
 // settle gives back what a response of a size does not need. The size 0 gives back all.

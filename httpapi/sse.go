@@ -61,8 +61,9 @@ func (e *events) begin() error {
 }
 
 // serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
-// scripts of pages see nothing else of such a response. An error comes before anything was answered.
-func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params) error {
+// scripts of pages see nothing else of such a response. started is called when the text of p is not needed any more, since the operation
+// has room of its own. An error comes before anything was answered.
+func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
 		return err
@@ -78,12 +79,12 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *market.Jou
 	defer e.streams.Done()
 	e.open.Add(1)
 	defer e.open.Add(-1)
-	e.run(ctx, w, j, p)
+	e.run(ctx, w, j, p, started)
 	return nil
 }
 
 // run streams the events of an operation until it ends or ctx does.
-func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params) {
+func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params, started func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
 		select {
@@ -93,6 +94,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journ
 	})
 	defer m.Written()
 	defer m.Leave()
+	e.subscriptions.pays(ctx, m)
 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -105,6 +107,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journ
 		return
 	}
 	once, refusal := e.subscriptions.start(ctx, j, p, m)
+	started()
 	if refusal != nil {
 		_ = s.event("next", appendResponse(nil, refusal)) && s.event("complete", nil)
 		return

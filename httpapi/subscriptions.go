@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -45,12 +44,16 @@ func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Cont
 	return s
 }
 
+// pays has a client pay for what waits for a member. It is called before the member is used.
+func (s *subscriptions) pays(ctx context.Context, m *fanout.Member) {
+	m.Charge(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
+}
+
 // start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
 // to be called on a goroutine of its own; a refusal has no data.
 func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, refusal = nil, r })
 	op, refusal := s.prepare(ctx, j, p)
-	m.Charge(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 	switch {
 	case refusal != nil:
 		return nil, s.refused(ctx, j, refusal)
@@ -74,8 +77,13 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		m.OnLeave(s.over(ctx, j))
 		return nil, nil
 	default:
+		release, err := s.hold(quota.Network(identityFrom(ctx).client), op, op, len(op.given))
+		if err != nil {
+			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
+		}
 		var begun atomic.Bool
 		m.OnLeave(func(fanout.Departure) {
+			release()
 			if begun.CompareAndSwap(false, true) { // its turn has never come
 				j.Outcome, j.Elapsed = market.OutcomeCancelled, time.Since(j.Started)
 				s.engine.end(ctx, j, 0)
@@ -94,38 +102,6 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		}, nil
 	}
 }
-
-// charge has a client pay for the execution of a subscription, its document, its variables and own more bytes, until release is
-// called.
-func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
-	ids, network := op.watched(), quota.Network(client)
-	if err := s.clients.Execute(client, ids); err != nil {
-		return nil, err
-	}
-	size, unused := s.engine.documents.use(op.document)
-	done := func() {
-		unused()
-		s.clients.Executed(client, ids)
-	}
-	if !s.held.Hold(network, op.document, size) {
-		done()
-		return nil, errSubscribed
-	}
-	if !s.held.Hold(network, key, bytesOfValue(op.variables)+own) {
-		s.held.Release(network, op.document)
-		done()
-		return nil, errSubscribed
-	}
-	return func() {
-		s.held.Release(network, key)
-		s.held.Release(network, op.document)
-		done()
-	}, nil
-}
-
-// errSubscribed refuses a subscription whose document and variables have no room.
-var errSubscribed = market.Errorf(market.CodeRateLimited,
-	"the documents and variables of running subscriptions take too much memory; end some, shorten them, or use one document for several")
 
 // refused tells of an operation that is refused, and returns the response that says so.
 func (s *subscriptions) refused(ctx context.Context, j *market.Journal, refusal *graphql.Response) *graphql.Response {
@@ -277,7 +253,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		return nil, false
 	}
 	if resp.Data == nil { // not an event but why there are none
-		x.last = appendJSON(nil, resp.Errors)
+		x.last = appendJSON(nil, bounded(resp.Errors))
 		return nil, false
 	}
 	if o := x.engine.cfg.Observer; o != nil && len(resp.Errors) > 0 {
@@ -320,6 +296,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 // Operate implements graphqlws.Operator.
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
 	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
+	o.pays(ctx, m)
 	p, malformed := parseSubscribe(payload, o.engine.documents.loadQuoted)
 	if malformed != nil {
 		return nil, nil, malformed

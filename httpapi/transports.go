@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"oddsgraph/httpapi/fanout"
@@ -95,10 +96,15 @@ func (t *transports) stream(w http.ResponseWriter, r *request) {
 		t.refuse(w, r, refuseAs(http.StatusMethodNotAllowed, "a stream of events is asked for by POST or GET"))
 		return
 	}
-	p, err := t.read(w, r)
+	text, err := t.readText(w, r)
 	j := t.engine.begin(r.Context(), transportEvents, r.Header)
 	if err == nil {
-		err = t.events.serve(t.engine.identities.reading(r.lasting()), w, j, p)
+		release := sync.OnceFunc(text.Release)
+		defer release()
+		var p *params
+		if p, err = t.parseText(r, text.Bytes()); err == nil {
+			err = t.events.serve(t.engine.identities.reading(r.lasting()), w, j, p, release)
+		}
 	}
 	if err != nil {
 		t.turnDown(w, r, j, err)

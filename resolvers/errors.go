@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -98,16 +99,31 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 	}
 }
 
-// maxMessage bounds the text of an error in bytes: it may quote what the client has sent.
+// maxMessage bounds the text of an error in bytes, as it is in JSON: it may quote what the client has sent.
 const maxMessage = 1 << 10
 
-// Bounded returns the beginning of the text of an error if it is too long.
+// Bounded returns the beginning of the text of an error if it is too long. A character that JSON escapes counts for six.
 func Bounded(message string) string {
-	if len(message) <= maxMessage {
+	if len(message) <= maxMessage/escaped {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	size := 0
+	for i, c := range message {
+		switch {
+		case c < ' ' || c == utf8.RuneError || strings.ContainsRune("\"\\<>&\u2028\u2029", c):
+			size += escaped
+		default:
+			size += utf8.RuneLen(c)
+		}
+		if size > maxMessage {
+			return message[:i] + "…"
+		}
+	}
+	return message
 }
+
+// escaped is the most that a character which JSON escapes takes, in bytes.
+const escaped = 6
 
 // wrongValue is what the library says of a number that is no Int or Float; it names another value than the one sent.
 var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)

@@ -34,7 +34,8 @@ type Member struct {
 	group *Group
 	queue []*event
 	bytes int
-	// room holds so much for what waits, for what was taken and is being written, and for what was promised to Send; nil is no bound.
+	// room holds so much for what waits, for what was taken and is being written, and for what was promised to Send or are the errors
+	// of the end; nil is no bound.
 	room                    Room
 	client                  netip.Prefix
 	held, writing, promised int
@@ -192,7 +193,7 @@ func (m *Member) Written() {
 	}
 }
 
-// Finish ends the operation of a member of no group behind what was sent.
+// Finish ends the operation of a member of no group behind what was sent. Errors that have no room end it as unread.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
 // Take returns the next response, which must not be changed. It has room until Written or the next Take. Where there is none, over tells that none will come any more,
@@ -298,10 +299,12 @@ func (m *Member) crowd(reading bool) {
 	ends := m.appended > 0 || !reading
 	m.clear()
 	if m.behind, m.since = !ends, outside; ends {
-		m.over = true
-		m.end = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
+		m.over, m.end = true, tooMuchUnread
 	}
 }
+
+// tooMuchUnread is the end of a member whose client has no room.
+var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
 
 // replace puts an event into the place of the newest one of its topic, unless that is none that can be replaced.
 func (m *Member) replace(e *event) bool {
@@ -350,6 +353,9 @@ func (m *Member) finish(errors []byte, err error) {
 		return
 	}
 	m.over, m.end = true, End{Errors: errors, Err: err}
+	if m.promised = len(errors); !m.hold() { // until it leaves
+		m.promised, m.end = 0, tooMuchUnread
+	}
 	m.mu.Unlock()
 	m.wake(m)
 }

@@ -230,3 +230,28 @@ func TestPaceOfClients(t *testing.T) {
 		}
 	})
 }
+
+// TestErrorsTakeRoom ends members by errors. What has no room ends a member as one that leaves too much unread.
+func TestErrorsTakeRoom(t *testing.T) {
+	r := &room{free: 10 << 10}
+	finish := func() *fanout.Member {
+		m := fanout.NewMember(func(*fanout.Member) {})
+		m.Charge(r, netip.Prefix{})
+		m.Finish(fanout.End{Errors: []byte(text("[", 8))})
+		return m
+	}
+	first := finish()
+	r.want(t, 4<<10) // of the 8 KiB, 2 are free
+	if _, over, end := first.Take(); !over || len(end.Errors) != 8<<10 || end.Unread {
+		t.Errorf("%v %d bytes, %v", over, len(end.Errors), end.Unread)
+	}
+	r.want(t, 4<<10) // until it was told and leaves
+	second := finish()
+	r.want(t, 4<<10)
+	if _, over, end := second.Take(); !over || end.Errors != nil || !end.Unread || end.Err == nil {
+		t.Errorf("%v %d bytes, %v, %v", over, len(end.Errors), end.Unread, end.Err)
+	}
+	first.Leave()
+	second.Leave()
+	r.want(t, 10<<10)
+}

@@ -59,9 +59,10 @@ type socket struct {
 	turns *semaphore.Weighted
 	// once counts the operations that end by themselves and have not yet told their end.
 	once int
-	// ready are operations with something to send, replies are frames that stand before all.
-	ready   []*operation
-	replies [][]byte
+	// ready are operations with something to send, replies are frames that stand before all, of so many bytes.
+	ready      []*operation
+	replies    [][]byte
+	replyBytes int
 	// room is signalled when replies were written.
 	room     sync.Cond
 	flushing bool
@@ -191,6 +192,7 @@ func (k *socket) look(now int64) {
 		k.mu.Lock()
 		if len(k.replies) == 0 { // else something is being written anyway
 			k.replies = append(k.replies, framePing)
+			k.replyBytes += len(framePing)
 			k.start()
 		}
 		k.mu.Unlock()

@@ -8,17 +8,18 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// maxReplies is the number of answers that may wait to be written before no more is read.
-const maxReplies = 32
+// maxReplies is how many bytes of answers may wait to be written before no more is read, unless it is a single one.
+const maxReplies = 4 << 10
 
 // reply sends a frame before all that waits. It waits while the client does not read its answers.
 func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.replies) >= maxReplies && !k.closing {
+	for len(k.replies) > 0 && k.replyBytes+len(frame) > maxReplies && !k.closing {
 		k.room.Wait()
 	}
 	k.replies = append(k.replies, frame)
+	k.replyBytes += len(frame)
 	k.start()
 	return !k.closing
 }
@@ -73,6 +74,7 @@ func (k *socket) pick() (frame []byte, op *operation, ok bool) {
 		return nil, nil, false
 	case len(k.replies) > 0:
 		frame = k.replies[0]
+		k.replyBytes -= len(frame)
 		k.replies[0] = nil
 		if k.replies = k.replies[1:]; len(k.replies) == 0 {
 			k.replies = nil

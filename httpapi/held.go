@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"net/netip"
+
+	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
+)
+
+// charge has a client pay for the execution of a subscription, its document, its variables and own more bytes, until release is
+// called.
+func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
+	ids := op.watched()
+	if err := s.clients.Execute(client, ids); err != nil {
+		return nil, err
+	}
+	unheld, err := s.hold(quota.Network(client), key, op, own)
+	if err != nil {
+		s.clients.Executed(client, ids)
+		return nil, err
+	}
+	return func() {
+		unheld()
+		s.clients.Executed(client, ids)
+	}, nil
+}
+
+// hold has a client pay for the document of an operation that lasts or waits, and for its variables and own more bytes by a key, until
+// release is called.
+func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
+	size, unused := s.engine.documents.use(op.document)
+	if !s.held.Hold(client, op.document, size) {
+		unused()
+		return nil, errHeld
+	}
+	if !s.held.Hold(client, key, bytesOfValue(op.variables)+own) {
+		s.held.Release(client, op.document)
+		unused()
+		return nil, errHeld
+	}
+	return func() {
+		s.held.Release(client, key)
+		s.held.Release(client, op.document)
+		unused()
+	}, nil
+}
+
+// errHeld refuses an operation whose document and variables have no room.
+var errHeld = market.Errorf(market.CodeRateLimited,
+	"the documents and variables of running subscriptions and waiting operations take too much memory; end some, shorten them, or use one document for several")

@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+// hanging is a source of prices that answers nobody.
+type hanging struct{ *nothing }
+
+func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
+	for i := range keys {
+		missing = append(missing, i)
+	}
+	return missing
+}
+
+func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+	<-ctx.Done()
+	return make([]market.Result[market.Read[*market.Price]], len(keys))
+}
+
+// TestWaitingQueriesHaveRoom has one client send queries with long variables by event streams, while the venue does not answer.
+// What they hold takes three quarters of what there is for that, and all is given back in the end.
+func TestWaitingQueriesHaveRoom(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}
+	api := New(cfg)
+	defer api.Drain(context.Background())
+	var ids []string
+	for i := range 400 {
+		ids = append(ids, fmt.Sprintf(`"%0250d"`, i))
+	}
+	body := `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }","variables":{"ids":[` + strings.Join(ids, ",") + `]}}`
+	ctx, leave := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer leave()
+	const n = 120
+	tapes := make([]*tape, n)
+	for i := range n {
+		tapes[i] = &tape{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(body))
+		r.Header.Set("Content-Type", typeJSON)
+		r.Header.Set("Accept", typeEvents)
+		waiting.Go(func() { api.ServeHTTP(tapes[i], r) })
+	}
+	refused := func() (n int) {
+		for _, w := range tapes {
+			w.mu.Lock()
+			if strings.Contains(strings.Join(w.heard, ""), "RATE_LIMITED") {
+				n++
+			}
+			w.mu.Unlock()
+		}
+		return n
+	}
+	eventually(t, func() bool { return refused()+api.Stats().Executing == n })
+	held := api.transports.subscriptions.held
+	if got, size := refused(), held.Held(); got < n-MaxSubscribedBytes*3/4/(len(body)) || size < MaxSubscribedBytes/2 || size > MaxSubscribedBytes*3/4 {
+		t.Errorf("%d of %d queries are refused, %d bytes are held", got, n, size)
+	}
+	if crowded := api.transports.incoming.Held(); crowded != 0 {
+		t.Errorf("%d bytes of the texts are held, too", crowded)
+	}
+	leave()
+	waiting.Wait()
+	if held.Held() != 0 {
+		t.Errorf("%d bytes are held in the end", held.Held())
+	}
+}

@@ -1,0 +1,28 @@
+package httpapi
+
+import (
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/httpapi/quota"
+)
+
+// maxErrorBytes bounds the errors of a response without data, in bytes of JSON: with what else such a response has, it takes no more
+// than what every client has for nothing.
+const maxErrorBytes = quota.FreeBytes - 1<<10
+
+// bounded returns the first errors of a list, as many as fit into maxErrorBytes but at least one, and how many more there are.
+func bounded(errs gqlerror.List) gqlerror.List {
+	if len(errs) < 2 {
+		return errs
+	}
+	size := 0
+	for i, err := range errs {
+		if size += len(appendJSON(nil, err)) + 1; size <= maxErrorBytes || i == 0 {
+			continue
+		}
+		more := gqlerror.Errorf("there are %d more errors", len(errs)-i)
+		more.Extensions = map[string]any{"code": codeOf(err)}
+		return append(errs[:i:i], more)
+	}
+	return errs
+}

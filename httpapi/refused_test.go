@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/httpapi/quota"
+)
+
+// wrongArguments has 50 errors that each quote a text, which JSON escapes.
+var wrongArguments = func() string {
+	var b strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&b, `a%d:searchMarkets(first:"%d%s"){nodes{id}} `, i, i, strings.Repeat("<", 1000))
+	}
+	body, _ := json.Marshal(map[string]string{"query": "{" + b.String() + "}"})
+	return string(body)
+}()
+
+// TestRefusalsAreShort has a document be refused for as many and as long errors as there may be, by an answer within the part that
+// every response has for nothing.
+func TestRefusalsAreShort(t *testing.T) {
+	h := New(testConfig(t))
+	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
+		w := &tape{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(wrongArguments))
+		r.Header.Set("Content-Type", typeJSON)
+		r.Header.Set("Accept", accept)
+		h.ServeHTTP(w, r)
+		whole := strings.Join(w.heard, "")
+		body, _, _ := strings.Cut(strings.TrimPrefix(whole, ":\n\nevent: next\ndata: "), "\n")
+		if len(whole) > quota.FreeBytes {
+			t.Errorf("%s: a refusal of %d bytes", accept, len(whole))
+		}
+		var a struct{ Errors []graphError }
+		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) < 5 {
+			t.Fatalf("%s: %v %.300s", accept, err, whole)
+		}
+		if last := a.Errors[len(a.Errors)-1]; !strings.HasSuffix(last.Message, " more errors") || last.Extensions.Code == "" {
+			t.Errorf("%s: %d errors, the last is %+v", accept, len(a.Errors), last)
+		}
+		for _, err := range a.Errors {
+			if text, _ := json.Marshal(err.Message); len(text) > 1<<10+20 {
+				t.Errorf("%s: a message of %d bytes: %.100s", accept, len(text), text)
+			}
+		}
+	}
+}
+
+// graphError is an error as clients read it.
+type graphError struct {
+	Message    string
+	Extensions struct{ Code string }
+}
+
+// TestACompressedResponseKeepsNothingElse has clients not read compressed responses. The program keeps what they are sent, which has
+// room, and neither the response before it was compressed nor its operation.
+func TestACompressedResponseKeepsNothingElse(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
+			cfg, _ := keeping(t)
+			if !kept {
+				cfg.ResponseBytes = 0
+			} else {
+				cfg.ResponseBytes = 1 << 20 // a sixteenth is too little for one
+			}
+			h := New(cfg)
+			selected := ""
+			for i := range 190 {
+				selected += fmt.Sprintf("a%d: price ", i)
+			}
+			const n = 20
+			var reading sync.WaitGroup
+			defer reading.Wait()
+			read := make(chan struct{})
+			defer close(read)
+			ask := func(i int, w http.ResponseWriter) {
+				ids := strings.Replace(manyIDs, `"0"`, fmt.Sprintf(`"x%d"`, i), 1)
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL,
+					strings.NewReader(fmt.Sprintf(`{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { %s } }","variables":{"ids":%s}}`, selected, ids)))
+				r.Header.Set("Content-Type", typeJSON)
+				r.Header.Set("Accept-Encoding", "gzip")
+				h.ServeHTTP(w, r)
+			}
+			plain := &httptest.ResponseRecorder{}
+			ask(0, plain)
+			before := living()
+			for i := range n {
+				w := &stuck{httptest.NewRecorder(), make(chan struct{}), read}
+				reading.Go(func() { ask(i+1, w) })
+				<-w.writing
+				if w.Code != http.StatusOK {
+					t.Fatalf("%d", w.Code)
+				}
+			}
+			// Each response has more than 1 MiB before it is compressed.
+			if more := living() - before - h.Stats().Output; more > n*200<<10 {
+				t.Errorf("%d KiB are kept for each response beside its room", more/n>>10)
+			}
+		})
+	}
+}
+
+// living returns the bytes of all objects that are in use.
+func living() int {
+	var m runtime.MemStats
+	for range 3 { // what was pooled goes with the second collection
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
