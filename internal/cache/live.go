@@ -138,15 +138,15 @@ func (c *Cache) Origin() *Origin {
 }
 
 // Price reads a token's price; nil means that the venue has none.
-func (o *Origin) Price(ctx context.Context, tokenID string) (*market.Price, error) {
+func (o *Origin) Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error) {
 	r := o.prices.do(ctx, []string{tokenID}, false)[0]
-	return r.Value.Value, r.Err
+	return r.Value, r.Err
 }
 
 // Book reads a token's book; nil means that the venue has none.
-func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
+func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error) {
 	r := o.books.do(ctx, []market.BookQuery{{TokenID: tokenID, Depth: depth}}, false)[0]
-	return r.Value.Value, r.Err
+	return r.Value, r.Err
 }
 
 // past returns a coalescer that makes the calls of another one and knows no cache.
@@ -154,7 +154,9 @@ func past[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority,
 		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
-		accept: func(_ K, value *T, _ origin) market.Read[*T] { return market.Read[*T]{Value: value} },
+		accept: func(_ K, value *T, from origin) market.Read[*T] {
+			return market.Read[*T]{Value: value, Meta: market.Meta{Handle: market.NewHandleOfAge(time.Time{}, from.age)}}
+		},
 		cached: func(K) (read market.Read[*T], ok bool) { return read, false },
 	}
 }

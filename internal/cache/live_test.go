@@ -801,11 +801,11 @@ func TestOriginPassesByTheCache(t *testing.T) {
 		c.StreamPrice(s, priced("0.5", 2), market.Meta{Source: market.SourceStream})
 		c.StreamBook(s, booked("e", 5, 2, 200, 5), market.Meta{Source: market.SourceStream})
 		p, err := o.Price(t.Context(), "t")
-		if err != nil || p.Price.String() != "0.4" {
-			t.Errorf("the price is %v, %v", p, err)
+		if err != nil || p.Value.Price.String() != "0.4" {
+			t.Errorf("the price is %v, %v", p.Value, err)
 		}
 		b, err := o.Book(t.Context(), "t", 200)
-		if err != nil || b.Seq != 4 || b.Depth != 200 {
+		if err != nil || b.Value.Seq != 4 || b.Value.Depth != 200 {
 			t.Errorf("the book is %+v, %v", b, err)
 		}
 		if got := must(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
@@ -819,16 +819,16 @@ func TestOriginPassesByTheCache(t *testing.T) {
 		if got := must(t, c.Books(), market.BookQuery{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
 			t.Errorf("queries read %d", got)
 		}
-		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Seq != 4 {
+		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Value.Seq != 4 {
 			t.Errorf("the book is %+v, %v", b, err)
 		}
 		q.setUnknown("u", true)
-		if p, err := o.Price(t.Context(), "u"); p != nil || err != nil {
+		if p, err := o.Price(t.Context(), "u"); p.Value != nil || err != nil {
 			t.Errorf("a token without a price has %v, %v", p, err)
 		}
 		synctest.Wait() // for the refresh of what queries were told
 		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
-		if b, err := o.Book(t.Context(), "t", 200); b != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
+		if b, err := o.Book(t.Context(), "t", 200); b.Value != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("a venue that is away has %v, %v", b, err)
 		}
 	})
@@ -842,8 +842,8 @@ func TestOriginBatches(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, id := range ids("t", 0, 84) {
 			wg.Go(func() {
-				if p, err := o.Price(t.Context(), id); err != nil || p.TokenID != id {
-					t.Errorf("%s: %v, %v", id, p, err)
+				if p, err := o.Price(t.Context(), id); err != nil || p.Value.TokenID != id {
+					t.Errorf("%s: %v, %v", id, p.Value, err)
 				}
 			})
 		}

@@ -12,8 +12,8 @@ import (
 // Origin reads the present state of tokens over REST, for topics whose snapshot the stream does not send. It must ask the
 // venue itself: a cache would answer with what the feed put there. A nil value means that the venue has none.
 type Origin interface {
-	Price(ctx context.Context, tokenID string) (*market.Price, error)
-	Book(ctx context.Context, tokenID string, depth int) (*market.Book, error)
+	Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error)
+	Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error)
 }
 
 const (
@@ -23,6 +23,8 @@ const (
 	// readEvery is the least time from a topic's read that brought nothing to the next; it doubles up to maxReadEvery.
 	readEvery    = 4 * time.Second
 	maxReadEvery = 2 * time.Minute
+	// renewedAfter is the least time from a read whose answer was too old to the next.
+	renewedAfter = time.Second
 	// lag is by how much REST and stream are thought to lag behind one another at most. Were it longer, one wrong time of
 	// the venue's could keep a topic from its changes, or from its state, for ever.
 	lag = time.Minute
@@ -99,28 +101,32 @@ func (x *read) run() {
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, readWithin)
 	defer cancel()
-	m, err := x.topic.feed.fetch(ctx, x.topic.key)
-	x.topic.fetched(x, m, err)
+	m, age, err := x.topic.feed.fetch(ctx, x.topic.key)
+	x.topic.fetched(x, m, age, err)
 }
 
-// fetch returns what the origin says of a topic as if the stream had sent it; nil where it has nothing.
-func (f *Feed) fetch(ctx context.Context, key market.Topic) (*market.Message, error) {
-	m := &market.Message{Topic: key}
+// fetch returns what the origin says of a topic as if the stream had sent it, nil where it has nothing, and how old that may be.
+func (f *Feed) fetch(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
+	m, age := &market.Message{Topic: key}, market.Age{}
 	if key.Channel == market.ChannelPrices {
-		p, err := f.cfg.Origin.Price(ctx, key.ID)
-		if err != nil || p == nil {
-			return nil, err
+		r, err := f.cfg.Origin.Price(ctx, key.ID)
+		if err != nil || r.Value == nil {
+			return nil, age, err
 		}
+		p := r.Value
+		age = r.Handle.Age()
 		m.Kind, m.Price, m.Time = market.MessagePrice, p, p.Timestamp
 	} else {
-		b, err := f.cfg.Origin.Book(ctx, key.ID, market.MaxBookDepth)
-		if err != nil || b == nil {
-			return nil, err
+		r, err := f.cfg.Origin.Book(ctx, key.ID, market.MaxBookDepth)
+		if err != nil || r.Value == nil {
+			return nil, age, err
 		}
+		b := r.Value
+		age = r.Handle.Age()
 		m.Kind, m.Book, m.Epoch, m.Seq, m.Time = market.MessageBookSnapshot, b, b.Epoch, b.Seq, b.Timestamp
 	}
 	m.ReceivedAt = f.cfg.Clock.Now()
-	return m, nil
+	return m, age, nil
 }
 
 // read sends for the topic's state over REST. It reports whether it did: not every channel can be read, and not again and
@@ -152,14 +158,19 @@ func (t *topic) begin(x *read) bool {
 	return t.reading == x
 }
 
-// fetched takes what a read has brought, unless it is not wanted any more.
-func (t *topic) fetched(x *read, m *market.Message, err error) {
+// fetched takes what a read has brought, unless it is not wanted any more. A state that may be from before the topic's changes were
+// buffered is not taken: changes between the two would be missing. It is read again when the venue may have a newer one.
+func (t *topic) fetched(x *read, m *market.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reading != x {
 		return
 	}
 	t.reading = nil
+	if t.aged = m != nil && age.Most > 0 && x.began.Add(-age.Most).Before(t.buffers); t.aged {
+		t.readAt = t.feed.cfg.Clock.Now().Add(min(max(age.Renewed, renewedAfter), maxReadEvery))
+		return
+	}
 	if err == nil && m != nil && t.splice(m, x.began) {
 		t.feed.counts.spliced.Add(1)
 		return

@@ -22,6 +22,7 @@ type origin struct {
 	times         []time.Time
 	// deaf reads do not end with their context.
 	deaf bool
+	age  market.Age // of every answer
 }
 
 type pendingRead struct {
@@ -61,17 +62,22 @@ func (o *origin) wait(ctx context.Context, id string) (market.Message, error) {
 	}
 }
 
-func (o *origin) Price(ctx context.Context, id string) (*market.Price, error) {
+func (o *origin) Price(ctx context.Context, id string) (market.Read[*market.Price], error) {
 	m, err := o.wait(ctx, id)
-	return m.Price, err
+	return market.Read[*market.Price]{Value: m.Price, Meta: o.meta()}, err
 }
 
-func (o *origin) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+// meta is that of an answer of the origin's age.
+func (o *origin) meta() market.Meta {
+	return market.Meta{Handle: market.NewHandleOfAge(time.Time{}, o.age)}
+}
+
+func (o *origin) Book(ctx context.Context, id string, depth int) (r market.Read[*market.Book], err error) {
 	if depth != market.MaxBookDepth {
-		return nil, fmt.Errorf("a book of depth %d was asked for", depth)
+		return r, fmt.Errorf("a book of depth %d was asked for", depth)
 	}
 	m, err := o.wait(ctx, id)
-	return m.Book, err
+	return market.Read[*market.Book]{Value: m.Book, Meta: o.meta()}, err
 }
 
 func (o *origin) under() int {
@@ -604,6 +610,33 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnOldAnswerIsNoState: a state from before the topic's changes were buffered lacks changes that never come. It is read again when
+// the venue has a newer one, and the connection is kept meanwhile.
+func TestAnOldAnswerIsNoState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
+		r := newRig(t, func(c *Config) { c.Origin = o })
+		reader, w := r.watch(t, bookOf("T"))
+		defer reader.Close()
+		p := &player{t: t, key: bookOf("T"), origin: o}
+		r.upNow(bookOf("T"))
+		time.Sleep(4 * time.Second)
+		p.answer("41", ".50x41 | .60x1")
+		if s, _ := w.State(); s.Live || s.Known {
+			t.Errorf("live %t with a book from before it was followed", s.Live)
+		}
+		time.Sleep(29 * time.Second)
+		if synctest.Wait(); o.started != 1 || r.Stats().Reconnects != 0 {
+			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
+		}
+		time.Sleep(5 * time.Second)
+		p.answer("41", ".50x42 | .60x1") // as old, but from after the buffering began
+		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
+			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
+		}
+	})
 }
 
 // TestAnswersThatNobodyWaitsForAreDropped lets reads end after the snapshot, and after the connection, that they waited

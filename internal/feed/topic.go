@@ -66,6 +66,9 @@ type topic struct {
 	reading *read
 	fetches int
 	readAt  time.Time
+	// buffers is since when changes are buffered; aged reports that the last read brought a state that may be from before that.
+	buffers time.Time
+	aged    bool
 	base    *base
 	linger  *time.Timer
 	// brief tells that the topic does not linger.
@@ -292,6 +295,7 @@ func (t *topic) down() {
 func (t *topic) stale() {
 	t.state.Live, t.state.Meta.Stale = false, true
 	t.buffered, t.cut, t.base = nil, nil, nil
+	t.buffers, t.aged = t.feed.cfg.Clock.Now(), false
 	t.rest()
 	t.abandon()
 	t.untell()
@@ -526,7 +530,7 @@ func (t *topic) overdue(wait int) {
 	switch {
 	case t.overdues > 1 && t.adopt():
 		return
-	case t.reading != nil, t.overdues > 1 && t.read():
+	case t.reading != nil, t.overdues > 1 && t.read(), t.aged:
 	case quiet && t.feed.cfg.Origin == nil:
 		return // a venue that sends prices only as they change; queries read it over REST meanwhile
 	case quiet, t.fruitless():
