@@ -137,6 +137,12 @@ func (e *events) reason(t testing.TB, want string) any {
 	return v
 }
 
+// change waits for the next CHANGE. Without the stream, or while it opens, an event before it may say only how fresh a value is.
+func (e *events) change(t testing.TB) any {
+	t.Helper()
+	return e.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
+}
+
 // until waits for the first event that fits; others are let go of.
 func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
 	t.Helper()

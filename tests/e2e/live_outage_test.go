@@ -58,7 +58,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	}
 	// What changes meanwhile is found by polling.
 	to := s.move(t, id)
-	wantText(t, subs["prices"].reason(t, "CHANGE"), "price.price", plain(to))
+	wantText(t, subs["prices"].change(t), "price.price", plain(to))
 	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,8 @@ func TestTheStreamIsSwitchedOff(t *testing.T) {
 	subs := s.firstEvents(t, k, id, marketID, addressOf3)
 	k.subscribe(t, subTrades, vars{"ids": []string{id}}).wantEnd(t, "UNSUPPORTED")
 	to := s.move(t, id)
-	wantText(t, subs["prices"].reason(t, "CHANGE"), "price.price", plain(to))
-	wantBook(t, subs["book"].reason(t, "CHANGE"), "book.", s.bookOf(t, id, 20))
+	wantText(t, subs["prices"].change(t), "price.price", plain(to))
+	wantBook(t, subs["book"].change(t), "book.", s.bookOf(t, id, 20))
 	if err := s.venue.SetStatus(marketID, "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
