@@ -225,7 +225,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	if ctx.Err() != nil {
 		return nil
 	}
-	ctx, set, recorder := loaders.With(market.WithDemand(ctx), e.cfg.Sources)
+	ctx, set, recorder := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()

@@ -8,7 +8,6 @@ import (
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/httpapi/fanout"
-	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -80,7 +79,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	if err != nil {
 		return e.refuse(ctx, err)
 	}
-	ctx, cancel := context.WithTimeout(market.WithDemand(ctx), min(e.cfg.Timeout, eventTime))
+	ctx, cancel := context.WithTimeout(ctx, min(e.cfg.Timeout, eventTime))
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()

@@ -104,7 +104,8 @@ func (r *reading) Value(key any) any {
 // With returns a context for one response, with a set and a recorder of its own. Call Done when the response is made.
 func With(ctx context.Context, of Sources) (context.Context, *Set, *market.Recorder) {
 	s := sets.Get().(*Set)
-	r := &reading{Recording: market.Recording{Context: ctx}, set: s}
+	r := &reading{set: s}
+	r.Begin(ctx)
 	s.reading = r
 	s.ctx, s.recorder, s.journal, s.began, s.maxCalls = r, &r.Recorder, market.JournalFrom(ctx), time.Now(), of.MaxCalls
 	s.Prices.begin(of.Prices)

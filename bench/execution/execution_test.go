@@ -81,7 +81,7 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	x := &execution{graphService: s, ctx: market.WithDemand(context.Background()), doc: doc}
+	x := &execution{graphService: s, ctx: context.Background(), doc: doc}
 	var err error
 	if x.variables, err = validator.VariableValues(s.schema.Schema(), doc.Operations[0], variables); err != nil {
 		t.Fatal(err)

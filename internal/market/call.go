@@ -2,7 +2,6 @@ package market
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 )
 
@@ -139,51 +138,6 @@ func ReportThrottled(ctx context.Context, until time.Time) {
 		p.Throttled(until)
 	}
 }
-
-type callerKey struct{}
-
-// WithCaller returns a context that names who asks: a proven identity, else the client's address. It must be nothing that
-// a client can choose at will, since shares of the venue's budget are counted by it.
-func WithCaller(ctx context.Context, caller string) context.Context {
-	return Carry[callerKey](ctx, caller)
-}
-
-// CallerFrom returns who asks, or "" where nobody said.
-func CallerFrom(ctx context.Context) string { return Carried[callerKey, string](ctx) }
-
-type quietKey struct{}
-
-// WithoutDemand returns a context whose reads do not count as a client's demand for live values.
-func WithoutDemand(ctx context.Context) context.Context {
-	return context.WithValue(ctx, quietKey{}, true)
-}
-
-type demandKey struct{}
-
-// demands numbers them.
-var demands atomic.Uint64
-
-// WithDemand returns a context whose reads are one demand of a client, however many values of a token they are.
-func WithDemand(ctx context.Context) context.Context {
-	return Carry[demandKey](ctx, demands.Add(1))
-}
-
-// DemandFrom returns the number of the demand that the reads of ctx are part of, 0 for one of their own each.
-func DemandFrom(ctx context.Context) uint64 { return Carried[demandKey, uint64](ctx) }
-
-type freshKey struct{}
-
-// WithFresh returns a context whose reads of pages ask the venue by a call that leaves from now on, whatever is remembered or under
-// way.
-func WithFresh(ctx context.Context) context.Context {
-	return context.WithValue(ctx, freshKey{}, true)
-}
-
-// WantsFresh reports whether reads are to be made of the venue now.
-func WantsFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
-
-// Demands reports whether the reads of ctx count as a client's demand for live values.
-func Demands(ctx context.Context) bool { return ctx.Value(quietKey{}) == nil }
 
 // Endpoint is a way of asking the venue: one of its REST endpoints, and what it is asked by.
 type Endpoint uint8

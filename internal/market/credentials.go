@@ -2,7 +2,6 @@ package market
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -122,18 +121,3 @@ func (Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted 
 
 // LogValue returns a fixed text.
 func (Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }
-
-type credentialsKey struct{}
-
-// WithCredentials returns a context whose reads of user data are made as the holder of c.
-func WithCredentials(ctx context.Context, c *Credentials) context.Context {
-	return context.WithValue(ctx, credentialsKey{}, c)
-}
-
-// CredentialsFrom returns the caller's credentials, or nil when the caller is anonymous. The recorder of ctx is told that
-// somebody looked: what a response shows can depend on its caller in no other way.
-func CredentialsFrom(ctx context.Context) *Credentials {
-	RecorderFrom(ctx).identify()
-	c, _ := ctx.Value(credentialsKey{}).(*Credentials)
-	return c
-}

@@ -118,36 +118,20 @@ type Journal struct {
 // counts are Reads that are counted still.
 type counts struct{ hits, stale, absent, misses, joined, excused atomic.Uint32 }
 
-type journalKey struct{}
-
 // noting is a context whose reads are noted, in one piece with their counts.
 type noting struct {
-	context.Context
-	journal *Journal
-	reads   [Kinds]counts
-}
-
-// Value implements context.Context.
-func (n *noting) Value(key any) any {
-	if key == (journalKey{}) {
-		return n.journal
-	}
-	return n.Context.Value(key)
+	requestContext
+	reads [Kinds]counts
 }
 
 // WithJournal returns a context whose reads are noted in j, for which it is called once, before anything is read.
 func WithJournal(ctx context.Context, j *Journal) context.Context {
-	n := &noting{Context: ctx, journal: j}
+	n := &noting{requestContext: derive(ctx)}
+	n.journal = j
 	if j != nil {
 		j.reads = &n.reads
 	}
 	return n
-}
-
-// JournalFrom returns the journal of ctx, or nil, which ignores everything.
-func JournalFrom(ctx context.Context) *Journal {
-	j, _ := ctx.Value(journalKey{}).(*Journal)
-	return j
 }
 
 // Reads count the keys of one kind that an operation has read, each once.

@@ -257,32 +257,24 @@ func (r *Recorder) Basis() (b Basis, ok bool) {
 	return b, !r.spoiled
 }
 
-type recorderKey struct{}
-
-// Recording is a context in which reads are recorded, together with its recorder.
+// Recording is the context of a response, together with its recorder. Its reads are recorded, and are one demand of a client,
+// however many values of a token they are. Begin makes it one.
 type Recording struct {
-	context.Context
+	requestContext
 	Recorder Recorder
 }
 
-// Value implements context.Context.
-func (r *Recording) Value(key any) any {
-	if key == (recorderKey{}) {
-		return &r.Recorder
-	}
-	return r.Context.Value(key)
+// Begin derives the context from ctx.
+func (r *Recording) Begin(ctx context.Context) {
+	r.requestContext = derive(ctx)
+	r.recorder, r.demand = &r.Recorder, demands.Add(1)
 }
 
 // WithRecorder returns a context in which reads are recorded, and the recorder.
 func WithRecorder(ctx context.Context) (context.Context, *Recorder) {
-	r := &Recording{Context: ctx}
+	r := &Recording{}
+	r.Begin(ctx)
 	return r, &r.Recorder
-}
-
-// RecorderFrom returns the recorder of ctx, or nil, which ignores everything.
-func RecorderFrom(ctx context.Context) *Recorder {
-	r, _ := ctx.Value(recorderKey{}).(*Recorder)
-	return r
 }
 
 // Session is one unbroken time of the venue's stream. Values that were streamed in it point to it, so that the end of a
