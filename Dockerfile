@@ -2,6 +2,13 @@
 # An image of the program alone: no shell, no package manager, nobody but an unprivileged user. Both stages run the
 # Makefile, so that what is in the image is built as anywhere else.
 #
+# The images are named by their tags. To pin one, look up the digest of its list of platforms and write it behind the tag, as in
+# node:24@sha256:…, here and for the images of deploy/compose/compose.yaml:
+#
+#   docker buildx imagetools inspect node:24 --format '{{.Manifest.Digest}}'
+#
+# To build:
+#
 #   docker build --build-arg VERSION="$(git describe --tags --always)" -t oddsgraph .
 
 FROM --platform=$BUILDPLATFORM node:24 AS web

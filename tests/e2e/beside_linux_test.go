@@ -23,13 +23,20 @@ type bystander struct {
 	calm, lasted   time.Duration
 
 	mu   sync.Mutex
-	stop chan struct{}
+	over chan struct{}
+	// stop ends the queries; it may be called again.
+	stop func()
 	done sync.WaitGroup
 }
 
 // beside returns a bystander that asks during an attack from now on, after it has asked before.
 func (p *target) beside(t *testing.T) *bystander {
-	b := &bystander{p: p, stop: make(chan struct{})}
+	b := &bystander{p: p, over: make(chan struct{})}
+	b.stop = sync.OnceFunc(func() { close(b.over) })
+	t.Cleanup(func() { // where the test fails before the end
+		b.stop()
+		b.done.Wait()
+	})
 	began := time.Now()
 	for range fewestAnswers {
 		b.before = append(b.before, b.ask(t))
@@ -44,7 +51,7 @@ func (p *target) beside(t *testing.T) *bystander {
 			b.during = append(b.during, took)
 			b.mu.Unlock()
 			select {
-			case <-b.stop:
+			case <-b.over:
 				return
 			default:
 			}
@@ -78,7 +85,7 @@ func (b *bystander) end(t *testing.T) []time.Duration {
 			break
 		}
 	}
-	close(b.stop)
+	b.stop()
 	b.done.Wait()
 	slices.Sort(b.before)
 	slices.Sort(b.during)
