@@ -116,3 +116,34 @@ func living() int {
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
+
+// TestKeptErrorsAreCounted has the cache of responses keep responses of nothing but errors. They take no more than they count.
+func TestKeptErrorsAreCounted(t *testing.T) {
+	cfg, _ := keeping(t)
+	cfg.ResponseBytes = 64 << 20
+	h := New(cfg)
+	ask := func(i int) {
+		var ids []string
+		for j := range maxLasting {
+			ids = append(ids, fmt.Sprintf(`"no,%d,%d,%s"`, i, j, strings.Repeat("x", 200)))
+		}
+		w := post(t, h, `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }","variables":{"ids":[`+strings.Join(ids, ",")+`]}}`)
+		if strings.Count(w.Body.String(), "BAD_USER_INPUT") != maxLasting {
+			t.Fatal(w.Body)
+		}
+	}
+	for i := range 100 {
+		ask(i)
+	}
+	const n = 1000
+	before, counted := living(), h.Stats().Responses
+	for i := range n {
+		ask(100 + i)
+	}
+	after := h.Stats().Responses
+	takes, counts := (living()-before)/n, int(after.Bytes-counted.Bytes)/n
+	t.Logf("%d bytes are taken, %d counted", takes, counts)
+	if after.Entries-counted.Entries != n || takes > counts {
+		t.Errorf("%d responses are kept; each takes %d bytes and counts %d", after.Entries-counted.Entries, takes, counts)
+	}
+}

@@ -102,7 +102,9 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 				op.recorder = nil
 			}
 		}
-		return respcache.NewResponse(body, n, op.recorder)
+		kept := respcache.NewResponse(body, n, op.recorder)
+		kept.Beside = bytesBeside(resp.Errors, op.document)
+		return kept
 	})
 	j.Response = verdicts[outcome]
 	if err == nil && outcome != respcache.Executed {
@@ -121,6 +123,20 @@ func lasting(errs gqlerror.List) bool {
 		return codeOf(err) != string(market.CodeBadUserInput)
 	})
 }
+
+// bytesBeside returns about how many bytes the errors of an operation take beside the response that shows them.
+func bytesBeside(errs gqlerror.List, doc *document) (size int) {
+	for _, err := range errs {
+		size += bytesPerListed + len(err.Message) + bytesPerValue*len(err.Path)
+		if err.Err != nil { // which leads to the document
+			size += sizeOf(doc)
+		}
+	}
+	return size
+}
+
+// bytesPerListed is what an error takes beside its text and path: itself, its extensions and its places in the document.
+const bytesPerListed = 1 << 10
 
 // key says what is asked, and by whom.
 func (e *engine) key(ctx context.Context, op *operation, media string) respcache.Key {

@@ -187,7 +187,7 @@ func (c *Cache) invalidate(r *Response) {
 // keep stores a response for the scope of the key, or for all where it depends on nobody. In a full cache it displaces others only if
 // the same was asked lately. The caller holds the lock and knows that it stands.
 func (c *Cache) keep(key Key, r *Response, now time.Time) {
-	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body))
+	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.Beside)
 	again := c.wanted.Again(binary.LittleEndian.Uint64(key.Question[:]))
 	if size > c.limit/share || c.bytes+size > c.limit && !again {
 		c.since++ // sweeps make room, too

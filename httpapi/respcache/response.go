@@ -14,8 +14,9 @@ import (
 type Response struct {
 	// Body is the response as it is sent, not compressed.
 	Body []byte
-	// Note is whatever the caller wants to find beside the body.
-	Note any
+	// Note is whatever the caller wants to find beside the body. Beside is how many bytes it takes; both are set before Do returns.
+	Note   any
+	Beside int
 
 	// handles and deadline are what the response rests on. rests is false where that is not known, as with a read that failed.
 	handles  []*market.Handle
