@@ -23,7 +23,7 @@ const (
 	renewal = 5 * time.Second
 	// overhead is what a response takes beside its bytes, perHandle what each handle adds to that, and perRequest what a
 	// request that leads to it does.
-	overhead, perHandle, perRequest = 1024, 64, 256
+	overhead, perHandle, perRequest = 1024, 96, 256
 	// share is the part of the whole that one response may take.
 	share = 16
 )
