@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -15,8 +16,13 @@ func Run(t *testing.T) bool {
 	if !Raced {
 		return false
 	}
+	// The tests may run in another directory. A file is named by its path, or by its package's if paths are trimmed.
+	_, file, _, ok := runtime.Caller(1)
+	if !ok {
+		t.Fatal("the caller is not known")
+	}
 	plain := filepath.Join(t.TempDir(), "plain.test")
-	build := exec.Command("go", "test", "-race=false", "-c", "-o", plain, ".")
+	build := exec.Command("go", "test", "-race=false", "-c", "-o", plain, filepath.Dir(file))
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
