@@ -52,7 +52,8 @@ certificates:
 test: tools ## run every test, with the race detector if a C compiler can link it; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json,:)
 	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
-	$(RACED) $(GO) test $(RACE) $(if $(VET),-vet=$(VET)) -parallel 4 -timeout $(TIMEOUT) ./...
+	@# The longest package is first, so that the others run beside it.
+	$(RACED) $(GO) test $(RACE) $(if $(VET),-vet=$(VET)) -parallel 4 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
 
 clients: clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm

@@ -63,6 +63,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"yaml codegen":   (*docs).checkCodegen,
 	"ini":            (*docs).checkINI, // variables are a file for --config, anything else a unit of systemd
 	"mermaid":        (*docs).checkPicture,
+	"diff":           func(*docs, *testing.T, block) {}, // tests/walkthrough makes its edits
 	"text":           (*docs).countPicture,
 }
 
