@@ -2,7 +2,7 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BINARY  ?= bin/oddsgraph
-TIMEOUT ?= 14m
+TIMEOUT ?= 20m
 NPM      = $(shell command -v npm)
 # What the pages are built of.
 WEBFILES = $(shell find web examples schema.graphqls -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/__generated__/*')
