@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// askAdmin asks the private address; headers are names and values in turn.
+// askAdmin sends a request to the admin address. headers alternates names and values.
 func (s *service) askAdmin(t testing.TB, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.Admin.URL()+path, nil)
@@ -21,7 +21,8 @@ func (s *service) askAdmin(t testing.TB, method, path string, headers ...string)
 	return s.do(t, r)
 }
 
-// TestTwoListeners asks for everything at both addresses: the private one has all, the public one no more than clients need.
+// TestTwoListeners requests each path at both addresses. The admin address serves all of them, the public address only
+// the health checks.
 func TestTwoListeners(t *testing.T) {
 	s := start(t)
 	for path, want := range map[string]string{
@@ -49,7 +50,7 @@ func TestTwoListeners(t *testing.T) {
 	}
 }
 
-// TestFlush lets go of what was just read, by kind and by key, and counts what the venue is asked for again.
+// TestFlush flushes cached entries by kind and by key, and counts the calls that fetch them again.
 func TestFlush(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(2)
@@ -70,14 +71,14 @@ func TestFlush(t *testing.T) {
 	flush("kind=response", `{"kind":"response","entries":0}`)
 	again(calls{})
 	flush("kind=price", `{"kind":"price","entries":2}`)
-	again(calls{"prices": {1, 2}}) // and not the response that rests on them
+	again(calls{"prices": {1, 2}}) // the cached response used these prices, so it is gone as well
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
 	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)
-	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":1}`) // that there is none is remembered
+	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":1}`) // the cache also remembers that a token has no spread
 	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":0}`)
 	again(calls{"prices": {1, 1}, "spreads": {1, 1}})
-	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // by a token of it
+	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // a token's id names its market, too
 	flush("kind=balance&key="+strings.ToUpper(addressOf3), `{"kind":"balance","key":"`+strings.ToUpper(addressOf3)+`","entries":1}`)
 	again(calls{"market-details": {1, 1}, "balance": {1, 1}})
 	flush("kind=market", `{"kind":"market","entries":2}`)

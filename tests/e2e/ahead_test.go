@@ -18,7 +18,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// watched is a source that notes which keys are fetched together, and how many keys are looked up.
+// watched is a loader source that records the lists of keys that are fetched, and counts the keys that are looked up.
 type watched[K comparable, T any] struct {
 	loaders.Source[K, T]
 	mu    sync.Mutex
@@ -47,8 +47,8 @@ func (w *watched[K, T]) fetched() int {
 	return len(w.lists)
 }
 
-// TestPricesAreFetchedTogether looks at what the loaders below a query fetch: all prices in one list. Counting the venue's calls
-// does not show that, since lists that are quick enough meet by chance.
+// TestPricesAreFetchedTogether checks the lists that the loaders fetch: all prices of a query are in one list. The
+// venue's calls do not show this, since two quick lists may be merged by chance.
 func TestPricesAreFetchedTogether(t *testing.T) {
 	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
 	for _, m := range []string{"a", "b", "c"} {
@@ -101,10 +101,10 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether lets the last event come late: the prices of the markets of all events are fetched in
-// one list when it is there. Where it does not come, the others have theirs without it.
+// TestPricesBelowEventsAreFetchedTogether delays the last event. The prices of all markets are fetched in one list when
+// the event has arrived. If it never arrives, the other events still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
 	for _, event := range []string{"e0", "e1", "e2", "late"} {
 		for _, suffix := range []string{"a", "b", "c"} {
@@ -120,9 +120,9 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name, query string
-		// hangs tells that the last event never comes.
+		// hangs: the last event never arrives.
 		hangs bool
-		// lists are the lengths of the lists that are fetched, of what comes at once; prices is how many are in the response.
+		// lists are the expected lengths of the fetched lists. prices is the number of prices in the response.
 		lists  []int
 		prices int
 	}{
@@ -141,7 +141,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 						return http.StatusOK, object{"markets": found, "nextCursor": nil}
 					case event == "late" && test.hangs:
 						<-ended
-					case event == "late": // those of others would have been fetched by now
+					case event == "late": // long enough for the others' prices to be fetched without this event, if that were a fault
 						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
 					}
 					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
@@ -173,7 +173,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFewCalls counts the venue's calls for the prices of all markets of ten events.
+// TestPricesBelowEventsAreFewCalls counts the calls for the prices of all markets of ten events.
 func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 	s := start(t)
 	var data any
@@ -189,14 +189,15 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 			}
 		}
 	}
-	const most = 98 // ids of 19 digits in a URL of 2 KB
+	const most = 98 // ids of 19 digits that fit into a URL of 2 KB
 	wantCalls(t, got, calls{
 		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
 		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},
 	})
 }
 
-// TestOneBookAnswersForAllDepths asks for a token's book at several depths, in whatever order they are looked at.
+// TestOneBookAnswersForAllDepths reads a token's book at several depths with one call. The order in which the depths
+// are read must not matter.
 func TestOneBookAnswersForAllDepths(t *testing.T) {
 	for range 10 {
 		s := start(t)
@@ -209,7 +210,7 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 	}
 }
 
-// TestRefusedFieldsAreNotLookedUp asks for what is refused for its arguments: nothing is read for it.
+// TestRefusedFieldsAreNotLookedUp selects fields with invalid arguments. Nothing is looked up or fetched for them.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)
@@ -232,7 +233,7 @@ func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	}
 }
 
-// positionIDs lists the global ids of holdings in markets, for a query.
+// positionIDs returns the global ids of positions in the given markets, as a GraphQL list.
 func positionIDs(markets ...string) string {
 	var ids []string
 	for _, m := range markets {

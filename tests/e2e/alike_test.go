@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRowsThatLookAlike pages lists whose rows the venue does not tell apart: fills of one transaction, equal trades, and lots.
-// Every page size shows every row once, with an id of its own that is the same each time.
+// TestRowsThatLookAlike reads pages of rows that the venue does not distinguish: fills of one transaction, equal trades
+// and lots. With every page size, each row appears once, and its id is unique and always the same.
 func TestRowsThatLookAlike(t *testing.T) {
 	fill := func(price, size string) object {
 		return object{"timestamp": 1764000000, "marketId": "M1", "tokenId": "T1", "outcome": "YES", "side": "BUY", "price": price, "size": size, "transactionHash": "0xabc"}

@@ -19,8 +19,8 @@ func many(n int) []string {
 	return ids
 }
 
-// TestArgumentsOutOfRange asks for what is refused: with one entry in errors, at the field, with a text that says what is
-// wrong, and without a call to the venue.
+// TestArgumentsOutOfRange sends arguments that are refused. Each gives one error at its field, with a text that says
+// what is wrong, and makes no call to the venue.
 func TestArgumentsOutOfRange(t *testing.T) {
 	s := start(t)
 	user := func(field string) string { return `{ user(address: "` + addressOf50 + `") { ` + field + ` } }` }
@@ -134,7 +134,7 @@ func TestArgumentsOutOfRange(t *testing.T) {
 	}
 }
 
-// TestBadIDsCostThemselvesOnly mixes good and bad ids.
+// TestBadIDsCostThemselvesOnly mixes valid and invalid ids. Only the invalid ones fail.
 func TestBadIDsCostThemselvesOnly(t *testing.T) {
 	s := start(t)
 	good, markets := s.openTokens(2), s.openMarkets(2)
@@ -160,7 +160,7 @@ func TestBadIDsCostThemselvesOnly(t *testing.T) {
 	}
 }
 
-// TestDecimalsAreReadExactly gives a size in every form that a Decimal can have, next to that of a position.
+// TestDecimalsAreReadExactly sends sizes in every form of a Decimal, and compares them with the size of a position.
 func TestDecimalsAreReadExactly(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]
@@ -168,7 +168,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	for _, test := range []struct {
 		literal string
 		value   any
-		want    string // how much of it fills in a book that does not have it all; "" for an error
+		want    string // the filled size, if the book is too small for the whole size; "" expects an error
 	}{
 		{`"1.25"`, "1.25", "1.25"},
 		{`1.25`, json.Number("1.25"), "1.25"},
@@ -229,7 +229,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	}
 }
 
-// TestNullsAndDefaults sends null where a default is documented.
+// TestNullsAndDefaults sends null for arguments that have a documented default.
 func TestNullsAndDefaults(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// portfolioQuery is what the README promises.
+// portfolioQuery is the README's example of a portfolio.
 const portfolioQuery = `query ($address: Address!) {
   user(address: $address) {
     balance { totalValue }
@@ -20,7 +20,7 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test on the ordinary demo venue and on the strict one, with the flags that start it.
+// onBothDemos runs a test on the ordinary demo venue and on the strict one. flags start the service over it.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -28,10 +28,12 @@ func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...str
 
 func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCalls) }
 
-// oneByOne are the calls for markets of a venue that refuses the first list of them, and then takes a call for each.
+// oneByOne returns the calls to a venue that refuses lists of markets: one refused list of n, then n calls for one
+// market each.
 func oneByOne(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// The strict venue takes one market a call, and 50 rows may be a page of more positions.
+// The strict venue takes one market a call. A page of 50 positions may be full, so it also takes a second call for
+// positions.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -64,8 +66,8 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, s.counted(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
 
-// TestPagesOfOneListTravelTogether asks for the same list twice, to another length and for something else each time: what both
-// show is read by one batch of each kind, and nothing more than they show.
+// TestPagesOfOneListTravelTogether selects the same list twice, with different lengths and fields. Both selections
+// share one batch of each kind, and read only what they show.
 func TestPagesOfOneListTravelTogether(t *testing.T) { onBothDemos(t, testPagesOfOneList) }
 
 func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
@@ -80,7 +82,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, flags...)
 			want := calls{"positions": {1, 1}, "prices": {1, test.prices}}
-			if strict { // it names the tokens in their markets alone
+			if strict { // positions of the strict venue do not name their token, so their markets are read
 				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneByOne(test.prices)}
 			}
 			got := s.counted(func() {
@@ -91,7 +93,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	}
 }
 
-// aliases returns the field once for each id, under an alias of its own.
+// aliases returns the field once for each id, with a unique alias.
 func aliases(ids []string, field string) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -108,7 +110,7 @@ func tokenNodes(ids []string) []string {
 	return out
 }
 
-// TestTokensTravelTogether counts the calls for up to 50 tokens, from cold, however they are asked for.
+// TestTokensTravelTogether counts the calls for up to 50 tokens with a cold cache, for each way to query them.
 func TestTokensTravelTogether(t *testing.T) { onBothDemos(t, testTokensTravelTogether) }
 
 func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
@@ -168,7 +170,7 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			for _, size := range []int{1, 41, 50} {
-				s := start(t, append(flags, "--demo-markets=100")...) // of a small venue, since there are many
+				s := start(t, append(flags, "--demo-markets=100")...) // a small venue starts faster
 				query, variables := form.query(s.openTokens(size))
 				var data any
 				got := s.counted(func() { data = s.ask(t, query, variables, anonymous) })
@@ -181,11 +183,11 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestPricesBelowListsTravelTogether counts the calls for the tokens of lists that have to be read first.
+// TestPricesBelowListsTravelTogether counts the calls for tokens below lists that have to be read first.
 func TestPricesBelowListsTravelTogether(t *testing.T) { onBothDemos(t, testPricesBelowLists) }
 
 func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
-	// wantPrices checks one price call for as many tokens as were shown, and that each was shown with its price.
+	// prices returns the ids of the tokens that the response shows with a price.
 	prices := func(data any) (shown []string) {
 		var walk func(v any)
 		walk = func(v any) {
@@ -210,7 +212,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the calls for what is not prices; strict are those of the strict venue, where they differ.
+		// others are the calls for anything but prices. strict are those of the strict venue; nil if they are the same.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
@@ -264,7 +266,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 	}
 }
 
-// heldMarkets returns the markets of the first positions of an account.
+// heldMarkets returns the markets of an account's first n positions.
 func heldMarkets(s *service, address string, n int) []string {
 	var ids []string
 	for _, p := range s.venue.Positions(address)[:n] {
@@ -296,7 +298,7 @@ func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestCrowd is a thousand queries of two hundred clients for some of the same 300 tokens.
+// TestCrowd has 200 clients send a thousand queries for overlapping sets of 300 tokens.
 func TestCrowd(t *testing.T) { onBothDemos(t, testCrowd) }
 
 func testCrowd(t *testing.T, _ bool, flags ...string) {
@@ -326,7 +328,7 @@ func testCrowd(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// What is known to be settled is worth 1 or 0 a share, so nobody asks for its price.
+// TestSettledPositionsAreNotPriced expects no price call for settled positions, since their shares are worth 1 or 0.
 func TestSettledPositionsAreNotPriced(t *testing.T) { onBothDemos(t, testSettledPositionsAreNotPriced) }
 
 func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
@@ -347,7 +349,7 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 	if settled == 0 || open == 0 {
 		t.Fatalf("%d settled and %d open positions", settled, open)
 	}
-	s.clock.advance(40 * time.Second) // prices have gone, markets are fresh
+	s.clock.advance(40 * time.Second) // prices have expired, markets have not
 	got := s.counted(func() { portfolio() })
 	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
 }

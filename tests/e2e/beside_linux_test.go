@@ -9,31 +9,34 @@ import (
 )
 
 const (
-	// fewestAnswers is how many answers a bystander gets before and during an attack.
+	// fewestAnswers is how many answers a bystander must get before an attack, and again during the attack.
 	fewestAnswers = 50
-	// slowestShare is which part of the answers in a second that it had before an attack it must have during it.
+	// slowestShare limits the slowdown: during an attack, a bystander gets at least 1/slowestShare of its earlier
+	// answers a second.
 	slowestShare = 20
 )
 
-// bystander is another client than the one that attacks. It asks for what is cached, again and again, and must always be answered.
+// bystander is a client that has nothing to do with the attack. It repeats a cached query, and each query must succeed.
 type bystander struct {
 	p *target
-	// before and during are how long its queries took; calm and lasted are how long all of them took, with the pauses.
+	// before and during hold the duration of each query. calm and lasted are the total times of both phases, with the
+	// pauses.
 	before, during []time.Duration
 	calm, lasted   time.Duration
 
 	mu   sync.Mutex
 	over chan struct{}
-	// stop ends the queries; it may be called again.
+	// stop ends the queries. It may be called more than once.
 	stop func()
 	done sync.WaitGroup
 }
 
-// beside returns a bystander that asks during an attack from now on, after it has asked before.
+// beside returns a bystander. It has measured its queries without an attack, and repeats them in the background until
+// end is called.
 func (p *target) beside(t *testing.T) *bystander {
 	b := &bystander{p: p, over: make(chan struct{})}
 	b.stop = sync.OnceFunc(func() { close(b.over) })
-	t.Cleanup(func() { // where the test fails before the end
+	t.Cleanup(func() { // in case the test fails before it calls end
 		b.stop()
 		b.done.Wait()
 	})
@@ -60,7 +63,7 @@ func (p *target) beside(t *testing.T) *bystander {
 	return b
 }
 
-// ask asks once, and pauses.
+// ask sends the query once, then pauses for 20 ms. It returns how long the query took.
 func (b *bystander) ask(t *testing.T) (took time.Duration) {
 	r := b.p.request(t, b.p.normal, anonymous)
 	r.Header.Set("X-Forwarded-For", "10.20.0.9")
@@ -74,8 +77,9 @@ func (b *bystander) ask(t *testing.T) (took time.Duration) {
 	return took
 }
 
-// end ends the attack for the bystander. It returns the sorted times of its queries during the attack, of which it must have had
-// enough. Absolute times depend on the machine: they are printed, and compared with those before.
+// end stops the bystander and checks that it got enough answers during the attack. It returns the sorted durations of
+// these queries. Absolute times depend on the machine, so they are logged and only compared with those before the
+// attack.
 func (b *bystander) end(t *testing.T) []time.Duration {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		b.mu.Lock()

@@ -14,9 +14,9 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the pages in a browser against the whole program with a market that moves, where the machine allows it with
-// the network cut off: each file in web/tests has a server of its own. Those that show what the pages do have the program as
-// it is shipped, the others may ask for a restart. With SCREENSHOTS set the images are kept in that directory.
+// TestBrowser runs the checks of the pages in a browser, against the whole program with a moving market. If the machine
+// allows it, the network is cut off. Each file in web/tests has its own server: explore and live use the shipped
+// binary, the others run in a process that they may restart. SCREENSHOTS names a directory that keeps the images.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -39,13 +39,13 @@ func TestBrowser(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // they wait for much
+			t.Parallel() // the checks mostly wait
 			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
 			switch name {
 			case "explore":
-				runShipped(t, shipped, checks, env, "--demo-markets=1200") // as many as the identifiers in examples/ are of
+				runShipped(t, shipped, checks, env, "--demo-markets=1200") // the ids in examples/ belong to a venue of 1,200 markets
 			case "live":
-				runShipped(t, shipped, checks, env, "--demo-markets=60") // each moves the more often
+				runShipped(t, shipped, checks, env, "--demo-markets=60") // with few markets, each one moves often
 			default:
 				runNodeTest(t, "web", checks, env, "--demo-still=false", "--demo-markets=60")
 			}
@@ -53,7 +53,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// runShipped is runNodeTest in web/ with the program that was built, in a process of its own that is not restarted.
+// runShipped is runNodeTest in web/ with the built binary, which is not restarted.
 func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
 	t.Helper()
 	p := runBinary(t, exe, append(args, "--demo-control")...)
@@ -68,9 +68,10 @@ func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 }
 
-// TestThePagesAreSmall bounds what a browser loads that opens every page: 1.2 MB, by the larger of the two codings.
+// TestThePagesAreSmall limits what a browser loads if it opens every page: 1.2 MB, compressed with gzip, the larger of
+// the two codings.
 func TestThePagesAreSmall(t *testing.T) {
-	requireNode(t) // builds them
+	requireNode(t) // also builds the pages
 	const limit = 1_200_000
 	total, files := int64(0), 0
 	err := fs.WalkDir(web.Built(), ".", func(name string, d fs.DirEntry, err error) error {

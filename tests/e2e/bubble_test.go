@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startInBubble is startAt in a bubble of synctest. Client, service and venue call each other directly, so time passes only when
-// none of them can go on: answers that do not wait for anything arrive together, however busy the machine is.
+// startInBubble is startAt in a synctest bubble. Client, service and venue call each other directly, so the bubble's
+// time passes only when all of them are blocked. Answers that wait for nothing arrive together, even on a busy machine.
 func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	t.Helper()
 	var venue direct
@@ -27,8 +27,8 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	return s
 }
 
-// startPiped is startInBubble with other wiring, where the service reaches the venue over connections, so that answers can break
-// off and hang.
+// startPiped is startInBubble with other wiring. The service reaches the venue over in-memory connections, so answers
+// can hang or break off.
 func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	var venue *pipes
@@ -43,7 +43,7 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	return s
 }
 
-// startOver is startInBubble over a venue of the test's own, by the clock of the bubble. Every stream is refused.
+// startOver is startInBubble over a venue of the test, with the bubble's clock. The service cannot open the stream.
 func startOver(t *testing.T, w *annals, args ...string) *service {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)
@@ -56,7 +56,7 @@ func startOver(t *testing.T, w *annals, args ...string) *service {
 	return s
 }
 
-// mute has a service called directly by its client.
+// mute replaces the network listeners by in-memory ones, and lets the client call the service's handler directly.
 func (s *service) mute() {
 	s.client.Transport = &direct{s.HTTP.Handler}
 	listeners := []*app.Server{s.Server, s.Admin}
@@ -68,7 +68,7 @@ func (s *service) mute() {
 	}
 }
 
-// noStream is a dialer that opens no connection.
+// noStream is a dialer that always fails.
 type noStream struct{}
 
 // Dial implements stream.Dialer.
@@ -76,7 +76,7 @@ func (noStream) Dial(context.Context, string) (stream.Conn, error) {
 	return nil, errors.New("the stream is refused")
 }
 
-// direct is a transport that calls a handler.
+// direct is a transport that calls a handler in this process.
 type direct struct{ http.Handler }
 
 // RoundTrip implements http.RoundTripper.
@@ -88,13 +88,13 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, in)
-	if err := r.Context().Err(); err != nil { // a client that is gone reads no response
+	if err := r.Context().Err(); err != nil { // as with a real connection, a client that has gone gets no response
 		return nil, err
 	}
 	return w.Result(), nil
 }
 
-// pipes is a listener whose connections are pipes in this process. It waits for nothing outside of a bubble.
+// pipes is a listener for net.Pipe connections, which synctest can track, unlike sockets.
 type pipes struct {
 	net.Listener
 	dialed chan net.Conn

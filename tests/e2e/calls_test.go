@@ -10,8 +10,8 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// TestCallsOfAnOperationAreLimited asks for histories, which are a call each. Calls of an operation that would make too many do not
-// leave. What is cached takes none.
+// TestCallsOfAnOperationAreLimited reads price histories, which take a call each. An operation over the limit is
+// refused and makes no call. Cached values do not count.
 func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	s := start(t, "--limit-calls=3")
 	history := func(n int) string {
@@ -28,7 +28,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	if len(made) != 0 {
 		t.Errorf("a refused operation made the calls %v", made)
 	}
-	for _, n := range []int{3, 4} { // three of the four are cached then
+	for _, n := range []int{3, 4} { // with four, three are cached already
 		wantCalls(t, s.counted(func() { s.ask(t, history(n), nil, anonymous) }), calls{"price-history": {1 + 2*int64(4-n), 1 + 2*int64(4-n)}})
 	}
 
@@ -46,8 +46,8 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	}
 }
 
-// TestTheTableOfCosts holds the examples in docs/limits.md against what they cost, and against the calls that they make with nothing
-// cached.
+// TestTheTableOfCosts compares the table in docs/limits.md with the measured cost of each example: its points, and its
+// calls with a cold cache.
 func TestTheTableOfCosts(t *testing.T) {
 	s := start(t)
 	rows := regexp.MustCompile(`(?m)^\| .*\(\.\./examples/(.*)\.graphql\).* \| ([0-9,]+) \| ([0-9]+) \|$`).FindAllStringSubmatch(read(t, "docs/limits.md"), -1)
@@ -70,7 +70,7 @@ func TestTheTableOfCosts(t *testing.T) {
 		}
 		decode(t, s.do(t, r).body, &answer)
 		points, calls := numberIn(t, row[2]), numberIn(t, row[3])
-		// On a busy machine positions and orders arrive apart, and what hangs on them leaves in one call more.
+		// On a busy machine positions and orders may arrive separately. Then the values below them take one more call.
 		if got := answer.Extensions.Cost; got.Points != points || got.UpstreamCalls != calls && got.UpstreamCalls != calls+1 {
 			t.Errorf("%s: %d points and %d calls are documented, it is %+v", row[1], points, calls, got)
 		}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestCanaryOnDisk sends a secret in every place to the program in a process of its own, which may write it to no file.
+// TestCanaryOnDisk sends secrets in every place of a request to the program in its own process. The program must not
+// write them to its log, its metrics or any file.
 func TestCanaryOnDisk(t *testing.T) {
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")
 	var secrets []string

@@ -20,11 +20,11 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// newCanary returns a word that nobody else says: letters and digits alone, so that nothing that escapes changes it.
+// newCanary returns a unique secret of letters and digits, so that no escaping changes it.
 func newCanary() string { return "canary" + strings.ToLower(rand.Text()) }
 
-// traces returns every form in which a secret shows: as it is, in base64 wherever it stands in what is encoded, in hex, and as
-// the plain hash by which it could be found in a list.
+// traces returns every form in which a secret can appear: plain, in base64 at any offset, in hex, and as its SHA-256
+// hash.
 func traces(secret string) []string {
 	var out []string
 	add := func(s string) { out = append(out, s) }
@@ -34,7 +34,7 @@ func traces(secret string) []string {
 	add(strings.ToUpper(hex.EncodeToString([]byte(secret))))
 	for shift := range 3 {
 		whole := []byte(strings.Repeat("\x00", shift) + secret)
-		whole = whole[:len(whole)/3*3] // the last letters depend on what follows, and the first on what comes before
+		whole = whole[:len(whole)/3*3] // drop the last characters, which depend on the text after the secret
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			add(encoding.EncodeToString(whole)[[]int{0, 2, 3}[shift]:])
 		}
@@ -46,7 +46,7 @@ func traces(secret string) []string {
 	return out
 }
 
-// traceOf returns the form in which a secret is in a text, "" for none.
+// traceOf returns the form in which a text contains the secret, or "".
 func traceOf(text, secret string) string {
 	for _, form := range traces(secret) {
 		if strings.Contains(text, form) {
@@ -77,14 +77,15 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// echo is a venue that says back whatever it is sent, in the way that it is told to, and a stranger that it may redirect to.
+// echo is a venue that repeats what it receives, in the way that set chooses. stranger is another server, to which echo
+// may redirect.
 type echo struct {
 	*httptest.Server
 	stranger *httptest.Server
 
 	mu  sync.Mutex
 	how string
-	// heard is what the venue heard in the URL and in headers of each request, strange what the stranger did.
+	// heard are the venue's requests, without bodies. strange are the URLs that the stranger received.
 	heard   []*http.Request
 	strange []string
 	release chan struct{}
@@ -114,7 +115,7 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	var headers bytes.Buffer
 	_ = r.Header.Write(&headers)
 	decoded, _ := base64.StdEncoding.DecodeString(r.Header.Get("X-Api-Credentials"))
-	// The credentials first, since no more than the beginning of what a venue says is ever kept.
+	// The credentials come first, since the service keeps only the beginning of a venue's message.
 	all := strings.Join([]string{r.URL.Query().Get("credentials"), string(decoded), r.Header.Get("X-Api-Credentials"), r.URL.String(), r.URL.Query().Encode(), headers.String()}, " ")
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Echo", strings.NewReplacer("\r", "", "\n", "").Replace(all))
@@ -155,18 +156,18 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// failures are the ways in which the venue answers.
+// failures are the ways in which echo can answer.
 var failures = []string{"well", "refused", "failed", "failed as text", "reported", "drifted", "broken off", "limited", "redirected", "silent", "hung up"}
 
-// set tells the venue how to answer, and forgets what it heard.
+// set chooses how echo answers, and forgets all earlier requests.
 func (e *echo) set(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.how, e.heard, e.strange = how, nil, nil
 }
 
-// search fails where the secret is in what the venue heard, except in the one place where it may be, and reports whether it
-// is there. allowed returns the values that may hold it.
+// search fails if the secret is in any of the venue's requests, outside the one place that may hold it. allowed takes
+// the values of this place out of the request and returns them; search reports whether there was such a value.
 func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
@@ -190,7 +191,7 @@ func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request)
 	return there
 }
 
-// search fails where a secret is in what the service shows of itself.
+// search fails if the secret is in the service's log or metrics.
 func (s *service) search(t testing.TB, secret string) {
 	t.Helper()
 	if log := s.log.String(); traceOf(log, secret) != "" {
@@ -209,19 +210,19 @@ func (s *service) search(t testing.TB, secret string) {
 	}
 }
 
-// print is an answer as it came over the network.
+// print returns the headers and body of a response.
 func (got response) print() string {
 	var b bytes.Buffer
 	_ = got.header.Write(&b)
 	return b.String() + got.body
 }
 
-// everything asks the venue for all that it has of an account and some that is public.
+// everything reads all kinds of data of an account, and some public data.
 const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBalance } positions { nodes { size } } orders { totalCount } trades { totalCount } history { totalCount } portfolio { positionsValue } }
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
-// TestCredentialsStayWhereTheyBelong sends credentials with a canary in each of their fields, to venues that say it back in
-// every way that they could fail. It may be nowhere but in the one place of the calls for the account that the mode names.
+// TestCredentialsStayWhereTheyBelong sends credentials with a canary in each field, to venues that repeat them in every
+// kind of failure. The canary may only appear in calls for the account, in the place that the mode names.
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {
@@ -241,7 +242,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						c[field] = vars{"list": []any{7, secret}}
 					}
 					value, there := base64.StdEncoding.EncodeToString([]byte(asJSON(c))), false
-					// A busy machine may be too slow for the short timeouts to send anything.
+					// With a timeout this short, a busy machine may send no call at all. Try again until there is one.
 					until(patience, func() bool {
 						said := []string{s.do(t, s.request(t, asJSON(vars{"query": everything}), value)).print()}
 						get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/graphql?"+url.Values{"query": {everything}}.Encode(), nil)
@@ -251,14 +252,14 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						get.Header.Set(httpapi.CredentialsHeader, value)
 						get.Header.Set("X-Forwarded-For", "192.0.2."+fmt.Sprint(len(said)))
 						said = append(said, s.do(t, get).print())
-						s.cool() // past backoff, open circuits and refusals
+						s.cool() // past backoffs, open circuits and cached refusals
 						for _, text := range said {
 							if form := traceOf(text, secret); form != "" {
 								t.Errorf("%s, %s: %s is in the answer %.1000s", how, field, form, text)
 							}
 						}
 						there = venue.search(t, secret, place)
-						return there || place == nil || how == "limited" || t.Failed() // which stops at once
+						return there || place == nil || how == "limited" || t.Failed() // a rate limit stops further calls at once
 					})
 					if !there && place != nil && how != "limited" {
 						t.Errorf("%s, %s: the venue was sent no credentials", how, field)
@@ -273,7 +274,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// takeFrom removes a member and returns its values, nil where there are none.
+// takeFrom removes a parameter and returns its values, or nil if it is missing.
 func takeFrom(from url.Values, name string) *[]string {
 	values, ok := from[name]
 	if !ok {
@@ -283,20 +284,20 @@ func takeFrom(from url.Values, name string) *[]string {
 	return &values
 }
 
-// canaryPlace is a place of a request that a secret could be sent in.
+// canaryPlace is a place in a request that could hold a secret.
 type canaryPlace struct {
 	name string
 	send func(t testing.TB, s *service, secret string) (answer string)
-	// own tells that these are the client's own words, which it must find again in the answer to it: what it named in its
-	// document, an id of the venue that it asked for, the id that it gave its request. No credential is ever one.
+	// own: the answer may repeat this text of the client, such as a name in its document, an id of the venue or a
+	// request id. Credentials are never repeated.
 	own bool
-	// named tells that it is the name of an operation in its document, which the log has.
+	// named: the text is the name of an operation in the document, which is logged.
 	named bool
-	// parameter is that of the venue which the client's argument is meant for.
+	// parameter is the venue's parameter to which the client's argument is sent.
 	parameter string
 }
 
-// canaryPlaces are all places of a request.
+// canaryPlaces returns all places of a request.
 func canaryPlaces() []canaryPlace {
 	const typename = `{ __typename }`
 	post := func(body string, header ...string) func(t testing.TB, s *service, secret string) string {
@@ -325,7 +326,8 @@ func canaryPlaces() []canaryPlace {
 		}
 		return asJSON(m)
 	}
-	// speak says messages on a WebSocket and returns all that comes back until it is closed, or the last operation is over.
+	// speak sends messages over a WebSocket. It returns everything that arrives until the socket closes or the last
+	// operation completes.
 	speak := func(header http.Header, messages ...string) func(t testing.TB, s *service, secret string) string {
 		return func(t testing.TB, s *service, secret string) string {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -365,7 +367,7 @@ func canaryPlaces() []canaryPlace {
 	const hello = `{"type":"connection_init"}`
 	subscribe := func(payload string) string { return `{"type":"subscribe","id":"1","payload":` + payload + `}` }
 	const events = "text/event-stream"
-	fails := func(document string) string { return document } // documents whose fields fail, so that there is something to log
+	fails := func(document string) string { return document } // marks documents with failing fields, so that there is something to log
 	out := []canaryPlace{
 		{name: "credentials that are no base64", send: post(ask(everything), httpapi.CredentialsHeader, "!CANARY")},
 		{name: "credentials that are no JSON", send: func(t testing.TB, s *service, secret string) string {
@@ -482,9 +484,8 @@ func canaryPlaces() []canaryPlace {
 	return out
 }
 
-// TestCanary sends a secret in every place that a request has, to a venue that answers and to venues that fail. Whatever it
-// is, it is in no line of the log, in no metric, and in no call of the venue that is not meant for it; in an answer only where
-// a client must find its own words again.
+// TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The
+// secret must not be in the log, the metrics or other calls to the venue. The answer may repeat it only if own is set.
 func TestCanary(t *testing.T) {
 	for _, how := range []string{"well", "failed", "redirected"} {
 		t.Run(how, func(t *testing.T) {
@@ -512,7 +513,7 @@ func TestCanary(t *testing.T) {
 					if place.parameter != "" && !asked {
 						t.Error("the venue was not asked")
 					}
-					if place.name != "a request id" && !place.named { // which are there to be found in the log
+					if place.name != "a request id" && !place.named { // these two are meant to be in the log
 						s.search(t, secret)
 					}
 				})
@@ -521,7 +522,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestCanaryOfTheStream subscribes with a secret among the credentials, which goes to the venue over the stream.
+// TestCanaryOfTheStream subscribes with a secret in the credentials, which are sent to the venue over the stream.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

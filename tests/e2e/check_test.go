@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// write writes a file that only its owner may read, and returns its path.
+// write writes a file with mode 0600 and returns its path.
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -29,7 +29,7 @@ func TestConfigCheck(t *testing.T) {
 	if err := os.Chmod(exposed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0") // its port and the venue's are not touched
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // config check must neither bind this port nor call the venue at it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 	for _, test := range []struct {
 		more []string
-		want []string // of what is said; the first begins it where all is well
+		want []string // parts of the output; a valid configuration prints exactly the first
 	}{
 		{nil, []string{"The configuration is in order: 0 accounts, 1 trusted documents\n"}},
 		{[]string{"--accounts-file=" + exposed}, []string{"--accounts-file", exposed, "chmod 600"}},
@@ -74,7 +74,7 @@ func TestConfigCheck(t *testing.T) {
 }
 
 func TestConfigCheckLooksAtTraces(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1") // where nobody is asked
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1") // config check sends nothing to this endpoint
 	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err != nil {
 		t.Error(err)
 	}
@@ -84,8 +84,8 @@ func TestConfigCheckLooksAtTraces(t *testing.T) {
 	}
 }
 
-// TestBadTraceVariables: what OpenTelemetry would tell the process's standard error, and go on without, is an error of ours
-// instead, which names the variable and quotes nothing of it.
+// TestBadTraceVariables sets variables that OpenTelemetry would report to standard error and then ignore. The program
+// returns an error instead, which names the variable and does not quote its value.
 func TestBadTraceVariables(t *testing.T) {
 	const secret = "hunter2"
 	for _, test := range []struct{ name, value string }{
@@ -135,7 +135,7 @@ func TestConfigShow(t *testing.T) {
 	}
 }
 
-// TestConfigCheckWarns of credentials that would reach the venue unencrypted.
+// TestConfigCheckWarns expects a warning if credentials would be sent to the venue unencrypted.
 func TestConfigCheckWarns(t *testing.T) {
 	const well = "The configuration is in order: 0 accounts, 0 trusted documents\n"
 	for _, test := range []struct{ venue, stream, mode, want string }{
@@ -154,13 +154,13 @@ func TestConfigCheckWarns(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOfAnIssuer refuses settings that would accept no tokens, or those of anybody.
+// TestConfigCheckOfAnIssuer expects an error for settings that would accept no token at all, or tokens of any audience.
 func TestConfigCheckOfAnIssuer(t *testing.T) {
 	f := newAccountsFile(t)
 	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}
 	for _, test := range []struct {
 		args []string
-		want string // in the error; empty where it is in order
+		want string // part of the error; empty if the settings are valid
 	}{
 		{all, ""},
 		{append(all[:3:3], "--jwt-jwks-url=http://127.0.0.1:81/jwks"), ""},

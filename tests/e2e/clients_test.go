@@ -12,10 +12,10 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestClients runs the usual GraphQL clients, as their packages are, against the whole program with a market that moves:
-// each file in clients/src has a server of its own, which it may ask to be restarted.
+// TestClients runs widely used GraphQL clients, with their published packages, against the whole program with a moving
+// market. Each file in clients/src has its own server, which it may restart.
 func TestClients(t *testing.T) {
-	t.Parallel() // they wait for much
+	t.Parallel() // the checks mostly wait
 	prepareClients(t)
 	files, err := filepath.Glob("clients/src/*.test.ts")
 	if err != nil || len(files) == 0 {
@@ -24,13 +24,15 @@ func TestClients(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
 		t.Run(name, func(t *testing.T) {
-			// One market, which stays open since the smallest account has a stake in it: each token moves about every second.
+			// The only market stays open, since the smallest account holds a position in it. Each token moves about
+			// once a second.
 			runNodeTest(t, "clients", "dist/"+name+".test.js", nil, "--demo-still=false", "--demo-markets=1")
 		})
 	}
 }
 
-// prepareClients generates and compiles the clients, whose packages make has installed. Nobody else does until the test has ended.
+// prepareClients generates and compiles the clients with the packages that make has installed. It holds a file lock
+// until the test ends, so that no other process builds them meanwhile.
 func prepareClients(t *testing.T) {
 	t.Helper()
 	requireNode(t)
@@ -42,7 +44,7 @@ func prepareClients(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	have, err := os.ReadFile("clients/node_modules/.installed.json") // a copy of the lock file
+	have, err := os.ReadFile("clients/node_modules/.installed.json") // a copy of package-lock.json
 	if err != nil || string(have) != read(t, "clients/package-lock.json") {
 		tool.Missing(t, "the packages of clients/ are missing or out of date: run make clients")
 	}

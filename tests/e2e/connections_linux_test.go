@@ -15,15 +15,15 @@ import (
 	"oddsgraph/web"
 )
 
-// TestIdleConnectionsOfOneAddress opens 10,000 connections from one address and leaves them idle. The program as it is shipped keeps
-// as many as one client may have, answers another client, and takes new connections of it.
+// TestIdleConnectionsOfOneAddress opens 10,000 idle connections from one address. The shipped program keeps as many as
+// one client may have, and closes the others. It still answers another client and accepts its new connections.
 func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
 	other := p.beside(t)
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}} // whose proxy would be trusted otherwise
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}} // 127.0.0.1 would count as a trusted proxy
 	const attempts, most = 10_000, 2000
 	var open []net.Conn
 	defer func() {
@@ -50,7 +50,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept < most || kept > most+10 || refused != attempts-most {
 		t.Errorf("%.0f connections are open, %.0f were refused", kept, refused)
 	}
-	for range 10 { // health checks
+	for range 10 { // like health checks
 		w := p.connect(t)
 		_, _ = io.WriteString(w, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		if status, body := w.answer(t, p); status != http.StatusOK {
@@ -60,8 +60,8 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	other.end(t)
 }
 
-// TestClientsThatDoNotReadPages has 600 clients ask for a large file again and again and not read it. Another client is answered, and
-// the program ends in the time that it is given.
+// TestClientsThatDoNotReadPages has 600 clients request a large file many times without reading it. The program answers
+// another client meanwhile, and stops within its shutdown timeout.
 func TestClientsThatDoNotReadPages(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -72,7 +72,7 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, careless), 100)
 	p.each(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
 	began := p.served()
-	for still := 0; still < 20; still++ { // until all wait for their clients
+	for still := 0; still < 20; still++ { // wait until no more requests are served, since all block on their clients
 		time.Sleep(50 * time.Millisecond)
 		if now := p.served(); now != began {
 			began, still = now, 0
@@ -80,13 +80,13 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	}
 	other.end(t)
 	p.terminate(t)
-	p.wantExit(t, 0) // an error of the shutdown, such as that its time is over, is another code
+	p.wantExit(t, 0) // an error during the shutdown, such as a timeout, has another exit code
 }
 
-// served returns how many requests were answered.
+// served returns how many requests the program has logged.
 func (p *target) served() int { return strings.Count(p.log.String(), `"msg":"request"`) }
 
-// largestAsset returns the path of the largest file that the pages load.
+// largestAsset returns the path of the largest uncompressed asset of the pages.
 func (p *target) largestAsset(t *testing.T) (path string) {
 	t.Helper()
 	files, err := fs.ReadDir(web.Built(), "assets")

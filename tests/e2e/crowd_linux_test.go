@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// expensiveDocument returns what follows the query of a document that is as expensive to validate as the limits allow.
+// expensiveDocument returns a document, escaped for JSON, that is as expensive to validate as the limits allow.
 func expensiveDocument() string {
 	var b strings.Builder
 	for i := range 10 {
@@ -25,9 +25,9 @@ func expensiveDocument() string {
 	return b.String() + "}}"
 }
 
-// TestExpensiveDocumentsOfOneClient has one client send, on 400 connections, documents that are as expensive to validate as the limits
-// allow, to the program as it is shipped. They take turns, of which the client has three quarters. The cached query of another
-// client is answered meanwhile, and sooner than the documents.
+// TestExpensiveDocumentsOfOneClient has one client send expensive documents over 400 connections to the shipped
+// program. The documents queue for validation, and one client gets at most three quarters of the slots. Meanwhile
+// another client's cached query is answered sooner than the documents.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -55,7 +55,7 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 					mu.Unlock()
 				case http.StatusServiceUnavailable:
 					late.Add(1)
-					time.Sleep(100 * time.Millisecond) // it is told to come again in a second
+					time.Sleep(100 * time.Millisecond) // the refusal asks to retry in a second; this client retries sooner
 				default:
 					t.Errorf("a document is answered with %d %.300s", got.status, got.body)
 				}

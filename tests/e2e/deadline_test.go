@@ -13,10 +13,10 @@ import (
 	"oddsgraph/app"
 )
 
-// timedListener accepts connections that note how long their clients may take to read what is written.
+// timedListener checks that each write on its connections has a write deadline.
 type timedListener struct {
 	net.Listener
-	// writes counts what was written; wrong is one that had no deadline, or a late one.
+	// writes counts the writes. wrong is the last write that had no deadline, or one later than app.WriteTimeout.
 	writes atomic.Int64
 	wrong  atomic.Pointer[string]
 }
@@ -55,8 +55,8 @@ func (c *timedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestEveryRouteHasAWriteDeadline asks each listener for every kind of answer, since a client that does not read must not hold its
-// connection: of routes, of the wrappers around them, and of the HTTP server itself.
+// TestEveryRouteHasAWriteDeadline requests every kind of answer from each listener: of the routes, of the handlers
+// around them, and of net/http itself. Without a deadline, a client that does not read would hold its connection.
 func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 	s := openRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, "--demo-stream")
 	front, admin, venue := &timedListener{Listener: s.Server.Listener}, &timedListener{Listener: s.Admin.Listener}, &timedListener{Listener: s.Demo.Listener}
@@ -115,7 +115,7 @@ func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 	}
 }
 
-// tag returns the entity tag of a page.
+// tag returns the ETag of a path.
 func (s *service) tag(t *testing.T, path string) string {
 	t.Helper()
 	r, err := s.client.Get(s.URL() + path)
@@ -129,7 +129,7 @@ func (s *service) tag(t *testing.T, path string) string {
 	return r.Header.Get("ETag")
 }
 
-// rawStatus sends a request as it is, reads the answer until the connection is closed, and returns its status.
+// rawStatus sends a raw request, reads until the connection closes, and returns the status code.
 func rawStatus(t *testing.T, addr, request string) (status int) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)

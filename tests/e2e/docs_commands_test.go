@@ -22,13 +22,13 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// tools are the commands that blocks run as they are. There are no others but those of commands.
+// tools are the commands that blocks really run. All others are in commands.
 var tools = []string{
 	"awk", "base64", "cat", "chmod", "curl", "cut", "grep", "head", "jq", "mkdir", "mv", "od", "openssl", "sed", "sha256sum", "sort", "tr",
 }
 
-// commands take the place of what a test must not or can not run, by name: each says what would be wrong with its
-// arguments. The test's own binary is run under these names.
+// commands replace programs that a test must not or cannot run, by name. Each function checks the arguments and returns
+// what is wrong with them. The blocks run the test binary under these names.
 var commands = map[string]func(args []string) error{
 	"make":            makeCommand,
 	"go":              goCommand,
@@ -57,8 +57,8 @@ func init() {
 	os.Exit(0)
 }
 
-// stageCommands makes the directory that blocks are run in: it has all that the root of the project has, and takes what
-// they write.
+// stageCommands prepares the working directory of the blocks. It links to everything in the root of the project, so
+// that blocks write here and not into the project.
 func (d *docs) stageCommands(t *testing.T) {
 	t.Helper()
 	link := func(target, name string) {
@@ -92,15 +92,15 @@ func (d *docs) stageCommands(t *testing.T) {
 	for _, name := range tools {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			continue // runShell skips or fails without it
+			continue // runShell requires the tools and reports what is missing
 		}
 		link(path, filepath.Join("tools", name))
 	}
-	// A status of 400 or more fails, and nothing but the program is reached.
+	// curl fails for a status of 400 or more, and can reach the program only.
 	d.write(t, "home/.curlrc", "fail-with-body\nsilent\nshow-error\nmax-time = 30\nproxy = http://127.0.0.1:9\nnoproxy = 127.0.0.1\n")
 }
 
-// streams tells that a block ends when its reader does.
+// streams matches blocks that follow a stream. They run until the first event has come.
 var streams = regexp.MustCompile(`\bcurl -N\b`)
 
 func (d *docs) runShell(t *testing.T, b block) {
@@ -109,7 +109,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	// kill is a part of the shell, unlike the other commands.
+	// kill is a builtin of the shell, so a function has to replace it.
 	script := "kill() { " + filepath.Join(d.dir, "tools", "kill") + " \"$@\"; }\n" + d.served(b.text)
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir = d.dir
@@ -121,7 +121,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(d.dir, "tools"), "HOME=" + filepath.Join(d.dir, "home"), "DOCS_ROOT=" + d.root, "DOCS_PATH=" + os.Getenv("PATH"),
 		"PWD=" + cmd.Dir,
-		"GORACE=atexit_sleep_ms=0", // or each of commands takes a second
+		"GORACE=atexit_sleep_ms=0", // otherwise the race detector delays the exit of each command by a second
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -160,10 +160,10 @@ func (d *docs) runShell(t *testing.T, b block) {
 	d.wantData(t, d.answer)
 }
 
-// rooted returns a path of the project by its name in a block.
+// rooted returns the path of a file in the project.
 func rooted(name string) string { return filepath.Join(os.Getenv("DOCS_ROOT"), name) }
 
-// makeCommand lets make say what it would do.
+// makeCommand runs make -n, which prints the commands without running them.
 func makeCommand(args []string) error {
 	_ = os.Setenv("PATH", os.Getenv("DOCS_PATH"))
 	cmd := exec.Command("make", append([]string{"-n"}, args...)...)
@@ -174,7 +174,7 @@ func makeCommand(args []string) error {
 	return nil
 }
 
-// goCommand checks that what is named exists: packages, programs, tests, and flags of the program.
+// goCommand checks that the named packages, programs, tests and flags exist.
 func goCommand(args []string) error {
 	if len(args) < 2 {
 		return errors.New("there is no rule for this")
@@ -209,7 +209,7 @@ func goCommand(args []string) error {
 	return fmt.Errorf("there is no rule for go %s", verb)
 }
 
-// testExists reports whether a test, benchmark or fuzz test fits a pattern.
+// testExists reports whether a pattern matches a test, benchmark or fuzz test.
 func testExists(pattern string) bool {
 	fits, err := regexp.Compile(pattern)
 	if err != nil {
@@ -232,7 +232,7 @@ func testExists(pattern string) bool {
 	return found
 }
 
-// flagsOf checks that a program of the project declares the flags that it is given.
+// flagsOf checks that a program of the project declares the given flags.
 func flagsOf(dir string, args []string) error {
 	var source []byte
 	files, _ := filepath.Glob(filepath.Join(rooted(dir), "*.go"))
@@ -252,7 +252,7 @@ func flagsOf(dir string, args []string) error {
 	return nil
 }
 
-// npmCommand checks that scripts and packages exist.
+// npmCommand checks that the named scripts and packages exist.
 func npmCommand(args []string) error {
 	text, err := os.ReadFile("package.json")
 	if err != nil && args[0] != "install" {
@@ -278,7 +278,7 @@ func npmCommand(args []string) error {
 	return fmt.Errorf("there is no rule for npm %s", strings.Join(args, " "))
 }
 
-// oddsgraphCommand runs the program, but for the commands that serve: their flags are read and that is all.
+// oddsgraphCommand runs the program. For commands that serve, it only parses the flags.
 func oddsgraphCommand(args []string) error {
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "ODDSGRAPH_") })
 	cfg, err := config.Parse(args, environ, io.Discard)
@@ -288,7 +288,7 @@ func oddsgraphCommand(args []string) error {
 	return errors.Join(err, run(context.Background(), args, environ, os.Stdout, os.Stderr))
 }
 
-// pathsExist checks the arguments that are paths of the project.
+// pathsExist checks that all arguments that look like paths of the project exist.
 func pathsExist(args []string) error {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {

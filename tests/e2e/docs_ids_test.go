@@ -18,17 +18,17 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// shownDocument is a GraphQL document that somebody may copy, and where it is.
+// shownDocument is a GraphQL document that readers may copy, and the place where it appears.
 type shownDocument struct{ place, text string }
 
 var (
-	// In commands, requests, answers and manifests a document is a string of JSON; in TypeScript it is a template.
+	// Commands, requests, answers and manifests have a document as a JSON string, TypeScript has it as a template.
 	documentInJSON     = regexp.MustCompile(`"((?:\{|query\b|subscription\b|fragment\b)(?:[^"\\]|\\.)*\})"`)
 	documentInTemplate = regexp.MustCompile("(?s)(?:gql|graphql)\\s*`([^`]+)`")
 )
 
-// shownDocuments returns the documents of examples/, GraphiQL, the board, clients/ and the documentation. Those that
-// relay-compiler compiles are left out, since it adds the ids by itself.
+// shownDocuments returns the documents of examples/, the web pages, clients/ and the documentation. It omits those for
+// relay-compiler, which adds ids itself.
 func shownDocuments(t *testing.T) (documents []shownDocument) {
 	t.Helper()
 	for _, dir := range []string{"examples", "web/explore", "web/live", "web/kit", "clients/operations"} {
@@ -67,8 +67,8 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 	return documents
 }
 
-// TestShownDocumentsSelectIDs wants `id` selected wherever the type has it: a normalised cache keeps an object by its id, and
-// without it replaces the object, with the lists that it has already.
+// TestShownDocumentsSelectIDs requires `id` in every selection of a type that has it. A normalised cache identifies
+// objects by id. Without the id it replaces an object, and loses the lists that it has loaded for it.
 func TestShownDocumentsSelectIDs(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()})
 	if err != nil {
@@ -85,14 +85,14 @@ func TestShownDocumentsSelectIDs(t *testing.T) {
 	}
 }
 
-// withoutID returns the paths of the selections of a document that lack an id.
+// withoutID returns the paths of the selections in a document that lack an id.
 func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Name: shown.place, Input: shown.text})
 	if err != nil {
 		t.Fatalf("%s: %v in %s", shown.place, err, shown.text)
 	}
-	// selects reports whether a set selects the id, itself or by a fragment of the same document.
+	// selects reports whether a selection set contains the id, directly or through a fragment of the same document.
 	var selects func(parent *ast.Definition, set ast.SelectionSet) bool
 	selects = func(parent *ast.Definition, set ast.SelectionSet) bool {
 		return slices.ContainsFunc(set, func(s ast.Selection) bool {

@@ -12,8 +12,8 @@ import (
 	markdown "github.com/yuin/goldmark/ast"
 )
 
-// TestDocsLinks follows every link of the Markdown files within the project, and looks for every variable, metric and verb of
-// make that they name.
+// TestDocsLinks checks the Markdown files: each link within the project leads somewhere, and each variable, metric and
+// make target that they name exists.
 func TestDocsLinks(t *testing.T) {
 	verbs := regexp.MustCompile("`make ([a-z]+)")
 	makefile := read(t, "Makefile")
@@ -57,10 +57,10 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// anchors are the headings of a file, by what GitHub calls them.
+// anchors are the anchors of the headings in each file, as GitHub generates them.
 type anchors map[string]map[string]bool
 
-// checkLink fails when a link leads to a file or a heading that is not there. Other sites are not asked.
+// checkLink fails if the file or heading of a link does not exist. It does not check links to other sites.
 func (a anchors) checkLink(t *testing.T, from, link string) {
 	t.Helper()
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
@@ -96,10 +96,10 @@ func (a anchors) of(t *testing.T, file string) map[string]bool {
 	return a[file]
 }
 
-// unsaid is what the name of a heading lacks.
+// unsaid matches the characters that GitHub drops from an anchor.
 var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// anchorOf returns what GitHub calls a heading.
+// anchorOf returns the anchor that GitHub generates for a heading.
 func anchorOf(heading string) string {
 	heading = unsaid.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
 	return strings.ReplaceAll(heading, " ", "-")

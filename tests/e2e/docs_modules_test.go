@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// compileModules writes the TypeScript of each section as one module, next to the kit and to what the code generator
-// and relay-compiler make of the clients' operations, as they would lie in an app. It compiles all of them at once, with the packages of clients/, and
-// returns the compiled files by the block that each begins with.
+// compileModules writes the TypeScript of each section as one module. Next to the modules lie the kit and the code that
+// the code generator and relay-compiler made for the clients' operations, as in an app. It compiles all modules at once
+// with the packages of clients/. The result maps the first block of each module to the compiled file.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
 	prepareClients(t)
@@ -60,7 +60,7 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 			open[section] = fmt.Sprintf("block%d", len(open))
 			modules[b.String()] = filepath.Join(frontend, "dist", open[section]+".js")
 		}
-		// Errors are told with the line that the block has in its file.
+		// Empty lines keep the line numbers of the Markdown file in the compiler's errors.
 		lines := strings.Count(written[section], "\n")
 		written[section] += strings.Repeat("\n", max(b.line-1-lines, 0)) + b.text
 	}
@@ -81,18 +81,19 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	return modules
 }
 
-// browser runs a module with what browsers have and old versions of Node.js do not. It does not wait for sockets to be closed.
+// browser runs a module with the browser APIs that old versions of Node.js lack. It exits without waiting for sockets
+// to close.
 const browser = `
 globalThis.WebSocket ??= (await import('ws')).default
 globalThis.crypto ??= (await import('node:crypto')).webcrypto
 await import(process.argv[2])
 process.exit(0)`
 
-// runModule runs a module, which has to end by itself and without an error.
+// runModule runs the module of a block. It must exit by itself without an error.
 func (d *docs) runModule(t *testing.T, b block) {
 	module := d.modules[b.String()]
 	if module == "" {
-		return // a part of the one before
+		return // this block is a later part of a module that has run
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -107,7 +108,7 @@ func (d *docs) runModule(t *testing.T, b block) {
 	d.answer = stdout.Bytes()
 }
 
-// checkRelay finds a fragment, which has directives of Relay's own, among those that relay-compiler compiles.
+// checkRelay checks that a fragment with Relay directives is in a file that relay-compiler compiles.
 func (d *docs) checkRelay(t *testing.T, b block) {
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	if !strings.Contains(flat(read(t, "clients/src/relay/Positions.ts")), flat(b.text)) {

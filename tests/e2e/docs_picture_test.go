@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// pictureArrows are the arrows of a flowchart: solid ones are imports, dotted ones calls through an interface.
+// pictureArrows matches the arrows of the flowchart. A solid arrow is an import, a dotted arrow a call through an
+// interface.
 var pictureArrows = regexp.MustCompile(` (-->|-\.->) `)
 
-// pictureNames finds nodes that are shown by another name than they are written with.
+// pictureNames matches nodes that have a label other than their name.
 var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
 
-// checkPicture compares the solid arrows of the picture with those that architecture_test.go allows, and the dotted ones with
-// what that knows.
+// checkPicture compares the solid arrows of the picture with the imports that architecture_test.go allows. Both ends of
+// a dotted arrow must be known, and must not be an import.
 func (d *docs) checkPicture(t *testing.T, b block) {
 	if b.file != "docs/architecture.md" {
 		t.Fatal("there is one picture, that of the architecture")
@@ -32,7 +33,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 		short[pkg[strings.LastIndexByte(pkg, '/')+1:]] = pkg
 	}
 	for _, m := range pictureNames.FindAllStringSubmatch(b.text, -1) {
-		short[m[1]] = short[m[2]] // graph is a word of the language
+		short[m[1]] = short[m[2]] // graph is a keyword of the picture's language, so that node has another name
 	}
 	drawn := map[string][]string{}
 	for line := range strings.Lines(pictureNames.ReplaceAllString(b.text, "$1")) {
@@ -61,10 +62,10 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 	}
 }
 
-// outside reports whether a node of the picture is no package.
+// outside reports whether a node is not a package.
 func outside(node string) bool { return strings.Contains(node, "([") }
 
-// architecture returns the arrows of architecture_test.go, which is a package of its own.
+// architecture returns the allowed imports. It parses architecture_test.go, which is in another package.
 func architecture(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "tests/architecture/architecture_test.go", nil, 0)

@@ -35,54 +35,53 @@ import (
 type block struct {
 	file string
 	line int
-	// section is the last heading of the first or second level above it.
+	// section is the last heading of level 1 or 2 above the block.
 	section string
-	// lang is the first word behind the fence, kind the rest of it; both empty for indented blocks.
+	// lang is the first word after the fence, kind the rest of the line. Both are empty for indented blocks.
 	lang, kind string
 	text       string
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// docsRules say how a block is executed, by its language and kind. A block without a rule fails.
-//
-// All of them run against the program over its demo venue, which is served on a free port: 127.0.0.1:8080 and 127.0.0.1:9091
-// stand for where it listens, and /etc/oddsgraph/ for a directory of the test. Everything else is executed as it is written.
+// docsRules say how to execute a block, by language and kind. A block without a rule fails.
+// | All blocks run against the program over its demo venue, on a free port. 127.0.0.1:8080 and 127.0.0.1:9091 are
+// replaced by its addresses, and /etc/oddsgraph/ by a directory of the test. Everything else is executed as written.
 var docsRules = map[string]func(*docs, *testing.T, block){
-	"sh":             (*docs).runShell,    // each line must succeed, see docs_commands_test.go for make and its like
-	"graphql":        (*docs).runGraphQL,  // executed with the variables that follow it, if any do; a fragment alone is validated
-	"graphql relay":  (*docs).checkRelay,  // a part of what relay-compiler compiles in clients/
-	"json variables": (*docs).parseJSON,   // of the document before
-	"json answer":    (*docs).wantAnswer,  // what the block before has printed or been answered: the same members of the same types
-	"json request":   (*docs).runRequests, // a body on each line, for POST /graphql
+	"sh":             (*docs).runShell,    // each line must succeed; docs_commands_test.go replaces make and others
+	"graphql":        (*docs).runGraphQL,  // executed with the variables of the next block, if it has some; a fragment alone is validated
+	"graphql relay":  (*docs).checkRelay,  // part of a file in clients/ that relay-compiler compiles
+	"json variables": (*docs).parseJSON,   // the variables of the document before
+	"json answer":    (*docs).wantAnswer,  // the output of the block before, compared by members and types
+	"json request":   (*docs).runRequests, // one body for POST /graphql on each line
 	"json accounts":  (*docs).checkFile,   // a file for --accounts-file
 	"json manifest":  (*docs).checkFile,   // a file for --documents-manifest
 	"http":           (*docs).runHTTP,     // sent as it is; the status must be below 400
-	"ts":             (*docs).runModule,   // compiled strictly and run, all of a section as one module; see docs_modules_test.go
-	"yaml":           (*docs).parseYAML,   // parsed; TestDocsLinks looks for the variables in it
+	"ts":             (*docs).runModule,   // compiled strictly; all blocks of a section are one module, see docs_modules_test.go
+	"yaml":           (*docs).parseYAML,   // parsed; TestDocsLinks checks the variables in it
 	"yaml codegen":   (*docs).checkCodegen,
-	"ini":            (*docs).checkINI, // variables are a file for --config, anything else a unit of systemd
+	"ini":            (*docs).checkINI, // a file for --config if it has variables, otherwise a systemd unit
 	"mermaid":        (*docs).checkPicture,
-	"diff":           func(*docs, *testing.T, block) {}, // tests/walkthrough makes its edits
+	"diff":           func(*docs, *testing.T, block) {}, // tests/walkthrough applies these edits
 	"text":           (*docs).countPicture,
 }
 
-// pictures counts the blocks of each file that are for the eye alone.
+// pictures is the number of blocks in each file that are only looked at.
 var pictures = map[string]int{"README.md": 1, "docs/configuration.md": 1}
 
-// docs executes blocks.
+// docs executes blocks and holds the state between them.
 type docs struct {
 	*service
 	root, dir string
 	schema    *ast.Schema
-	modules   map[string]string // compiled modules by the block that they begin with
-	answer    []byte            // of the block before
-	skipped   bool              // the block before
-	next      block             // behind the present one in the same file
+	modules   map[string]string // compiled modules by their first block
+	answer    []byte            // output of the block before
+	skipped   bool              // the block before was skipped
+	next      block             // the following block of the same file
 	pictures  map[string]int
 }
 
-// TestDocs executes every code block of README.md, docs and all other Markdown files.
+// TestDocs executes every code block of all Markdown files.
 func TestDocs(t *testing.T) {
 	blocks := readDocs(t)
 	if len(blocks) < 50 {
@@ -114,7 +113,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// newDocs starts the program with a market that moves quickly, so that no block waits for an event.
+// newDocs starts the program with a fast market, so that blocks get events at once.
 func newDocs(t *testing.T, blocks []block) *docs {
 	t.Helper()
 	root, err := os.Getwd()
@@ -125,7 +124,7 @@ func newDocs(t *testing.T, blocks []block) *docs {
 	if d.schema, err = gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range slices.Backward(blocks) { // of two with one name the first counts
+	for _, b := range slices.Backward(blocks) { // backward, so that the first of two files with one name remains
 		if name := d.fileOf(b); name != "" {
 			d.write(t, name, b.text)
 		}
@@ -213,7 +212,7 @@ func parseMarkdown(content []byte) markdown.Node {
 
 func linesOf(n markdown.Node, source []byte) []byte { return n.Lines().Value(source) }
 
-// lineOf returns the number of the first line within a block.
+// lineOf returns the line number of a block's first line.
 func lineOf(n markdown.Node, source []byte) int {
 	if n.Lines().Len() == 0 {
 		return 0
@@ -221,14 +220,14 @@ func lineOf(n markdown.Node, source []byte) int {
 	return 1 + bytes.Count(source[:n.Lines().At(0).Start], []byte("\n"))
 }
 
-// served replaces the addresses of the documentation by those of the test.
+// served replaces the documented addresses by those of the test.
 func (d *docs) served(text string) string {
 	return strings.NewReplacer(
 		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
 	).Replace(text)
 }
 
-// write makes a file for the blocks to read, which only its owner may.
+// write creates a file with mode 0600 for the blocks to read.
 func (d *docs) write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(d.dir, name)
@@ -241,7 +240,7 @@ func (d *docs) write(t *testing.T, name, content string) string {
 	return path
 }
 
-// fileOf returns the name of the file that a block is, "" if it is none.
+// fileOf returns the name of the file that a block shows, or "".
 func (*docs) fileOf(b block) string {
 	first, _, _ := strings.Cut(b.text, "\n")
 	if name, ok := strings.CutPrefix(first, "# /etc/oddsgraph/"); ok {
@@ -256,7 +255,7 @@ func (*docs) fileOf(b block) string {
 	return ""
 }
 
-// postDoc sends the body of a GraphQL request with the credentials of the demo account that reads every wallet.
+// postDoc posts a GraphQL request with the credentials of the demo account that may read every wallet.
 func (d *docs) postDoc(t *testing.T, body string) []byte {
 	t.Helper()
 	resp := d.do(t, d.request(t, body, keyOfAny))
@@ -266,7 +265,7 @@ func (d *docs) postDoc(t *testing.T, body string) []byte {
 	return []byte(resp.body)
 }
 
-// wantData fails when an answer has errors, unless the documentation goes on with an answer that has.
+// wantData fails if an answer has errors, unless the next block documents an answer with errors.
 func (d *docs) wantData(t *testing.T, answer []byte) {
 	t.Helper()
 	var out struct{ Errors []graphError }
@@ -286,7 +285,7 @@ func (d *docs) runGraphQL(t *testing.T, b block) {
 			unused = append(unused, err.Rule)
 		}
 		if slices.Contains(unused, "NoUnusedFragments") && strings.HasPrefix(b.text, "fragment") {
-			return // nothing that could be executed
+			return // a fragment alone cannot be executed
 		}
 	}
 	request := map[string]any{"query": b.text}
@@ -329,7 +328,7 @@ func (d *docs) firstEvent(t *testing.T, body string) []byte {
 	}
 }
 
-// eventData finds what an event of a graphql-sse stream carries.
+// eventData matches the data of an event in a graphql-sse stream.
 var eventData = regexp.MustCompile(`event: next\ndata: (.*)\n`)
 
 func (d *docs) parseJSON(t *testing.T, b block) {
@@ -356,8 +355,8 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// unlike lists where two values of JSON differ in members or types. Elements of lists are compared with those at the same
-// place, codes of errors by value.
+// unlike lists the differences of two JSON values in members and types. Lists are compared element by element, error
+// codes by value.
 func unlike(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -403,7 +402,7 @@ func (d *docs) runRequests(t *testing.T, b block) {
 	}
 }
 
-// checkFile lets the program look at a file as it would when it starts.
+// checkFile runs config check with the file.
 func (d *docs) checkFile(t *testing.T, b block) {
 	flags := map[string][]string{
 		"accounts": {"--accounts-file="}, "manifest": {"--documents-trusted=require", "--documents-manifest="},
@@ -441,10 +440,10 @@ func (d *docs) runHTTP(t *testing.T, b block) {
 	d.answer = []byte(resp.body)
 }
 
-// settingNames are flags and variables in a text.
+// settingNames matches the program's environment variables.
 var settingNames = regexp.MustCompile(`\bODDSGRAPH_[A-Z0-9_]*[A-Z0-9]\b`)
 
-// checkSettings fails on variables that the program does not know.
+// checkSettings fails if a text names a variable that the program does not have.
 func checkSettings(t *testing.T, text string) {
 	t.Helper()
 	known := config.Default().String()
@@ -455,7 +454,7 @@ func checkSettings(t *testing.T, text string) {
 	}
 }
 
-// testSettings are the variables of checks and not of the program.
+// testSettings are variables that only the checks use.
 var testSettings = []string{"ODDSGRAPH_URL"}
 
 func (d *docs) parseYAML(t *testing.T, b block) {
@@ -465,7 +464,7 @@ func (d *docs) parseYAML(t *testing.T, b block) {
 	}
 }
 
-// checkCodegen holds a configuration of GraphQL Code Generator against what clients/ generates with.
+// checkCodegen compares a configuration of GraphQL Code Generator with the one of clients/.
 func (d *docs) checkCodegen(t *testing.T, b block) {
 	var v struct {
 		Schema    string
@@ -488,7 +487,7 @@ func (d *docs) checkCodegen(t *testing.T, b block) {
 			}
 		}
 	}
-	// Not the endpoint: graphql-codegen asks it for zstd, which Node.js 20 cannot decode.
+	// Not the GraphQL endpoint: graphql-codegen would request zstd, which Node.js 20 cannot decode.
 	if want := "http://127.0.0.1:8080" + httpapi.PathSchema; v.Schema != want {
 		t.Errorf("schema is %s, not %s", v.Schema, want)
 	}

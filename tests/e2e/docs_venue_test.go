@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTolerancesAreTested holds each clause of docs/venue.md on what the client tolerates against the tests that prove it. A test is
-// named by its directory and function, and the form or case of it that the clause is about.
+// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venue.md to the tests that prove it. A test
+// is given as directory, function, and optionally a text that its body must contain.
 func TestTolerancesAreTested(t *testing.T) {
 	clauses := map[string][]string{
 		"as numbers or texts, read by their literals":                                {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue TestBookForms strings-best-last"},
@@ -71,7 +71,7 @@ func TestTolerancesAreTested(t *testing.T) {
 	}
 }
 
-// wantTest fails unless there is a test function, and a text in it, where one is named.
+// wantTest fails unless the named test function exists and contains the named text.
 func wantTest(t *testing.T, named string) {
 	t.Helper()
 	dir, rest, _ := strings.Cut(named, " ")
