@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// TestDefaultLimits holds the defaults of the configuration against those of the guard.
+// TestDefaultLimits compares the defaults of the configuration with those of package limits.
 func TestDefaultLimits(t *testing.T) {
 	if got := guardLimits(config.Default().Limit); got != limits.Default() {
 		t.Errorf("the configuration has %+v, the guard %+v", got, limits.Default())

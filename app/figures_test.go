@@ -22,9 +22,9 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// TestFiguresByName reads families of figures that are all different, so that none is shown under the name of another. What is
-// not counted by the others' tests has its truth in those of its own package.
-func TestFiguresByName(t *testing.T) {
+// TestMetricsByName gives each metric its own value, so that no value appears under the name of another metric. The
+// packages that count the values test the counting.
+func TestMetricsByName(t *testing.T) {
 	m := telemetry.NewMetrics("")
 	telemetry.Register(m, func() httpapi.Stats {
 		return httpapi.Stats{

@@ -2,7 +2,7 @@ package app
 
 import "testing"
 
-// TestGCPercent holds the room for garbage against what is live.
+// TestGCPercent checks GOGC for sizes of the live heap.
 func TestGCPercent(t *testing.T) {
 	for _, test := range []struct {
 		live uint64

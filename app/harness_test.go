@@ -36,7 +36,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// write writes a file and returns its path.
+// write writes a file with mode 0600 and returns its path.
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)

@@ -13,23 +13,23 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// consumer is a row of the table of docs/limits.md: how many there are of something, and the bytes of each.
+// consumer is a row of the table in docs/limits.md: a number of objects and the bytes of each.
 type consumer struct {
 	name    string
 	count   int
 	each    float64
-	written string // how many and each, as the table has them
+	written string // count and size as the table writes them
 }
 
 func (c consumer) bytes() float64 { return float64(c.count) * c.each }
 
-// row returns the row as the table has it.
+// row returns the row in Markdown.
 func (c consumer) row() string {
 	return fmt.Sprintf("| %s | %s | %.1f MiB |", c.name, c.written, c.bytes()/(1<<20))
 }
 
-// consumers are those of the shipped deployment. Measured are the program at rest, a connection and a subscription, see
-// memory_linux_test.go; the others follow from the configuration and from constants.
+// consumers returns the rows for the shipped deployment. memory_linux_test.go measures the idle program, a connection
+// and a subscription. The other rows follow from the configuration and from constants.
 func consumers(cfg config.Config, limit float64) []consumer {
 	const kib, mib = 1 << 10, 1 << 20
 	room := func(name string, bytes float64) consumer { return consumer{name, 1, bytes, "1 | " + size(bytes)} }
@@ -54,7 +54,7 @@ func consumers(cfg config.Config, limit float64) []consumer {
 	}
 }
 
-// size writes bytes in KiB or MiB.
+// size formats bytes in KiB or MiB.
 func size(bytes float64) string {
 	unit, name := float64(1<<10), " KiB"
 	if bytes >= 1<<20 {
@@ -63,7 +63,7 @@ func size(bytes float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes/unit), ".0") + name
 }
 
-// thousands writes a number of less than a million with a comma.
+// thousands formats a number below a million with a comma.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -71,8 +71,8 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// TestMemorySum computes what can be held at once with the default configuration, compares it to docs/limits.md, and fails if it
-// is more than the memory of the shipped deployments.
+// TestMemorySum adds up the memory that can be in use with the default configuration. It compares the table with
+// docs/limits.md, and fails if the sum exceeds the memory of the shipped deployments.
 func TestMemorySum(t *testing.T) {
 	deployment, err := os.ReadFile("deploy/kubernetes/deployment.yaml")
 	if err != nil {

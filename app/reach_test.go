@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestOneCallProvesNothing: a call that times out, as one in a thousand does, is no outage.
-func TestOneCallProvesNothing(t *testing.T) {
+// TestOneTimeoutIsNoOutage expects three failures in a row before the venue counts as unreachable.
+func TestOneTimeoutIsNoOutage(t *testing.T) {
 	var r reach
 	for _, status := range []int{0, 503, 200, 500, 0, 404, 0, 0} {
 		if r.note(status); !r.ok() {

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// accountsOf is an accounts file with one account for each token.
+// accountsOf returns an accounts file with one account for each token.
 func accountsOf(tokens ...string) string {
 	entries := make([]string, len(tokens))
 	for i, token := range tokens {
@@ -30,7 +30,7 @@ func accountsOf(tokens ...string) string {
 	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
 }
 
-// TestAClosedTerminalEndsTheProgram sends the signal with the terminal there, and with it gone.
+// TestAClosedTerminalEndsTheProgram sends the signal while the terminal exists, and again after it has gone.
 func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
 	cfg := config.Default()
@@ -73,7 +73,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	}
 }
 
-// TestReload changes all that is read again, rightly and wrongly, with nobody but the signal to notice.
+// TestReload changes all files that the signal reloads, first to valid and then to invalid contents.
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info")

@@ -23,7 +23,7 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// terminate tells the program to stop.
+// terminate sends SIGTERM to the program.
 func (p *program) terminate(t testing.TB) {
 	t.Helper()
 	if err := p.process.Signal(syscall.SIGTERM); err != nil {
@@ -31,7 +31,7 @@ func (p *program) terminate(t testing.TB) {
 	}
 }
 
-// wantExit waits for the end of the program.
+// wantExit waits until the program has exited and checks its exit code.
 func (p *program) wantExit(t testing.TB, code int) {
 	t.Helper()
 	select {
@@ -50,7 +50,7 @@ func (p *program) wantExit(t testing.TB, code int) {
 	}
 }
 
-// refusing waits until the program accepts no connections.
+// refusing waits until the program refuses new connections.
 func (p *program) refusing(t testing.TB) {
 	t.Helper()
 	eventually(t, "connections are refused", func() bool {
@@ -62,8 +62,8 @@ func (p *program) refusing(t testing.TB) {
 	})
 }
 
-// whole sends a request and returns its answer as it is when it has ended, however it did. It returns when the answer has
-// brought begins.
+// whole sends a request and returns a channel for the complete response, or for the part before an error, followed by
+// that error. It returns when the body contains begins, at once if begins is empty.
 func (p *program) whole(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
@@ -100,7 +100,7 @@ func (p *program) whole(t testing.TB, body, accept, begins string) <-chan respon
 }
 
 // TestTerminationLosesNothing stops the program while queries wait for the venue and subscriptions are open, over every
-// transport. The queries are answered whole; subscriptions are ended so that their clients connect again.
+// transport. The queries get complete answers. Subscriptions end so that their clients reconnect.
 func TestTerminationLosesNothing(t *testing.T) {
 	venue := newSlowVenue(t)
 	p := runProgram(t, venue.args()...)
@@ -121,7 +121,7 @@ func TestTerminationLosesNothing(t *testing.T) {
 	posted := p.whole(t, slow, "application/json", "")
 	streamed := p.whole(t, slow, "text/event-stream", ":")
 	subscribed := p.whole(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
-	<-venue.waiting // one call for all who ask the same
+	<-venue.waiting // equal queries share one call
 
 	p.terminate(t)
 	p.refusing(t)
@@ -130,7 +130,7 @@ func TestTerminationLosesNothing(t *testing.T) {
 			t.Errorf("a socket that was %s is closed with %d", name, code)
 		}
 	}
-	events.quiet(t) // no complete, after which nobody would connect again
+	events.quiet(t) // a complete message would keep the client from reconnecting
 	if got := <-subscribed; got.status != http.StatusOK || !strings.Contains(got.body, "event: next") || strings.Contains(got.body, "complete") || strings.Contains(got.body, "EOF") {
 		t.Errorf("a subscription over SSE: %+v", got)
 	}
@@ -163,8 +163,8 @@ func TestTerminationLosesNothing(t *testing.T) {
 	p.wantExit(t, 0)
 }
 
-// TestDraining stops a service that is to be accepted from for a while yet. From the first moment on it says at both addresses
-// that it is not ready, and answers whoever still asks; the private address is the last to close.
+// TestDraining stops a service with a drain delay. During the delay both addresses report that the service is not
+// ready, and it still answers requests. The admin address closes last.
 func TestDraining(t *testing.T) {
 	venue := newSlowVenue(t)
 	s, stop := startStoppable(t, append(venue.args(), "--drain-delay=7s")...)
@@ -218,8 +218,8 @@ func TestDraining(t *testing.T) {
 	}
 }
 
-// TestTerminationUnderLoad stops the program while clients ask all the time. Whoever was given an answer is told that it is the
-// whole one, and whoever is told nothing is sent elsewhere.
+// TestTerminationUnderLoad stops the program while clients send queries all the time. No answer may be cut off, and a
+// request without an answer must fail so that the client can send it elsewhere.
 func TestTerminationUnderLoad(t *testing.T) {
 	p := runProgram(t, "--demo-markets=20")
 	var g sync.WaitGroup
@@ -228,12 +228,12 @@ func TestTerminationUnderLoad(t *testing.T) {
 	busy := make(chan struct{}, 1000)
 	for client := range 8 {
 		k := p.dialDeaf(t, anonymous)
-		g.Go(func() { // asks
+		g.Go(func() { // sends queries
 			for i := 0; k.write(frame{ID: fmt.Sprint(i), Type: "subscribe", Payload: json.RawMessage(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`)}) == nil; i++ {
-				time.Sleep(2 * time.Millisecond) // no more than a socket may
+				time.Sleep(2 * time.Millisecond) // stay below the rate limit of a socket
 			}
 		})
-		g.Go(func() { // reads
+		g.Go(func() { // reads answers
 			open, n := map[string]bool{}, 0
 			for {
 				f, err := k.read(context.Background())
@@ -263,11 +263,11 @@ func TestTerminationUnderLoad(t *testing.T) {
 			defer mu.Unlock()
 			answers += n
 		})
-		g.Go(func() { // asks over HTTP
+		g.Go(func() { // sends queries over HTTP
 			for {
 				resp, err := p.client.Post(p.URL()+"/graphql", "application/json", strings.NewReader(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`))
 				if err != nil {
-					return // refused, or an idle connection was closed as it was used
+					return // the connection was refused, or closed while it was idle
 				}
 				b, err := io.ReadAll(resp.Body)
 				_ = resp.Body.Close()
@@ -289,7 +289,7 @@ func TestTerminationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestTerminationIsNotForever stops the program while the venue never answers and clients do not let go.
+// TestTerminationIsNotForever stops the program while the venue never answers and clients keep their connections open.
 func TestTerminationIsNotForever(t *testing.T) {
 	t.Parallel()
 	venue := newSlowVenue(t)
@@ -302,7 +302,7 @@ func TestTerminationIsNotForever(t *testing.T) {
 	streamed := p.whole(t, slow, "text/event-stream", ":")
 	socket := p.dial(t, keyOf50)
 	socket.subscribe(t, query, vars{"a": addressOf50})
-	p.dialDeaf(t, anonymous) // who will not answer a close
+	p.dialDeaf(t, anonymous) // does not answer the close frame
 	<-venue.waiting
 	p.terminate(t)
 	<-posted
@@ -316,8 +316,8 @@ func TestTerminationIsNotForever(t *testing.T) {
 	}
 }
 
-// TestTerminationDoesNotWaitForReaders stops the program while a client does not read what it asked for. No operation is lost, so
-// that is no error.
+// TestTerminationDoesNotWaitForReaders stops the program while a client does not read its responses. No operation is
+// lost, so the exit code is 0.
 func TestTerminationDoesNotWaitForReaders(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--shutdown-timeout=200ms")
@@ -327,7 +327,7 @@ func TestTerminationDoesNotWaitForReaders(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	const requests = 400 // of 44 KB, more than the buffers of the system hold
+	const requests = 400 // of 44 KB each, more than the system's buffers hold
 	if _, err := io.WriteString(conn, strings.Repeat("GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", requests)); err != nil {
 		t.Fatal(err)
 	}

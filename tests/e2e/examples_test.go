@@ -16,10 +16,10 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// TestExamples runs every file in examples/ with its variables: whatever the day, nothing may fail, and nothing may be
-// missing but what is listed here.
+// TestExamples runs every file in examples/ with its variables. On no day may a field fail, and only the values listed
+// here may be missing.
 func TestExamples(t *testing.T) {
-	absent := map[string][]string{ // by the name of the file, paths without indexes
+	absent := map[string][]string{ // paths without indexes, by the name of the file
 		"portfolio":           {},
 		"market-page":         {"market.resolution"},
 		"event-page":          {},
@@ -66,7 +66,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// missing lists the paths of nulls, empty texts and empty lists, each once.
+// missing lists the distinct paths of nulls, empty strings and empty lists.
 func missing(v any, path string) []string {
 	var found []string
 	switch v := v.(type) {
@@ -92,7 +92,7 @@ func missing(v any, path string) []string {
 	return slices.Compact(found)
 }
 
-// wantExplained checks the form of an example: comments on top and one named operation with variables.
+// wantExplained checks that an example begins with comments and has one named operation with variables.
 func wantExplained(t *testing.T, file, query string) {
 	t.Helper()
 	if !strings.HasPrefix(query, "# ") {

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// explained is the member explain of a response.
+// explained is the extension "explain" of a response.
 type explained struct {
 	Type, Name, Document, ResponseCache string
 	Cost                                struct{ Points, UpstreamCalls int64 }
@@ -34,7 +34,7 @@ type explained struct {
 	}
 }
 
-// calls are the calls of all batches, as the venue counts them.
+// calls sums the calls of all batches, in the form in which the venue counts them.
 func (e *explained) calls() calls {
 	out := calls{}
 	for _, b := range e.Batches {
@@ -46,7 +46,7 @@ func (e *explained) calls() calls {
 	return out
 }
 
-// explain asks the graph and wants to know how it was answered.
+// explain sends a query and requests an explanation.
 func (s *service) explain(t testing.TB, query string, variables vars, credentials string) (response, string, *explained) {
 	t.Helper()
 	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials)
@@ -60,7 +60,8 @@ func (s *service) explain(t testing.TB, query string, variables vars, credential
 	return resp, string(out.Data), out.Extensions.Explain
 }
 
-// TestExplainTellsTheTruth holds what a portfolio is said to take, cold and warm, against what the venue has counted.
+// TestExplainTellsTheTruth compares the explanation of a portfolio, with a cold and with a warm cache, with the venue's
+// counts.
 func TestExplainTellsTheTruth(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -70,7 +71,7 @@ func TestExplainTellsTheTruth(t *testing.T) {
 	if cold == nil {
 		t.Fatal("nothing is explained")
 	}
-	// The demo venue counts ids, and there are none in the calls of an account.
+	// The demo venue counts ids, and account calls have none.
 	for name, n := range cold.calls() {
 		if n[0] != asked[name][0] || (name == "prices" || name == "market-details") && n[1] != asked[name][1] {
 			t.Errorf("%s: explained as %v, the venue was asked %v", name, cold.calls(), asked)
@@ -109,8 +110,8 @@ func TestExplainTellsTheTruth(t *testing.T) {
 	}
 }
 
-// TestExplainChangesNothing asks with and without, in turn: the data are the same byte for byte, and neither an explanation
-// nor anything that it is part of is kept anywhere.
+// TestExplainChangesNothing alternates requests with and without an explanation. The data are identical, and no cache
+// keeps an explanation.
 func TestExplainChangesNothing(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -156,7 +157,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestWhoMayHaveItExplained asks services that allow it and such that do not.
+// TestWhoMayHaveItExplained requests explanations from services that allow them and from services that do not.
 func TestWhoMayHaveItExplained(t *testing.T) {
 	venue := newEcho(t)
 	for args, want := range map[string]bool{
@@ -170,14 +171,14 @@ func TestWhoMayHaveItExplained(t *testing.T) {
 	}
 }
 
-// TestExplainOfWhatGoesWrong has the venue fail: what is stale is served in its place and said so, and so are the retries.
+// TestExplainOfWhatGoesWrong makes the venue fail. The explanation shows the stale values and the retries.
 func TestExplainOfWhatGoesWrong(t *testing.T) {
 	s := start(t, "--venue-retries=0")
 	ids := s.openTokens(3)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`
 	_, _, _ = s.explain(t, query, vars{"ids": ids[:2]}, anonymous)
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
-	s.clock.advance(10 * time.Second) // past its fresh time
+	s.clock.advance(10 * time.Second) // the value has expired
 	_, _, e := s.explain(t, query, vars{"ids": ids}, anonymous)
 	if len(e.Batches) != 1 || e.Batches[0].Outcome != "UPSTREAM_UNAVAILABLE" || e.Batches[0].Own != 1 || e.UpstreamCalls != 1 || e.Batches[0].Calls[0].Status != 500 {
 		t.Errorf("%+v", e)
@@ -187,7 +188,7 @@ func TestExplainOfWhatGoesWrong(t *testing.T) {
 	}
 }
 
-// TestExplainOverWebSocket asks by the introduction of a connection and by an operation.
+// TestExplainOverWebSocket requests explanations for a whole connection and for a single operation.
 func TestExplainOverWebSocket(t *testing.T) {
 	s := startLive(t)
 	token := s.openTokens(1)[0]

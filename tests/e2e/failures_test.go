@@ -20,7 +20,7 @@ const branchesQuery = `{ user(address: "` + addressOf50 + `") {
   positions { totalCount }
 } }`
 
-// branches are the fields of branchesQuery, sorted, with the endpoints that they read.
+// branches are the fields of branchesQuery in sorted order, with the endpoint of each.
 var branches = []struct{ field, endpoint string }{
 	{"balance", "/api/user/balance"}, {"history", "/api/user/history"}, {"orders", "/api/user/orders"},
 	{"positions", "/api/user/positions"}, {"trades", "/api/user/trades"},
@@ -58,7 +58,7 @@ func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
 				s.spoil(t, test.fault)
 				data, errors := s.query(t, branchesQuery, nil, keyOf50)
 				if test.name == "404" && branch.field == "balance" {
-					wantErrors(t, errors) // an account without one
+					wantErrors(t, errors) // a 404 means that the account has no balance
 				} else {
 					wantErrors(t, errors, "user."+branch.field+" "+test.code)
 				}
@@ -86,7 +86,7 @@ func TestABranchThatHangsTimesOut(t *testing.T) {
 	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
 	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
 
-	// The request's own time ends the wait as well, and what is there by then is answered.
+	// The request's timeout ends the wait as well. The response has all values that have arrived by then.
 	s = start(t, "--venue-timeout=1m", "--request-timeout=300ms")
 	s.spoil(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
 	data, errors = s.query(t, branchesQuery, nil, keyOf50)
@@ -117,7 +117,7 @@ func TestErrorsAreSorted(t *testing.T) {
 	}
 }
 
-// TestAnErrorIsRememberedForItsBackoffOnly asks again at the same instant, and when the backoff has ended.
+// TestAnErrorIsRememberedForItsBackoffOnly repeats a failed query at once, and again after the backoff.
 func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(3)
@@ -132,7 +132,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
-// TestABadElementCostsItselfOnly spoils one token in the venue's answers for many.
+// TestABadElementCostsItselfOnly makes one token unreadable in the venue's lists.
 func TestABadElementCostsItselfOnly(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)
@@ -149,7 +149,7 @@ func TestABadElementCostsItselfOnly(t *testing.T) {
 	}
 }
 
-// TestPortfolioIsNeverSummedOverAPart fails each thing that the portfolio reads.
+// TestPortfolioIsNeverSummedOverAPart fails each input of the portfolio in turn.
 func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	const query = `{ user(address: "` + addressOf50 + `") { portfolio { positionsValue costBasis totalValue availableCash } positions(first: 500) { nodes { size valuation { value } } } } }`
 	s := start(t)
@@ -173,7 +173,7 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 			s.cool()
 			s.spoil(t, test.fault)
 			data, errors := s.query(t, query, nil, keyOf50)
-			if test.name == "prices" || test.name == "markets" { // then every valuation fails as well
+			if test.name == "prices" || test.name == "markets" { // then each valuation fails as well
 				errors = slices.DeleteFunc(errors, func(e graphError) bool { return strings.Contains(e.String(), "valuation") })
 			}
 			wantErrors(t, errors, test.errors...)
@@ -194,7 +194,7 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	}
 }
 
-// TestStaleIsServedAndMarked answers from what is past its fresh time while the venue is down.
+// TestStaleIsServedAndMarked queries expired values while the venue is down.
 func TestStaleIsServedAndMarked(t *testing.T) {
 	s := start(t)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price freshness { stale source receivedAt } } }`
@@ -210,7 +210,7 @@ func TestStaleIsServedAndMarked(t *testing.T) {
 	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE")
 }
 
-// TestServiceStatusFollowsTheVenue asks how the service does while the venue comes and goes.
+// TestServiceStatusFollowsTheVenue queries the service's status while the venue fails and recovers.
 func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	s := start(t)
 	const status = `{ serviceStatus { version demo upstreamReachable throttledUntil stream { state since lastMessageAt connections reconnects resyncs watchedTokens } } }`
@@ -224,7 +224,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}{
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}}, false},
 		{nil, true},
-		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // it answers, if badly
+		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue answers, but resets the connection
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
 	} {
 		s.cool()
@@ -236,7 +236,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}
 }
 
-// TestAVenueThatIsNotThere asks a port that nobody listens on.
+// TestAVenueThatIsNotThere uses a venue URL on which nothing listens.
 func TestAVenueThatIsNotThere(t *testing.T) {
 	v := newStub(t, nil)
 	v.Close()
@@ -250,7 +250,8 @@ func TestAVenueThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeRead has every second row of a list broken: the others come, and each that is left out is told of.
+// TestRowsThatCannotBeRead makes every second row of a list unreadable. The other rows are served, and each missing row
+// is reported.
 func TestRowsThatCannotBeRead(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]

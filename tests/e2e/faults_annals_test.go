@@ -17,19 +17,19 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// witnessed is how deep the books are that annals know.
+// witnessed is the number of levels on each side of a book that annals compare.
 const witnessed = 20
 
-// annals are a venue of the test's own, with a memory of what it stated. Whoever changes the venue does it through move, so
-// that nothing can be read before it is remembered.
+// annals are a venue that records every price and book that it publishes. Change the venue through move only, so that
+// each state is recorded before a client can read it.
 type annals struct {
 	seed    uint64
 	tokens  []string
 	address string
-	limits  [2]int // requests a minute of an address and of a key; 0 is any number
-	// heartbeat is the stream's, which two and a half times without a frame end.
+	limits  [2]int // requests a minute for an address and for a key; 0 means no limit
+	// heartbeat is the stream's interval. The client reconnects after 2.5 intervals without a frame.
 	heartbeat time.Duration
-	// muted is whether nobody can connect to it, as in a bubble of synctest, where it is called directly.
+	// muted: the venue is called directly in a synctest bubble, and accepts no network connections.
 	muted bool
 
 	mu     sync.RWMutex
@@ -38,12 +38,13 @@ type annals struct {
 	served chan struct{}
 	books  map[string]*past[bookState]
 	prices map[string]*past[priceState]
-	// epochs are the last numbers of the books of each token by epoch.
+	// epochs are the last sequence numbers, by token and epoch.
 	epochs map[string]uint64
 	steps  int
 }
 
-// bookState is a book at a number, its levels as a digest. priceState is a price at a time of the venue's.
+// bookState is a book's sequence number and the digest of its levels. priceState is a price and its time in Unix
+// milliseconds.
 type (
 	bookState struct {
 		epoch       string
@@ -55,7 +56,7 @@ type (
 	}
 )
 
-// past is the latest of many states, in room that does not grow.
+// past is a ring buffer of the latest 4096 states.
 type past[T any] struct {
 	states [4096]T
 	n      int
@@ -66,7 +67,7 @@ func (p *past[T]) add(s T) {
 	p.n++
 }
 
-// find returns the latest state that fits.
+// find returns the latest state for which fits is true.
 func (p *past[T]) find(fits func(s T) bool) (s T, ok bool) {
 	for i := p.n - 1; i >= max(0, p.n-len(p.states)); i-- {
 		if s := p.states[i%len(p.states)]; fits(s) {
@@ -76,13 +77,13 @@ func (p *past[T]) find(fits func(s T) bool) (s T, ok bool) {
 	return s, false
 }
 
-// newAnnals opens a venue whose first open tokens are remembered.
+// newAnnals starts a venue that records its first open tokens.
 func newAnnals(t testing.TB, seed uint64, tokens int, limits [2]int) *annals {
 	t.Helper()
 	return openAnnals(t, seed, tokens, limits, false)
 }
 
-// newMutedAnnals is newAnnals for a bubble of synctest.
+// newMutedAnnals is newAnnals for a synctest bubble.
 func newMutedAnnals(t testing.TB, seed uint64, tokens int, limits [2]int) *annals {
 	t.Helper()
 	return openAnnals(t, seed, tokens, limits, true)
@@ -94,7 +95,7 @@ func openAnnals(t testing.TB, seed uint64, tokens int, limits [2]int, muted bool
 		seed: seed, limits: limits, muted: muted, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*past[bookState]), prices: make(map[string]*past[priceState]), epochs: make(map[string]uint64),
 	}
-	if limits != [2]int{} { // what is asked of the stream is then to be quiet, not to be quick
+	if limits != [2]int{} { // a quiet stream matters more here than a fast reconnect
 		w.heartbeat = 5 * time.Second
 	}
 	w.open(t)
@@ -112,14 +113,14 @@ func openAnnals(t testing.TB, seed uint64, tokens int, limits [2]int, muted bool
 	return w
 }
 
-// open opens the venue, anew with the same markets where it was closed.
+// open starts the venue, or restarts it with the same markets and address.
 func (w *annals) open(t testing.TB) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l, err := net.Listen("tcp", w.address)
 	for begin := time.Now(); err != nil && time.Since(begin) < patience; l, err = net.Listen("tcp", w.address) {
-		time.Sleep(10 * time.Millisecond) // a connection of somebody has this port meanwhile
+		time.Sleep(10 * time.Millisecond) // an outgoing connection may use this port for a moment
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func (w *annals) open(t testing.TB) {
 	w.remember()
 }
 
-// close kills the venue: connections are closed where they are.
+// close stops the venue and cuts its connections.
 func (w *annals) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +149,7 @@ func (w *annals) close() {
 	<-w.served
 }
 
-// args are the flags of a service over the venue.
+// args returns the flags of a service over the venue.
 func (w *annals) args(more ...string) []string {
 	return append([]string{
 		"--venue-url=http://" + w.address, "--stream-url=ws://" + w.address + demo.StreamPath, "--trusted-proxies=127.0.0.1", "--log-level=error",
@@ -156,16 +157,16 @@ func (w *annals) args(more ...string) []string {
 	}, more...)
 }
 
-// move changes the venue and remembers its state.
+// move calls change, which changes the venue, and records the new state.
 func (w *annals) move(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember() // an epoch that a fault began between two moves
+	w.remember() // a fault may have begun an epoch since the last move
 	change()
 	w.remember()
 }
 
-// step lets the engine move the market, of which it moves few tokens at a time, and then some of those that are remembered.
+// step moves the market once, then sets the prices of some recorded tokens, since the market alone moves few of them.
 func (w *annals) step() {
 	w.move(func() { w.venue.Step() })
 	w.move(func() {
@@ -204,7 +205,7 @@ func digestOf(sides ...[]demo.Level) uint64 {
 	return h.Sum64()
 }
 
-// rungs reads a side of a book, in the venue's units.
+// rungs decodes one side of a book into the venue's integer units.
 func rungs(v any, path string) []demo.Level {
 	var out []demo.Level
 	for _, l := range list(v, path) {
@@ -213,7 +214,7 @@ func rungs(v any, path string) []demo.Level {
 	return out
 }
 
-// units reads a decimal in units of so many digits; -1 where it is none.
+// units parses a decimal into units of 10^-digits; -1 if it is not valid.
 func units(decimal string, digits int) int64 {
 	whole, fraction, _ := strings.Cut(decimal, ".")
 	if len(fraction) > digits {
@@ -226,7 +227,7 @@ func units(decimal string, digits int) int64 {
 	return n
 }
 
-// checkBook compares a book of witnessed levels with what the venue had at its sequence.
+// checkBook compares a book with the venue's state at the book's sequence number.
 func (w *annals) checkBook(id string, v any) error {
 	sequence := text(v, "sequence")
 	i := strings.LastIndexFunc(sequence, func(r rune) bool { return r < '0' || r > '9' })
@@ -250,9 +251,9 @@ func (w *annals) checkBook(id string, v any) error {
 	s, ok := w.books[id].find(func(s bookState) bool { return s.seq == seq && s.epoch == epoch })
 	switch {
 	case !ok && w.venue.Epoch() != epoch && w.epochs[id+epoch] != 0 && seq > w.epochs[id+epoch]:
-		return nil // the last of an epoch, which ended before it could be remembered
+		return nil // the last book of an epoch, which ended before it was recorded
 	case !ok && seq == 1 && w.epochs[id+epoch] > 1:
-		// The first of an epoch that began in the midst of a move, which is the last of the one before in other numbers.
+		// An epoch that began during a move starts with the last book of the epoch before, under a new number.
 		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
 			return nil
 		}
@@ -265,7 +266,7 @@ func (w *annals) checkBook(id string, v any) error {
 	return nil
 }
 
-// checkPrice compares a price with what the venue stated at its time.
+// checkPrice compares a price with the one that the venue published at that time.
 func (w *annals) checkPrice(v any) error {
 	id := text(v, "tokenId")
 	at, err := time.Parse(time.RFC3339Nano, text(v, "timestamp"))
@@ -284,7 +285,7 @@ func (w *annals) checkPrice(v any) error {
 	return nil
 }
 
-// present tells whether a book and a price are what the venue has now.
+// present reports whether a token's sequence and price are the venue's current ones.
 func (w *annals) present(id, sequence, price string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -292,7 +293,7 @@ func (w *annals) present(id, sequence, price string) bool {
 	return strings.HasPrefix(sequence, w.venue.Epoch()) && strings.HasSuffix(sequence, ":"+fmt.Sprint(q.Seq)) && demo.Price(units(price, 4)) == q.Price
 }
 
-// crowd is a load on a service, of which every answer is held against annals.
+// crowd is a load on a service. It checks every answer against annals.
 type crowd struct {
 	*service
 	annals  *annals
@@ -300,13 +301,13 @@ type crowd struct {
 	leave   context.CancelFunc
 	members sync.WaitGroup
 	sockets []*socket
-	// pause is held by who wants no questions to be asked.
+	// pause stops polling while its write lock is held.
 	pause sync.RWMutex
 
 	mu    sync.Mutex
 	wrong map[string]int
 	seen  map[string]int
-	last  map[string][2]string // the book's sequence and the price that a subscriber of a token was sent last
+	last  map[string][2]string // by token: the book's sequence and the price that its subscriber received last
 }
 
 func newCrowd(s *service, w *annals) *crowd {
@@ -315,7 +316,7 @@ func newCrowd(s *service, w *annals) *crowd {
 	return c
 }
 
-// disperse ends the load.
+// disperse ends the load and waits for its goroutines.
 func (c *crowd) disperse() {
 	c.leave()
 	c.members.Wait()
@@ -330,14 +331,14 @@ func (c *crowd) note(what string) {
 	c.seen[what]++
 }
 
-// sights returns all that was seen.
+// sights returns all counts of note.
 func (c *crowd) sights() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.seen)
 }
 
-// notes returns how often something was seen.
+// notes returns how often note was called with what.
 func (c *crowd) notes(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -355,7 +356,7 @@ func (c *crowd) complain(err error) {
 	}
 }
 
-// complaints returns what was wrong since they were asked for last.
+// complaints returns the errors with their counts, and clears them.
 func (c *crowd) complaints() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -370,7 +371,7 @@ const (
 		kind reason tokenId sequence previousSequence bids { price size } asks { price size } book { sequence bids { price size } asks { price size } freshness { stale source } } } }`
 )
 
-// subscribe follows prices and books of tokens on a socket until the crowd disperses.
+// subscribe follows the prices and books of tokens on one socket until the crowd disperses.
 func (c *crowd) subscribe(t testing.TB, credentials string, tokens []string) {
 	t.Helper()
 	k := c.dial(t, credentials)
@@ -401,7 +402,7 @@ func (c *crowd) subscribe(t testing.TB, credentials string, tokens []string) {
 		c.hold(text(v, "tokenId"), 1, text(v, "price"))
 	})
 	for _, id := range tokens {
-		r := &replay{depth: witnessed, hurried: true} // hundreds of events a second, on a busy machine
+		r := &replay{depth: witnessed, hurried: true} // a busy machine gets hundreds of events a second
 		follow(k.subscribe(t, crowdBook, vars{"id": id}), func(v any) {
 			r.take(t, v)
 			c.complain(c.annals.checkBook(id, at(v, "book")))
@@ -418,7 +419,7 @@ func (c *crowd) hold(id string, what int, value string) {
 	c.last[id] = last
 }
 
-// caughtUp tells whether all subscribers hold the venue's present state. Nothing may move meanwhile.
+// caughtUp reports whether all subscribers have the venue's current state. The venue must not change meanwhile.
 func (c *crowd) caughtUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -430,13 +431,13 @@ func (c *crowd) caughtUp() bool {
 	return true
 }
 
-// crowdQuery is what pollers ask.
+// crowdQuery is the query of pollers.
 const crowdQuery = `query($ids: [String!]!, $a: Address!) {
   tokens(tokenIds: $ids) { tokenId price { tokenId price timestamp freshness { stale source } } orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source } } }
   user(address: $a) { balance { cashBalance } }
 }`
 
-// poll asks for tokens and an account again and again, and says what came.
+// poll queries tokens and an account periodically, and checks the answers.
 func (c *crowd) poll(every time.Duration, tokens []string) {
 	c.members.Go(func() {
 		tick := time.NewTicker(every)
@@ -452,7 +453,7 @@ func (c *crowd) poll(every time.Duration, tokens []string) {
 	})
 }
 
-// sample asks once.
+// sample sends the query once and checks the answer.
 func (c *crowd) sample(tokens []string) {
 	var out struct {
 		Data   any          `json:"data"`

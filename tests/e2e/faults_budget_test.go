@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// audience is a load as frontends make it: boards of 50 prices and market pages of two books, each polled every second by a
-// client of its own.
+// audience is a load like that of frontends: boards of 50 prices and market pages of two books. Each is a client of its
+// own that polls once a second.
 type audience struct {
 	*crowd
 	boards, pages int
 	markets       [][2]string
-	// settled tells that everybody's last answer was streamed, after which nobody may be sent anything else.
+	// settled: the last answer of every client came from the stream. From then on no other answers are allowed.
 	settled atomic.Bool
-	// bound is how old a stale value may be at most.
+	// bound is the maximum age of a stale value.
 	bound time.Duration
-	// last tells by client whether its last answer was streamed.
+	// last maps a client to whether its last answer came from the stream.
 	last map[int]bool
 }
 
-// onTheWay is how long an answer may take to those who look how old it is.
+// onTheWay is added to the maximum age, since an answer takes time to reach the check.
 const onTheWay = 15 * time.Second
 
-// boardTokens is how many tokens all boards show together.
+// boardTokens is how many tokens all boards together show.
 const boardTokens = 500
 
 const (
@@ -42,8 +42,8 @@ const (
 		no: token(tokenId: $no) { orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } } }`
 )
 
-// newAudience returns an audience of tokens that are all remembered: the boards show the first 500, the pages both tokens of
-// markets that no board shows.
+// newAudience returns an audience of recorded tokens. The boards show the first boardTokens tokens, the pages show
+// markets that are on no board.
 func newAudience(t testing.TB, s *service, w *annals, boards, pages int) *audience {
 	t.Helper()
 	a := &audience{crowd: newCrowd(s, w), boards: boards, pages: pages, bound: 5*time.Minute + onTheWay, last: make(map[int]bool)}
@@ -63,11 +63,11 @@ func newAudience(t testing.TB, s *service, w *annals, boards, pages int) *audien
 
 func client(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(n >> 8), byte(n)}) }
 
-// attend runs the load for some time.
+// attend runs the load for d.
 func (a *audience) attend(d time.Duration) { a.run(func() time.Time { return time.Now().Add(d) }, nil) }
 
-// attendSettled runs the load until it has settled, which it has to within a time, and then for d more. then is called in
-// between; it may be nil.
+// attendSettled runs the load until it has settled, which must happen within the given time, and then for d. It calls
+// then, if not nil, in between.
 func (a *audience) attendSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
@@ -83,7 +83,7 @@ func (a *audience) attendSettled(t testing.TB, within, d time.Duration, then fun
 	}
 }
 
-// run runs the load until a time, which settled replaces once everybody is sent what is streamed.
+// run runs the load until the time that until returns. When all clients get streamed values, settled returns a new end.
 func (a *audience) run(until func() time.Time, settled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -166,14 +166,14 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 	all.Wait()
 }
 
-// heard notes whether a client's answer was streamed.
+// heard records whether a client's answer came from the stream.
 func (a *audience) heard(client int, streamed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last[client] = streamed
 }
 
-// allStreamed tells whether the last answers of all were streamed.
+// allStreamed reports whether the last answer of each client came from the stream.
 func (a *audience) allStreamed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -186,7 +186,8 @@ func (a *audience) allStreamed() bool {
 	return n == a.boards+len(a.markets)
 }
 
-// age notes how fresh a value is and where it is from, and tells whether it was streamed and is fresh.
+// age counts a value by freshness and source, and checks the age of a stale one. It reports whether the value is fresh
+// and streamed.
 func (a *audience) age(phase, kind string, v any) (streamed bool) {
 	stale, source := at(v, "freshness.stale") == true, text(v, "freshness.source")
 	if !stale {
@@ -201,10 +202,10 @@ func (a *audience) age(phase, kind string, v any) (streamed bool) {
 	return false
 }
 
-// limited are the requests a minute that venues of these tests take of an address and of a key.
+// limited are the calls a minute that the venues of these tests accept from an address and with a key.
 var limited = [2]int{100, 300}
 
-// wantNoRefusal fails when the venue had to refuse a call for its rate.
+// wantNoRefusal fails if the venue has refused a call with status 429.
 func (w *annals) wantNoRefusal(t testing.TB) {
 	t.Helper()
 	stats := w.venue.Stats()
@@ -214,7 +215,7 @@ func (w *annals) wantNoRefusal(t testing.TB) {
 	t.Logf("the venue was asked %v", stats.Requests)
 }
 
-// wantStreamed checks that an audience saw nothing but this once it had settled, and nothing wrong at any time.
+// wantStreamed checks that a settled audience has seen exactly the given kinds of values, and that no answer was wrong.
 func (a *audience) wantStreamed(t testing.TB, want ...string) {
 	t.Helper()
 	seen := a.sights()
@@ -232,7 +233,7 @@ func (a *audience) wantStreamed(t testing.TB, want ...string) {
 	a.wantNothingWrong(t)
 }
 
-// wantNothingWrong fails for everything that was wrong.
+// wantNothingWrong fails with each recorded error.
 func (c *crowd) wantNothingWrong(t testing.TB) {
 	t.Helper()
 	for what, n := range c.complaints() {
@@ -241,13 +242,13 @@ func (c *crowd) wantNothingWrong(t testing.TB) {
 }
 
 const (
-	// soakEnv names the environment's variable that says how long a soak lasts.
+	// soakEnv is the environment variable for the duration of a soak test.
 	soakEnv = "SOAK"
-	// soakShort is how long it lasts where nobody says so; from soakLong on all is of full size.
+	// soakShort is the default duration. From soakLong on, the test runs with its full load.
 	soakShort, soakLong = 8 * time.Second, time.Minute
 )
 
-// soakLength is how long a soak is to last.
+// soakLength returns the duration of a soak test.
 func soakLength(t testing.TB) time.Duration {
 	t.Helper()
 	s := os.Getenv(soakEnv)
@@ -261,7 +262,7 @@ func soakLength(t testing.TB) time.Duration {
 	return d
 }
 
-// polling returns how many boards there are and for how long: 300 for two minutes in a soak of full size.
+// polling returns the number of boards and the duration: 300 boards for two minutes in a full soak test.
 func polling(t testing.TB) (boards int, length time.Duration) {
 	t.Helper()
 	if soakLength(t) >= soakLong {
@@ -270,15 +271,16 @@ func polling(t testing.TB) (boards int, length time.Duration) {
 	return 20, 6 * time.Second
 }
 
-// TestPollingWithinTheBudget polls 500 prices and 40 books at a venue that takes 100 requests a minute, over a stream.
+// TestPollingWithinTheBudget polls 500 prices and 40 books, with a stream, from a venue that accepts 100 calls a
+// minute.
 func TestPollingWithinTheBudget(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // the test mostly waits
 	w := newAnnals(t, 1, 560, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
 	boards, length := polling(t)
 	within := 15 * time.Second
-	if boards < 300 { // else it is a soak, on a machine that does nothing else
+	if boards < 300 { // with 300 boards it is a soak test, on a machine that is otherwise idle
 		within = patience
 	}
 	a := newAudience(t, s, w, boards, 20)
@@ -288,10 +290,10 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestPollingWithoutTheStream is TestPollingWithinTheBudget with a stream that is refused and shorter stale times.
+// TestPollingWithoutTheStream is TestPollingWithinTheBudget without a stream and with shorter stale times.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, pollWithoutTheStream) // a slow machine would ask less often than the budget allows
+	synctest.Test(t, pollWithoutTheStream) // on a slow machine, real time would bring fewer queries than the budget allows
 }
 
 func pollWithoutTheStream(t *testing.T) {
@@ -300,7 +302,7 @@ func pollWithoutTheStream(t *testing.T) {
 	boards, length := polling(t)
 	a := newAudience(t, s, w, boards, 20)
 	a.bound = 6*time.Second + time.Second
-	// An account is asked for more than its key may ask.
+	// An account is queried more often than the budget of its key allows.
 	refused := make(chan map[string]int)
 	go func() {
 		codes := map[string]int{}
@@ -343,10 +345,11 @@ func pollWithoutTheStream(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestAttackersBesideHonestClients asks for 40 random ids, and with junk credentials, as fast as it goes, beside honest
-// clients: theirs stay fresh, and neither budget nor watches go to the attacker.
+// TestAttackersBesideHonestClients runs two attackers beside honest clients: one sends 40 random ids a query, one
+// invalid credentials. The honest clients still get fresh values. The attackers get no watches and do not exhaust the
+// budget.
 func TestAttackersBesideHonestClients(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // the test mostly waits
 	w := newAnnals(t, 1, 540, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
@@ -356,7 +359,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 	attempts := map[string]int{}
 	var mu sync.Mutex
 	attack := func(name string, n int, request func(r *rand.Rand) (string, vars, string)) {
-		for i := range 2 { // connections
+		for i := range 2 { // two connections for each attacker
 			attacking.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(n), uint64(i)))
 				for attackers.Err() == nil {

@@ -10,13 +10,14 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// post asks the graph and decodes the answer; numbers in it are json.Number. It fails no test, so any goroutine may call it.
+// post sends a query and decodes the response into into, with json.Number for numbers. It returns errors instead of
+// failing the test, so any goroutine may call it.
 func (s *service) post(ctx context.Context, query string, variables vars, credentials string, into any) error {
 	n := requests.Add(1)
 	return s.postFrom(ctx, netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), query, variables, credentials, into)
 }
 
-// postFrom is post from a client's address.
+// postFrom is post with a client address.
 func (s *service) postFrom(ctx context.Context, client netip.Addr, query string, variables vars, credentials string, into any) error {
 	body := asJSON(vars{"query": query, "variables": variables})
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+httpapi.PathGraphQL, strings.NewReader(body))
@@ -25,8 +26,8 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", client.String())
-	// The transport keeps connections that it opened in vain. The service closes one that sends no header in time, perhaps just
-	// as it is used. With this header the transport asks again on another.
+	// The transport keeps idle connections that it has never used. The service closes such a connection after its
+	// header timeout, perhaps just as the transport begins to use it. This header lets the transport retry.
 	r.Header.Set("Idempotency-Key", "a query")
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)

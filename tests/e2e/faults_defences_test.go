@@ -22,9 +22,10 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// The rows below are about what takes more than one question.
+// These rows need more than one query.
 
-// circuit reads books of many tokens while all fail: after five the venue is left alone, and asked by one probe at a time.
+// circuit reads the books of many tokens while all fail. After five failures the service stops calling the venue,
+// except for single probes.
 var circuit = row{name: "orderbook, one token after the other", run: func(l *lane) error {
 	var r report
 	const book = `query ($id: String!, $ids: [String!]!) { token(tokenId: $id) { orderbook(depth: 5) { bids { price } } } tokenPrices(tokenIds: $ids) { price } }`
@@ -70,7 +71,7 @@ var circuit = row{name: "orderbook, one token after the other", run: func(l *lan
 	return r.err()
 }}
 
-// callers reads one account by its owner and by somebody else.
+// callers reads one account with its owner's credentials and with others.
 var callers = row{name: "balance, two callers", run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -89,7 +90,7 @@ var callers = row{name: "balance, two callers", run: func(l *lane) error {
 	return r.err()
 }}
 
-// openWatched starts a lane that counts the calls for books under way.
+// openWatched starts a lane that counts the book calls in flight.
 func openWatched(t testing.TB, rig func(*app.Wiring)) *lane {
 	t.Helper()
 	var flying *atomic.Int64
@@ -114,7 +115,7 @@ func openWatched(t testing.TB, rig func(*app.Wiring)) *lane {
 	return l
 }
 
-// calling waits until so many calls for books are under way, for a short while.
+// calling waits up to five seconds until n book calls are in flight.
 func (l *lane) calling(n int64) error {
 	if !until(5*time.Second, func() bool { return l.flying.Load() == n }) {
 		return fmt.Errorf("%d calls are under way, want %d", l.flying.Load(), n)
@@ -122,7 +123,7 @@ func (l *lane) calling(n int64) error {
 	return nil
 }
 
-// abandoned asks for a book that does not come, and leaves.
+// abandoned requests a book that hangs, and gives up.
 var abandoned = row{name: "orderbook, nobody waits", open: openWatched, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -141,7 +142,7 @@ var abandoned = row{name: "orderbook, nobody waits", open: openWatched, run: fun
 	return errors.Join(r.err(), err, l.calling(0))
 }}
 
-// shared asks twice for a book that is slow to come, and one of both leaves.
+// shared requests a slow book twice, and one of the callers gives up.
 var shared = row{name: "orderbook, one of two waits", open: openWatched, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -167,7 +168,7 @@ var shared = row{name: "orderbook, one of two waits", open: openWatched, run: fu
 		if err := l.calling(1); err != nil {
 			r.f("%w", err)
 		}
-		go func() { // in other words, so that it is an execution of its own
+		go func() { // other text, so that the queries do not share an execution
 			got, err := l.asking(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
 			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
 				err = fmt.Errorf("who stays gets %s, %v", asJSON(got.data), got.errors)
@@ -195,10 +196,10 @@ var shared = row{name: "orderbook, one of two waits", open: openWatched, run: fu
 	return r.err()
 }}
 
-// questions are the rows that take more than one question.
+// questions returns the rows that need more than one query.
 func questions() []row { return append([]row{circuit, callers, abandoned, shared}, scarce...) }
 
-// opened starts the lane of a row of questions.
+// opened starts the lane of such a row.
 func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	if r.open != nil {
@@ -218,26 +219,26 @@ func TestFaultsOfManyQuestions(t *testing.T) {
 	}
 }
 
-// exchange is what the venue's client sends its requests through.
+// exchange is the RoundTrip function of the venue client's transport.
 type exchange func(*http.Request) (*http.Response, error)
 
 // RoundTrip makes the exchange.
 func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// throughTransport replaces the client's way to the venue by one without a defence.
+// throughTransport replaces the client's transport by one that lacks a defence.
 func throughTransport(t *testing.T, change func(base *http.Transport) exchange) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
 }
 
-// plainTransport is a transport as the client's own without its bounds.
+// plainTransport returns the client's transport without its limits.
 func plainTransport(t testing.TB) *http.Transport {
 	base := &http.Transport{DisableCompression: true}
 	t.Cleanup(base.CloseIdleConnections)
 	return base
 }
 
-// reading is a transport whose bodies are changed before the client sees them.
+// reading returns a transport that changes each body before the client reads it.
 func reading(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) exchange {
 	return func(base *http.Transport) exchange {
 		return func(r *http.Request) (*http.Response, error) {
@@ -257,7 +258,7 @@ func reading(change func(resp *http.Response, body []byte) []byte) func(*http.Tr
 	}
 }
 
-// TestEveryDefenceIsMissed takes one defence away after the other: without any of them a row of the matrix is red.
+// TestEveryDefenceIsMissed disables one defence at a time, and expects a row of the matrix to fail.
 func TestEveryDefenceIsMissed(t *testing.T) {
 	without := func(d venue.Defences) func(*app.Wiring) {
 		return func(w *app.Wiring) { w.Client.Without = d }
@@ -293,7 +294,7 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
 		for _, f := range faults {
 			if f.bulk {
-				f.Bytes = 8 << 20 // what is too large stays so
+				f.Bytes = 8 << 20 // still too large for the client, but quicker than 64 MiB
 			}
 			rows = append(rows, f.rows(&wholeBranches[i])...)
 		}
@@ -317,7 +318,7 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 				cancel()
 				return nil, err
 			}
-			context.AfterFunc(r.Context(), cancel) // the body is read
+			context.AfterFunc(r.Context(), cancel) // cancel once the body has been read
 			return resp, nil
 		}
 	}
@@ -325,9 +326,9 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 		name string
 		rig  func(*app.Wiring)
 		args []string
-		// rows are named by how they begin.
+		// rows are prefixes of the names of the rows to run.
 		rows []string
-		// within is how long an operation may take, the usual time when it is 0.
+		// within is the time that an operation may take; 0 means the usual time.
 		within time.Duration
 	}{
 		{name: "size cap", args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, 64 MiB body, cold"}},
@@ -399,8 +400,7 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 	}
 }
 
-// closed makes JSON that was cut off whole again, by leaving out its last element and closing what is open, as a lenient
-// parser would.
+// closed completes truncated JSON like a lenient parser: it drops the last element and closes what is open.
 func closed(body []byte) []byte {
 	if json.Valid(body) {
 		return body
@@ -437,7 +437,7 @@ func closed(body []byte) []byte {
 	return body
 }
 
-// withoutError takes out of an answer what says that it is an error.
+// withoutError removes the signs of an error from a response.
 func withoutError(resp *http.Response, body []byte) []byte {
 	var object map[string]json.RawMessage
 	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &object) != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestTheVenueIsKilledUnderLoad kills the venue twice under subscribers and pollers, and lets it return as another epoch.
-// Meanwhile everybody is answered, and what was shown is marked stale; when it is back, the first fresh answer comes within
-// the wait that the failures before have earned.
+// TestTheVenueIsKilledUnderLoad kills the venue twice under subscribers and pollers, and restarts it with a new epoch.
+// Meanwhile every client gets answers, with known values marked stale. After the restart, the first fresh answer comes
+// when the backoff of the failures has ended.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newAnnals(t, 1, 8, [2]int{})
@@ -21,7 +21,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	}
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
-	// A search is read over REST alone, and with other words each time it is in no cache.
+	// A search uses REST only. Changing words keep it out of the cache.
 	words := []string{"a", "e", "i", "o", "u", "will", "the", "by", "in", "win"}
 	search := func(i int) bool {
 		var out struct {
@@ -67,7 +67,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		if c.notes("event FRESHNESS") == before["event FRESHNESS"] {
 			t.Error("no subscriber was told that its values are stale")
 		}
-		// The longest that anything is left alone for now.
+		// The longest backoff at this moment.
 		wait := firstBackoff
 		for _, circuit := range s.App.Client.Circuits() {
 			wait = max(wait, time.Until(circuit.Until))
@@ -76,7 +76,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		w.open(t)
 		back := time.Now()
 		for ; !search(n); n++ {
-			if took := time.Since(back); took > wait+5*time.Second { // for a machine that has much to do
+			if took := time.Since(back); took > wait+5*time.Second { // five seconds of margin for a busy machine
 				t.Fatalf("%v after its return the venue is still left alone; the wait was %v: %+v", took, wait, failures)
 			}
 			<-tick.C

@@ -14,19 +14,20 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// The rows below are about a venue that allows budgetPerMinute calls, and keyPerMinute with a key. Each has a lane of its own,
-// whose clock stands near the present, which deadlines are told by.
+// The rows below use a venue that accepts budgetPerMinute calls, and keyPerMinute with a key. Each row has its own
+// lane. Its clock is close to the present, because deadlines are in real time.
 const (
 	budgetPerMinute = 40
 	keyPerMinute    = 20
 )
 
-// openBudget starts the service of such a row. Some time later nothing is spent. Nobody waits for a minute.
+// openBudget starts the lane of such a row. The lane starts two minutes in the past, so that the calls of its start no
+// longer count. Requests time out after 30 s, too early to wait a minute for the budget.
 func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 30*time.Second)
 }
 
-// openPatient is openBudget for clients who wait for their turn.
+// openPatient is openBudget with requests that may wait for the budget.
 func openPatient(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 3*time.Minute)
 }
@@ -45,7 +46,7 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// asking asks for something of tokens that are not asked for again, from a client's address, as long as ctx lasts.
+// asking queries tokens with a client's address. Use each token only once, since answers are cached.
 func (l *lane) asking(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -56,8 +57,8 @@ func (l *lane) asking(ctx context.Context, from netip.Addr, query string, ids ..
 	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
 }
 
-// answered returns how many of what was asked for were answered, and what is wrong with the others: they are refused for the
-// venue's sake, without a wait, and told when to come back.
+// answered returns how many of the requested values arrived. All others must be refused with RATE_LIMITED and a retry
+// time, and without a wait.
 func (r *reply) answered(asked int) (int, error) {
 	if r.took > prompt {
 		return 0, fmt.Errorf("the answer took %v", r.took)
@@ -70,7 +71,7 @@ func (r *reply) answered(asked int) (int, error) {
 	return asked - len(r.errors), nil
 }
 
-// spend asks for books until so many calls are left.
+// spend reads books until only left calls remain in the budget.
 func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	for i := 0; l.budget.Status().Left > left; i++ {
 		if got, err := l.asking(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
@@ -80,14 +81,14 @@ func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	return nil
 }
 
-// wantUnrefused reports calls that the venue has had to refuse.
+// wantUnrefused reports calls that the venue has refused with status 429.
 func (l *lane) wantUnrefused(r *report) {
 	if n := l.venue.Stats().Statuses["429"]; n != 0 {
 		r.f("the venue refused %d calls", n)
 	}
 }
 
-// overBudget asks for more books than the venue allows calls.
+// overBudget reads more books than the venue accepts calls.
 var overBudget = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(50)
@@ -113,7 +114,7 @@ var overBudget = row{name: "orderbook, more than the budget", open: openBudget, 
 	return r.err()
 }}
 
-// greedy asks for all that there is beside somebody who asks for little.
+// greedy reads many books beside a client that reads few.
 var greedy = row{name: "orderbook, a greedy client", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(60)
@@ -131,7 +132,8 @@ var greedy = row{name: "orderbook, a greedy client", open: openBudget, run: func
 	return r.err()
 }}
 
-// ranked asks for a price when there is a call left for one of two, and the other waits already.
+// ranked requests a chart and then a price, when the budget has one call left. The price goes first, although the chart
+// has waited longer.
 var ranked = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
@@ -149,7 +151,7 @@ var ranked = row{name: "prices, after a chart at the end of the budget", open: o
 		return err
 	}
 	l.clock.advance(30 * time.Second)
-	for i, query := range []string{chartQuery, pricesQuery} { // what each is sure of
+	for i, query := range []string{chartQuery, pricesQuery} { // spend the share that each priority is guaranteed
 		if err := ask(query, ids[1+i]); err != nil {
 			return err
 		}
@@ -194,7 +196,7 @@ var ranked = row{name: "prices, after a chart at the end of the budget", open: o
 	return r.err()
 }}
 
-// stretched reads prices while the venue wants no calls: stale ones for five minutes, and then none.
+// stretched reads prices while the venue throttles all calls. They are stale for five minutes, then refused.
 var stretched = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)
@@ -232,7 +234,7 @@ var stretched = row{name: "prices, throttled for five minutes", open: openBudget
 	return r.err()
 }}
 
-// keyed asks more with a key than it may, and then somebody else and for public data.
+// keyed exceeds the budget of a key, then queries with another key and without one.
 var keyed = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
 	var r report
 	asked, refused := 0, 0
@@ -244,7 +246,7 @@ var keyed = row{name: "balance, past the budget of a key", open: openBudget, run
 		return got.errors
 	}
 	for range 6 {
-		l.clock.advance(3 * time.Second) // what belongs to an account is fresh for two
+		l.clock.advance(3 * time.Second) // account data are fresh for two seconds
 		asked += len(branches)
 		refused += len(ask(branchesQuery, nil, keyOf50))
 	}
@@ -264,7 +266,7 @@ var keyed = row{name: "balance, past the budget of a key", open: openBudget, run
 // shortQueue is how many calls may wait in the row below.
 const shortQueue = 8
 
-// queued asks for books when the budget is spent: few wait, and the others are refused at once.
+// queued reads books after the budget is spent. Only shortQueue calls wait, the others are refused at once.
 var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openPatient(t, func(w *app.Wiring) {
 		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})
@@ -307,10 +309,10 @@ var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB,
 	return r.err()
 }}
 
-// scarce are all these rows.
+// scarce are the rows about a short budget.
 var scarce = []row{overBudget, greedy, ranked, stretched, keyed, queued}
 
-// admitting is a way to the budget on which a defence is lost: what is asked for is changed.
+// admitting is an Admission that lacks a defence: change modifies each request before it reaches the budget.
 type admitting struct {
 	cache.Admission
 	change func(*market.Want)
@@ -331,7 +333,7 @@ func (c changing) Raise(w market.Want) {
 	c.Ticket.Raise(w)
 }
 
-// throughAdmission puts such a way before the budget.
+// throughAdmission puts such an Admission before the budget.
 func throughAdmission(change func(*market.Want)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = admitting{w.Reads.Admission, change} }
 }

@@ -17,10 +17,10 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// soakSeedEnv names the environment's variable that says what a soak is drawn from.
+// soakSeedEnv is the environment variable for the random seed.
 const soakSeedEnv = "SOAK_SEED"
 
-// soak is the service in a process of its own under a mixed load, while its venue suffers from faults at random.
+// soak runs the service in its own process under a mixed load, while its venue has random faults.
 type soak struct {
 	*crowd
 	process *program
@@ -31,14 +31,14 @@ type soak struct {
 	rows   []soakRow
 }
 
-// soakRow is what the service's process takes at a time.
+// soakRow is the process's resource use at a time since the start.
 type soakRow struct {
 	at time.Duration
 	figures
 }
 
-// TestSoak asks, subscribes and spoils at random: SOAK=10m is 2,000 subscribers for ten minutes, which make soak does. In
-// the end nothing wrong was shown, no goroutine is left, and no more memory is in use than near the beginning.
+// TestSoak queries, subscribes and injects faults at random. make soak sets SOAK=10m: 2,000 subscribers for ten
+// minutes. At the end no answer was wrong, no goroutine has leaked, and memory has not grown much.
 func TestSoak(t *testing.T) {
 	length, seed := soakLength(t), rand.Uint64()
 	if s := os.Getenv(soakSeedEnv); s != "" {
@@ -57,7 +57,7 @@ func TestSoak(t *testing.T) {
 	w := newAnnals(t, 1, 60, [2]int{})
 	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000")...)
 	s := &soak{crowd: newCrowd(p.service, w), process: p, annals: w, rand: rand.New(rand.NewPCG(seed, 0)), struck: make(map[string]int)}
-	s.sample(w.tokens[:4]) // so that what is made once has been
+	s.sample(w.tokens[:4]) // allocate what is allocated once
 	began := time.Now()
 	before := s.figure(t, began)
 	for i := range sockets {
@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 			credentials = keyOf3
 		}
 		at := i * 9 % (len(w.tokens) - 9)
-		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription of nine prices, and nine of books
+		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription to nine prices, and nine subscriptions to a book each
 	}
 	for i := range pollers {
 		at := i * 7 % (len(w.tokens) - 20)
@@ -88,7 +88,7 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%d times: %s", n, what)
 		}
 	}
-	// From a quarter of the time on, all that is kept is kept.
+	// After a quarter of the time the caches are full.
 	early := s.rows[1+len(s.rows)/4].Heap
 	for _, r := range s.rows[1+len(s.rows)/4:] {
 		if r.Heap > early+early/2+soakHeap {
@@ -105,15 +105,16 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// What may be there in the end beyond what was: idle connections to the venue, each a file and two goroutines, a few of
-// both, and memory for what the caches keep.
+// Allowed growth by the end: idle connections to the venue, each with a file and two goroutines; a few more files and
+// goroutines; and memory of the caches.
 const (
 	soakIdle = 32
 	soakMore = 16
 	soakHeap = 8 << 20
 )
 
-// settled waits until the process has no more goroutines and files than at first, but for a few, and returns what it takes then.
+// settled waits until the process has about as many goroutines and files as at the start, and returns its resource use
+// then.
 func (s *soak) settled(t testing.TB, before figures) figures {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
@@ -128,7 +129,7 @@ func (s *soak) settled(t testing.TB, before figures) figures {
 	}
 }
 
-// figure notes what the process takes.
+// figure records the process's resource use.
 func (s *soak) figure(t testing.TB, began time.Time) figures {
 	t.Helper()
 	f := s.process.figures(t, true)
@@ -136,7 +137,7 @@ func (s *soak) figure(t testing.TB, began time.Time) figures {
 	return f
 }
 
-// suffer moves the market and spoils the venue until the time is over, and then waits until all is well.
+// suffer moves the market and injects faults until length has passed, then waits until all subscribers have caught up.
 func (s *soak) suffer(t testing.TB, began time.Time, length time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -166,13 +167,13 @@ func (s *soak) suffer(t testing.TB, began time.Time, length time.Duration) {
 	s.rest(t, began)
 }
 
-// rest lets pollers and market rest, waits until all subscribers hold the venue's present state, and notes what the process
-// takes then.
+// rest pauses the pollers and the market until all subscribers have the venue's current state, then records the
+// resource use.
 func (s *soak) rest(t testing.TB, began time.Time) {
 	t.Helper()
 	s.pause.Lock()
 	defer s.pause.Unlock()
-	s.annals.step() // what was lost last is found by what follows
+	s.annals.step() // a later change shows subscribers that they missed one
 	eventually(t, "all subscribers hold the venue's present state", s.caughtUp)
 	s.struck["all well again"]++
 	s.figure(t, began)
@@ -180,13 +181,13 @@ func (s *soak) rest(t testing.TB, began time.Time) {
 
 func (s *soak) heal() { s.annals.move(func() { _ = s.annals.venue.SetFaults(nil) }) }
 
-// spoilAtRandom draws some faults, or kills the venue for a while.
+// spoilAtRandom injects some faults, or kills the venue for a while.
 func (s *soak) spoilAtRandom(t testing.TB) {
 	t.Helper()
 	if s.rand.IntN(12) == 0 {
 		s.struck["venue killed"]++
 		s.annals.close()
-		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // nothing moves meanwhile
+		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // the market does not move meanwhile
 		s.annals.open(t)
 		return
 	}
@@ -194,7 +195,7 @@ func (s *soak) spoilAtRandom(t testing.TB) {
 	restart := false
 	for range 1 + s.rand.IntN(4) {
 		if s.rand.IntN(3) == 0 {
-			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned }) // for a minute, in which nothing else is seen
+			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned }) // such a fault stops the stream for a minute and hides all others
 			r := rows[s.rand.IntN(len(rows))]
 			s.struck["stream: "+r.name]++
 			restart = restart || r.drop
@@ -203,7 +204,7 @@ func (s *soak) spoilAtRandom(t testing.TB) {
 		}
 		f := faults[s.rand.IntN(len(faults))]
 		if f.bulk && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
-			f = faults[0] // tens of megabytes now and then, and no date, which would be that of another clock
+			f = faults[0] // large bodies only now and then; no date, since the process has another clock
 		}
 		s.struck[f.name]++
 		spoils := f.Fault
@@ -227,7 +228,7 @@ func (s *soak) spoilAtRandom(t testing.TB) {
 	})
 }
 
-// roam asks for one thing after the other that nothing is known of beforehand: what comes must be an answer.
+// roam sends queries with unpredictable results. It only checks that they are answered.
 func (s *soak) roam(every time.Duration, r *rand.Rand) {
 	queries := []string{
 		`query ($n: Int!) { searchMarkets(query: "will", first: $n) { nodes { question tokens { price { price } } } } }`,
@@ -273,7 +274,7 @@ func (s *soak) roam(every time.Duration, r *rand.Rand) {
 	})
 }
 
-// table prints what was seen.
+// table formats the counts and the resource use.
 func (s *soak) table() string {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

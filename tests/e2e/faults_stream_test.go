@@ -16,9 +16,9 @@ import (
 type streamRow struct {
 	name string
 	demo.Fault
-	// drop tells that the streams are closed at first, so that the fault befalls their opening.
+	// drop: open streams are closed first, so that the fault affects new connections.
 	drop bool
-	// banned tells that the venue is left alone for the stream.LimitedWait, which lanes make short.
+	// banned: the client stops connecting for stream.LimitedWait, which these tests shorten.
 	banned bool
 }
 
@@ -58,14 +58,14 @@ func streamRows() []streamRow {
 	return rows
 }
 
-// impatient makes the waits of the stream's client a fraction of what they are.
+// impatient shortens the waits of the stream's client.
 func impatient(w *app.Wiring) {
 	w.Stream.LimitedWait, w.Stream.DialWithin = 2*time.Second, 2*time.Second
 	w.Stream.Rand = func() float64 { return rand.Float64() / 4 }
 }
 
-// TestStreamFaultsUnderLoad spoils the stream in every way under subscribers and pollers. Whatever they are sent is what the
-// venue had, no query fails, and all of them hold the venue's present state when it is over.
+// TestStreamFaultsUnderLoad injects every stream fault under subscribers and pollers. All values that they receive were
+// the venue's. No query fails, and in the end all clients have the venue's current state.
 func TestStreamFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const lanes = 4
@@ -105,7 +105,7 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 	t.Logf("stream faults: survived/total %d/%d", n, len(rows))
 }
 
-// suffer spoils the stream while the market moves, and waits until all is well again.
+// suffer injects a fault while the market moves, then waits until all subscribers have caught up.
 func (c *crowd) suffer(r *streamRow) error {
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()

@@ -24,17 +24,17 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// branch is a part of an answer that one endpoint of the venue is asked for.
+// branch is a part of the answer that is read from one endpoint.
 type branch struct {
-	// endpoint is the last part of the path, at the part's place in the data.
+	// endpoint is the last element of path, the URL path. at is the branch's path in the data.
 	endpoint, path, at string
 	// errors are the paths of its errors.
 	errors []string
-	// past is a time after which it is not fresh, and, of public data, served stale.
+	// past is a time after which the branch is no longer fresh. Public data are still served stale then.
 	past time.Duration
 }
 
-// branches are those of wholeQuery, in the order in which errors are sorted.
+// wholeBranches are the branches of wholeQuery, in the order of their errors.
 var wholeBranches = []branch{
 	{"orderbook", "/api/exchange/orderbook", "book", []string{"book.orderbook"}, 5 * time.Second},
 	{"price-history", "/api/exchange/price-history", "chart", []string{"chart.history"}, 2 * time.Minute},
@@ -51,7 +51,7 @@ var wholeBranches = []branch{
 
 func (b *branch) public() bool { return !strings.HasPrefix(b.at, "user") }
 
-// wholeQuery asks every endpoint, each for a branch of its own.
+// wholeQuery reads each endpoint for one branch.
 const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a: Address!, $day: Date!) {
   prices: tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } }
   spreads(tokenIds: $ids) { tokenId bestBid bestAsk basis freshness { stale } }
@@ -68,42 +68,44 @@ const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a:
   }
 }`
 
-// operationTime is the time budget of the operations of a lane, callTime that of each of their calls where calls hang.
+// operationTime is the timeout of a lane's operations. callTime is the timeout of each venue call in lanes where calls
+// hang.
 const (
 	operationTime = 2 * time.Minute
 	callTime      = 3 * time.Second
 )
 
-// shortTime is the time budget of operations that are not to wait for a call's.
+// shortTime is the timeout of operations that end before a hanging call does.
 const shortTime = 6 * time.Second
 
-// unhurried is the flag of lanes where no call hangs: on a busy machine an answer may take its time.
+// unhurried is the flag of lanes where no call hangs. Its long timeout allows for a busy machine.
 const unhurried = "--venue-timeout=90s"
 
-// prompt bounds an answer that waits for nothing but a busy machine. It is less than what an answer takes that waits for a call
-// of an unhurried lane or for the end of its operation.
+// prompt is the time limit for an answer that waits for nothing. A busy machine needs less, and an answer that waits
+// for a call or an operation to time out needs more.
 const prompt = time.Minute
 
-// lane is a service whose venue is spoiled, and what it answers when it is not.
+// lane is a service over a venue with faults, with its answer from before the faults.
 type lane struct {
 	*service
 	variables vars
-	// whole are the values of each branch, calls the venue's calls for all of them.
+	// whole holds the data of each branch without faults, calls the venue's calls for them.
 	whole map[string]string
 	calls calls
-	// elsewhere is another host, and strays the requests that came there.
+	// elsewhere is the URL of another host, strays its requests.
 	elsewhere string
 	strays    *atomic.Int64
-	// within is the time that an operation may take, its answer included.
+	// within is the time limit for an operation, with its answer.
 	within time.Duration
-	// budget is the venue's; nil without one.
+	// budget is the rate limit of the venue; nil without one.
 	budget *ratelimit.Budget
-	// flying counts the calls for books under way, in lanes that openWatched has started.
+	// flying counts the book calls in flight. openWatched sets it.
 	flying *atomic.Int64
 	reads  *endedReads
 }
 
-// endedReads notes of each endpoint when the last of its reads left that have ended, with all that follows from their answers.
+// endedReads records, by endpoint, when the latest of the completed reads began. A read is complete when its results
+// have been processed.
 type endedReads struct {
 	mu   sync.Mutex
 	left map[string]time.Time
@@ -119,26 +121,26 @@ func (e *endedReads) note(b market.Batch) {
 	}
 }
 
-// instant returns an instant after all reads that have left, also in a bubble, where time may stand still.
+// instant returns a time after the start of all reads so far. It sleeps, since time may stand still in a bubble.
 func (e *endedReads) instant() time.Time {
 	time.Sleep(time.Millisecond)
 	return time.Now()
 }
 
-// since reports whether a read of an endpoint has ended that left at an instant or later.
+// since reports whether a read of an endpoint that began at the given time or later is complete.
 func (e *endedReads) since(endpoint string, at time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.left[endpoint].Before(at)
 }
 
-// newLane starts a service on a small venue; rig may be nil.
+// newLane starts a service on a small venue. rig may be nil.
 func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
 }
 
-// newLaneAt is newLane with the clock at another instant.
+// newLaneAt is newLane with a start time.
 func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	l := openLane(t, startRigged, now, rig, args...)
@@ -148,7 +150,7 @@ func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...strin
 	return l
 }
 
-// newPipedLane is newLane in a bubble of synctest. It has no other host.
+// newPipedLane is newLane in a synctest bubble, without another host.
 func newPipedLane(t testing.TB, args ...string) *lane {
 	t.Helper()
 	return openLane(t, startPiped, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, args...)
@@ -161,7 +163,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	}, args...)
 	l := &lane{strays: &atomic.Int64{}, flying: &atomic.Int64{}, reads: &endedReads{left: make(map[string]time.Time)}, within: operationTime}
 	l.service = start(t, now, func(w *app.Wiring) {
-		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // attempts wait for each other in real time
+		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // retries wait in real time, so shorten their wait
 		if rig != nil {
 			rig(w)
 		}
@@ -211,7 +213,7 @@ func (l *lane) wantState(t testing.TB, data any) {
 	}
 }
 
-// valuesAt prints a part of an answer without what tells of its age.
+// valuesAt formats a part of an answer without its freshness.
 func valuesAt(data any, path string) string {
 	var strip func(v any) any
 	strip = func(v any) any {
@@ -236,7 +238,7 @@ func valuesAt(data any, path string) string {
 	return asJSON(strip(at(data, path)))
 }
 
-// reply is what a client got.
+// reply is what a client received.
 type reply struct {
 	data   any
 	errors []graphError
@@ -244,7 +246,8 @@ type reply struct {
 	calls  calls
 }
 
-// try asks the graph, and the venue how often it was asked meanwhile. It fails no test, so any goroutine may call it.
+// try sends a query and counts the venue's calls meanwhile. It returns errors instead of failing the test, so any
+// goroutine may call it.
 func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -258,13 +261,13 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 	return r, err
 }
 
-// row is one case of the matrix. What is wrong with it is its error.
+// row is one case of the matrix. run returns what is wrong.
 type row struct {
 	name string
 	run  func(l *lane) error
-	// open starts the row's own lane, where it needs one.
+	// open starts the row's own lane; nil if the row shares one.
 	open func(t testing.TB, rig func(*app.Wiring)) *lane
-	// alone tells that it is to run while nothing else does, so that its memory can be told.
+	// alone: no other row runs meanwhile, so that the row's memory can be measured.
 	alone bool
 }
 
@@ -277,24 +280,24 @@ func (r *report) f(format string, args ...any) {
 
 func (r *report) err() error { return errors.Join(r.wrong...) }
 
-// timely reports an answer that has taken too long.
+// timely reports an answer that took too long.
 func (r *report) timely(when string, got reply, within time.Duration) {
 	if got.took > within {
 		r.f("%s: the answer took %v, want it within %v", when, got.took, within)
 	}
 }
 
-// fault is a way in which every endpoint is spoiled.
+// fault is a way in which an endpoint can fail.
 type fault struct {
 	name string
 	demo.Fault
 	code string
-	// passing tells that a call is retried. wait is what the venue asks for.
+	// passing: the client retries the call. wait is the Retry-After of the venue.
 	passing bool
 	wait    time.Duration
-	// unclear tells that the venue may mean that it does not know the form of the request.
+	// unclear: the client may conclude that the venue does not support lists.
 	unclear bool
-	// bulk tells that tens of megabytes are sent.
+	// bulk: the venue sends tens of megabytes.
 	bulk bool
 }
 
@@ -324,13 +327,13 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// What a lane puts in their place: a date so many seconds away, and its other host.
+// Placeholders in faults. A lane replaces them by a date nine seconds ahead and by its other host.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
 )
 
-// at returns the fault as the lane's venue is told it.
+// at returns the fault for the lane's venue, with placeholders replaced.
 func (f *fault) at(l *lane, b *branch) demo.Fault {
 	out := f.Fault
 	out.Path = b.path
@@ -343,18 +346,18 @@ func (f *fault) at(l *lane, b *branch) demo.Fault {
 	return out
 }
 
-// attempts returns how many calls the branch costs at least and at most while the fault lasts.
+// attempts returns the least and the most calls for a branch with the fault.
 func (f *fault) attempts(b *branch) (least, most int64) {
 	switch {
 	case f.passing:
 		return 3, 3
 	case f.unclear && (b.endpoint == "spreads" || b.endpoint == "market-details"):
-		return 1, 2 // it might be that the venue does not know a list, which is asked once
+		return 1, 2 // the client tries once whether the venue supports lists
 	}
 	return 1, 1
 }
 
-// drifts returns the rows of an endpoint that writes in another way.
+// drifts returns the rows in which an endpoint uses another format.
 func drifts(b *branch) (rows []row) {
 	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
 		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
@@ -379,11 +382,11 @@ func (f *fault) rows(b *branch) []row {
 	}
 }
 
-// hangs tells that reading waits for the end of the time of a call.
+// hangs reports whether the call times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns how long an operation may take that is answered the fault; what was answered it before, which is no fault,
-// waits for nothing. Both are far less than the operation's own time.
+// within returns the time limit for an operation with the fault. Without a fault (nil), it waits for nothing. Both are
+// far below operationTime.
 func (f *fault) within() time.Duration {
 	if f != nil && f.hangs() {
 		return callTime + prompt
@@ -391,7 +394,7 @@ func (f *fault) within() time.Duration {
 	return prompt
 }
 
-// cold reads what is not cached.
+// cold tests a branch that is not cached.
 func (l *lane) cold(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -400,11 +403,11 @@ func (l *lane) cold(b *branch, f *fault) error {
 	}
 	got := l.fails(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
-		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer where a refresh of the row before has just ended
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if the refresh of the row before has just ended
 			r.f("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
-	if f.code != "UPSTREAM_BAD_RESPONSE" { // a wait belongs to it
+	if f.code != "UPSTREAM_BAD_RESPONSE" { // these failures start a backoff
 		again := l.fails(&r, "at the same instant", b, nil)
 		if n := again.calls[b.endpoint][0]; n != 0 {
 			r.f("at the same instant the venue was asked %d times more", n)
@@ -420,10 +423,10 @@ func (l *lane) cold(b *branch, f *fault) error {
 	return r.err()
 }
 
-// ofBooks returns values of spreads as order books give them.
+// ofBooks rewrites the expected spreads as if they came from order books.
 func ofBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
 
-// fromBooks asks for everything while the spreads fail, and gets them from order books, at a call for each token.
+// fromBooks sends wholeQuery while spreads fail, and expects them from order books, with a call for each token.
 func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -449,7 +452,7 @@ func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// coldFromBooks reads spreads that are not cached while they fail.
+// coldFromBooks tests spreads that are not cached while they fail.
 func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -472,13 +475,13 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	if n := l.fromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
 		r.f("at the same instant the venue was asked %v more", n)
 	}
-	l.prepare(&r) // what came from the books is forgotten
+	l.prepare(&r) // drops the spreads that came from books
 	l.recovers(&r, b, f)
 	return r.err()
 }
 
-// warmFromBooks reads spreads that are no longer fresh while they fail: first the stale ones, then those that came from books behind
-// that answer.
+// warmFromBooks tests expired spreads while they fail. The first answer has stale spreads. It starts a refresh, so a
+// later answer has spreads from books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -498,12 +501,12 @@ func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	return r.err()
 }
 
-// late returns the row of an endpoint that hangs for longer than the operation has time.
+// late returns the row of an endpoint that hangs for longer than the operation's timeout.
 func late(b *branch) row {
 	return row{name: b.endpoint + ", hang past the operation's time", run: func(l *lane) error { return l.hurried(b) }}
 }
 
-// hurried reads what hangs for longer than the operation has time.
+// hurried tests a branch that hangs for longer than the operation's timeout.
 func (l *lane) hurried(b *branch) error {
 	var r report
 	l.prepare(&r)
@@ -515,11 +518,11 @@ func (l *lane) hurried(b *branch) error {
 	if err := l.venue.SetFaults(nil); err != nil {
 		return err
 	}
-	l.intact(&r, "when it is back") // nobody was refused, so there is nothing to wait for
+	l.intact(&r, "when it is back") // the call was cancelled and has not failed, so there is no backoff
 	return r.err()
 }
 
-// drift reads what the venue writes in another way, which makes no difference.
+// drift tests another format of the venue, which must not change the answer.
 func (l *lane) drift(b *branch, kind demo.FaultKind) error {
 	var r report
 	l.prepare(&r)
@@ -530,7 +533,7 @@ func (l *lane) drift(b *branch, kind demo.FaultKind) error {
 	return r.err()
 }
 
-// badElement reads a list of which one element cannot be read.
+// badElement tests a list with one unreadable element.
 func (l *lane) badElement(b *branch) error {
 	var r report
 	l.prepare(&r)
@@ -544,7 +547,7 @@ func (l *lane) badElement(b *branch) error {
 	}
 	r.timely("a bad element", got, prompt)
 	want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}
-	if b.endpoint == "spreads" { // its book has it
+	if b.endpoint == "spreads" { // the spread comes from the token's order book
 		want = nil
 		if v := valuesAt(got.data, b.errors[1]); !strings.Contains(ofBooks(l.whole[b.at]), v) || v == "null" {
 			r.f("element 1 is %s", v)
@@ -570,7 +573,7 @@ func errorTexts(errors []graphError) []string {
 	return texts
 }
 
-// warm reads what is cached and no longer fresh.
+// warm tests a branch that is cached and expired.
 func (l *lane) warm(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -588,8 +591,8 @@ func (l *lane) warm(b *branch, f *fault) error {
 			}
 		}
 		least, most := f.attempts(b)
-		// The refresh runs behind the answer, and waits between its attempts. What the venue said, a date for instance, is read by the
-		// clock, which may go on only when the refresh has ended.
+		// The refresh runs in the background, and waits between its attempts. It parses dates of the venue with the
+		// lane's clock, so the clock must not advance before the refresh has ended.
 		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
 			r.f("no refresh has ended")
 		}
@@ -606,7 +609,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 	return r.err()
 }
 
-// freshness returns the paths of what is marked stale in a branch.
+// freshness returns the paths of values in the branch that are marked stale.
 func (b *branch) freshness(data any) string {
 	switch b.endpoint {
 	case "prices", "spreads":
@@ -621,7 +624,7 @@ func (b *branch) freshness(data any) string {
 	return b.at + ".freshness.stale"
 }
 
-// prepare forgets the row before.
+// prepare removes the faults and cached values of the row before.
 func (l *lane) prepare(r *report) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.f("%w", err)
@@ -629,11 +632,11 @@ func (l *lane) prepare(r *report) {
 	l.clock.advance(3 * time.Hour)
 }
 
-// asked returns how often the venue was asked for a branch.
+// asked returns how many calls the venue has received for a branch.
 func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
 
-// fails asks for everything while an endpoint fails: its branch is an error of its own, and all others are what they were.
-// Of a fault that is given, the calls are counted.
+// fails sends wholeQuery while an endpoint fails. Only its branch has errors, the others are unchanged. If f is not
+// nil, it also checks the number of calls.
 func (l *lane) fails(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -666,7 +669,7 @@ func (l *lane) fails(r *report, when string, b *branch, f *fault) reply {
 	l.others(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
-		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // it may join a refresh that is under way
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // it may join a refresh in flight
 			r.f("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
 		}
 	}
@@ -676,7 +679,7 @@ func (l *lane) fails(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// others compares all branches but one with what they were.
+// others compares all other branches with their data before the faults.
 func (l *lane) others(r *report, when string, b *branch, data any) {
 	for _, other := range wholeBranches {
 		if b == nil || other.at != b.at {
@@ -687,7 +690,7 @@ func (l *lane) others(r *report, when string, b *branch, data any) {
 	}
 }
 
-// intact asks for everything, and gets it.
+// intact sends wholeQuery and expects all data.
 func (l *lane) intact(r *report, when string) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -702,10 +705,10 @@ func (l *lane) intact(r *report, when string) reply {
 	return got
 }
 
-// firstBackoff is the longest wait after a first failure for which the venue asks for none.
+// firstBackoff is the longest wait after a first failure without Retry-After.
 const firstBackoff = 250 * time.Millisecond
 
-// recovers asks for everything one backoff after the fault has gone.
+// recovers sends wholeQuery one backoff after the fault has ended.
 func (l *lane) recovers(r *report, b *branch, f *fault) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.f("%w", err)
@@ -717,7 +720,7 @@ func (l *lane) recovers(r *report, b *branch, f *fault) {
 	}
 }
 
-// lanes are lanes that run at once, each with rows of its own.
+// lanes run at the same time, each with rows of its own.
 type lanes []laneOf
 
 type laneOf struct {
@@ -725,8 +728,8 @@ type laneOf struct {
 	rows []row
 }
 
-// run runs the rows, those that are to run alone in the end, and tells of each what was wrong. Together they leave no memory
-// behind, and those alone none each.
+// run runs all rows and reports the failed ones. Rows with alone run at the end, one at a time. It checks the memory of
+// all other rows together, and of each row with alone.
 func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	t.Helper()
 	outcomes = make(map[string]error)
@@ -763,8 +766,7 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	return outcomes
 }
 
-// TestFaultMatrix reads every endpoint of the venue through every fault, with and without something in the cache, beside
-// all other endpoints.
+// TestFaultMatrix reads each endpoint with each fault, with a cold and with a warm cache, beside all other endpoints.
 func TestFaultMatrix(t *testing.T) {
 	survived, total := 0, 0
 	tally := func(t *testing.T, outcomes map[string]error) {
@@ -776,7 +778,7 @@ func TestFaultMatrix(t *testing.T) {
 			t.Errorf("%s:\n%v", name, outcomes[name])
 		}
 	}
-	// What hangs is waited for in a bubble, where a busy machine is no reason for a timeout.
+	// Faults that hang run in a bubble, where a busy machine cannot cause timeouts.
 	t.Run("what hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			patient, hurried := laneOf{lane: newPipedLane(t)}, laneOf{lane: newPipedLane(t, unhurried, fmt.Sprint("--request-timeout=", shortTime))}
@@ -791,7 +793,7 @@ func TestFaultMatrix(t *testing.T) {
 			tally(t, lanes{patient, hurried}.run(t))
 		})
 	})
-	// All else has time for what takes some on a busy machine.
+	// All other faults have long timeouts, which allow for a busy machine.
 	t.Run("what answers", func(t *testing.T) {
 		var all lanes
 		for i := range wholeBranches {
@@ -811,15 +813,15 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// bulkInPassing is what a row of the matrix that is sent tens of megabytes may allocate in passing, bulkLeft what it may leave
-// in use. laneLeft is what a lane may after all of its rows, of which none is so large: a few idle connections more.
+// bulkInPassing is what a row with bulk may allocate temporarily, bulkLeft what it may leave in use. laneLeft is what a
+// lane may leave after all its smaller rows, such as idle connections.
 const (
 	bulkInPassing = 48 << 20
 	bulkLeft      = 4 << 20
 	laneLeft      = 512 << 10
 )
 
-// leveled runs f and reports memory that it has not given back, or that it took too much of.
+// leveled runs f and reports memory that f left in use or allocated beyond the limits.
 func leveled(inPassing, left uint64, f func() error) error {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/app"
 )
 
-// TestFramesThatNameAMarket: a venue may stream the prices of a market rather than of its tokens. Which tokens those are is
-// known where the market was read.
+// TestFramesThatNameAMarket streams prices by market and outcome. The service maps them to tokens once it has read the
+// market.
 func TestFramesThatNameAMarket(t *testing.T) {
 	t.Parallel()
 	var marketID atomic.Value

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// asking returns a request with headers, name and value in turn, from an address of its own.
+// asking returns a request from a client address of its own. header alternates names and values.
 func (s *service) asking(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
@@ -39,7 +39,7 @@ func (s *service) asking(t testing.TB, method, path, body string, header ...stri
 	return r
 }
 
-// decompressed returns a body as it was before it was compressed.
+// decompressed returns the uncompressed body of a response.
 func decompressed(t testing.TB, got response) string {
 	t.Helper()
 	var r io.Reader
@@ -70,8 +70,8 @@ func decompressed(t testing.TB, got response) string {
 	return string(b)
 }
 
-// TestAnswersThatAreKnown asks again with the tag of the answer, before and after the venue has changed what it shows, in each
-// content coding and for each of those who may ask.
+// TestAnswersThatAreKnown sends If-None-Match before and after the venue's data have changed, for each content coding
+// and each caller.
 func TestAnswersThatAreKnown(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -130,7 +130,7 @@ func TestAnswersThatAreKnown(t *testing.T) {
 	}
 }
 
-// TestWhoMayKeepAnswers asks by every method and as everybody.
+// TestWhoMayKeepAnswers checks Cache-Control for each method and each kind of caller.
 func TestWhoMayKeepAnswers(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -143,7 +143,7 @@ func TestWhoMayKeepAnswers(t *testing.T) {
 		{"nothing", `{ __typename }`, "public, max-age=0", "private, max-age=0"},
 		{"absence", `{ market(marketId: "none") { question } }`, "public, max-age=60", "private, max-age=60"},
 		{"the viewer", `{ viewer { address } }`, "private, max-age=0", "private, max-age=0"},
-		{"an account", `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`, "no-store", "private, max-age=0"}, // an error without credentials
+		{"an account", `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`, "no-store", "private, max-age=0"}, // fails without credentials
 		{"the status", `{ serviceStatus { version } }`, "no-store", "no-store"},
 		{"an error of a field", `{ market { question } searchMarkets { totalCount } }`, "no-store", "no-store"},
 		{"an invalid document", `{ nope }`, "no-store", "no-store"},
@@ -171,7 +171,7 @@ func TestWhoMayKeepAnswers(t *testing.T) {
 			}
 		}
 	}
-	// An answer to somebody who is refused, and one that could not be made.
+	// Responses to unknown clients, and those of malformed requests, must not be stored.
 	for _, header := range [][]string{{"Authorization", "Bearer nobody"}, {httpapi.CredentialsHeader, "%"}, {"Accept", "image/png"}} {
 		if got := s.do(t, s.asking(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%q: %d %v", header, got.status, got.header)
@@ -183,7 +183,7 @@ func TestWhoMayKeepAnswers(t *testing.T) {
 	}
 }
 
-// TestOrigins has pages of several hosts use the service, as browsers do it: with a preflight, with the request itself, and by
+// TestOrigins requests as pages of several hosts, like a browser: with a preflight, with the request itself, and over
 // WebSocket.
 func TestOrigins(t *testing.T) {
 	const app, evil = "https://app.example.com", "https://evil.example.com"
@@ -213,7 +213,7 @@ func TestOrigins(t *testing.T) {
 			stream := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Accept", "text/event-stream"))
 			refused := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Authorization", "Bearer nobody"))
 			for what, got := range map[string]response{"preflight": preflight, "POST": post, "GET": get, "SSE": stream, "a refusal": refused} {
-				// A browser asks for no permission where the page is of the same host.
+				// A browser sends no preflight if the page has the same origin.
 				if allow(got) != want && !own {
 					t.Errorf("%s: %s: %v", name, what, got.header)
 				}
@@ -234,8 +234,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestPagesOfThisMachine: while the demo venue listens on this machine only, its pages may use the service, whatever their port.
-// With any other venue they need --origins, as pages of other hosts always do.
+// TestPagesOfThisMachine checks pages on localhost. While the demo venue listens on a loopback address, these pages may
+// use the service, whatever their port. With any other venue they need --origins, like pages of other hosts.
 func TestPagesOfThisMachine(t *testing.T) {
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
@@ -278,7 +278,7 @@ func TestPagesOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestCookiesChangeNothing sends what browsers add by themselves.
+// TestCookiesChangeNothing sends headers that browsers add by themselves.
 func TestCookiesChangeNothing(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -323,7 +323,7 @@ func TestCookiesChangeNothing(t *testing.T) {
 	<-k.done
 }
 
-// TestSecurityHeaders looks at every kind of response.
+// TestSecurityHeaders checks the headers of every kind of response.
 func TestSecurityHeaders(t *testing.T) {
 	s := start(t)
 	for _, r := range []*http.Request{
@@ -350,8 +350,9 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials sends the same bad credentials and the same bad token over every transport and under names of other clients.
-// After the fifth refusal the venue is not asked with them any more. Other credentials of the same client are not affected.
+// TestRefusedCredentials sends the same invalid credentials over every transport, with several values of
+// X-Forwarded-For. After five refusals the service stops sending them to the venue. Other credentials of the same
+// client still work.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)
@@ -359,9 +360,9 @@ func TestRefusedCredentials(t *testing.T) {
 	wrong := credentials("no such key")
 	for _, test := range []struct {
 		name, trusted string
-		// from is what the n-th request says about where it comes from.
+		// from returns X-Forwarded-For of the n-th request.
 		from func(n int) string
-		// blocked tells that it is one client, whatever it says.
+		// blocked: all these requests count as one client.
 		blocked bool
 	}{
 		{"nobody is believed", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
@@ -463,7 +464,7 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// TestKnownDocumentsOverEveryTransport registers a document over one transport and names it over the others.
+// TestKnownDocumentsOverEveryTransport registers a document over one transport and refers to it over the others.
 func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	s := startLive(t)
 	const document = `subscription S { streamStatusChanged { __typename } }`
@@ -489,8 +490,8 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	}
 }
 
-// TestASaturatedService has one operation wait for the venue. Others that would wait are refused for the moment, whatever their
-// transport.
+// TestASaturatedService fills the only operation slot with a query that waits for the venue. Further queries that need
+// the venue are refused over each transport.
 func TestASaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
@@ -522,7 +523,7 @@ func TestASaturatedService(t *testing.T) {
 	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
 		t.Errorf("over SSE: %+v", got)
 	}
-	// What needs no venue is answered. Subscriptions that are open go on, and health and pages are always there.
+	// Queries that need no venue are answered. Open subscriptions continue, health checks and pages work.
 	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
 		t.Errorf("what needs no venue: %+v", got)
 	}
