@@ -29,7 +29,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestMain runs the tests in the root of the module, where the documentation and the examples are.
+// TestMain runs the tests in the module's root, where they find the documentation and the examples.
 func TestMain(m *testing.M) {
 	root, err := tool.ModuleRoot()
 	if err == nil {
@@ -56,11 +56,11 @@ var (
 	keyOfAny  = credentials("demo")
 )
 
-// anonymous is the credentials of a request that carries none.
+// anonymous stands for a request without credentials.
 const anonymous = ""
 
-// credentials returns the header of a demo account; more are further members of the object, name and value in turn. The text
-// is the README's, which is the only one that a strict venue knows.
+// credentials returns the credentials header of a demo account. more adds members to the JSON object, as pairs of name and
+// value. The text equals the README's, because the strict demo venue accepts no other.
 func credentials(key string, more ...string) string {
 	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -69,7 +69,7 @@ func credentials(key string, more ...string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text + "}"))
 }
 
-// heldClock stands still until it is advanced.
+// heldClock is a clock that only advance moves.
 type heldClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -87,7 +87,7 @@ func (c *heldClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// logBuffer collects the log of a service.
+// logBuffer collects a service's log. It is safe for concurrent use.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -105,30 +105,30 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// service is the whole program in this process, served on a port, with a client to talk to it.
+// service is the whole program, run in the test's process and served on a port, with an HTTP client.
 type service struct {
 	*app.App
-	// venue is the demo venue behind it; nil with a venue of the test's own.
+	// venue is the demo venue that the service calls. It is nil if the test brings its own venue.
 	venue  *demo.Venue
 	clock  *heldClock
 	client *http.Client
 	log    *logBuffer
 }
 
-// start runs the program as its command line would until the test ends: on free ports, with a held clock and a market
-// that stands still.
+// start runs the program with these flags until the test ends. It listens on free ports; the clock and the market move only
+// when the test moves them.
 func start(t testing.TB, args ...string) *service {
 	t.Helper()
 	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
 }
 
-// startAt is start with the clock at another instant.
+// startAt is start with another time on the clock.
 func startAt(t testing.TB, now time.Time, args ...string) *service {
 	t.Helper()
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is startAt with other wiring; rig may be nil.
+// startRigged is startAt with changed wiring. rig may be nil.
 func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	s := openRigged(t, now, rig, args...)
@@ -136,7 +136,7 @@ func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...str
 	return s
 }
 
-// openRigged wires a service and binds its ports.
+// openRigged wires a service with a held clock and binds its ports. It does not serve yet.
 func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	args = append([]string{
@@ -152,7 +152,7 @@ func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	return s
 }
 
-// openAt wires a service as its flags say, by a clock, and binds its ports.
+// openAt wires a service from its flags and a clock, and binds its ports. It does not serve yet.
 func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -169,7 +169,7 @@ func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...str
 	return s
 }
 
-// newClient returns a client that asks for no compression, which takes long with the race detector.
+// newClient returns a client that asks for no compression, because compression is slow under the race detector.
 func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
 }
@@ -188,13 +188,13 @@ func (s *service) serveUntilEnd(t testing.TB) {
 	})
 }
 
-// asWired changes nothing of the wiring.
+// asWired is the rig that changes nothing.
 func asWired(*app.Wiring) {}
 
-// afterNobody has the service know that nobody has called the venue before.
+// afterNobody makes the service assume that nobody called the venue before it, so the rate limit is unused.
 func afterNobody(w *app.Wiring) { w.Cold = 0 }
 
-// graphError is one entry in errors.
+// graphError is an element of "errors" in a response.
 type graphError struct {
 	Message    string `json:"message"`
 	Path       []any  `json:"path"`
@@ -213,14 +213,14 @@ func (e graphError) String() string {
 	return strings.Join(parts, ".") + " " + e.Extensions.Code
 }
 
-// response is what the service answered.
+// response is an HTTP response with its whole body.
 type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// do sends a request and reads its answer.
+// do sends a request and reads the response.
 func (s *service) do(t testing.TB, r *http.Request) response {
 	t.Helper()
 	resp, err := s.client.Do(r)
@@ -235,7 +235,7 @@ func (s *service) do(t testing.TB, r *http.Request) response {
 	return response{resp.StatusCode, resp.Header, string(body)}
 }
 
-// request returns a POST of a GraphQL request.
+// request returns a POST with this body.
 func (s *service) request(t testing.TB, body string, credentials string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+httpapi.PathGraphQL, strings.NewReader(body))
@@ -243,7 +243,7 @@ func (s *service) request(t testing.TB, body string, credentials string) *http.R
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	// From an address of its own, since addresses whose credentials are refused often are not heard any more.
+	// Each request comes from another address, because the service blocks addresses that often send bad credentials.
 	n := requests.Add(1)
 	r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String())
 	if credentials != anonymous {
@@ -252,13 +252,13 @@ func (s *service) request(t testing.TB, body string, credentials string) *http.R
 	return r
 }
 
-// requests counts the requests that were made.
+// requests counts the requests that tests have built.
 var requests atomic.Uint32
 
 // vars are the variables of a query.
 type vars map[string]any
 
-// query asks the graph. Numbers in the data are json.Number.
+// query executes a query. Numbers in the data are json.Number.
 func (s *service) query(t testing.TB, query string, variables vars, credentials string) (data any, errors []graphError) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
@@ -274,7 +274,7 @@ func (s *service) query(t testing.TB, query string, variables vars, credentials 
 	return out.Data, out.Errors
 }
 
-// ask is query for what must not fail.
+// ask is query, but fails the test on any error.
 func (s *service) ask(t testing.TB, query string, variables vars, credentials string) any {
 	t.Helper()
 	data, errors := s.query(t, query, variables, credentials)
@@ -296,7 +296,7 @@ func decode(t testing.TB, text string, into any) {
 	}
 }
 
-// at walks into an answer: names of members and indexes of elements, with dots between. It is nil where there is nothing.
+// at returns the value at a path of member names and list indexes, joined by dots. It returns nil if the path does not exist.
 func at(v any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
 		switch x := v.(type) {
@@ -315,19 +315,19 @@ func at(v any, path string) any {
 	return v
 }
 
-// list returns the elements at a path, nil where there is no list.
+// list returns the list at a path, or nil if there is none.
 func list(v any, path string) []any {
 	l, _ := at(v, path).([]any)
 	return l
 }
 
-// text returns the text at a path, "" where there is none.
+// text returns the string at a path, or "" if there is none.
 func text(v any, path string) string {
 	s, _ := at(v, path).(string)
 	return s
 }
 
-// pluck returns what each element of a list has at a path.
+// pluck returns the value at the path "of" from each element of the list at path.
 func pluck(v any, path, of string) []string {
 	elements := list(v, path)
 	out := make([]string, len(elements))
@@ -337,7 +337,7 @@ func pluck(v any, path, of string) []string {
 	return out
 }
 
-// asJSON prints a part of an answer.
+// asJSON returns v as JSON.
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -346,7 +346,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// wantJSON compares a part of an answer with JSON, whatever the order of members.
+// wantJSON compares a value with JSON. The order of members does not matter.
 func wantJSON(t testing.TB, what string, got any, want string) {
 	t.Helper()
 	var w any
@@ -356,7 +356,7 @@ func wantJSON(t testing.TB, what string, got any, want string) {
 	}
 }
 
-// wantErrors compares errors by path and code, in their order.
+// wantErrors compares the paths and codes of errors, in order.
 func wantErrors(t testing.TB, got []graphError, want ...string) {
 	t.Helper()
 	texts := make([]string, len(got))
@@ -371,10 +371,10 @@ func wantErrors(t testing.TB, got []graphError, want ...string) {
 	}
 }
 
-// calls counts what the venue was asked: by the last segment of the path, requests and the keys in them.
+// calls holds what the venue received, by the last segment of the path: the number of requests and the number of keys in them.
 type calls map[string][2]int64
 
-// String lists the calls in order.
+// String lists the calls, sorted by name.
 func (c calls) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -383,7 +383,7 @@ func (c calls) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// counted returns what the venue, the only witness, was asked while f ran.
+// counted returns the calls that the venue received while f ran, as the venue counted them.
 func (s *service) counted(f func()) calls {
 	before := s.venue.Stats()
 	f()
@@ -397,7 +397,7 @@ func (s *service) counted(f func()) calls {
 	return out
 }
 
-// wantCalls fails unless the venue was asked exactly as expected.
+// wantCalls fails unless the calls are exactly the expected ones.
 func wantCalls(t testing.TB, got, want calls) {
 	t.Helper()
 	if !maps.Equal(got, want) {
@@ -405,10 +405,10 @@ func wantCalls(t testing.TB, got, want calls) {
 	}
 }
 
-// cool lets the clock run until nothing that is cached may be answered.
+// cool advances the clock until every cached value is too old to be served.
 func (s *service) cool() { s.clock.advance(3 * time.Hour) }
 
-// spoil makes the venue's answers go wrong.
+// spoil sets the faults of the demo venue. They replace the previous ones.
 func (s *service) spoil(t testing.TB, faults ...demo.Fault) {
 	t.Helper()
 	if err := s.venue.SetFaults(faults); err != nil {
@@ -416,7 +416,7 @@ func (s *service) spoil(t testing.TB, faults ...demo.Fault) {
 	}
 }
 
-// openTokens returns ids of tokens of open binary markets, one a market.
+// openTokens returns the ids of n YES tokens of open markets, each of another market.
 func (s *service) openTokens(n int) []string {
 	var ids []string
 	for _, t := range s.venue.Tokens() {
@@ -427,7 +427,7 @@ func (s *service) openTokens(n int) []string {
 	return ids
 }
 
-// openMarkets returns ids of open markets.
+// openMarkets returns the ids of n open markets.
 func (s *service) openMarkets(n int) []string {
 	var ids []string
 	for _, t := range s.venue.Tokens() {

@@ -14,14 +14,14 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// dialogue sends one request again and again on a connection of its own, and allocates nothing by that.
+// dialogue sends one request repeatedly over its own connection. Sending and receiving allocate nothing.
 type dialogue struct {
 	net.Conn
 	request, response []byte
 	bytes             int
 }
 
-// talk returns a dialogue with a server.
+// talk connects to a server and exchanges the request once. header holds pairs of name and value.
 func talk(t testing.TB, addr, body string, header ...string) *dialogue {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -45,7 +45,7 @@ var (
 	contentLength = []byte("\r\nContent-Length: ")
 )
 
-// once sends the request and reads the response, which must be a good one with its length.
+// once sends the request and reads the response. The response must have status 200 and a Content-Length.
 func (d *dialogue) once(t testing.TB) {
 	if _, err := d.Write(d.request); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func (d *dialogue) once(t testing.TB) {
 	}
 }
 
-// hits are requests that the cache of responses answers, without and with a caller.
+// hits are requests that the response cache answers, one without credentials and one with them.
 var hits = []struct {
 	name, body string
 	header     []string
@@ -86,7 +86,7 @@ var hits = []struct {
 	{"portfolio", portfolioBody, []string{httpapi.CredentialsHeader, keyOf50}},
 }
 
-// bare returns the address of a server with a handler that reads a request and writes so many bytes.
+// bare starts a server whose handler reads the request and writes size bytes. It returns the server's address.
 func bare(t testing.TB, size int) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,9 +108,9 @@ func bare(t testing.TB, size int) string {
 	return l.Addr().String()
 }
 
-// TestAHitAllocatesLittleBesideTheServer counts what the whole program allocates for a hit, from one system call to the next,
-// beside a handler that does nothing: most of it is net/http's own.
-func TestAHitAllocatesLittleBesideTheServer(t *testing.T) {
+// TestHitAllocations counts what the whole program allocates for a hit in the response cache, and compares it with a bare
+// net/http handler. Most of the allocations are net/http's.
+func TestHitAllocations(t *testing.T) {
 	if unraced.Run(t) {
 		return
 	}
@@ -126,8 +126,8 @@ func TestAHitAllocatesLittleBesideTheServer(t *testing.T) {
 	}
 }
 
-// BenchmarkHit measures hits over a connection beside a bare handler. cpu-ns/op is that of the whole process, the client's
-// two system calls among it.
+// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op includes the whole process, also the client's two
+// system calls.
 func BenchmarkHit(b *testing.B) {
 	s := start(b, "--log-level=error")
 	for _, hit := range hits {

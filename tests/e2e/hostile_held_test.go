@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// heldAttacks have the program keep as much as they can of what they send.
+// heldAttacks try to make the program buffer as many unfinished requests as possible.
 func heldAttacks() []attack {
 	const size, clients, each = 250 << 10, 20, 12
 	long := strings.Repeat(" ", size-1)
 	client := func(i int) string { return fmt.Sprintf("10.10.0.%d", i%clients) }
-	// hold sends from many clients what stops a byte short of its end, and looks what the program keeps of it: no more than the
-	// room for all, and what each connection takes.
+	// hold sends requests that stop one byte before their end, from many clients. The program may keep no more than its limit
+	// for request bodies and a fixed amount for each connection.
 	hold := func(t *testing.T, p *target, send func(client string) *wire, refused func(w *wire) bool) {
 		before := p.figures(t, true).Heap
 		turnedAway := make(chan struct{}, clients*each)
@@ -33,7 +33,7 @@ func heldAttacks() []attack {
 				}
 			})
 		}
-		const room, taken = 32 << 20, 240 << 10 // of each that finds room
+		const room, taken = 32 << 20, 240 << 10 // taken is reserved for each accepted body
 		late := time.After(patience)
 		for range (clients*each - room/taken) / 2 {
 			select {
@@ -49,7 +49,7 @@ func heldAttacks() []attack {
 		if testing.Verbose() {
 			t.Logf("it holds %d MiB of %d", int64(held)>>20, clients*each*size>>20)
 		}
-		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // of one who has no room left
+		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // this client has used up its share
 		for _, w := range all {
 			_ = w.Close()
 		}
@@ -60,7 +60,7 @@ func heldAttacks() []attack {
 			hold(t, p, func(client string) *wire {
 				w := p.connect(t)
 				_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", client, size)
-				go func() { _, _ = io.WriteString(w, long) }() // ends with the connection
+				go func() { _, _ = io.WriteString(w, long) }() // ends when the connection is closed
 				return w
 			}, func(w *wire) bool {
 				resp, err := http.ReadResponse(w.r, nil)

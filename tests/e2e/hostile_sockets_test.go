@@ -23,7 +23,7 @@ const (
 	opPing         = 9
 )
 
-// frameHead returns the head of a frame; a masked one has the mask zero, so that its payload is as it looks.
+// frameHead returns the head of a frame. The mask of a masked frame is zero, so that the payload needs no change.
 func frameHead(fin bool, rsv, opcode byte, masked bool, length uint64) []byte {
 	first, mask := opcode|rsv<<4, byte(0)
 	if fin {
@@ -47,14 +47,14 @@ func frameHead(fin bool, rsv, opcode byte, masked bool, length uint64) []byte {
 	return b
 }
 
-// say returns a frame with a text.
+// say returns a text frame.
 func say(text string) string {
 	return string(frameHead(true, 0, opText, true, uint64(len(text)))) + text
 }
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket from an address of its own and says something on it.
+// upgrade opens a WebSocket for a client's address and sends text frames.
 func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
@@ -67,7 +67,7 @@ func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	return w
 }
 
-// handshake asks for a WebSocket.
+// handshake upgrades the connection to a WebSocket.
 func (w *wire) handshake(client string) error {
 	_, _ = fmt.Fprintf(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", client)
@@ -97,7 +97,7 @@ func (w *wire) frame() (opcode byte, payload []byte, err error) {
 	return head[0] & 0x0f, payload, err
 }
 
-// until reads messages until one holds a text, and returns that.
+// until reads messages until one contains part, and returns this message.
 func (w *wire) until(t testing.TB, part string) string {
 	t.Helper()
 	for {
@@ -111,7 +111,7 @@ func (w *wire) until(t testing.TB, part string) string {
 	}
 }
 
-// closeCode reads until the WebSocket is closed and returns the code, 0 where it was hung up on.
+// closeCode reads until the WebSocket is closed and returns the close code, or 0 if the connection ended without one.
 func (w *wire) closeCode(t testing.TB) int {
 	t.Helper()
 	for {
@@ -129,10 +129,10 @@ func (w *wire) closeCode(t testing.TB) int {
 	}
 }
 
-// socketAttacks do not keep to WebSocket, to graphql-transport-ws, or to any measure.
+// socketAttacks violate WebSocket or graphql-transport-ws, or send far too much.
 func socketAttacks() []attack {
 	var out []attack
-	// What is said breaks the protocol, and the socket is closed with a code.
+	// add is for bytes that break the protocol: the service closes the socket with this code.
 	add := func(name, bytes string, code int) {
 		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
 			w := p.upgrade(t, "10.9.0.1")
@@ -177,7 +177,7 @@ func socketAttacks() []attack {
 	add("an id twice", say(sayInit)+say(subscribe("1", "subscription{streamStatusChanged{state}}"))+say(subscribe("1", "{__typename}")), 4409)
 	add("an operation without a payload", say(sayInit)+say(`{"id":"1","type":"subscribe"}`), 4400)
 	add("a close of a code that is none", head(true, 0, opClose, true, 2)+"\x00\x01", 1002)
-	// These are answered, and the socket goes on.
+	// goesOn is for messages that the service answers without closing the socket.
 	goesOn := func(name, client string, run func(t *testing.T, p *target, w *wire)) {
 		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
 			w := p.upgrade(t, client, sayInit)
@@ -251,9 +251,9 @@ func socketAttacks() []attack {
 						answered <- n
 					}()
 					_ = w.SetWriteDeadline(since.Add(time.Second))
-					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // until nothing more is taken
+					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // until the service stops reading
 					_ = w.Close()
-					// A thousand at once are good, and two hundred a second.
+					// The limit is a burst of a thousand messages and then two hundred a second.
 					if n := <-answered; n > 1100+200*int(time.Since(since)/time.Second+1) {
 						t.Errorf("%s: %d are answered in %v", name, n, time.Since(since))
 					}
@@ -282,7 +282,7 @@ func socketAttacks() []attack {
 			if status, body := w.answer(t, p); status != http.StatusTooManyRequests {
 				t.Errorf("%d %s", status, body)
 			}
-			p.upgrade(t, "10.9.0.9", sayInit).until(t, "connection_ack") // of another client
+			p.upgrade(t, "10.9.0.9", sayInit).until(t, "connection_ack") // another client is not affected
 		}},
 		attack{name: "socket: 300 that break off in a frame", run: func(t *testing.T, p *target) {
 			for i := range 300 {

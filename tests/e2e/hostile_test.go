@@ -23,26 +23,26 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// target is a program with its limits as shipped, on a venue that remembers what it was asked.
+// target is the program with its default limits. Its venue records every request that it receives.
 type target struct {
 	*program
 	venue *witness
-	// normal is a query with the answer that it must always have, and before how long that took.
+	// normal is a valid query, answer its expected response, and before the time that it took before the attacks.
 	normal, answer string
 	before         time.Duration
-	// moves counts what moveBooks did.
+	// moves counts the calls of moveBooks.
 	moves int
 }
 
-// attack is what somebody sends who means no good.
+// attack is one kind of hostile input.
 type attack struct {
 	name string
 	run  func(t *testing.T, p *target)
 }
 
-// TestHostileInputs sends the program what would be its end if it had no bounds. Each row must be answered as it says, and take
-// less than a second of the program's processor time; then a normal query must be answered as before. After each kind of them
-// the program must be as small as it was.
+// TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected answer and use
+// less than a second of the program's processor time. Afterwards a normal query must work as before, and after each group of
+// attacks the program must have released its memory, goroutines and files.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
@@ -69,7 +69,7 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// begin gets to know what is normal.
+// begin chooses the normal query, and records its answer and its time.
 func (p *target) begin(t *testing.T) {
 	var token string
 	for _, tk := range p.venue.venue.Tokens() {
@@ -87,11 +87,11 @@ func (p *target) begin(t *testing.T) {
 	p.before = p.fastest(t, func(time.Duration) bool { n++; return n == 20 })
 }
 
-// enduring is how long a normal query may be slow after an attack.
+// enduring is how long a normal query may stay slow after an attack.
 const enduring = 10 * time.Second
 
-// fastest is the least time that a normal query took of some, or of as many as it takes to be good enough. On a busy machine that
-// may be many.
+// fastest returns the least time of some normal queries. It stops when enough accepts this time, but gives up only after 20
+// queries and the time enduring, because the machine may be busy.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
@@ -109,7 +109,7 @@ func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Dur
 	return best
 }
 
-// endure runs an attack and looks what is left of the program.
+// endure runs an attack and checks what it cost the program.
 func (p *target) endure(t *testing.T, a attack) {
 	before := p.figures(t, false)
 	a.run(t, p)
@@ -129,10 +129,10 @@ func (p *target) endure(t *testing.T, a attack) {
 	}
 }
 
-// left is what all attacks together may leave in the program, in bytes: the documents and responses that it keeps.
+// left is how much the heap may grow by all attacks together, in bytes. It covers cached documents and responses.
 const left = 24 << 20
 
-// wantRest waits until the program is as it was.
+// wantRest waits until the program is back to its earlier goroutines, open files and heap.
 func (p *target) wantRest(t *testing.T, before figures) {
 	t.Helper()
 	p.client.CloseIdleConnections()
@@ -151,7 +151,7 @@ func (p *target) wantRest(t *testing.T, before figures) {
 	}
 }
 
-// innocent fails where an answer shows what is inside.
+// innocent fails if an answer reveals internals.
 func (p *target) innocent(t testing.TB, answer string) {
 	t.Helper()
 	for _, word := range []string{"goroutine ", ".go:", "runtime error", "panic", "gqlgen", "vektah", p.dir, strings.TrimPrefix(p.venue.URL, "http://"), "INTERNAL_SERVER_ERROR"} {
@@ -161,7 +161,7 @@ func (p *target) innocent(t testing.TB, answer string) {
 	}
 }
 
-// answer sends a request, whose answer must be an innocent one.
+// send sends a request and checks that the answer reveals no internals.
 func (p *target) send(t testing.TB, r *http.Request) response {
 	t.Helper()
 	got := p.do(t, r)
@@ -169,7 +169,7 @@ func (p *target) send(t testing.TB, r *http.Request) response {
 	return got
 }
 
-// post sends a body; more are further headers, name and value in turn.
+// post sends a body. more holds further headers as pairs of name and value.
 func (p *target) post(t testing.TB, body string, more ...string) response {
 	t.Helper()
 	r := p.request(t, body, anonymous)
@@ -180,7 +180,7 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 	return p.send(t, r)
 }
 
-// want compares an answer: its status, and the code of its first error with a part of its text where there must be one.
+// want checks the status, and the code of the first error and a part of its message unless they are empty.
 func (got response) want(t testing.TB, status int, code, says string) {
 	t.Helper()
 	if got.status != status {
@@ -208,12 +208,12 @@ const (
 	unparsed     = "GRAPHQL_PARSE_FAILED"
 )
 
-// around returns n times before, what is in the middle, and n times after.
+// around returns before n times, then middle, then after n times.
 func around(n int, before, middle, after string) string {
 	return strings.Repeat(before, n) + middle + strings.Repeat(after, n)
 }
 
-// numbered joins n texts, in which # is a number.
+// numbered joins n copies of text, each with # replaced by its number.
 func numbered(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -222,7 +222,7 @@ func numbered(n int, text string) string {
 	return b.String()
 }
 
-// documentAttacks are documents that would take long to parse, to validate or to execute.
+// documentAttacks are documents that are expensive to parse, to validate or to execute.
 func documentAttacks() []attack {
 	var out []attack
 	for _, d := range []struct{ name, document, code, says string }{
@@ -284,7 +284,7 @@ func documentAttacks() []attack {
 		out = append(out, attack{name: "document: " + d.name, run: func(t *testing.T, p *target) {
 			got := p.post(t, asJSON(vars{"query": d.document}))
 			if d.code == "" && got.status == http.StatusOK {
-				return // a good one, as it happens, or one that the parser understands
+				return // some of these documents are valid, or the parser accepts them
 			}
 			if d.code == "" {
 				if !strings.Contains(got.body, badInputCode) && !strings.Contains(got.body, unparsed) && !strings.Contains(got.body, invalid) {
@@ -293,14 +293,14 @@ func documentAttacks() []attack {
 				return
 			}
 			got.want(t, http.StatusBadRequest, d.code, d.says)
-			// What was refused is refused again, at less cost.
+			// The refusal is cached: the second answer must be the same.
 			p.post(t, asJSON(vars{"query": d.document})).want(t, http.StatusBadRequest, d.code, d.says)
 		}})
 	}
 	return out
 }
 
-// doubling returns n fragments that spread the next one twice.
+// doubling returns a chain of n fragments. Each spreads the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n - 1 {
@@ -310,7 +310,7 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// circle returns n fragments that spread the next one each, and the last one the first.
+// circle returns n fragments that spread each other in a circle.
 func circle(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -319,7 +319,7 @@ func circle(n int) string {
 	return b.String()
 }
 
-// valueAttacks are values of arguments and variables.
+// valueAttacks are hostile values of arguments and variables.
 func valueAttacks() []attack {
 	var out []attack
 	add := func(name, query string, variables any, status int, code, says string) {
@@ -397,7 +397,7 @@ func valueAttacks() []attack {
 	return out
 }
 
-// inject asks for an id in every place that takes one. The venue must hear it whole, as the value that it is, or not at all.
+// inject uses an id in every argument that takes one. The venue must receive the id unchanged as a single value, or not at all.
 func (p *target) inject(t *testing.T, evil string) {
 	const query = `query($v:String!,$n:ID!,$m:ID!,$o:ID!){
 		token(tokenId:$v){price{price} spread{spread} orderbook{spread} history{from} market{slug}} tokens(tokenIds:[$v]){price{price}} tokenPrices(tokenIds:[$v]){price} spreads(tokenIds:[$v]){spread}
@@ -413,7 +413,7 @@ func (p *target) inject(t *testing.T, evil string) {
 	if got.status != http.StatusOK || p.send(t, user).status != http.StatusOK {
 		t.Errorf("%d %.300s", got.status, got.body)
 	}
-	// An address is none of these.
+	// None of these texts is an address.
 	p.post(t, asJSON(vars{"query": `query($a:Address!){user(address:$a){address}}`, "variables": vars{"a": evil}})).want(t, http.StatusOK, badInputCode, "0x and 40 hex digits")
 	for _, r := range p.venue.take() {
 		if what := unmeant(r); what != "" {
@@ -433,7 +433,7 @@ func (p *target) inject(t *testing.T, evil string) {
 	}
 }
 
-// bodyAttacks are requests whose bodies are none.
+// bodyAttacks are requests with malformed or oversized bodies.
 func bodyAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	large := `{"query":"` + strings.Repeat(" ", 10<<20) + `{ __typename }"}`
@@ -491,12 +491,12 @@ func bodyAttacks() []attack {
 			for i := range 8 {
 				g.Go(func() {
 					r := p.request(t, large, anonymous)
-					if i%2 == 1 { // of unknown length
+					if i%2 == 1 { // without a Content-Length
 						r.Body, r.ContentLength = io.NopCloser(strings.NewReader(large)), -1
 					}
 					resp, err := p.client.Do(r)
 					if err != nil {
-						return // it was hung up on while it was sending
+						return // the service closed the connection during the upload
 					}
 					defer resp.Body.Close()
 					if resp.StatusCode != http.StatusRequestEntityTooLarge {
@@ -526,7 +526,7 @@ func bodyAttacks() []attack {
 	return out
 }
 
-// headerAttacks are requests by GET and POST whose headers or URLs are none.
+// headerAttacks are requests by GET and POST with hostile headers or URLs.
 func headerAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	var out []attack
@@ -602,13 +602,13 @@ func headerAttacks() []attack {
 	get("a path up in hex", "/graphql/%2e%2e%2f%2e%2e%2fetc%2fpasswd", 200, badInputCode)
 	get("an id of zeros", "/graphql/%00%00", 200, badInputCode)
 	get("an id of 60 KB", "/graphql/"+strings.Repeat("a", 60_000), 200, badInputCode)
-	get("a path of slashes", strings.Repeat("/", 10_000)+"graphql", 400, badInputCode) // it leads here
+	get("a path of slashes", strings.Repeat("/", 10_000)+"graphql", 400, badInputCode) // the router redirects to /graphql
 	get("the control of the demo venue", "/__control/stats", 404, "")
 	get("a profile", "/debug/pprof/", 404, "")
 	return out
 }
 
-// wire is a connection on which a test says whatever it likes.
+// wire is a raw connection on which a test sends any bytes.
 type wire struct {
 	net.Conn
 	r *bufio.Reader
@@ -625,7 +625,7 @@ func (p *target) connect(t testing.TB) *wire {
 	return &wire{conn, bufio.NewReader(conn)}
 }
 
-// answer reads an answer; status 0 means that the connection was closed without one.
+// answer reads a response. Status 0 means that the service closed the connection without a response.
 func (w *wire) answer(t testing.TB, p *target) (status int, body string) {
 	t.Helper()
 	resp, err := http.ReadResponse(w.r, nil)
@@ -639,7 +639,7 @@ func (w *wire) answer(t testing.TB, p *target) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-// wantClosed fails unless the program has closed the connection, or does.
+// wantClosed waits until the program closes the connection.
 func (w *wire) wantClosed(t testing.TB) {
 	t.Helper()
 	_, err := io.Copy(io.Discard, w.r)
@@ -648,7 +648,7 @@ func (w *wire) wantClosed(t testing.TB) {
 	}
 }
 
-// connectionAttacks do not keep to HTTP.
+// connectionAttacks violate HTTP.
 func connectionAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	post := func(headers, body string) string {
@@ -656,7 +656,7 @@ func connectionAttacks() []attack {
 	}
 	length := func(n any) string { return fmt.Sprintf("Content-Length: %v\r\n", n) }
 	var out []attack
-	// What is not HTTP is answered with status, 0 for nothing at all, and hung up on.
+	// add is for text that is not HTTP: the service answers with this status, or 0 for no answer, and closes the connection.
 	add := func(name, text string, status int) {
 		out = append(out, attack{name: "HTTP: " + name, run: func(t *testing.T, p *target) {
 			w := p.connect(t)
@@ -715,7 +715,7 @@ func connectionAttacks() []attack {
 			w := p.connect(t)
 			_, _ = io.WriteString(w, post(length(26), typename))
 			_ = w.Conn.(*net.TCPConn).CloseWrite()
-			// Nobody can tell this from a client that has gone, so the answer may be that the request was cancelled.
+			// The service cannot distinguish this from a client that has gone, so it may cancel the request.
 			if resp, err := http.ReadResponse(w.r, nil); err == nil {
 				_ = resp.Body.Close()
 			}
@@ -750,7 +750,7 @@ func connectionAttacks() []attack {
 			_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 			_ = w.SetWriteDeadline(time.Now().Add(2 * time.Second))
 			one := "GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"
-			_, _ = io.WriteString(w, strings.Repeat(one, 20_000)) // until nothing more is taken
+			_, _ = io.WriteString(w, strings.Repeat(one, 20_000)) // until the service stops reading
 			_ = w.Close()
 		}},
 		attack{name: "HTTP: 50 event streams that nobody reads", run: func(t *testing.T, p *target) {
@@ -771,19 +771,19 @@ func connectionAttacks() []attack {
 	return out
 }
 
-// slowly are connections that take their time, by what they do.
+// slowly holds slow connections by their description.
 type slowly map[string]*slowConnection
 
 type slowConnection struct {
 	*wire
 	p *target
-	// status is that of the answer, 0 for none.
+	// status is the expected status of the answer, or 0 for none.
 	status  int
 	stop    chan struct{}
 	dripped sync.WaitGroup
 }
 
-// beginSlowly opens connections that are hung up on after a time, which passes while others attack.
+// beginSlowly opens connections that send very slowly. Their timeouts pass while other attacks run.
 func beginSlowly(t *testing.T, p *target) slowly {
 	out := slowly{}
 	add := func(name, first, drip string, status int) {
@@ -824,7 +824,7 @@ func beginSlowly(t *testing.T, p *target) slowly {
 	return out
 }
 
-// wait waits until all were hung up on, as each must be.
+// wait waits until the service has closed all connections, and checks how.
 func (s slowly) wait(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for name, c := range s {

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// TestNamesOfOtherHostsAreRefused asks a service by names that lead to its address: pages in a browser could do so (DNS rebinding).
-func TestNamesOfOtherHostsAreRefused(t *testing.T) {
+// TestForeignHostNamesAreRefused calls a service by host names that are not its own, as a page in a browser could do by DNS
+// rebinding.
+func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		args []string
-		want map[string]int // by host
+		want map[string]int // expected status by host name
 	}{
 		{"on loopback", nil, map[string]int{"": 200, "localhost": 200, "evil.example": 403, "odds.example": 403}},
 		{"on loopback with a name", []string{"--hosts=odds.example"}, map[string]int{"": 200, "localhost": 200, "evil.example": 403, "odds.example": 200}},
@@ -45,8 +46,8 @@ func TestNamesOfOtherHostsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheDemoVenueRefusesNamesOfOtherHosts asks its control endpoints as a page would whose name leads to this machine.
-func TestTheDemoVenueRefusesNamesOfOtherHosts(t *testing.T) {
+// TestDemoVenueRefusesForeignHostNames calls the control endpoints as a page could do by DNS rebinding.
+func TestDemoVenueRefusesForeignHostNames(t *testing.T) {
 	s := start(t)
 	for host, want := range map[string]int{"": 200, "evil.example": 403} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Demo.URL()+"/__control/stats", nil)

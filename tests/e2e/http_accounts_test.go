@@ -16,7 +16,7 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// accountsFile holds bearer tokens for demo accounts.
+// accountsFile is an accounts file that maps bearer tokens to demo accounts.
 type accountsFile struct{ path string }
 
 func newAccountsFile(t testing.TB) accountsFile {
@@ -26,7 +26,7 @@ func newAccountsFile(t testing.TB) accountsFile {
 	return f
 }
 
-// write lets tokens stand for keys of the demo venue.
+// write replaces the file. keys maps each bearer token to an API key of the demo venue.
 func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	t.Helper()
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
@@ -51,7 +51,7 @@ func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	}
 }
 
-// bearer asks with a bearer token.
+// bearer executes a query with a bearer token.
 func (s *service) bearer(t testing.TB, token, query string) response {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
@@ -81,7 +81,7 @@ func TestBearerTokens(t *testing.T) {
 	if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
 		t.Errorf("an unknown token: %+v", got)
 	}
-	// Within a second of the change nobody is let in any more.
+	// A revoked token is refused within a second of the change.
 	f.write(t, map[string]string{"token-of-50": "demo-50"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRevocationEndsQueries revokes an account while the venue thinks about what it asks.
+// TestRevocationEndsQueries revokes an account while its query waits for the venue.
 func TestRevocationEndsQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -107,7 +107,7 @@ func TestRevocationEndsQueries(t *testing.T) {
 		<-release
 		return http.StatusOK, []any{}
 	}})
-	defer close(release) // before the stub waits for its requests
+	defer close(release) // runs before the stub's cleanup, which waits for its requests
 	s := start(t, "--accounts-file="+f.path, "--venue-url="+v.URL)
 	done := make(chan response, 1)
 	go func() { done <- s.bearer(t, "token-of-3", viewerQuery) }()
@@ -121,8 +121,8 @@ func TestRevocationEndsQueries(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue counts credentials that the venue refuses, but not those of an account file, which are not the
-// client's.
+// TestRefusedByTheVenue locks out an address whose credentials the venue refuses. Refused credentials from the accounts file do
+// not count, because they are not the client's.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -159,8 +159,8 @@ func TestRefusedByTheVenue(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensLockOutNobody sends ten invalid tokens from an address, and each of them and one token again and again. Valid tokens
-// and credentials of the same address are good all the while.
+// TestInvalidTokensLockOutNobody sends many invalid tokens from one address. Valid tokens and credentials from the same address
+// keep working.
 func TestInvalidTokensLockOutNobody(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

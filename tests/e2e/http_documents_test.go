@@ -21,7 +21,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// persisted is the extension by which clients name a document.
+// persisted returns the extensions member by which clients name a document.
 func persisted(text string) string {
 	return `{"persistedQuery":{"version":1,"sha256Hash":"` + hashOf(text) + `"}}`
 }
@@ -59,7 +59,7 @@ func TestAutomaticPersistedQueries(t *testing.T) {
 	if got := s.getQuery(t, "", "extensions", persisted("another")); got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("a miss has %v", got.header)
 	}
-	// What is invalid or another text than it says is not registered.
+	// An invalid document is not registered, nor is a text that does not match its hash.
 	if got := s.getQuery(t, "", "extensions", persisted(invalid), "query", invalid); !strings.Contains(got.body, "GRAPHQL_VALIDATION_FAILED") {
 		t.Errorf("invalid: %+v", got)
 	}
@@ -87,12 +87,12 @@ func TestTrustedDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for mode, codes := range map[string][3]string{ // of the trusted document by id and by text, and of another
+	for mode, codes := range map[string][3]string{ // codes of the trusted document by id, of its text, and of another document
 		"off":     {"BAD_USER_INPUT", "", ""},
 		"allow":   {"", "", ""},
 		"require": {"", "", "FORBIDDEN"},
 	} {
-		manifest = filepath.Join(dir, mode+".json") // of its own, since the service reads it again and the test changes it
+		manifest = filepath.Join(dir, mode+".json") // one file for each mode, because the service watches the file and the test changes it
 		write(map[string]string{"trusted-1": query})
 		args := []string{"--documents-trusted=" + mode}
 		if mode != "off" {
@@ -123,7 +123,7 @@ func TestTrustedDocuments(t *testing.T) {
 	}
 	manifest = filepath.Join(dir, "invalid.json")
 	write(map[string]string{"trusted-1": "{ nope }"})
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // a program that takes it would serve until then
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // if the program wrongly starts, it ends here
 	defer cancel()
 	err := run(ctx, []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "trusted-1") {

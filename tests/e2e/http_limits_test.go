@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// speak sends bytes on a connection of its own and reads one response; the connection stays open at the client's end.
+// speak sends bytes over a new connection and reads one response. The client does not close its end before the test ends.
 func (s *service) speak(t testing.TB, text string) (status int, header http.Header, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr().String())
@@ -35,14 +35,14 @@ func (s *service) speak(t testing.TB, text string) (status int, header http.Head
 		t.Fatal(err)
 	}
 	if resp.Close {
-		resp.Header.Set("Connection", "close") // which was taken out
+		resp.Header.Set("Connection", "close") // net/http removes this header
 	}
 	return resp.StatusCode, resp.Header, string(b)
 }
 
 const rawPost = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
 
-// TestSlowBodies sends a part of a body and no more.
+// TestSlowBodies sends only a part of a body.
 func TestSlowBodies(t *testing.T) {
 	s := start(t, "--body-timeout=50ms")
 	status, header, body := s.speak(t, fmt.Sprintf(rawPost, 1000, `{"query":"{ canary`))
@@ -67,14 +67,14 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// TestLargeBodies sends bodies of ten megabytes, several at once, with and without their length, and looks for what they
-// left behind.
+// TestLargeBodies uploads several bodies of 10 MB at once, with and without a Content-Length. The service must release their
+// memory.
 func TestLargeBodies(t *testing.T) {
 	s := start(t)
 	body := `{"query":"{ __typename }","x":"` + strings.Repeat("x", 10<<20) + `"}`
 	heap := func() uint64 {
 		runtime.GC()
-		runtime.GC() // pools are emptied by the second
+		runtime.GC() // the second collection empties the sync.Pools
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
@@ -89,7 +89,7 @@ func TestLargeBodies(t *testing.T) {
 			}
 			resp, err := s.client.Do(r)
 			if err != nil {
-				return // the connection was closed while the body was written, which is as good
+				return // the service closed the connection during the upload, which is also correct
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusRequestEntityTooLarge {
@@ -119,7 +119,8 @@ func TestConfiguredLimits(t *testing.T) {
 	}
 }
 
-// TestBusyService has one request wait for a slow venue. Others that would wait find no room; those that need not are answered.
+// TestBusyService occupies the only operation slot with a request to a slow venue. Another request that needs the venue is
+// refused; one that needs no venue is answered.
 func TestBusyService(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	ask := sync.OnceFunc(func() { close(asked) })

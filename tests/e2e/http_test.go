@@ -20,7 +20,7 @@ import (
 	"oddsgraph/web"
 )
 
-// get reads a page of the service.
+// get requests a path of the service.
 func (s *service) get(t *testing.T, path string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, nil)
@@ -64,11 +64,11 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("the process lives, but is %d", got.status)
 	}
 	s.spoil(t)
-	s.cool() // past the backoff
+	s.cool() // beyond the backoff after a failure
 	ready(http.StatusOK)
 	wantCalls(t, s.counted(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	ready(http.StatusOK) // it was known a moment ago
+	ready(http.StatusOK) // the last probe is recent enough
 	s.cool()
 	ready(http.StatusServiceUnavailable)
 }
@@ -101,8 +101,8 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 	}
 }
 
-// TestRunServesUntilItIsTold starts both servers as the command line does, on ports that it finds in the log.
-func TestRunServesUntilItIsTold(t *testing.T) {
+// TestRunServesUntilCancelled starts both servers by the command line, with ports that it reads from the log.
+func TestRunServesUntilCancelled(t *testing.T) {
 	for command, line := range map[string]string{"serve": "oddsgraph is ready", "venue": "demo venue"} {
 		t.Run(command, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
@@ -138,7 +138,7 @@ func TestRunServesUntilItIsTold(t *testing.T) {
 	}
 }
 
-func TestAPortThatIsTaken(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	s := start(t)
 	for _, taken := range []string{"listen", "admin-listen", "demo-listen"} {
 		var args []string
@@ -172,7 +172,7 @@ func TestIntrospection(t *testing.T) {
 	wantJSON(t, "typename", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 }
 
-// TestBadCredentialHeaders sends headers that are refused, each with a sentence that says why and never shows the value.
+// TestBadCredentialHeaders sends invalid headers. Each error says what is wrong and never shows the value.
 func TestBadCredentialHeaders(t *testing.T) {
 	s := start(t)
 	const canary = "canary"
@@ -206,7 +206,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 			}
 		})
 	}
-	// Other forms of base64 are good ones.
+	// The other variants of base64 are valid too.
 	c := `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":"???>>>"}`
 	for name, value := range map[string]string{
 		"standard": base64.StdEncoding.EncodeToString([]byte(c)), "raw": base64.RawStdEncoding.EncodeToString([]byte(c)),
@@ -220,7 +220,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNone(t *testing.T) {
+func TestMalformedRequests(t *testing.T) {
 	s := start(t, "--max-body=2KiB")
 	endpoint := s.URL() + httpapi.PathGraphQL
 	post := func(contentType, body string) *http.Request {
@@ -296,7 +296,7 @@ func TestQueriesByGET(t *testing.T) {
 	}
 }
 
-// TestResponseTypes asks for the types that a response can have.
+// TestResponseTypes requests each media type that a response can have.
 func TestResponseTypes(t *testing.T) {
 	s := start(t)
 	for accept, want := range map[string]string{"": "application/json", "*/*": "application/json", "application/json": "application/json",
@@ -312,7 +312,7 @@ func TestResponseTypes(t *testing.T) {
 	}
 }
 
-// TestRequestIDs follows the id of a request into the log.
+// TestRequestIDs finds the id of a request in the log.
 func TestRequestIDs(t *testing.T) {
 	s := start(t)
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
@@ -325,20 +325,20 @@ func TestRequestIDs(t *testing.T) {
 		if (id == given) != kept || id == "" {
 			t.Errorf("sent %q, got %q", given, id)
 		}
-		if n := strings.Count(s.log.String(), "request_id="+id); n != 2 { // the field that failed, and the request
+		if n := strings.Count(s.log.String(), "request_id="+id); n != 2 { // one line for the failed field, one for the request
 			t.Errorf("%q is %d times in the log", id, n)
 		}
 	}
 }
 
-// TestRefusedCredentialsOnAnOpenSocket asks again and again over one WebSocket with credentials that the venue refuses.
+// TestRefusedCredentialsOnAnOpenSocket repeats operations over one WebSocket with credentials that the venue refuses.
 func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	s := start(t)
 	k := s.dial(t, credentials("no such key"))
 	codes := map[string]int{}
 	asked := s.counted(func() {
 		for n := range 9 {
-			// Others each, so that nothing that was remembered answers.
+			// Each address differs, so that no cached response answers.
 			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)
 			ev := sub.next(t)
 			for _, err := range ev.errors {
@@ -354,7 +354,7 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	}
 }
 
-// TestTheSchemaIsHidden asks for the schema where introspection is switched off.
+// TestTheSchemaIsHidden queries the schema with introspection switched off.
 func TestTheSchemaIsHidden(t *testing.T) {
 	for flag, want := range map[string]int{"--introspection=true": http.StatusOK, "--introspection=false": http.StatusNotFound} {
 		s := start(t, flag)

@@ -8,17 +8,19 @@ import (
 	"testing"
 )
 
-// TestAHungEndpointKeepsNobodyFromTheRest has one client ask an endpoint that hangs, with more requests than are executed at once:
-// different ones, and equal ones, which share an execution. What is cached and what needs no venue stays available to it.
-func TestAHungEndpointKeepsNobodyFromTheRest(t *testing.T) {
-	t.Parallel() // it waits most of the time
+// TestHungEndpointLeavesRoomForOtherRequests has one client send more requests to a hung endpoint than it may execute at once.
+// Cached values and fields that need no venue must stay available to this client. Equal requests share an execution, so they
+// are tested separately.
+func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, query := range map[string]func(n int) string{
 		"different requests": func(n int) string { return fmt.Sprintf(`{ market(marketId: "unknown-%d") { slug } }`, n) },
 		"equal requests":     func(int) string { return `{ market(marketId: "unknown") { slug } }` },
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// One client has 24 of 32 places among those that execute, and as many among those that wait for the venue.
+			// One client may use 24 of the 32 slots for executing operations, and as many for operations that wait for the
+			// venue.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
 			s.streaming(t)
 			s.venue = venue.demo

@@ -17,7 +17,7 @@ const accountQuery = `query ($address: Address!) { user(address: $address) {
   address balance { cashBalance } positions(first: 500) { nodes { address tokenId size } } orders { totalCount } trades(first: 1) { nodes { tradeId } } history(first: 1) { nodes { id } }
 } }`
 
-// wantAccount compares an answer to accountQuery with the venue's own state.
+// wantAccount compares the data of accountQuery with the venue's own state.
 func wantAccount(t *testing.T, s *service, data any, address string) {
 	t.Helper()
 	want := make([]string, 0, 50)
@@ -48,8 +48,8 @@ func wantRefused(t *testing.T, data any, errors []graphError, code string) {
 	wantErrors(t, errors, want...)
 }
 
-// TestCallersAreKeptApart has many callers ask for the same few accounts at once, those whose accounts they are and those
-// whom the venue refuses. The clock is held, so what one caller read stays fresh all the time.
+// TestCallersAreKeptApart has many callers query the same accounts at once. Some own the account; the venue refuses the others.
+// The clock is held, so everything that one caller reads stays fresh in the cache.
 func TestCallersAreKeptApart(t *testing.T) {
 	s := start(t, "--demo-latency=1ms")
 	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))
@@ -84,7 +84,7 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller reads an account by its owner first, so that everything of it is cached and fresh.
+// TestAnEntryBelongsToItsCaller has the owner read an account first, so that all of it is cached and fresh.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
@@ -102,7 +102,8 @@ func TestAnEntryBelongsToItsCaller(t *testing.T) {
 		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, anonymous)
 		wantRefused(t, data, errors, "UNAUTHENTICATED")
 	}), calls{})
-	// The address in upper case is the same account. Credentials are opaque: the same members in another order are another caller.
+	// The address in upper case is the same account. Credentials are opaque: the same members in another order belong to
+	// another caller.
 	upper := "0X" + strings.ToUpper(addressOf50[2:])
 	wantCalls(t, s.counted(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": upper}, keyOf50), addressOf50)
@@ -127,8 +128,8 @@ func TestAnonymousReadsPublicData(t *testing.T) {
 	}
 }
 
-// TestAnonymousStaysOutWhateverTheVenueAllows asks a venue that wants no credentials.
-func TestAnonymousStaysOutWhateverTheVenueAllows(t *testing.T) {
+// TestAnonymousCallersReadNoAccounts uses a venue that requires no credentials.
+func TestAnonymousCallersReadNoAccounts(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){"balance": func(url.Values) (int, any) { return http.StatusOK, object{"cashBalance": 1} }})
 	s := start(t, "--venue-url="+v.URL, "--venue-credentials=none")
 	data, errors := s.query(t, branchesQuery, nil, anonymous)
@@ -154,8 +155,8 @@ func TestViewer(t *testing.T) {
 	wantJSON(t, "another account's address", data, `{"viewer":{"address":"`+addressOf50+`","positions":null}}`)
 }
 
-// TestSecretsStayInside looks for what only the credentials hold in everything that leaves the service but its calls to
-// the venue, whatever goes wrong there.
+// TestSecretsStayInside searches everything that the service emits, except its calls to the venue, for the secrets of the
+// credentials. The venue fails in several ways meanwhile.
 func TestSecretsStayInside(t *testing.T) {
 	const canary = "canary-7f3a"
 	s := start(t, "--venue-timeout=300ms")

@@ -20,16 +20,16 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// identityProvider signs tokens and publishes the key.
+// identityProvider signs tokens and publishes its key.
 type identityProvider struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
 
 	mu   sync.Mutex
-	said []string // what requests for the keys said beside their path
+	said []string // query and Authorization header of key requests that had one
 }
 
-// heard returns what requests for the keys said that they need not.
+// heard returns the queries and Authorization headers that key requests had. They should have none.
 func (p *identityProvider) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	return p
 }
 
-// token returns one for a subject that expires at an instant.
+// token returns a signed token for a subject. more adds claims.
 func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
@@ -69,7 +69,7 @@ func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time,
 	return token
 }
 
-// args are those of a service that accepts its tokens; the subject desk has the account of addressOf3.
+// args returns the flags of a service that accepts the provider's tokens. The subject desk owns the account addressOf3.
 func (p *identityProvider) args(t testing.TB) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")
@@ -83,9 +83,9 @@ func (p *identityProvider) args(t testing.TB) []string {
 	}
 }
 
-// TestSignedTokens sends tokens of an identity provider over every transport.
+// TestSignedTokens sends an identity provider's tokens over every transport.
 func TestSignedTokens(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	p := newIdentityProvider(t)
 	s := startLive(t, p.args(t)...)
 	s.streaming(t)
@@ -108,7 +108,7 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Long-lived operations end with their token, those of another one go on.
+	// Long-lived operations end when their token expires. Those with another token continue.
 	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
 	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
@@ -125,7 +125,7 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// TestCanaryOfSignedTokens sends tokens with a secret in each of their parts. It may be nowhere but in them.
+// TestCanaryOfSignedTokens puts a secret in each part of a token. The secret must not appear in any output of the service.
 func TestCanaryOfSignedTokens(t *testing.T) {
 	p, venue := newIdentityProvider(t), newEcho(t)
 	s := start(t, append(p.args(t), "--venue-url="+venue.URL, "--venue-timeout=50ms", "--request-timeout=500ms")...)
@@ -168,7 +168,7 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 	}
 }
 
-// headed returns what looks like a token with a header.
+// headed returns a token with this header and no valid signature.
 func headed(header vars) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(asJSON(header))) + "." + encode([]byte(`{"sub":"desk"}`)) + "." + encode(make([]byte, 64))

@@ -10,19 +10,19 @@ import (
 
 const queryMarket = `query($id: String!) { market(marketId: $id) { status description resolution { winningOutcome } tokens { outcome winner } freshness { stale } } }`
 
-// asked returns the market as a query shows it.
+// asked returns a market as a query shows it.
 func (s *service) asked(t *testing.T, id string) any {
 	t.Helper()
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
 
-// TestAMarketChangesUnderLag: the venue's answers are older than its stream. What the stream has announced is shown at once, by events
-// and by queries. What it has not said is stale until the venue's answer is new.
+// TestAMarketChangesUnderLag uses a venue whose REST responses are older than its stream. Events and queries must show a
+// streamed change at once. Whatever the stream leaves out is stale until the venue's response is new.
 func TestAMarketChangesUnderLag(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(t *testing.T, v *demo.Venue, id string) error
-		// shows reports that a market shows the change; announced that the stream says all of it.
+		// shows reports whether a market shows the change. announced is true if the stream sends the whole change.
 		shows     func(m any) bool
 		announced bool
 	}{
@@ -79,16 +79,16 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 	}
 }
 
-// TestTradesUnderLag: a trade that the stream has told others of is in no answer of the venue's yet when its account is subscribed to.
+// TestTradesUnderLag subscribes to an account whose last trade is streamed, but not in the venue's REST responses yet.
 func TestTradesUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=3s")
 	s.streaming(t)
 	k := s.dial(t, keyOf50)
-	read := func(name string) *events { // by reads of its own
+	read := func(name string) *events { // the alias makes each subscription read for itself
 		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
 	}
-	read("learning").reason(t, "INITIAL") // how the venue pages decides what it is asked from now on
+	read("learning").reason(t, "INITIAL") // the service first learns how the venue pages, which decides its later calls
 	first := read("first")
 	first.reason(t, "INITIAL")
 	token := s.sell(t, 300)
@@ -100,7 +100,7 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells some of what the account of 50 positions holds, and returns the token.
+// sell sells a position of the account with 50 positions, and returns its token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {
@@ -112,8 +112,8 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 	return ""
 }
 
-// TestAnAccountUnderLag: the stream of an account ends, and the venue's answers are older than what it has said. Neither events nor
-// queries go back to them.
+// TestAnAccountUnderLag ends the stream of an account while the venue's REST responses are older than it. Neither events nor
+// queries may go back to the older values.
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")
@@ -122,7 +122,7 @@ func TestAnAccountUnderLag(t *testing.T) {
 	cash := func() string {
 		return text(s.ask(t, query, vars{"a": addressOf50}, keyOf50), "user.balance.cashBalance")
 	}
-	old := cash() // the venue gives this answer for eight seconds
+	old := cash() // the venue keeps sending this balance for eight seconds
 	sub := s.dial(t, keyOf50).subscribe(t, subBalance, vars{"a": addressOf50})
 	sub.until(t, "the stream's balance", func(v any) bool { return text(v, "balance.freshness.source") == "STREAM" })
 	s.sell(t, 300)

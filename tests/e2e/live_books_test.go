@@ -10,10 +10,10 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// level is a level of a book, as the graph prints it.
+// level is a level of an order book, as the graph prints it.
 type level struct{ price, size string }
 
-// ladder is a book, as a client holds it.
+// ladder is an order book as a client holds it.
 type ladder struct{ bids, asks []level }
 
 func levelsOf(levels []demo.Level, depth int) []level {
@@ -24,7 +24,7 @@ func levelsOf(levels []demo.Level, depth int) []level {
 	return out
 }
 
-// bookOf returns a book of the venue, cut to a depth.
+// bookOf returns the venue's book of a token, cut to a depth.
 func (s *service) bookOf(t testing.TB, token string, depth int) ladder {
 	t.Helper()
 	b, ok := s.venue.Book(token)
@@ -54,21 +54,21 @@ func wantBook(t testing.TB, v any, path string, want ladder) {
 
 func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
 
-// bookAt is an event of orderbookChanged as a client that replays the changes is left with it.
+// bookAt is the book of a client after it applied an event of orderbookChanged.
 type bookAt struct {
 	sequence string
 	book     ladder
 }
 
-// replay follows an orderbookChanged subscription the way a client does, and checks each event against itself and against
-// the one before it.
+// replay applies the events of an orderbookChanged subscription as a client does. It checks each event by itself and against
+// the event before it.
 type replay struct {
 	depth int
 	last  bookAt
 	sent  bool
-	// hurried tells that the reader may be too slow for every event: a RESYNC then takes the place of those that it missed.
+	// hurried allows that the reader is too slow for every event. A RESYNC then replaces the missed events.
 	hurried bool
-	// resyncs, stale and deltas count the events of these kinds.
+	// resyncs, stale and deltas count the events by kind.
 	resyncs, stale, deltas int
 }
 
@@ -112,7 +112,7 @@ func (r *replay) take(t testing.TB, v any) bookAt {
 	return next
 }
 
-// applied returns a side of a book with changes made; order is 1 for rising prices.
+// applied returns a side of a book after changes. order is 1 for rising prices and -1 for falling ones.
 func applied(side, changes []level, order int) []level {
 	next := slices.Clone(side)
 	for _, c := range changes {
@@ -139,7 +139,7 @@ func rat(s string) *big.Rat {
 	return r
 }
 
-// sparedTokens are two that never close by themselves.
+// sparedTokens returns two open tokens that the demo venue never closes by itself.
 func (s *service) sparedTokens() []string {
 	var ids []string
 	for _, p := range s.venue.Positions(addressOf3) {
@@ -152,9 +152,9 @@ func (s *service) sparedTokens() []string {
 	return ids[:2]
 }
 
-// TestReplayedBooksAreTheVenuesBooks lets clients replay what they are sent while the stream loses, repeats, reorders and
-// garbles frames, skips numbers, is closed and begins new epochs.
-func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
+// TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream loses, repeats, reorders and
+// corrupts frames, skips sequence numbers, closes and starts new epochs.
+func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
 	ids := s.sparedTokens()
@@ -173,7 +173,7 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 		}
 	}
 
-	// The venue's books by what the graph calls their state. A number is the same book at every depth.
+	// history holds the venue's books by epoch and sequence number. A number denotes the same book at every depth.
 	history := map[string]map[string]demo.Book{ids[0]: {}, ids[1]: {}}
 	record := func() {
 		for _, id := range ids {
@@ -204,7 +204,7 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 			record()
 			for _, id := range ids {
 				before := s.bookOf(t, id, 3)
-				for to := range demo.Price(10) { // to where even the best levels are others
+				for to := range demo.Price(10) { // until the best levels differ, too
 					q, _ := s.venue.Quote(id)
 					if err := s.venue.SetPrice(id, (q.Price/100+2+to)%80*100+1000); err != nil {
 						t.Fatal(err)
@@ -217,7 +217,7 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 			}
 		}
 	}
-	// settle takes events until each client holds the venue's present book.
+	// settle reads events until each client holds the venue's current book.
 	settle := func() {
 		t.Helper()
 		for _, f := range all {
@@ -239,7 +239,7 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 	rounds := []struct {
 		name  string
 		fault demo.Fault
-		// resync tells that clients must be given a new state.
+		// resync is true if the fault forces a new state on clients.
 		resync bool
 	}{
 		{"nothing", demo.Fault{}, false},
@@ -255,7 +255,7 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 	}
 	for _, round := range rounds {
 		before := all[0].resyncs
-		for range 30 { // step by step, so that hardly any two changes fall together
+		for range 30 { // one step at a time, so that the service rarely merges changes
 			move(1)
 			settle()
 		}
@@ -265,10 +265,10 @@ func TestReplayedBooksAreTheVenuesBooks(t *testing.T) {
 		}
 		move(15)
 		s.spoil(t)
-		record() // a new epoch numbers anew
+		record() // a new epoch has new sequence numbers
 		move(5)
 		settle()
-		// While the stream has a gap REST may have given the present book first.
+		// During a gap of the stream, REST may have delivered the current book before the RESYNC.
 		for round.resync && all[0].resyncs == before {
 			v, ok := all[0].subs.try(t)
 			if !ok {

@@ -13,15 +13,15 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a proxy of TCP connections to the venue's stream. What clients send arrives after a delay, and not before the route is
-// free; what they are sent arrives at once.
+// route is a TCP proxy in front of the venue's stream. Bytes from the service arrive after delay, and not while held is locked.
+// Bytes from the venue arrive at once.
 type route struct {
 	delay time.Duration
-	// held is locked while nothing that clients send arrives.
+	// held is locked while the proxy keeps back what the service sends.
 	held sync.RWMutex
 }
 
-// startByRoute starts a live service whose stream takes a route.
+// startByRoute starts a live service that reaches the stream by a route.
 func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, *route) {
 	t.Helper()
 	r := &route{delay: delay}
@@ -36,7 +36,7 @@ func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, 
 	return s, r
 }
 
-// hold keeps back what clients send until the returned function is called, at the latest at the end of the test.
+// hold keeps back what the service sends until release is called or the test ends.
 func (r *route) hold(t *testing.T) (release func()) {
 	r.held.Lock()
 	release = sync.OnceFunc(r.held.Unlock)
@@ -44,7 +44,7 @@ func (r *route) hold(t *testing.T) (release func()) {
 	return release
 }
 
-// open accepts connections to an address and returns its own.
+// open forwards connections to an address. It returns the address that it listens on.
 func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,14 +99,14 @@ func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	}
 }
 
-// untilStatus waits until a subscription shows the status of a market.
+// untilStatus waits until a subscription shows a market's status.
 func untilStatus(t *testing.T, sub *events, want string) {
 	t.Helper()
 	sub.until(t, "status "+want, func(v any) bool { return text(v, "market.status") == want })
 }
 
-// TestAMarketChangesBeforeItIsSubscribed: the stream is farther away than REST, so a market may change after REST has answered
-// and before the venue has taken the subscription.
+// TestAMarketChangesBeforeItIsSubscribed uses a stream that is slower than REST. The market changes after REST has answered and
+// before the venue receives the subscription.
 func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 300*time.Millisecond)
@@ -121,7 +121,7 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	release()
 	untilStatus(t, sub, "CLOSED")
 
-	// The same at a reconnect.
+	// The same during a reconnect.
 	s.venue.Restart(demo.CloseSlow)
 	eventually(t, "the stream is open again", func() bool { return s.App.Live.Client.Stats().Reconnects > 0 })
 	time.Sleep(150 * time.Millisecond)
@@ -131,8 +131,8 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	untilStatus(t, sub, "OPEN")
 }
 
-// TestASubscriptionIsIgnored: the venue does not answer a subscription of a market. It is sent again, and until it is confirmed the
-// market is polled.
+// TestASubscriptionIsIgnored uses a venue that does not answer a market's subscription. The service repeats the subscription,
+// and polls the market until the venue confirms it.
 func TestASubscriptionIsIgnored(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
@@ -153,7 +153,7 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
 }
 
-// delayed makes calls of an endpoint take a while, from now on until the test spoils something else.
+// delayed delays calls to an endpoint. It replaces all other faults.
 func (s *service) delayed(t *testing.T, path string, ms int) {
 	t.Helper()
 	s.spoil(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
@@ -161,8 +161,8 @@ func (s *service) delayed(t *testing.T, path string, ms int) {
 
 const marketDetails = "/api/exchange/market-details"
 
-// TestAMarketChangesWhileItIsRead: a change that comes while the first read, or one for another change, is under way is read for
-// again.
+// TestAMarketChangesWhileItIsRead changes a market during a read of it. The service must read the market again, whether this
+// was the first read or one for an earlier change.
 func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -191,7 +191,7 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
 }
 
-// TestAMarketCannotBeReadForAChange: REST fails when a change is announced. The market is stale until it could be read.
+// TestAMarketCannotBeReadForAChange has REST fail when a change is streamed. The market is stale until a read succeeds.
 func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -215,8 +215,8 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	}
 }
 
-// TestATradeWhileTheStreamOpens: a read of the trades begins before the stream of the account is open and ends after it. A trade
-// between the two is in neither.
+// TestATradeWhileTheStreamOpens starts a read of the trades before the account's stream is open, and ends it after that. A
+// trade in between is in neither of them, but must be shown.
 func TestATradeWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -247,8 +247,8 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestAnOutageIsPolled: while the stream is away, what it brought is read over REST, and a new subscriber is shown nothing older than
-// a query would show.
+// TestAnOutageIsPolled closes the stream. The service then polls REST, and a new subscriber gets nothing older than a query
+// would.
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -277,8 +277,9 @@ func TestAnOutageIsPolled(t *testing.T) {
 	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
 }
 
-// TestFailuresOfSubscriptionsAreTold: a subscription whose reads fail says so once and goes on when they succeed.
-func TestFailuresOfSubscriptionsAreTold(t *testing.T) {
+// TestSubscriptionErrorsAreReported has the reads of subscriptions fail. Each subscription reports the error once and continues
+// when reads succeed.
+func TestSubscriptionErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-stream=false")
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
@@ -301,7 +302,7 @@ func TestFailuresOfSubscriptionsAreTold(t *testing.T) {
 	if ev := overSSE.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 {
 		t.Fatalf("over SSE: got %+v, want one error", ev)
 	}
-	// A reader that joins gets the state as well.
+	// A reader that joins the group must get the error, too.
 	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
 		t.Errorf("a joiner got %+v, want the error", ev)
 	}

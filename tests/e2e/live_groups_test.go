@@ -8,11 +8,11 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// executions returns how many subscriptions were executed since the start.
+// executions returns how many subscriptions were executed since the start. Joined subscriptions share an execution.
 func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 
-// TestAJoinerReplaysFromTheMiddle lets clients join an order book that changes all the time, each at another moment. Every
-// one of them must hold, after each event, the book that the venue held at that sequence.
+// TestAJoinerReplaysFromTheMiddle joins clients to a busy order book subscription, each at another time. After each event each
+// client must hold the venue's book of that sequence number.
 func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -34,7 +34,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 				moved <- err
 				return
 			}
-			time.Sleep(20 * time.Millisecond) // changes that come faster would fall together at the venue
+			time.Sleep(20 * time.Millisecond) // the venue merges changes that come faster
 		}
 	}()
 
@@ -46,7 +46,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	var all []joiner
 	for i := range joiners {
 		if i%3 == 0 {
-			k = s.dial(t, anonymous) // some share a socket, some don't
+			k = s.dial(t, anonymous) // some clients share a socket, some have their own
 		}
 		j := joiner{k.subscribe(t, subBook, vars{"id": token, "depth": 50, "deltas": true}), &replay{depth: 50}}
 		v := j.sub.reason(t, "INITIAL")
@@ -76,7 +76,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	}
 }
 
-// TestEverySubscriptionShowsAJoinerThePresentState joins each of the nine when it has changed, over both transports.
+// TestEverySubscriptionShowsAJoinerThePresentState joins each of the nine subscriptions after a change, over both transports.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -85,7 +85,7 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	for _, test := range []struct {
 		name, query string
 		variables   vars
-		state       string // what a joiner must be shown, by its path in the event
+		state       string // value that a joiner must get, by its path in the event
 	}{
 		{"priceChanged", subPrices, vars{"ids": []string{token}}, "price.price"},
 		{"orderbookChanged", subBook, vars{"id": token, "depth": 5}, "sequence"},
@@ -124,7 +124,8 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	}
 }
 
-// TestCallersShareNoExecution lets two callers ask for the same: what one is shown must not depend on the other's rights.
+// TestCallersShareNoExecution has two callers subscribe to the same document. What one caller gets must not depend on the
+// other's rights.
 func TestCallersShareNoExecution(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

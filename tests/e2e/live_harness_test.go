@@ -19,31 +19,31 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// patience is how long a test waits for what must come. Nothing takes that long unless it is broken.
+// patience limits every wait of a test. Only a broken service takes this long.
 const patience = 90 * time.Second
 
-// startLive is start with the stream, on the clock of the wall: what is live has to do with time that passes. The market
-// stands still until the test moves it.
+// startLive is start with the stream and the real clock, because live data depends on time that passes. The market moves only
+// when the test moves it.
 func startLive(t testing.TB, args ...string) *service {
 	t.Helper()
 	s, _ := startStoppable(t, args...)
 	return s
 }
 
-// startStoppable is startLive with a function that stops the service and waits for its end.
+// startStoppable is startLive. Its stop function stops the service and waits for its end.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
 	return startLiveRigged(t, asWired, args...)
 }
 
-// startLiveRigged is startStoppable with other wiring.
+// startLiveRigged is startStoppable with changed wiring.
 func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *service, stop func() error) {
 	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
 	s = openAt(t, market.SystemClock{}, func(w *app.Wiring) {
-		w.Stream.BackoffMax = 2 * time.Second // tests that break the stream often need not wait longer and longer
+		w.Stream.BackoffMax = 2 * time.Second // keeps tests short that break the stream often
 		rig(w)
 	}, args...)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,11 +66,12 @@ func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *se
 type event struct {
 	data   any
 	errors []graphError
-	// ended tells that nothing follows; refused that it ended by an error message and not by a result.
+	// ended is true for the last event. refused is true if an error message ended the subscription, and false after a result
+	// with errors.
 	ended, refused bool
 }
 
-// events are what a subscription has brought and nobody has taken yet.
+// events holds the events of a subscription that the test has not taken yet.
 type events struct {
 	name string
 	came chan event
@@ -79,7 +80,7 @@ type events struct {
 
 func newEvents(name string) *events { return &events{name: name, came: make(chan event, 4096)} }
 
-// wait waits for an event and reports whether one came.
+// wait waits for an event, at most for patience. It reports whether one came.
 func (e *events) wait() (ev event, ok bool) {
 	select {
 	case ev = <-e.came:
@@ -89,7 +90,7 @@ func (e *events) wait() (ev event, ok bool) {
 	}
 }
 
-// next waits for an event.
+// next waits for an event and fails the test if none comes.
 func (e *events) next(t testing.TB) event {
 	t.Helper()
 	ev, ok := e.wait()
@@ -99,13 +100,13 @@ func (e *events) next(t testing.TB) event {
 	return ev
 }
 
-// value waits for an event without errors and returns what its one field is.
+// value waits for an event without errors and returns the value of its only field.
 func (e *events) value(t testing.TB) any {
 	t.Helper()
 	return e.valueOf(t, e.next(t))
 }
 
-// try is value for those who can say more about an event that does not come.
+// try is value, but returns false if no event comes, so that the caller can print more.
 func (e *events) try(t testing.TB) (v any, ok bool) {
 	t.Helper()
 	ev, ok := e.wait()
@@ -127,7 +128,7 @@ func (e *events) valueOf(t testing.TB, ev event) any {
 	return nil
 }
 
-// reason waits for an event and checks why it was sent.
+// reason waits for an event and checks its reason.
 func (e *events) reason(t testing.TB, want string) any {
 	t.Helper()
 	v := e.value(t)
@@ -137,13 +138,14 @@ func (e *events) reason(t testing.TB, want string) any {
 	return v
 }
 
-// change waits for the next CHANGE. Without the stream, or while it opens, an event before it may say only how fresh a value is.
+// change waits for the next CHANGE. While the stream is closed or opening, events that only change the freshness may come
+// first.
 func (e *events) change(t testing.TB) any {
 	t.Helper()
 	return e.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
 }
 
-// until waits for the first event that fits; others are let go of.
+// until waits for the first event that fits, and drops the others.
 func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -158,7 +160,7 @@ func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
 	}
 }
 
-// wantEnd waits for the end, and compares the codes of all errors until then.
+// wantEnd waits for the end of the subscription and compares the codes of all errors.
 func (e *events) wantEnd(t testing.TB, codes ...string) {
 	t.Helper()
 	got := []string{}
@@ -182,7 +184,7 @@ func (e *events) wantEnd(t testing.TB, codes ...string) {
 	}
 }
 
-// quiet fails if an event has come.
+// quiet fails the test if an event has arrived.
 func (e *events) quiet(t testing.TB) {
 	t.Helper()
 	select {
@@ -205,12 +207,12 @@ type socket struct {
 
 	mu   sync.Mutex
 	subs map[string]*events
-	// err is why nothing more is read.
+	// err is the error that ended reading.
 	err  error
 	done chan struct{}
 }
 
-// dialDeaf opens a socket whose client never reads more than the acknowledgement.
+// dialDeaf opens a socket and reads only the acknowledgement from it.
 func (s *service) dialDeaf(t testing.TB, credentials string) *socket {
 	t.Helper()
 	payload := vars{}
@@ -220,7 +222,7 @@ func (s *service) dialDeaf(t testing.TB, credentials string) *socket {
 	return s.dialSaying(t, payload)
 }
 
-// dialSaying is dialDeaf with another introduction.
+// dialSaying is dialDeaf with another payload of connection_init.
 func (s *service) dialSaying(t testing.TB, payload vars) *socket {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -241,7 +243,7 @@ func (s *service) dialSaying(t testing.TB, payload vars) *socket {
 	return k
 }
 
-// dial opens a socket for subscriptions with these credentials.
+// dial opens a socket with these credentials and starts to read from it.
 func (s *service) dial(t testing.TB, credentials string) *socket {
 	t.Helper()
 	k := s.dialDeaf(t, credentials)
@@ -257,7 +259,7 @@ func (k *socket) read(ctx context.Context) (f frame, err error) {
 	return f, err
 }
 
-// listen hands out what comes until the socket is closed.
+// listen distributes messages to their subscriptions until the socket is closed.
 func (k *socket) listen() {
 	defer close(k.done)
 	for {
@@ -279,7 +281,7 @@ func (k *socket) listen() {
 	}
 }
 
-// eventOf reads a message of a subscription.
+// eventOf decodes a message of a subscription.
 func eventOf(kind string, payload []byte) event {
 	ev := event{ended: kind != "next", refused: kind == "error"}
 	d := json.NewDecoder(strings.NewReader(string(payload)))
@@ -330,13 +332,13 @@ func (k *socket) subscribe(t testing.TB, query string, variables vars) *events {
 
 func (k *socket) close() { _ = k.conn.CloseNow() }
 
-// sse starts a subscription over Server-Sent Events.
+// sse starts a subscription over server-sent events.
 func (s *service) sse(t testing.TB, query string, variables vars, credentials string) *events {
 	t.Helper()
 	return s.stream(t, query, s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials))
 }
 
-// stream sends a request for Server-Sent Events.
+// stream sends a request that is answered by server-sent events.
 func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -374,7 +376,7 @@ func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 	return e
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds, and fails the test after patience.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	if !until(patience, so) {
@@ -382,7 +384,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// until waits until something is so, at most for d, and tells whether it is.
+// until waits until a condition holds, at most for d, and reports whether it holds.
 func until(d time.Duration, so func() bool) bool {
 	for deadline := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -398,7 +400,7 @@ func (s *service) streaming(t testing.TB) {
 	eventually(t, "the stream is live", func() bool { return s.App.Live.Status().State == "LIVE" })
 }
 
-// goroutines counts those that run, once they have come to rest.
+// goroutines returns the number of goroutines once it has stopped changing.
 func goroutines(t testing.TB) int {
 	t.Helper()
 	last, same := 0, 0

@@ -12,7 +12,7 @@ import (
 
 const queryStatus = `{ serviceStatus { stream { state connections reconnects watchedTokens } } }`
 
-// firstEvents opens each subscription that needs no stream and returns its first event.
+// firstEvents opens each subscription that works without the stream, and takes its first event.
 func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address string) map[string]*events {
 	t.Helper()
 	all := map[string]*events{
@@ -31,10 +31,10 @@ func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address 
 }
 
 func TestTheStreamIsRefusedAltogether(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	s := startLive(t, "--demo-stream=true")
 	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
-	s.venue.Restart(demo.CloseSlow) // whoever was faster than the fault is sent away
+	s.venue.Restart(demo.CloseSlow) // disconnects clients that were connected before the fault
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
 	eventually(t, "the status says so", func() bool {
 		return text(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state") == "DISCONNECTED"
@@ -56,7 +56,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	if v := tape.reason(t, "INITIAL"); len(list(v, "trades")) != 0 {
 		t.Errorf("there is no tape without a stream, got %s", asJSON(v))
 	}
-	// What changes meanwhile is found by polling.
+	// Polling finds the changes.
 	to := s.move(t, id)
 	wantText(t, subs["prices"].change(t), "price.price", plain(to))
 	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
@@ -78,7 +78,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 }
 
 func TestTheStreamIsSwitchedOff(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	s := startLive(t, "--demo-stream=false")
 	wantText(t, s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state", "DISCONNECTED")
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
@@ -119,7 +119,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	for name, sub := range subs {
 		path, seen := where[name], map[string]bool{}
 		sub.until(t, name+": FRESHNESS, and all of it stale", func(v any) bool {
-			if name == "portfolio" { // each price becomes stale by itself
+			if name == "portfolio" { // each price becomes stale at its own time
 				noteStale(v, seen)
 				return at(v, path) == true && len(seen) == 3
 			}
@@ -141,7 +141,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
 		switch path := where[name]; {
 		case path == "" || at(v, path) == false:
-		case name == "portfolio": // the account may be back before the prices of its positions are
+		case name == "portfolio": // the account may come back before the prices of its positions
 			sub.until(t, "a portfolio of fresh prices", func(v any) bool { return at(v, path) == false })
 		default:
 			t.Errorf("%s: stale after the RESYNC: %s", name, asJSON(v))
@@ -152,7 +152,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale adds the positions of an event whose valuations are stale.
+// noteStale adds the positions whose valuations are stale in an event.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {
@@ -161,7 +161,7 @@ func noteStale(v any, stale map[string]bool) {
 	}
 }
 
-// TestStoppingWithOpenSubscriptions stops the service under its subscribers.
+// TestStoppingWithOpenSubscriptions stops the service while subscriptions are open.
 func TestStoppingWithOpenSubscriptions(t *testing.T) {
 	for _, args := range [][]string{{"--demo-stream=true"}, {"--demo-stream=false"}} {
 		t.Run(args[0], func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestStoppingWithOpenSubscriptions(t *testing.T) {
 			if err := stop(); err != nil {
 				t.Errorf("the service ended with: %v", err)
 			}
-			if took := time.Since(begin); took > patience { // what ends is not awaited
+			if took := time.Since(begin); took > patience { // the service does not wait for subscriptions to end by themselves
 				t.Errorf("it took %v to stop", took)
 			}
 			select {

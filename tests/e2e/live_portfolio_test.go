@@ -8,17 +8,17 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// held is a position as the events so far have left it with a client.
+// held is a position as a client knows it from the events so far.
 type held struct{ size, avg, price *big.Rat }
 
-// TestTheLivePortfolioOfManyPositions follows 2,000 positions while their prices move and fills change them.
+// TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and trades change the positions.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200")
 	s.streaming(t)
 	portfolio := s.dial(t, keyOf2000).subscribe(t, subPortfolio, vars{"a": addressOf2000})
 	positions := map[string]held{}
-	// take applies an event as a client does, and sums up by itself.
+	// take applies an event as a client does, and computes the sums itself.
 	take := func() (v any, changed int) {
 		v = portfolio.value(t)
 		if reason := text(v, "reason"); reason == "INITIAL" || reason == "RESYNC" {
@@ -66,7 +66,7 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 	t.Logf("10 events in %v", time.Since(begin))
 
-	// A fill is found in the next events, and in the sums.
+	// The next events and the sums contain a trade.
 	for _, p := range s.venue.Positions(addressOf2000) {
 		if s.venue.Trade(addressOf2000, p.TokenID, demo.Sell, p.Size) == nil {
 			closed := 0

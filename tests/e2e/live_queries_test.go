@@ -16,7 +16,7 @@ const queryLive = `query($id: String!) { token(tokenId: $id) {
 	fillEstimate(side: BUY, size: "500") { filledSize cost freshness { source } }
 } }`
 
-// wantLive compares the answer to queryLive with the venue's own state.
+// wantLive compares the data of queryLive with the venue's own state.
 func (s *service) wantLive(t testing.TB, id string, v any) {
 	t.Helper()
 	q, _ := s.venue.Quote(id)
@@ -78,7 +78,8 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	}
 }
 
-// TestRecentPricesAreThoseOfTheStream asks for the last minutes of a token that somebody follows, and of one that nobody does.
+// TestRecentPricesAreThoseOfTheStream queries the last minutes of a token that a client watches, and of one that nobody
+// watches.
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -151,7 +152,7 @@ func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
 	}
 }
 
-// TestManySubscribersShareATopic lets 1,000 clients follow one token.
+// TestManySubscribersShareATopic has 1,000 clients watch one token.
 func TestManySubscribersShareATopic(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -179,7 +180,7 @@ func TestManySubscribersShareATopic(t *testing.T) {
 		}
 	}
 	for i, k := range sockets {
-		if i%2 == 0 { // half of them say goodbye, the others just go
+		if i%2 == 0 { // half of the clients close properly, the others just disconnect
 			for n := range 100 {
 				subs[100*i+n].stop()
 			}
@@ -191,7 +192,7 @@ func TestManySubscribersShareATopic(t *testing.T) {
 	eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
 }
 
-// TestASlowSubscriberDelaysNobody has a client that stops reading among others.
+// TestASlowSubscriberDelaysNobody has one of several clients stop reading.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

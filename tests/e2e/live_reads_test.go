@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestEachReadOfASubscriptionFails has each endpoint that a subscription reads fail or hang, one at a time: the first thing that comes
-// is an error, or the state where the venue has it elsewhere. When the endpoint is back the state comes.
+// TestEachReadOfASubscriptionFails has each endpoint that a subscription reads fail or hang, one at a time. The first event
+// must be an error, or the state if another endpoint has it. The state must come when the endpoint is back.
 func TestEachReadOfASubscriptionFails(t *testing.T) {
 	const (
 		initial   = "INITIAL"
@@ -23,7 +23,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		query string
 		fail  []string
-		want  string // an endpoint that hangs is UPSTREAM_TIMEOUT in place of down
+		want  string // a hung endpoint gives UPSTREAM_TIMEOUT instead of down
 	}{
 		"prices":                        {subPrices, []string{prices}, down},
 		"book":                          {subBook, []string{books}, down},
@@ -34,9 +34,9 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		"portfolio: positions":          {subPortfolio, []string{positions}, down},
 		"portfolio: markets":            {subPortfolio, []string{details}, down},
 		"portfolio: prices":             {subPortfolio, []string{prices}, down},
-		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // which prices make needless
-		"midpoints: markets":            {midpoint, []string{details}, initial},     // which are shown and not valued by
-		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // which the books have, too
+		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // not read if there are prices
+		"midpoints: markets":            {midpoint, []string{details}, initial},     // shown, but not used for the valuation
+		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // the books have the spreads, too
 		"midpoints: books":              {midpoint, []string{books}, initial},
 		"midpoints: spreads, and books": {midpoint, []string{spreads, books}, down},
 	} {
@@ -55,7 +55,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 				}
 				sub := s.dial(t, keyOf3).subscribe(t, test.query, v)
 				if test.want == initial {
-					wantText(t, at(sub.next(t).data, "portfolioChanged"), "reason", "INITIAL") // its fields may have failed
+					wantText(t, at(sub.next(t).data, "portfolioChanged"), "reason", "INITIAL") // fields of the event may have failed
 					return
 				}
 				want := test.want
@@ -66,7 +66,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 					t.Fatalf("got %+v, want the error %s", ev, want)
 				}
 				s.spoil(t)
-				for { // what was under way may have failed, too
+				for { // calls that had started before the repair may fail, too
 					if ev := sub.next(t); ev.data != nil {
 						wantText(t, sub.valueOf(t, ev), "reason", "INITIAL")
 						return

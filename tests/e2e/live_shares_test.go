@@ -9,8 +9,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestAClientsExecutions are counted for each client that has a part in them, and given back with its last.
-func TestAClientsExecutions(t *testing.T) {
+// TestExecutionsPerClient counts an execution for each client that takes part in it. A client's slot is free when its last
+// subscription to the execution ends.
+func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)
 	ids := s.openTokens(9)
@@ -22,17 +23,17 @@ func TestAClientsExecutions(t *testing.T) {
 	six := `subscription { ...on Subscription { priceChanged(tokenIds: [` + literal + `]) { reason } } }`
 	first := socket()
 	first.subscribe(t, six, nil).value(t)
-	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // which brings nothing yet
+	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // it has no event yet
 	eventually(t, "a second execution", func() bool { return s.executions() == 2 })
 
-	// Nobody may follow another id, and everybody what is followed already.
+	// The client watches as many ids as it may. It can start no further execution, but it can join one.
 	socket().subscribe(t, subPrices, vars{"ids": ids[:1]}).wantEnd(t, "RATE_LIMITED")
 	socket().subscribe(t, subStatus, nil).wantEnd(t, "RATE_LIMITED")
 	s.sse(t, subStatus, nil, anonymous).wantEnd(t, "RATE_LIMITED")
 	again := socket().subscribe(t, six, nil)
 	again.value(t)
 
-	// What an execution held is free when the last of its readers has gone.
+	// An execution's ids are free when its last reader has gone.
 	again.stop()
 	first.close()
 	open := socket()
@@ -44,8 +45,9 @@ func TestAClientsExecutions(t *testing.T) {
 	four.stop()
 }
 
-// TestWhoOpensAnExecutionIsNotHeldByIt when it has left while others stay, who are counted for it in its place.
-func TestWhoOpensAnExecutionIsNotHeldByIt(t *testing.T) {
+// TestExecutionIsNotCountedForAnOpenerThatLeft has the client leave that started an execution. The execution is then counted
+// only for the clients that stayed.
+func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
 	s.streaming(t)
 	ids := s.openTokens(3)
@@ -70,7 +72,8 @@ func TestWhoOpensAnExecutionIsNotHeldByIt(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream until others come, who take what is more than its share. What it loses is polled.
+// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. Other callers then take what exceeds its share,
+// and the service polls what it lost.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20
@@ -78,7 +81,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	s.streaming(t)
 	ids := s.openTokens(room + room/4)
 	alone := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:room]})
-	// heard waits until every token's price is the venue's.
+	// heard waits until the caller has the venue's current price of every token.
 	last := make(map[string]string)
 	heard := func() {
 		t.Helper()
@@ -97,7 +100,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	if n := topics(); n["prices"]+n["orderbook"] != room {
 		t.Errorf("a lone caller watches %v", n)
 	}
-	for _, id := range ids[room:] { // each from an address of its own
+	for _, id := range ids[room:] { // each from another address
 		book := s.sse(t, subBook, vars{"id": id}, anonymous).reason(t, "INITIAL")
 		if source := text(book, "book.freshness.source"); source != "STREAM" {
 			t.Errorf("another caller within its share is shown what is from %s: %v are watched", source, topics())

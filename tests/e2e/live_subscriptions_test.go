@@ -35,10 +35,10 @@ const (
 	subStatus = `subscription { streamStatusChanged { state since connections watchedTokens reconnects } }`
 )
 
-// within is how long a first event may take: ten times what is promised, for a machine that has much to do.
+// within is how long a first event may take: ten times the promised time, for a busy machine.
 const within = 10 * time.Second
 
-// move moves a token to one of two prices, which are at least a tick of every kind apart from what it costs.
+// move sets a token's price to one of two values that differ by at least one tick of every tick size. It returns the new price.
 func (s *service) move(t testing.TB, token string) demo.Price {
 	t.Helper()
 	q, _ := s.venue.Quote(token)
@@ -60,7 +60,7 @@ func wantText(t testing.TB, v any, path, want string) {
 	}
 }
 
-// plain prints a decimal of the venue as the graph does.
+// plain prints one of the venue's decimals as the graph does.
 func plain[T fmt.Stringer](v T) string {
 	text := v.String()
 	if strings.Contains(text, ".") {
@@ -225,7 +225,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	wantText(t, b, "balance.cashBalance", plain(held.CashBalance))
 	wantText(t, b, "balance.freshness.source", "STREAM")
 
-	// A fill changes the position, the cash and the list of trades.
+	// A trade changes the position, the cash and the list of trades.
 	var token string
 	for _, x := range s.venue.Positions(addressOf50) {
 		if err := s.venue.Trade(addressOf50, x.TokenID, demo.Sell, 100); err == nil {
@@ -250,7 +250,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 		}
 	}
 
-	// A price changes a valuation, and the event's fields are of that price.
+	// A price changes a valuation, and the whole event uses this price.
 	to := s.move(t, token)
 	v = portfolio.until(t, "the new price", func(v any) bool {
 		return text(v, "changed.0.tokenId") == token && text(v, "changed.0.valuation.price") == plain(to)
@@ -258,7 +258,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	wantText(t, v, "changed.0.token.price.price", plain(to))
 	wantText(t, v, "changed.0.valuation.basis", "VENUE")
 
-	// Selling all of it closes the position.
+	// Selling all of a position closes it.
 	for _, x := range s.venue.Positions(addressOf50) {
 		if x.TokenID == token {
 			if err := s.venue.Trade(addressOf50, token, demo.Sell, x.Size); err != nil {
@@ -268,7 +268,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	}
 	portfolio.until(t, "the position's end", func(v any) bool { return len(list(v, "closedPositionIds")) == 1 })
 
-	// Closing a market ends the orders on it.
+	// Closing a market ends its orders.
 	open := pluck(o, "changed", "id")
 	if len(open) == 0 {
 		t.Fatal("the account has no orders")
@@ -405,7 +405,7 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 	k.subscribe(t, subBook, vars{"id": "no-such-4"}).wantEnd(t, "BAD_USER_INPUT")
 }
 
-// TestThePaceOfASubscription asks for fewer events than there are changes, and gets the newest state in each.
+// TestThePaceOfASubscription asks for fewer events than there are changes. Each event must have the newest state.
 func TestThePaceOfASubscription(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
