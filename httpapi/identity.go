@@ -125,11 +125,10 @@ func (i *identities) reading(ctx context.Context) context.Context {
 	return ctx
 }
 
-// fromInit returns a context to read in, by the payload of connection_init, which browsers use because they can't set the headers of a
-// WebSocket. Its keys are the headers' names, compared without case. client is where the connection comes from. An identity
-// that the connection's own headers gave stays where the payload has none, and must be the same where it has one. The
-// account is nil where no bearer token was given.
-func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, *auth.Account, error) {
+// fromInit returns a context to read in for the payload of connection_init. Browsers put credentials there, since they cannot set
+// headers of a WebSocket. Keys are header names in any case. client is the address of the connection. Without credentials in the
+// payload, those of the connection's headers hold; both together must be equal. The context ends when the account is no longer valid.
+func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
 		var values *[]string
@@ -144,22 +143,25 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 		}
 		text, ok := value.(string)
 		if !ok {
-			return nil, nil, badInput("%s in connection_init is not a string", name)
+			return nil, badInput("%s in connection_init is not a string", name)
 		}
 		*values = append(*values, text)
 	}
-	if len(credentials)+len(bearer) == 0 {
-		return ctx, identityFrom(ctx).account, nil
-	}
 	before := identityFrom(ctx)
+	if len(credentials)+len(bearer) == 0 {
+		if before.account != nil {
+			ctx = before.account.Limit(ctx) // the connection outlives the request that was limited
+		}
+		return ctx, nil
+	}
 	now, err := i.identify(ctx, client, credentials, bearer)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if before.credentials != nil && subtle.ConstantTimeCompare([]byte(before.credentials.Wire()), []byte(now.credentials.Wire())) == 0 {
-		return nil, nil, badInput("connection_init and the headers of the connection name different accounts")
+		return nil, badInput("connection_init and the headers of the connection name different accounts")
 	}
-	return i.reading(&now), now.account, nil
+	return i.reading(&now), nil
 }
 
 // identify returns a context that knows who the credentials or the bearer token belong to; with an error, nobody.
@@ -188,7 +190,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 		if i.unchecked {
 			id.credentials = id.credentials.Confined()
 		}
-		ctx = until(ctx, id.account.Context())
+		ctx = id.account.Limit(ctx)
 	}
 	if err != nil {
 		return nobody, err
@@ -236,14 +238,6 @@ func (i *identities) lookup(ctx context.Context, client netip.Addr, value string
 	}
 	i.refusals.Refused(client, key)
 	return nil, err
-}
-
-// until returns ctx, which ends with the end of another context too, with its cause.
-func until(ctx, other context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
-	context.AfterFunc(ctx, func() { stop() })
-	return ctx
 }
 
 // parseCredentials reads the value of CredentialsHeader.

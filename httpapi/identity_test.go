@@ -127,12 +127,12 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 		who, _, _ = newTestIdentities(t)
-		ctx, account, err := who.fromInit(t.Context(), payload, netip.MustParseAddr("192.0.2.1"))
+		ctx, err = who.fromInit(t.Context(), payload, netip.MustParseAddr("192.0.2.1"))
 		if got := says(ctx, err); got != test.want {
 			t.Errorf("%s in connection_init: %s, want %s", test.name, got, test.want)
 		}
-		if (account != nil) != (test.want == ofAccount) {
-			t.Errorf("%s in connection_init: the account is %v", test.name, account)
+		if err == nil && (identityFrom(ctx).account != nil) != (test.want == ofAccount) {
+			t.Errorf("%s in connection_init: the account is %v", test.name, identityFrom(ctx).account)
 		}
 		if err != nil && (strings.Contains(err.Error(), testToken) || strings.Contains(err.Error(), encodedCredentials)) {
 			t.Errorf("%s: the error shows the secret: %v", test.name, err)
@@ -176,9 +176,9 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, account, err := who.fromInit(ctx, test.payload, netip.MustParseAddr("192.0.2.1"))
-		if got := says(ctx, err); got != test.want || (account != nil) != (test.want == ofAccount) {
-			t.Errorf("%+v: %s %v", test, got, account)
+		ctx, err = who.fromInit(ctx, test.payload, netip.MustParseAddr("192.0.2.1"))
+		if got := says(ctx, err); got != test.want || err == nil && (identityFrom(ctx).account != nil) != (test.want == ofAccount) {
+			t.Errorf("%+v: %s %v", test, got, identityFrom(ctx).account)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		t.Errorf("the same again: %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	client := netip.MustParseAddr("192.0.2.1")
-	if _, _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer guess"}, client); market.CodeOf(err) != market.CodeRateLimited {
+	if _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer guess"}, client); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("connection_init: %v", err)
 	}
 	for what, test := range map[string]struct {

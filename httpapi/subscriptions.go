@@ -280,12 +280,9 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (introduce
 			return nil, badInput("the payload of connection_init is not an object")
 		}
 	}
-	ctx, account, err := o.identities.fromInit(ctx, said, identityFrom(ctx).client)
+	ctx, err = o.identities.fromInit(ctx, said, identityFrom(ctx).client)
 	if err != nil {
 		return nil, err
-	}
-	if account != nil {
-		ctx = until(ctx, account.Context())
 	}
 	if more := introduce(saidFrom(ctx), said); more != nil {
 		ctx = context.WithValue(ctx, saidKey{}, more)

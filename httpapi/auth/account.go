@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Account is what a bearer token stands for. It is immutable.
+// Account is the account of a bearer token. It is immutable and safe for concurrent use.
 type Account struct {
 	// Name tells accounts apart in logs; it may be empty.
 	Name    string
@@ -16,16 +16,20 @@ type Account struct {
 	// Credentials name Address too, as those that a caller sends may.
 	Credentials *market.Credentials
 
-	ctx    context.Context
-	revoke context.CancelCauseFunc
+	// revoked ends when revoke is called.
+	revoked context.Context
+	revoke  context.CancelCauseFunc
+	// key and expiry limit a session. Accounts of the file have neither.
+	key    context.Context
+	expiry time.Time
 }
 
-// errRevoked is what the holder of a revoked account is told.
+// errRevoked is the cause of the end of contexts that a revoked account limits.
 var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account that this was asked for was revoked")
 
 func newAccount(e entry) *Account {
 	a := &Account{Name: e.name, Address: e.address, Credentials: e.credentials}
-	a.ctx, a.revoke = context.WithCancelCause(context.Background())
+	a.revoked, a.revoke = context.WithCancelCause(context.Background())
 	return a
 }
 
@@ -36,30 +40,48 @@ func (a *Account) renamed(name string) *Account {
 	return &b
 }
 
-// errExpired is the cause of the end of a session whose token has expired.
+// errExpired is the cause of the end of contexts that an expired session limits.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns the same account for the holder of one token: its Context also ends after lifetime, and when key ends, with the
-// cause of that.
+// Session returns the account for the holder of one token. The session ends with the account, after lifetime, or when key ends.
+// It holds no timer and is registered nowhere, so it needs no release.
 func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
 	s := *a
-	var end context.CancelCauseFunc
-	s.ctx, end = context.WithCancelCause(a.ctx)
-	expiry := time.AfterFunc(lifetime, func() { end(errExpired) })
-	withdrawn := context.AfterFunc(key, func() { end(context.Cause(key)) })
-	context.AfterFunc(s.ctx, func() {
-		expiry.Stop()
-		withdrawn()
-	})
+	s.key, s.expiry = key, time.Now().Add(lifetime)
 	return &s
 }
 
-// Context ends when the account is revoked: its token was removed, or stands for another address or other credentials
-// now. The cause is a market.Error with CodeUnauthenticated.
-func (a *Account) Context() context.Context { return a.ctx }
+// Err returns nil while the account or session is valid. Otherwise it returns a market.Error with CodeUnauthenticated: the token was
+// removed or has expired, its key was withdrawn, or the account got another address or other credentials.
+func (a *Account) Err() error {
+	switch {
+	case a.revoked.Err() != nil:
+		return context.Cause(a.revoked)
+	case a.key != nil && a.key.Err() != nil:
+		return context.Cause(a.key)
+	case !a.expiry.IsZero() && !time.Now().Before(a.expiry):
+		return errExpired
+	}
+	return nil
+}
 
-// Done is closed when the account is revoked; see Context.
-func (a *Account) Done() <-chan struct{} { return a.ctx.Done() }
+// Limit returns ctx, which also ends when the account is no longer valid, with Err as the cause. It holds a timer and other resources
+// until the returned context ends, so ctx must end at some time.
+func (a *Account) Limit(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(a.Err()) }
+	release := []func() bool{context.AfterFunc(a.revoked, end)}
+	if a.key != nil {
+		expired := time.AfterFunc(time.Until(a.expiry), func() { cancel(errExpired) })
+		release = append(release, context.AfterFunc(a.key, end), expired.Stop)
+	}
+	context.AfterFunc(ctx, func() {
+		for _, f := range release {
+			f()
+		}
+	})
+	return ctx
+}
 
 // LogValue returns the name and the address.
 func (a *Account) LogValue() slog.Value {

@@ -70,14 +70,7 @@ func lookup(t testing.TB, s *Store, token string) *Account {
 	return a
 }
 
-func revoked(a *Account) bool {
-	select {
-	case <-a.Done():
-		return market.CodeOf(context.Cause(a.Context())) == market.CodeUnauthenticated
-	default:
-		return false
-	}
-}
+func revoked(a *Account) bool { return market.CodeOf(a.Err()) == market.CodeUnauthenticated }
 
 func TestLookup(t *testing.T) {
 	s, _ := open(t, file(line("token-a", alice, "ka", "alice"), line("token-b", bob, "kb", "bob")))
@@ -153,7 +146,7 @@ func TestReload(t *testing.T) {
 	if a := lookup(t, s, "same"); a != before["same"] || revoked(a) {
 		t.Error("an unchanged account was replaced")
 	}
-	if a := lookup(t, s, "renamed"); a.Name != "young" || before["renamed"].Name != "old" || revoked(a) || a.Done() != before["renamed"].Done() {
+	if a := lookup(t, s, "renamed"); a.Name != "young" || before["renamed"].Name != "old" || revoked(a) || a.revoked != before["renamed"].revoked {
 		t.Errorf("%+v", a)
 	}
 	for _, token := range []string{"moved", "rekeyed"} {
@@ -219,7 +212,7 @@ func TestRevokedWithinASecond(t *testing.T) {
 					t.Fatal(err)
 				}
 				select {
-				case <-a.Done():
+				case <-a.Limit(ctx).Done():
 				case <-time.After(time.Minute):
 					t.Fatal("never revoked")
 				}

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// MaxSessions bounds the tokens that are remembered, so that they are not verified with every request. SessionBytes is about
-	// what each takes.
+	// MaxSessions is the number of verified tokens that a Verifier keeps. Tokens beyond it are verified again for each request.
+	// SessionBytes is a bound on the memory of a kept token.
 	MaxSessions  = 4096
-	SessionBytes = 3 << 9
+	SessionBytes = 1 << 9
 
 	// leeway is how far the clock of the issuer may be off.
 	leeway = 30 * time.Second
@@ -94,15 +94,15 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Account returns the account that a token stands for. Its Context ends when the token expires, when the issuer withdraws the key
-// that has signed it, or when the account is revoked. The error is a market.Error that shows nothing of the token, or the cause of
+// Account returns a session of the token's account. The session ends when the token expires, when the issuer withdraws the key that
+// signed the token, or when the account is revoked. The error is a market.Error that contains no part of the token, or the cause of
 // the end of ctx.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
 	hash := sha256.Sum256([]byte(token))
 	v.mu.Lock()
 	s, known := v.sessions.Get(hash)
 	v.mu.Unlock()
-	if known && s.account.Context().Err() == nil && v.cfg.Clock.Now().Before(s.expiry) {
+	if known && s.account.Err() == nil && v.cfg.Clock.Now().Before(s.expiry) {
 		return s.account, nil
 	}
 	s, err := v.verify(ctx, token)

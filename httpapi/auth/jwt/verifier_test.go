@@ -80,7 +80,7 @@ func TestTokens(t *testing.T) {
 	} {
 		a, err := v.Account(t.Context(), test.token)
 		switch {
-		case test.want == "" && (err != nil || a.Address[2] != 'a' || a.Context().Err() != nil):
+		case test.want == "" && (err != nil || a.Address[2] != 'a' || a.Err() != nil):
 			t.Errorf("%s: %v, %v", name, a, err)
 		case test.want != "" && (string(market.CodeOf(err)) != test.want || !strings.Contains(err.Error(), test.says) || a != nil):
 			t.Errorf("%s: %v, want %s with %q", name, err, test.want, test.says)
@@ -105,22 +105,23 @@ func TestKeysAreRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofOld := old.Limit(t.Context())
 	i.set(nil, published("1", one), published("2", two))
 	c.advance(afterSuccess)
 	fresh, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil))
 	if err != nil || i.count() != 2 {
 		t.Fatalf("the new key: %v after %d reads", err, i.count())
 	}
-	if old.Context().Err() != nil {
+	if old.Err() != nil {
 		t.Error("a session has ended though its key is still published")
 	}
 	i.set(nil, published("2", two))
 	_ = v.keys.refresh(t.Context(), true)
-	<-old.Context().Done()
-	if cause := context.Cause(old.Context()); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "withdrawn") {
+	<-ofOld.Done()
+	if cause := context.Cause(ofOld); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "withdrawn") {
 		t.Errorf("the session of the withdrawn key: %v", cause)
 	}
-	if fresh.Context().Err() != nil {
+	if fresh.Err() != nil {
 		t.Error("the session of the other key has ended")
 	}
 	if _, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
@@ -129,7 +130,7 @@ func TestKeysAreRotated(t *testing.T) {
 	// Another key under a known name is another key.
 	i.set(nil, published("2", one))
 	_ = v.keys.refresh(t.Context(), true)
-	<-fresh.Context().Done()
+	<-fresh.Limit(t.Context()).Done()
 }
 
 // TestUnknownKeysAreLookedForOnce sends tokens of many keys that nobody knows.
@@ -197,7 +198,7 @@ func TestTheIssuerFails(t *testing.T) {
 		if _, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
 			t.Errorf("%s, a key that can't be looked for: %v", name, err)
 		}
-		if a, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); err != nil || a.Context().Err() != nil {
+		if a, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); err != nil || a.Err() != nil {
 			t.Errorf("%s, a known key: %v", name, err)
 		}
 	}
@@ -265,9 +266,10 @@ func TestSessionsAreRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofSecond := second.Limit(t.Context())
 	revoke()
-	<-second.Context().Done()
-	if cause := context.Cause(second.Context()); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "revoked") {
+	<-ofSecond.Done()
+	if cause := context.Cause(ofSecond); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "revoked") {
 		t.Errorf("the session of a revoked account: %v", cause)
 	}
 	if _, err := v.Account(t.Context(), later); market.CodeOf(err) != market.CodeForbidden {
@@ -275,7 +277,8 @@ func TestSessionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded has the verifier remember more tokens than it may, and measures what one takes.
+// TestSessionsAreBounded measures the bytes of a session. It then verifies more tokens than the verifier keeps, again and again, as
+// their holders would: no session may leave anything behind.
 func TestSessionsAreBounded(t *testing.T) {
 	key := ecKey(t)
 	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
@@ -301,9 +304,67 @@ func TestSessionsAreBounded(t *testing.T) {
 	if each > SessionBytes {
 		t.Errorf("a session takes %d bytes, more than %d", each, SessionBytes)
 	}
-	if grown(100+n, MaxSessions+200); v.sessions.Len() != MaxSessions {
-		t.Errorf("%d sessions are remembered", v.sessions.Len())
+	grown(100+n, MaxSessions+200)
+	if n := v.sessions.Len(); n != MaxSessions {
+		t.Errorf("%d sessions are remembered", n)
 	}
+	const more = 3000
+	left := grown(MaxSessions+200, MaxSessions+200+more) / more
+	t.Logf("a session that displaces another one takes %d bytes", left)
+	if left > SessionBytes/8 {
+		t.Errorf("each session that is no longer remembered leaves %d bytes", left)
+	}
+}
+
+// TestSessionsExpire limits a context by a session, and by one whose time is over.
+func TestSessionsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, revoke := accountsFile(t)
+		account, _ := store.Subject("alice")
+		session := account.Session(time.Hour, context.Background())
+		began := time.Now()
+		ctx := session.Limit(t.Context())
+		<-ctx.Done()
+		if cause := context.Cause(ctx); time.Since(began) != time.Hour || market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "expired") {
+			t.Errorf("after %s: %v", time.Since(began), cause)
+		}
+		if err := session.Err(); err != context.Cause(ctx) {
+			t.Errorf("the expired session: %v", err)
+		}
+		late := session.Limit(t.Context())
+		synctest.Wait()
+		if late.Err() == nil || account.Err() != nil {
+			t.Errorf("a context of the expired session: %v; the account: %v", late.Err(), account.Err())
+		}
+		if revoke(); !strings.Contains(account.Err().Error(), "revoked") {
+			t.Errorf("the revoked account: %v", account.Err())
+		}
+	})
+}
+
+// TestLimitedContextsLeaveNothing limits contexts that end long before the session does, like those of requests.
+func TestLimitedContextsLeaveNothing(t *testing.T) {
+	store, _ := accountsFile(t)
+	account, _ := store.Subject("alice")
+	key, withdraw := context.WithCancel(t.Context())
+	defer withdraw()
+	session := account.Session(time.Hour, key)
+	before := heap()
+	const n = 10_000
+	for range n {
+		ctx, cancel := context.WithCancel(t.Context())
+		limited := session.Limit(ctx)
+		cancel()
+		<-limited.Done()
+	}
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines may still release the last ones
+		if left := (heap() - before) / n; left < 200 { // maps keep their greatest size
+			break
+		} else if time.Now().After(late) {
+			t.Fatalf("a context leaves %d bytes", left)
+		}
+	}
+	runtime.KeepAlive(session)
 }
 
 // heap returns the bytes that are in use.
