@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// marketFields are those that answer without a read of their own, with the venue's names for them.
+// marketFields maps the market fields that need no read of their own to the venue's names.
 var marketFields = map[string]string{
 	"marketId": "marketId", "slug": "slug", "question": "question", "groupItemTitle": "groupItemTitle", "image": "image",
 	"category": "category", "tags": "tags", "status": "status", "statusRaw": "status", "acceptingOrders": "acceptingOrders",
@@ -29,12 +29,12 @@ const marketSelection = ` {
   freshness { source stale receivedAt asOf }
 }`
 
-// wantMarket compares a market with the venue's details.
+// wantMarket compares a market with the venue's details of it.
 func wantMarket(t *testing.T, got, venue any) {
 	t.Helper()
 	for field, name := range marketFields {
 		want := at(venue, name)
-		if want == "" { // no picture
+		if want == "" { // the market has no image
 			want = nil
 		}
 		if g := at(got, field); asJSON(g) != asJSON(want) {
@@ -73,7 +73,7 @@ func wantMarket(t *testing.T, got, venue any) {
 	}
 }
 
-// oneOfEachStatus returns a token of a market in each state.
+// oneOfEachStatus returns a token of a market in each status.
 func (s *service) oneOfEachStatus() map[string]demo.Token {
 	out := map[string]demo.Token{}
 	for _, t := range s.venue.Tokens() {
@@ -106,7 +106,8 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestSummariesAreFilledIn reads what a search leaves out, in one batch and only where it can be there.
+// TestSummariesAreFilledIn queries fields that a search omits. They are read in one batch, and only for markets that can have
+// them.
 func TestSummariesAreFilledIn(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}
@@ -157,7 +158,7 @@ func TestListsKeepTheOrderOfTheirIDs(t *testing.T) {
 	}
 }
 
-// TestWhatIsAbsentIsNull asks for everything of what the venue does not know.
+// TestWhatIsAbsentIsNull queries ids that the venue does not know.
 func TestWhatIsAbsentIsNull(t *testing.T) {
 	s := start(t)
 	data := s.ask(t, `{
@@ -173,12 +174,12 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	  "token":{"tokenId":"none","outcome":null,"outcomeKind":null,"winner":null,"price":null,"spread":null,"orderbook":null,"history":null,"candles":null,"fillEstimate":null,"market":null},
 	  "searchMarkets":{"nodes":[],"edges":[],"totalCount":0,"pageInfo":{"hasNextPage":false,"hasPreviousPage":false,"startCursor":null,"endCursor":null}}}`)
 
-	// A market that has ended has prices, and nothing stands in its books.
+	// A closed market has prices and empty books.
 	closed := s.oneOfEachStatus()["CLOSED"].TokenID
 	data = s.ask(t, `query ($id: String!) { token(tokenId: $id) { price { basis } spread { spread } orderbook { spread } fillEstimate(side: SELL, amount: 1) { cost } } spreads(tokenIds: [$id]) { spread } }`, vars{"id": closed}, anonymous)
 	wantJSON(t, "closed", data, `{"token":{"price":{"basis":"VENUE"},"spread":null,"orderbook":null,"fillEstimate":null},"spreads":[null]}`)
 
-	// Positions and orders of an account that are there no more.
+	// Positions and orders that the account no longer has.
 	gone := []string{
 		model.EncodeID(model.KindPosition, addressOf50, "none", "YES"), model.EncodeID(model.KindOrder, addressOf50, "none"),
 		model.EncodeID(model.KindPosition, addressOf50, s.venue.Positions(addressOf50)[0].MarketID, "Neither"),
@@ -187,7 +188,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip reads the id of an object of every type, and the object by its id.
+// TestNodesRoundTrip queries the id of an object of every type, and then the object by this id.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]
@@ -226,7 +227,7 @@ func TestNodesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestPositionsAsNodesTravelTogether reads what hangs on the rows of an account that are asked for by id.
+// TestPositionsAsNodesTravelTogether queries an account's positions by id. Their tokens and markets are read in batches.
 func TestPositionsAsNodesTravelTogether(t *testing.T) {
 	s := start(t)
 	ids := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 40) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")
@@ -265,7 +266,7 @@ func TestEvents(t *testing.T) {
 		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
 			t.Errorf("markets: got %v, want %v", got, markets)
 		}
-		// The same by its slug, and from one of its markets, which knows its name without a read.
+		// The event by its slug, and from one of its markets, which knows the event's name without a read.
 		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
 		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
@@ -324,7 +325,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// levels returns a side of a book of the venue or the graph.
+// levels returns a side of a book from the venue or the graph.
 func levels(t *testing.T, book any, side string) (prices, sizes []*big.Rat) {
 	t.Helper()
 	for _, l := range list(book, side) {
@@ -371,7 +372,7 @@ func TestOrderbooks(t *testing.T) {
 			}
 			wantJSON(t, "freshness", at(book, "freshness"), `{"asOf":`+asJSON(at(venue, "timestamp"))+`,"source":"REST","stale":false}`)
 		}
-		// Readers of different depths share the deepest book that one of them needs.
+		// Readers of different depths share the deepest book that any of them needs.
 		s.cool()
 		wantCalls(t, s.counted(func() {
 			data := s.ask(t, `query ($id: String!) { token(tokenId: $id) { a: orderbook(depth: 3) { bids { price } } b: orderbook(depth: 60) { bids { price } } c: orderbook { bids { price } } fillEstimate(side: BUY, size: 5) { cost } } }`, vars{"id": id}, anonymous)
@@ -385,7 +386,7 @@ func TestOrderbooks(t *testing.T) {
 	}
 }
 
-// fill trades against a side of a book by hand.
+// fill computes a fill estimate from a side of a book.
 func fill(prices, sizes []*big.Rat, size, amount *big.Rat) (filled, cost, worst *big.Rat, complete bool) {
 	filled, cost = new(big.Rat), new(big.Rat)
 	for i := range prices {
@@ -463,7 +464,7 @@ func TestFillEstimates(t *testing.T) {
 	}
 }
 
-// wantNear compares a number that a division has rounded to 34 digits.
+// wantNear compares a number with a quotient that the service rounded to 34 digits.
 func wantNear(t *testing.T, what string, got any, want *big.Rat) {
 	t.Helper()
 	g := number(t, got)
@@ -503,7 +504,7 @@ func TestHistoryAndCandles(t *testing.T) {
 				v["to"] = test.to
 			}
 			s.cool()
-			s.clock.advance(-3 * time.Hour) // the same day, and the same instant
+			s.clock.advance(-3 * time.Hour) // cool has moved the clock past midnight
 			var data any
 			got := s.counted(func() {
 				data = s.ask(t, `query ($id: String!, $from: Date, $to: Date) { token(tokenId: $id) {
@@ -545,7 +546,7 @@ func TestHistoryAndCandles(t *testing.T) {
 	}
 }
 
-// wantCandles computes candles by hand. Weeks are counted from a Monday.
+// wantCandles compares candles with ones computed from the points. Weeks begin on Monday.
 func wantCandles(t *testing.T, what string, got, points []any, length time.Duration) {
 	t.Helper()
 	monday := time.Date(2020, 1, 6, 0, 0, 0, 0, time.UTC)
@@ -590,7 +591,7 @@ func wantCandles(t *testing.T, what string, got, points []any, length time.Durat
 	}
 }
 
-// TestAccountsSayWhatTheVenueSays compares the rows of an account with the venue's own.
+// TestAccountsSayWhatTheVenueSays compares an account's rows with the venue's.
 func TestAccountsSayWhatTheVenueSays(t *testing.T) {
 	s := start(t)
 	const account = "address=" + addressOf50 + "&limit=100"
@@ -634,7 +635,7 @@ func TestAccountsSayWhatTheVenueSays(t *testing.T) {
 			"outcome": "outcome", "status": "status", "statusRaw": "status", "createdAt": "createdAt"}, "price", "size", "filledSize")
 		wantNumber(t, "remainingSize", at(got[i], "remainingSize"), sub(number(t, at(venue[i], "size")), number(t, at(venue[i], "filledSize"))))
 		partly = partly || text(got[i], "status") == "PARTIALLY_FILLED"
-		// The venue names an order by market and outcome only.
+		// The venue identifies an order's token only by market and outcome.
 		if at(got[i], "tokenId") != nil || text(got[i], "token.outcome") != text(venue[i], "outcome") {
 			t.Errorf("order of token %v, %s", at(got[i], "tokenId"), asJSON(at(got[i], "token")))
 		}
@@ -659,7 +660,7 @@ func TestAccountsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestFiltersOfRecords narrows orders, trades and history down.
+// TestFiltersOfRecords filters orders, trades and history.
 func TestFiltersOfRecords(t *testing.T) {
 	s := start(t)
 	trades := list(s.raw(t, "/api/user/trades", "limit=500&address="+addressOf50, keyOf50), "trades")

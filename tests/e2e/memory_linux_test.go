@@ -33,7 +33,7 @@ func resident(t testing.TB, process *os.Process) int {
 	return kb << 10
 }
 
-// living returns what a program's objects and stacks take when it has collected its garbage.
+// living collects the program's garbage and returns the bytes of its heap objects and stacks.
 func living(t testing.TB, p *program) int {
 	t.Helper()
 	if got := p.askAdmin(t, http.MethodGet, "/debug/pprof/heap?gc=1"); got.status != http.StatusOK {
@@ -43,15 +43,16 @@ func living(t testing.TB, p *program) int {
 	return int(m.sum("go_memstats_heap_alloc_bytes") + m.sum("go_memstats_stack_inuse_bytes"))
 }
 
-// TestMemoryOfSubscriptions measures what idle subscriptions cost the program as it is shipped: built without the race
-// detector, which takes several times as much, with pings, and after a burst of events to all of them.
+// TestMemoryOfSubscriptions measures the memory of idle subscriptions in the shipped program, with pings and after a burst of
+// events. The program is built without the race detector, which would take several times as much memory.
 func TestMemoryOfSubscriptions(t *testing.T) {
-	t.Parallel() // it waits for pings most of the time
+	t.Parallel() // it mostly waits for pings
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// takes is the most that the objects and stacks of each may take, and resident with garbage and gaps, both in KiB. The
-		// second depends on when the collector comes: ten on a socket were seen at 3.5 to 6, most of it beside other tests.
+		// takes and resident are the limits for each subscription in KiB. takes counts objects and stacks; resident adds
+		// garbage and fragmentation, and depends on when the collector runs. Ten subscriptions on a socket were seen at 3.5 to
+		// 6, mostly while other tests ran.
 		takes, resident float64
 	}{
 		{2000, 1, 26, 40},
@@ -81,7 +82,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	}
 }
 
-// listeners are many clients of the same subscriptions.
+// listeners are clients with equal subscriptions.
 type listeners struct {
 	t      *testing.T
 	p      *program
@@ -108,7 +109,7 @@ func (w *witness) open(n int) (tokens []string) {
 	return tokens
 }
 
-// join connects n more clients, each with a subscription to every token.
+// join connects n more clients. Each subscribes to every token.
 func (l *listeners) join(n int) {
 	free := make(chan struct{}, 16)
 	var connecting sync.WaitGroup
@@ -130,7 +131,7 @@ func (l *listeners) join(n int) {
 	l.await("first events", &l.begun, int64(l.size*len(l.tokens)))
 }
 
-// listen introduces a client and reads what it is sent.
+// listen opens a WebSocket, subscribes, and counts the messages.
 func (l *listeners) listen(conn net.Conn) {
 	w := &wire{conn, bufio.NewReaderSize(conn, 1<<10)}
 	if err := w.handshake("10.8.0.1"); err != nil {
@@ -141,7 +142,7 @@ func (l *listeners) listen(conn net.Conn) {
 	for i, token := range l.tokens {
 		_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": subPrices, "variables": vars{"ids": []string{token}}}})))
 	}
-	go func() { // ends with the connection, which the test closes
+	go func() { // ends when the test closes the connection
 		for {
 			_, payload, err := w.frame()
 			switch text := string(payload); {
@@ -159,14 +160,14 @@ func (l *listeners) listen(conn net.Conn) {
 	}()
 }
 
-// warm has the program answer queries until it keeps as much garbage as it ever does, which is its own and not that of those who
+// warm sends queries until the resident memory stops growing. The garbage of queries is then not counted for the clients that
 // join.
 func (l *listeners) warm() {
 	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
 	for i, least := 0, 0; i < 5; i++ {
 		for range 50 {
 			r := l.p.request(l.t, query, anonymous)
-			r.Header.Set("X-Oddsgraph-Cost", "1") // so that it is executed each time
+			r.Header.Set("X-Oddsgraph-Cost", "1") // bypasses the response cache
 			if got := l.p.do(l.t, r); got.status != http.StatusOK || strings.Contains(got.body, `"errors"`) {
 				l.t.Fatal(got)
 			}
@@ -177,7 +178,7 @@ func (l *listeners) warm() {
 	}
 }
 
-// burst moves all prices n times, one after the other, each when all clients have heard of the one before.
+// burst changes all prices n times. It waits for all clients before each next change.
 func (l *listeners) burst(n int) {
 	for range n {
 		l.moves++
@@ -191,7 +192,7 @@ func (l *listeners) burst(n int) {
 	}
 }
 
-// awaitPings waits until most clients have been asked whether they are there.
+// awaitPings waits until the service has sent a ping to most clients.
 func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)) }
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {

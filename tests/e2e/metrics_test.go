@@ -24,12 +24,12 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// scraped is what a service shows at /metrics.
+// scraped is a scrape of /metrics.
 type scraped struct {
 	t       testing.TB
 	text    string
-	samples map[string]float64 // by name and labels as they are written
-	checked map[string]bool    // families, by whether they were compared with anything
+	samples map[string]float64 // by name and labels, as in the text
+	checked map[string]bool    // by family: whether the test compared it
 }
 
 func (s *service) scrape(t testing.TB) *scraped {
@@ -63,7 +63,7 @@ func readScrape(t testing.TB, text string) *scraped {
 	return m
 }
 
-// check notes that the family of a series is compared with something.
+// check marks the family of a series as compared.
 func (m *scraped) check(series string) {
 	name, _, _ := strings.Cut(series, "{")
 	for _, family := range []string{name, strings.TrimSuffix(name, "_count"), strings.TrimSuffix(name, "_sum"), strings.TrimSuffix(name, "_bucket")} {
@@ -73,7 +73,7 @@ func (m *scraped) check(series string) {
 	}
 }
 
-// want compares a series, by name and labels, with what was counted elsewhere.
+// want compares a series, given by name and labels, with an independent count.
 func (m *scraped) want(series string, want float64) {
 	m.t.Helper()
 	m.check(series)
@@ -82,7 +82,7 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with what was counted elsewhere; those that are 0 need not be there.
+// only compares all series of a metric with independent counts. Series that are 0 may be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)
@@ -98,7 +98,7 @@ func (m *scraped) only(metric string, want map[string]float64) {
 	}
 }
 
-// within checks that a series lies between two values, both included.
+// within checks that a series lies between least and most, inclusive.
 func (m *scraped) within(series string, least, most float64) {
 	m.t.Helper()
 	m.check(series)
@@ -107,7 +107,7 @@ func (m *scraped) within(series string, least, most float64) {
 	}
 }
 
-// sum adds up the series of a metric that have all of the labels.
+// sum adds up the series of a metric that have all of these labels.
 func (m *scraped) sum(metric string, labels ...string) (n float64) {
 	for series, value := range m.samples {
 		name, has, _ := strings.Cut(series, "{")
@@ -118,13 +118,13 @@ func (m *scraped) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// ledger is the demo venue behind a proxy that keeps books of its own of what goes through it.
+// ledger is the demo venue behind a proxy that counts the calls itself.
 type ledger struct {
 	*httptest.Server
 	venue *demo.Venue
 
 	mu sync.Mutex
-	// calls are by endpoint and status, keys by endpoint.
+	// calls counts by endpoint and status, keys by endpoint.
 	calls, keys map[string]float64
 	held        map[string]chan struct{}
 	waiting     chan string
@@ -143,7 +143,7 @@ func newLedger(t testing.TB) *ledger {
 	return l
 }
 
-// noted is a response whose status is noted.
+// noted records the status of a response.
 type noted struct {
 	http.ResponseWriter
 	status int
@@ -182,7 +182,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.keys[endpoint] += float64(keys)
 }
 
-// hold holds calls to an endpoint until release is called.
+// hold keeps calls to an endpoint waiting until release is called.
 func (l *ledger) hold(endpoint string) (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +196,7 @@ func (l *ledger) hold(endpoint string) (release func()) {
 	})
 }
 
-// total counts the calls, all of them or those to an endpoint.
+// total returns the number of calls to an endpoint, or of all calls if endpoint is empty.
 func (l *ledger) total(endpoint string) (n float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,17 +208,17 @@ func (l *ledger) total(endpoint string) (n float64) {
 	return n
 }
 
-// tally counts what the test itself asked, by type, name and outcome.
+// tally counts the test's own operations by type, name and outcome.
 type tally map[string]float64
 
 func (c tally) add(kind, name, outcome string) {
 	c[fmt.Sprintf("name=%q,outcome=%q,type=%q", name, outcome, kind)]++
 }
 
-// TestMetricsAreTrue puts a little of everything on a service, and compares each metric with what was counted elsewhere: by the
-// client, by a proxy before the venue, or by the venue.
+// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count by the client, by a proxy
+// in front of the venue, or by the venue.
 func TestMetricsAreTrue(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	books := newLedger(t)
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 	const trusted = `query Prices($t: [String!]!) { tokenPrices(tokenIds: $t) { price timestamp } }`
@@ -239,7 +239,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	t.Cleanup(func() { lines.Close(patience) })
 	began := time.Now()
 	s.streaming(t)
-	ids := s.openTokens(30) // none is asked for so often that it is followed
+	ids := s.openTokens(30) // each is queried too rarely to be watched
 	operations, rejections := tally{}, map[string]float64{}
 	responses := map[string]float64{}
 	ask := func(query string, variables vars, outcome, verdict string) {
@@ -262,7 +262,8 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 
-	// Prices: read, kept whole, read by another document, unknown, trusted.
+	// Prices: from the venue, from the response cache, from the cache by another document, of an unknown token, by a trusted
+	// document.
 	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
 	const again = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { tokenId price } }`
 	ask(prices, vars{"t": ids[:3]}, "ok", "miss")
@@ -273,13 +274,13 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.do(t, s.request(t, asJSON(vars{"documentId": "prices-1", "variables": vars{"t": ids[9:10]}}), anonymous))
 	operations.add("query", "Prices", "ok")
 	responses[`verdict="miss"`]++
-	// Of an account, of which the credentials have a budget of their own then.
+	// A query with credentials, which get a rate limit of their own.
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
-	// Three spreads where two have room, in one call.
+	// Three spreads in one call, into a cache with room for two.
 	ask(`query($t: [String!]!) { spreads(tokenIds: $t) { bestBid } }`, vars{"t": ids[20:23]}, "ok", "miss")
-	// A book that is stale when it is read again, and is refreshed behind the answer.
+	// A stale book, which is refreshed in the background when it is read again.
 	const book = `query($t: String!) { token(tokenId: $t) { orderbook { bids { price } } } }`
 	ask(book, vars{"t": ids[3]}, "ok", "miss")
 	read := time.Now()
@@ -287,7 +288,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	ask(book, vars{"t": ids[3]}, "ok", "miss")
 	eventually(t, "it is refreshed", func() bool { return books.total("orderbook") == 2 })
 
-	// Two questions for one key meet in one call, and five equal ones in one execution.
+	// Two queries for one key share a call. Five equal queries share an execution.
 	release := books.hold("prices")
 	var all sync.WaitGroup
 	meanwhile := func(query string, token int) {
@@ -311,7 +312,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	all.Wait()
 	shared := 5.
 
-	// What is refused, by the guard, by validation and by the quota.
+	// Operations that the limits, the validation or the connection limit refuse.
 	for rule, query := range map[string]string{
 		"syntax": "{", "depth": "{ events { nodes { markets { nodes { tokens { market { slug } } } } } } }",
 		"root_fields":    "{ a: serviceStatus { version } b: serviceStatus { version } c: serviceStatus { version } d: serviceStatus { version } }",
@@ -326,7 +327,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	ask("{ nothing }", nil, "graphql_validation_failed", "")
 
-	// Subscriptions: two equal ones on a socket and a third over SSE are one execution. A third connection is refused.
+	// Two equal subscriptions on a socket and a third over SSE share one execution. A third connection is refused.
 	const changes = `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { reason price { price } } }`
 	token := vars{"t": ids[10:11]}
 	socket := s.dial(t, anonymous)
@@ -339,7 +340,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 	next("INITIAL")
-	// One of which a part of each event fails.
+	// A subscription with a field that fails in each event.
 	partly := socket.subscribe(t, `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { price { price token { orderbook(depth: 0) { spread } } } } }`, token)
 	if ev := partly.next(t); ev.data == nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "BAD_USER_INPUT" {
 		t.Fatalf("got %+v", ev)
@@ -366,7 +367,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		move()
 		next("CHANGE")
 	}
-	// A lost frame, and a stream that breaks off.
+	// A lost frame, and a lost connection of the stream.
 	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultSkip, Channel: "prices", TokenID: ids[10], Count: 1})
 	move()
 	next("RESYNC")
@@ -378,7 +379,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	eventually(t, "one has left", func() bool { return s.API.Stats().Groups.Members == 2 })
 	operations.add("subscription", "", "ok")
 
-	// A venue that drifts, and one that fails until its circuit opens.
+	// An unreadable response, and failures that open a circuit.
 	s.spoil(t, demo.Fault{Path: "/api/exchange/price-history", Kind: demo.FaultHalfBroken})
 	history := func(token string) {
 		s.query(t, `query($t: String!) { token(tokenId: $t) { history { points { price } } } }`, vars{"t": token}, anonymous)
@@ -396,16 +397,16 @@ func TestMetricsAreTrue(t *testing.T) {
 	failed.want(`oddsgraph_venue_circuit_state{endpoint="orderbook",state="open"}`, 1)
 	ask(`{ searchMarkets(first: 1) { totalCount } }`, nil, "ok", "miss")
 
-	s.Metrics.Stream().Drift("of the test") // the demo venue keeps to what was agreed
+	s.Metrics.Stream().Drift("of the test") // the demo venue itself sends nothing unexpected on its stream
 	calls := books.total("")
 	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
 	before := s.scrape(t)
-	if took := time.Since(began); took < 50*time.Second { // else the first calls no longer count
+	if took := time.Since(began); took < 50*time.Second { // later, the first calls have left the rate limit's window
 		before.want("oddsgraph_budget_left", 950-calls)
 	}
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
 	before.want("oddsgraph_budget_wait_seconds", 0)
-	// The venue wants no calls any more; the next question does not even leave.
+	// The venue throttles all calls. The service then refuses the next query without a call.
 	s.spoil(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: 429, RetryAfter: "60"})
 	const spread = `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`
 	ask(spread, vars{"t": ids[23:24]}, "rate_limited", "miss")
@@ -423,7 +424,7 @@ func TestMetricsAreTrue(t *testing.T) {
 			return read.samples["oddsgraph_stream_frames_total{"+labels+"}"] != frames[labels]
 		})
 	})
-	s.client.CloseIdleConnections() // the WebSocket and the event stream keep theirs
+	s.client.CloseIdleConnections() // the WebSocket and the event stream keep their connections
 	eventually(t, "idle connections are closed", func() bool { return s.scrape(t).samples["oddsgraph_connections"] <= 2 })
 
 	m := s.scrape(t)
@@ -450,7 +451,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
 	}
 
-	// Who came while another was executed has shared it; who came a moment later found it kept.
+	// A query that came during the execution shared it. A query that came just after it hit the response cache.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
 	if late < 0 || late > shared-1 {
 		t.Errorf("%v of %v equal questions at a time were not shared", late, shared)
@@ -472,7 +473,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`, 3+1+1+2+1)
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`, 1)
-	// The subscription polls while the stream is away, up to ten seconds: cached values answer, which are stale at first.
+	// During the outage the subscription polls for up to ten seconds. The cache answers the polls, with stale values at first.
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="hit"}`, 3, 3+20)
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="stale"}`, 0, 20)
 	verdicts("spread", map[string]float64{"miss": 3 + 1 + 1})
@@ -481,13 +482,13 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
-	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // by whether the venue's time of a price is that of its stream
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // depends on whether the price has the venue's time from the stream
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
-	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // by the third, and by the one that is streamed
+	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // evicted by the third spread, and by the spread of the streamed token
 	m.want(`oddsgraph_cache_entries{kind="spread"}`, 2)
 	m.within(`oddsgraph_cache_bytes{kind="spread"}`, 2*300, 2*1000)
-	m.want(`oddsgraph_cache_entries{kind="price"}`, 3+1+1+1+1+1) // one of them was not there, and one is streamed
+	m.want(`oddsgraph_cache_entries{kind="price"}`, 3+1+1+1+1+1) // including one unknown and one streamed token
 
 	books.mu.Lock()
 	for call, n := range books.calls {
@@ -510,7 +511,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want(`oddsgraph_venue_circuit_opened_total{endpoint="orderbook"}`, 1)
 	m.want(`oddsgraph_venue_circuit_refused_total{endpoint="orderbook"}`, 1)
 
-	m.want("oddsgraph_budget_limit", 950-95) // of 1000, and cut by a tenth since the venue had to say so
+	m.want("oddsgraph_budget_limit", 950-95) // 950 of 1000, reduced by a tenth after the venue's 429
 	m.want("oddsgraph_budget_left", 0)
 	m.within("oddsgraph_budget_wait_seconds", 1, 60)
 	m.within("oddsgraph_budget_throttled_seconds_total", 1e-9, time.Since(began).Seconds())
@@ -537,14 +538,14 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.within("oddsgraph_stream_last_frame_timestamp_seconds", float64(began.Unix()), float64(time.Now().Unix()+1))
 	m.want("oddsgraph_stream_snapshots_total", sum(heard.Resyncs))
 	m.want("oddsgraph_stream_refused_topics_total", 0)
-	m.want("oddsgraph_stream_lag_seconds_count", float64(heard.Frames["orderbook_update"]+heard.Frames["price_update"]-heard.Subscribes["prices"])) // the first price after each is of any age
+	m.want("oddsgraph_stream_lag_seconds_count", float64(heard.Frames["orderbook_update"]+heard.Frames["price_update"]-heard.Subscribes["prices"])) // the first price after each subscription may be of any age
 	m.within("oddsgraph_stream_lag_seconds_sum", 0, time.Since(began).Seconds()*moved)
 	m.want("oddsgraph_feed_gaps_total", 1)
-	m.want("oddsgraph_feed_resyncs_total", 1+topics) // after the gap in one, and of all after the restart
+	m.want("oddsgraph_feed_resyncs_total", 1+topics) // one topic after the gap, all topics after the restart
 	m.want("oddsgraph_feed_topics", topics)
 	m.want("oddsgraph_feed_tokens", 1)
 	m.want("oddsgraph_feed_resyncing_topics", 0)
-	m.within("oddsgraph_feed_conflated_total", 0, 3) // states around the restart of the stream, which nobody need have read
+	m.within("oddsgraph_feed_conflated_total", 0, 3) // merged states around the restart of the stream
 
 	m.want("oddsgraph_subscriptions", 2)
 	m.want("oddsgraph_subscription_groups", 1)
@@ -552,14 +553,14 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.only("oddsgraph_subscription_event_failures_total", map[string]float64{`code="bad_user_input"`: 1})
 	m.within("oddsgraph_subscription_events_total", 1+moved+1, received)
 	m.want("oddsgraph_subscription_deliveries_total", received+m.samples["oddsgraph_subscription_conflated_total"])
-	m.within("oddsgraph_subscription_conflated_total", 0, 3) // the word that the stream is lost, for who has not read it
+	m.within("oddsgraph_subscription_conflated_total", 0, 3) // a reader may miss the event that only reports the loss of the stream
 	m.want("oddsgraph_websockets", 1)
 	m.want("oddsgraph_websocket_operations", 1)
 	m.want("oddsgraph_websockets_accepted_total", 1)
 	m.want("oddsgraph_event_streams", 1)
 
-	// Nobody was slow here, and nothing went wrong that nobody did; that the figures are those of their names is
-	// TestFiguresByName's.
+	// These metrics stay 0 because nobody was slow and nothing else failed. TestFiguresByName checks that such metrics count
+	// the right thing.
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,
@@ -583,10 +584,10 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	checkQueries(t, m)
 	checkReference(t, m)
-	checkExposition(t, m) // last, since it is skipped without promtool
+	checkExposition(t, m) // last, because the test is skipped without promtool
 }
 
-// driftOf returns the one way in which the venue has drifted.
+// driftOf returns the "what" label of the venue's only drift.
 func driftOf(m *scraped) string {
 	for series := range m.samples {
 		if _, what, ok := strings.Cut(series, `oddsgraph_venue_drift_total{endpoint="price-history",what="`); ok {
@@ -596,7 +597,7 @@ func driftOf(m *scraped) string {
 	return ""
 }
 
-// promtool runs Prometheus' own checks, on a text or on files.
+// promtool runs promtool with these arguments, and with text as its input.
 func promtool(t testing.TB, text string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(tool.Require(t, "promtool"), args...)
@@ -606,14 +607,14 @@ func promtool(t testing.TB, text string, args ...string) {
 	}
 }
 
-// checkExposition has promtool read a scrape.
+// checkExposition has promtool check a scrape.
 func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "metrics") }
 
-// metricName finds the metrics in a query: those of ours, and of the libraries that we register.
+// metricName matches our metrics and those of the libraries that we register.
 var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
 
-// checkQueries fails for a metric in a query of the dashboard or of an alert that is not in a scrape, and for a metric of the
-// scrape that the dashboard does not show.
+// checkQueries fails for a metric in a query of the dashboard or an alert that the scrape lacks, and for a metric of the scrape
+// that the dashboard does not show.
 func checkQueries(t testing.TB, m *scraped) {
 	t.Helper()
 	shown := map[string]bool{}
@@ -642,7 +643,7 @@ func checkQueries(t testing.TB, m *scraped) {
 	}
 }
 
-// checkReference fails for a metric of a scrape that docs/metrics.md does not tell of, and for one in it that does not exist.
+// checkReference fails for a metric that is either in the scrape or in docs/metrics.md, but not in both.
 func checkReference(t testing.TB, m *scraped) {
 	t.Helper()
 	b, err := os.ReadFile("docs/metrics.md")
@@ -663,7 +664,7 @@ func checkReference(t testing.TB, m *scraped) {
 	}
 }
 
-// dashboardQueries are those of deploy/grafana.
+// dashboardQueries returns the queries of the dashboard in deploy/grafana.
 func dashboardQueries(t testing.TB) (queries []string) {
 	t.Helper()
 	var board struct {
@@ -689,7 +690,7 @@ func dashboardQueries(t testing.TB) (queries []string) {
 	return queries
 }
 
-// alertQueries are the lines of deploy/prometheus, with what they say beside their queries.
+// alertQueries returns the lines of the alerts in deploy/prometheus, including their texts.
 func alertQueries(t testing.TB) []string {
 	t.Helper()
 	b, err := os.ReadFile("deploy/prometheus/alerts.yml")
@@ -699,7 +700,7 @@ func alertQueries(t testing.TB) []string {
 	return strings.Split(string(b), "\n")
 }
 
-// TestRules has promtool check the alerts, run their tests, and read the dashboard's queries as it reads rules.
+// TestRules has promtool check the alerts, run their tests, and check the dashboard's queries as rules.
 func TestRules(t *testing.T) {
 	promtool(t, "", "check", "rules", "deploy/prometheus/alerts.yml")
 	promtool(t, "", "test", "rules", "deploy/prometheus/alerts_test.yml")
@@ -712,14 +713,14 @@ func TestRules(t *testing.T) {
 	for i, query := range dashboardQueries(t) {
 		rules = append(rules, rule{fmt.Sprintf("panel:query%d", i), fixed.Replace(query)})
 	}
-	file := filepath.Join(t.TempDir(), "dashboard.yml") // JSON is YAML
+	file := filepath.Join(t.TempDir(), "dashboard.yml") // JSON is valid YAML
 	if err := os.WriteFile(file, []byte(asJSON(vars{"groups": []any{vars{"name": "dashboard", "rules": rules}}})), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	promtool(t, "", "check", "rules", file)
 }
 
-// TestAlertsAreTested wants two tests of each alert: one where it fires and one where it does not.
+// TestAlertsAreTested requires two tests of each alert: one in which it fires and one in which it does not.
 func TestAlertsAreTested(t *testing.T) {
 	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
 	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {

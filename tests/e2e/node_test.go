@@ -16,13 +16,13 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// nodeTimeout is how long a file of checks may take, or the installation of what all of them need.
+// nodeTimeout limits a file of checks, and the installation of the packages that all checks need.
 const nodeTimeout = 5 * time.Minute
 
-// nodeMajor is the oldest Node.js that the packages in clients/ and web/ run on.
+// nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
 const nodeMajor = 18
 
-// requireNode ends the test as tool.Missing does unless npm and a Node.js that is new enough are installed.
+// requireNode ends the test as tool.Missing does, unless npm and a recent Node.js are installed.
 func requireNode(t *testing.T) {
 	t.Helper()
 	tool.Require(t, "npm")
@@ -36,7 +36,7 @@ func requireNode(t *testing.T) {
 	}
 }
 
-// node runs a command in a directory, which must succeed.
+// node runs a command in a directory and fails the test if the command fails.
 func node(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
@@ -48,10 +48,9 @@ func node(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// runNodeTest runs a file of checks, by its name from dir, with a server of these arguments, and shows what came of each.
-// More of its environment than env: ODDSGRAPH_URL is where GraphQL is served, ODDSGRAPH_VENUE the base URL of the demo venue,
-// whose control endpoints are open (see internal/demo/control.go), and a POST to ODDSGRAPH_RESTART_URL stops both and starts
-// them on the same ports.
+// runNodeTest starts a server with args, runs a file of checks in dir, and reports each check as a subtest. The checks get env
+// and three more variables: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo venue with
+// its control endpoints (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts both on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	serve := func(listen, venue string) (*service, func() error) {
 		return startStoppable(t, append(args, "--listen="+listen, "--demo-listen="+venue)...)
@@ -59,7 +58,7 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	s, stop := serve("127.0.0.1:0", "127.0.0.1:0")
 	address, venue := s.Addr().String(), s.Demo.Addr().String()
 
-	// Only this goroutine may fail the test, so it restarts the server and the handler asks it to.
+	// Only the test's goroutine may fail the test. The handler therefore asks this goroutine to restart the server.
 	restarts := make(chan chan<- struct{})
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		restarted := make(chan struct{})
@@ -92,13 +91,13 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	}
 }
 
-// checks is a file of checks that runs. What it wrote may be read when it has ended.
+// checks is a running file of checks. Its output may be read after its end.
 type checks struct {
 	ended          chan error
 	stdout, stderr bytes.Buffer
 }
 
-// startChecks runs a file of checks, by its name from dir, with more of an environment.
+// startChecks starts a file of checks in dir, with additional environment variables.
 func startChecks(t *testing.T, dir, file string, env ...string) *checks {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
@@ -115,7 +114,7 @@ func startChecks(t *testing.T, dir, file string, env ...string) *checks {
 	return c
 }
 
-// wantPassed shows each check as a test, from the lines of clients/reporter.mjs.
+// wantPassed reports each check as a subtest, from the lines that clients/reporter.mjs prints.
 func wantPassed(t *testing.T, ended error, report *bytes.Buffer, stderr string) {
 	t.Helper()
 	checks, failed := 0, 0

@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// observed returns another front door of a service, which is observed as the program is, with so many lines a second, or by
-// nobody. Both read from the same cache.
+// observed returns another HTTP handler over the service's cache. With by, it has the program's metrics and a log of at most
+// lines per second; without, it has neither.
 func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -52,7 +52,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	return telemetry.Requests(log, lines, api)
 }
 
-// repeated returns what sends one request again and again.
+// repeated returns a function that sends the same request each time.
 func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, httpapi.PathGraphQL, nil)
 	r.Header.Set("Content-Type", "application/json")
@@ -70,7 +70,7 @@ func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	return once
 }
 
-// nowhere is a response that goes nowhere.
+// nowhere is a response writer that only counts bytes.
 type nowhere struct {
 	header        http.Header
 	status, bytes int
@@ -87,7 +87,7 @@ func (n *nowhere) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// waysOfAnswering are the ways in which a portfolio is answered that is warm, by the flags that lead to each.
+// waysOfAnswering lists how a cached portfolio is answered, with the flags for each way.
 var waysOfAnswering = []struct {
 	name string
 	args []string
@@ -96,14 +96,14 @@ var waysOfAnswering = []struct {
 	{"executed", []string{"--cache-responses=0"}},
 }
 
-// portfolioBody is a portfolio of 50 positions.
+// portfolioBody queries a portfolio of 50 positions.
 var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"address": addressOf50}})
 
-// TestObservingAllocatesLittle holds what metrics and log allocate for an operation, each with a line of its own.
+// TestObservingAllocatesLittle limits what metrics and log allocate for an operation when each operation is logged.
 func TestObservingAllocatesLittle(t *testing.T) {
 	observing := 8.0 // metrics and log together
 	if unraced.Raced {
-		observing = 16 // pools lose what they are given
+		observing = 16 // the race detector drops items of sync.Pools
 	}
 	s := start(t)
 	for _, way := range waysOfAnswering {
@@ -117,8 +117,8 @@ func TestObservingAllocatesLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkObservability measures the same operation with metrics and log and without. cpu-ns/op is that of the whole
-// process, the goroutine that writes the log among it.
+// BenchmarkObservability compares an operation with and without metrics and log. cpu-ns/op includes the whole process, also the
+// goroutine that writes the log.
 func BenchmarkObservability(b *testing.B) {
 	s := start(b)
 	for _, way := range waysOfAnswering {

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestAClientThatLeaves is told apart from what went wrong: its operation was cancelled.
+// TestAClientThatLeaves cancels a request. The operation is counted as cancelled and not as failed.
 func TestAClientThatLeaves(t *testing.T) {
 	s, gate := startGated(t)
 	ctx, leave := context.WithCancel(t.Context())

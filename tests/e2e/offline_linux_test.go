@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// offline is set in the environment of a test binary that has no network but a loopback of its own.
+// offline is an environment variable, set in the test binary that has only a loopback interface.
 const offline = "RUN_OFFLINE"
 
 func init() {
@@ -25,14 +25,14 @@ func init() {
 	}
 }
 
-// raiseLoopback makes the loopback of a new network namespace usable.
+// raiseLoopback enables the loopback interface of a new network namespace.
 func raiseLoopback() error {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(socket)
-	// A struct ifreq: the name of an interface, and its flags.
+	// request is a struct ifreq: the name of an interface, and its flags.
 	var request struct {
 		name  [syscall.IFNAMSIZ]byte
 		flags uint16
@@ -46,9 +46,9 @@ func raiseLoopback() error {
 	return nil
 }
 
-// runOffline runs the calling test, or those of its subtests that were asked for, in a process that has no network but a
-// loopback of its own, with more of an environment, and reports whether it did. It does not where it is called by that
-// process, and where the kernel gives no network namespace to who runs the tests.
+// runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. env is
+// added to the environment. It returns true if the child ran the test. It returns false in the child, and if the kernel permits
+// no network namespace; the caller then runs the test itself.
 func runOffline(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(offline) != "" {
@@ -87,7 +87,7 @@ func runOffline(t *testing.T, env ...string) bool {
 	return true
 }
 
-// wantOffline fails unless there is nothing but a loopback.
+// wantOffline fails if the process has a network interface besides the loopback.
 func wantOffline(t *testing.T) {
 	t.Helper()
 	interfaces, err := net.Interfaces()

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks has a wire of a client subscribe to the books of tokens, with events of so many pairs of aliases.
+// subscribeBooks subscribes to the books of tokens over w. Each event repeats the book's levels under so many pairs of aliases.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {
@@ -24,7 +24,7 @@ func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []s
 	}
 }
 
-// openBooks returns tokens of markets that are open, whose books have many levels.
+// openBooks returns n tokens of open markets with at least 30 levels.
 func (p *target) openBooks(n int) (ids []string) {
 	for _, tk := range p.venue.venue.Tokens() {
 		if book, ok := p.venue.venue.Book(tk.TokenID); ok && tk.Status == "OPEN" && len(book.Bids)+len(book.Asks) >= 30 && len(ids) < n {
@@ -34,13 +34,13 @@ func (p *target) openBooks(n int) (ids []string) {
 	return ids
 }
 
-// events returns how many events of subscriptions were executed.
+// events returns how many subscription events the program has executed.
 func (p *target) events(t *testing.T) float64 {
 	return p.scrape(t).sum("oddsgraph_subscription_events_total")
 }
 
-// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books, with events longer than what may wait for it, and read
-// nothing. No event is executed for it after the first, however often the books change: all are for another client, who reads them.
+// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books and read nothing. When its buffers are full, no
+// further events may be executed for it, although the books change. Another client reads its own events meanwhile.
 func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
@@ -48,7 +48,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	reader := p.connect(t)
 	p.subscribeBooks(t, reader, "10.20.0.9", tokens[:1], 1)
 	var got atomic.Int64
-	go func() { // ends with the connection
+	go func() { // ends when the connection is closed
 		for {
 			_, payload, err := reader.frame()
 			if err != nil {
@@ -59,7 +59,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 			}
 		}
 	}()
-	// move moves all books until the reader has had n more events, and returns how many events were executed besides.
+	// move changes all books until the reader got n more events. It returns how many other events were executed.
 	move := func(n int64) int {
 		executed, had := p.events(t), got.Load()
 		for late := time.Now().Add(patience); got.Load() < had+n; time.Sleep(10 * time.Millisecond) {
@@ -79,7 +79,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 				t.Fatal("the subscriptions do not begin")
 			}
 		}
-		// The buffers of the system take some events first.
+		// The operating system's buffers take the first events.
 		filling, more := 0, 0
 		for range 15 {
 			if more = move(10); more == 0 {
@@ -93,7 +93,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 		ended := p.scrape(t).sum("oddsgraph_websockets_given_up_total") - before.sum("oddsgraph_websockets_given_up_total")
 		t.Logf("%d events were executed for the client that reads nothing, and %d more while another had its; %.0f sockets were ended", filling, more, ended)
 		_ = silent.Close()
-		if ended > 0 { // since its client took too long: that proves nothing
+		if ended > 0 { // the service closed the slow client's socket, so this round proves nothing
 			continue
 		}
 		if more > 20 {
@@ -104,7 +104,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	t.Skip("the machine is so slow that the socket of the client that does not read is always ended before the books have moved often enough")
 }
 
-// moveBooks changes the price, and so the book, of each token.
+// moveBooks changes the price, and thereby the book, of each token.
 func (p *target) moveBooks(t *testing.T, tokens []string) {
 	p.moves++
 	for _, id := range tokens {
@@ -114,8 +114,8 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 	}
 }
 
-// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read all that comes, while what its events may cost is
-// little. No more are executed than that pays for.
+// TestEventsAreExecutedAtTheirPace has a client with a low event budget subscribe to 40 books and read everything. The budget
+// limits the executed events.
 func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	venue := newWitness(t)
 	const rate = 64 << 10
@@ -124,7 +124,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	w := p.connect(t)
 	p.subscribeBooks(t, w, careless, tokens, 10)
 	var bytes atomic.Int64
-	go func() { // ends with the connection
+	go func() { // ends when the connection is closed
 		for {
 			_, payload, err := w.frame()
 			if err != nil {
@@ -135,7 +135,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	}()
 	p.move(t, tokens, 5*time.Second)
 	executed, taken := p.events(t), bytes.Load()
-	// Each group may execute an event while the client owes nothing yet.
+	// Each group may execute an event before the client's budget is used up.
 	each := taken / max(int64(executed), 1)
 	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
 		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d to %d", executed, each, taken, time.Since(began), rate, most)

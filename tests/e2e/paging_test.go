@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// pages reads a connection to its end, page by page, and checks what every page says of itself. The query takes $after and
+// pages reads a connection page by page to its end, and checks each page's pageInfo and cursors. The query takes $after and
 // selects nodes, edges { cursor } and pageInfo.
 func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, each func(page any)) {
 	t.Helper()
@@ -96,7 +96,7 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 					}
 				})
 				want := test.want
-				if test.name == "search" { // the venue itself gives at most 100
+				if test.name == "search" { // the venue returns at most 100
 					if len(got) < len(want) {
 						t.Fatalf("%d markets, want at least %d", len(got), len(want))
 					}
@@ -122,7 +122,7 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 	}
 }
 
-// TestAPageCostsOneCall counts what following a list costs.
+// TestAPageCostsOneCall counts the calls for following a list.
 func TestAPageCostsOneCall(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
@@ -150,8 +150,8 @@ func TestAPageCostsOneCall(t *testing.T) {
 	}
 }
 
-// TestPositionsThatCloseSkipNothing closes positions between two pages: on the page that was shown, the one that the
-// cursor names, and on pages to come. What stays must be shown once.
+// TestPositionsThatCloseSkipNothing closes positions between two pages: some on the page already read, the one at the cursor,
+// and some on later pages. Each position that stays must appear exactly once.
 func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
 	for sort, closings := range map[string][][]int{
@@ -179,7 +179,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 						held[p.TokenID] = p
 					}
 					for _, i := range closing {
-						if s.venue.Trade(addressOf50, whole[i], demo.Sell, held[whole[i]].Size) == nil { // else its market does not trade
+						if s.venue.Trade(addressOf50, whole[i], demo.Sell, held[whole[i]].Size) == nil { // otherwise its market does not trade
 							closed[whole[i]] = true
 						}
 					}
@@ -202,7 +202,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing trades between two pages.
+// TestTradesThatArriveRepeatNothing makes trades between two pages.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {
@@ -230,7 +230,7 @@ func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	}
 }
 
-// TestACursorOfAnEdgeContinuesBehindIt takes a cursor from within a page.
+// TestACursorOfAnEdgeContinuesBehindIt continues after a cursor from the middle of a page.
 func TestACursorOfAnEdgeContinuesBehindIt(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct{ query, path, of, key string }{

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// raw asks the demo venue itself, so that the graph's figures can be held against what they were made of.
+// raw queries the demo venue directly, so that a test can compute expected values from the venue's data.
 func (s *service) raw(t testing.TB, path, query, credentials string) any {
 	t.Helper()
 	if credentials != anonymous {
@@ -36,7 +36,7 @@ func (s *service) raw(t testing.TB, path, query, credentials string) any {
 	return v
 }
 
-// number returns the exact value of a number or text, nil for null.
+// number returns the exact value of a JSON number or string, and nil for null.
 func number(t testing.TB, v any) *big.Rat {
 	t.Helper()
 	var literal string
@@ -55,7 +55,7 @@ func number(t testing.TB, v any) *big.Rat {
 	return r
 }
 
-// wantNumber compares a number of the graph, which is a text, with an exact value.
+// wantNumber compares a number of the graph, which is a string, with an exact value.
 func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
 	t.Helper()
 	if _, isText := got.(string); got != nil && !isText {
@@ -82,12 +82,12 @@ func mul(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
 func add(a, b *big.Rat) *big.Rat { return new(big.Rat).Add(a, b) }
 func sub(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
 
-// roundHalfEven rounds to so many decimals.
+// roundHalfEven rounds to this number of decimal places.
 func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
 	scaled := mul(r, new(big.Rat).SetInt(scale))
 	twice := new(big.Int).Mul(scaled.Num(), big.NewInt(2))
-	// floor(x + 1/2), and one less where that was a tie that went to an odd number
+	// floor(x + 1/2), and one less for a tie that went to an odd number
 	n := new(big.Int).Div(twice.Add(twice, scaled.Denom()), new(big.Int).Mul(scaled.Denom(), big.NewInt(2)))
 	tie := sub(new(big.Rat).SetInt(n), scaled).Cmp(big.NewRat(1, 2)) == 0
 	if tie && n.Bit(0) == 1 {
@@ -96,7 +96,7 @@ func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	return new(big.Rat).SetFrac(n, scale)
 }
 
-// holdings is what the venue says of an account, and of all that is needed to price it.
+// holdings is the venue's data of an account, with everything needed to value it.
 type holdings struct {
 	positions                 []any
 	prices, spreads, outcomes map[string]any // by token
@@ -136,7 +136,7 @@ func (s *service) holdings(t testing.TB, address, key string) holdings {
 	return h
 }
 
-// price prices a position, with what the price is; nil where there is none.
+// price returns the price of a position and its basis, or nil if there is no price.
 func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, string) {
 	t.Helper()
 	token := text(position, "tokenId")
@@ -173,7 +173,7 @@ func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, str
 
 var bases = []string{"", "SETTLEMENT", "VENUE", "LAST", "MIDPOINT", "BEST_BID", "BEST_ASK", "POSITION"}
 
-// withBasis returns the argument of valuation and portfolio.
+// withBasis returns the basis argument of valuation and portfolio.
 func withBasis(basis string) string {
 	if basis == "" {
 		return ""
@@ -251,11 +251,11 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 	}
 }
 
-// TestThePortfolioOfManyPositions sums 2,000 positions in as few calls as the batch and page limits allow.
+// TestThePortfolioOfManyPositions sums 2,000 positions with as few calls as the batch and page limits allow.
 func TestThePortfolioOfManyPositions(t *testing.T) { onBothDemos(t, testPortfolioOfManyPositions) }
 
 func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
-	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same, and says less
+	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same data, but omits some of it
 	s := start(t, append(flags, "--limit-calls=2000")...)
 	total := new(big.Rat)
 	markets := map[string]bool{}
@@ -268,7 +268,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // two other markets show that it takes one a call
+	if strict { // the service learns from two further markets that this venue takes one market a call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -287,14 +287,15 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	}
 	want := calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}}
 	if strict {
-		// A position is of a token that its market names, so it is known to be settled before it would be priced.
+		// The service reads each position's market to find its token. It then knows that the token is settled, and reads no
+		// price.
 		n := int64(len(markets))
 		want = calls{"positions": {2, 2}, "prices": {(open + 97) / 98, open}, "market-details": {n, n}}
 	}
 	wantCalls(t, got, want)
 }
 
-// TestOneSetOfPrices asks while the market moves: within an answer a token has one price, wherever it is shown.
+// TestOneSetOfPrices queries while the market moves. Within a response a token has the same price everywhere.
 func TestOneSetOfPrices(t *testing.T) {
 	s := start(t, "--cache-price-fresh=0s", "--cache-price-stale=0s", "--demo-latency=1ms")
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -336,7 +337,7 @@ func TestSortsOfPositions(t *testing.T) {
 	h := s.holdings(t, addressOf50, keyOf50)
 	type row struct {
 		token                     string
-		value, pnl, percent, ends *big.Rat // the greatest first
+		value, pnl, percent, ends *big.Rat // sort keys; the greatest comes first
 	}
 	rows := make([]row, len(h.positions))
 	for i, p := range h.positions {
@@ -436,7 +437,7 @@ func TestFiltersOfPositions(t *testing.T) {
 	}
 }
 
-// TestRedeemableReadsEachMarketOnce counts what the filter costs beside what is shown.
+// TestRedeemableReadsEachMarketOnce counts the calls of the filter besides those of the selected fields.
 func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
 
 func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {

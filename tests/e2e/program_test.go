@@ -27,7 +27,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// asProgram is set in the environment of a test binary that is to be the program.
+// asProgram is an environment variable that makes the test binary run as the program.
 const asProgram = "RUN_AS_PROGRAM"
 
 func init() {
@@ -35,7 +35,7 @@ func init() {
 		return
 	}
 	go func() {
-		// One line in is one line of figures out; the end of the lines is that of the test.
+		// Each line of input is answered with the figures as JSON. The input ends with the test.
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "rest"))
 		}
@@ -45,12 +45,12 @@ func init() {
 	os.Exit(0)
 }
 
-// figures are what a process takes.
+// figures is the resource usage of a process.
 type figures struct {
-	// CPU is the processor time since its start. Peak is the most memory that it ever had.
+	// CPU is the processor time since the start. Peak is the peak resident memory in bytes.
 	CPU  time.Duration
 	Peak uint64
-	// Heap is what is in use; after a collection, where it was at rest.
+	// Heap is the heap in use, in bytes. It excludes garbage if the caller asked for a collection.
 	Heap             uint64
 	Goroutines, Open int
 }
@@ -58,7 +58,7 @@ type figures struct {
 func measure(rest bool) figures {
 	if rest {
 		runtime.GC()
-		debug.FreeOSMemory() // a second collection, which empties the pools
+		debug.FreeOSMemory() // the second collection empties the sync.Pools
 	}
 	var u syscall.Rusage
 	var m runtime.MemStats
@@ -74,8 +74,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in a process of its own, so that what it takes can be told from what the test does. Of the
-// service only what goes over the network works.
+// program is the whole program in its own process, so that its resource usage is separate from the test's. Only the methods of
+// service that use the network work.
 type program struct {
 	*service
 	process *os.Process
@@ -84,7 +84,7 @@ type program struct {
 	mu     sync.Mutex
 	asking io.Writer
 	said   *json.Decoder
-	// ended is closed when the process has; status tells how.
+	// ended is closed when the process has ended; status is set before.
 	ended  chan struct{}
 	status error
 }
@@ -97,8 +97,8 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// runProgram runs the program with a command line of the test's and everything else as it is shipped, in an empty directory.
-// It is killed with the test.
+// runProgram runs the program in an empty directory, with these flags and otherwise its defaults. The process is killed when
+// the test ends.
 func runProgram(t testing.TB, args ...string) *program {
 	t.Helper()
 	exe, err := os.Executable()
@@ -108,7 +108,7 @@ func runProgram(t testing.TB, args ...string) *program {
 	return runBinary(t, exe, args...)
 }
 
-// buildProgram builds the program as it is shipped, and so without the race detector, and returns its path.
+// buildProgram builds the program as it is shipped, without the race detector, and returns its path.
 func buildProgram(t testing.TB) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "oddsgraph")
@@ -120,13 +120,13 @@ func buildProgram(t testing.TB) string {
 	return exe
 }
 
-// runBinary is runProgram of a binary.
+// runBinary is runProgram with another binary.
 func runBinary(t testing.TB, exe string, args ...string) *program {
 	t.Helper()
 	return runBinaryIn(t, nil, exe, args...)
 }
 
-// runBinaryIn is runBinary with more in its environment.
+// runBinaryIn is runBinary with additional environment variables.
 func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *program {
 	t.Helper()
 	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
@@ -134,7 +134,7 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 	cmd.Dir = p.dir
 	inherited := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") })
 	own := []string{asProgram + "=1", "TMPDIR=" + p.dir, "HOME=" + p.dir}
-	cmd.Env = slices.Concat([]string{"GORACE=atexit_sleep_ms=0"}, inherited, own, env) // else each exit takes a second
+	cmd.Env = slices.Concat([]string{"GORACE=atexit_sleep_ms=0"}, inherited, own, env) // otherwise the race detector delays each exit by a second
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 	return p
 }
 
-// addressFinder finds the public and the private address that the program serves on in its log.
+// addressFinder reads the program's log and finds the addresses of its public and its admin listener.
 type addressFinder struct {
 	line  []byte
 	found chan<- [2]string
@@ -205,7 +205,7 @@ func (f *addressFinder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// figures asks the program what it takes.
+// figures returns the program's resource usage. With rest, the program collects its garbage first.
 func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	t.Helper()
 	p.mu.Lock()
@@ -223,7 +223,7 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is how much more processor time everything takes in this build.
+// slowness is the factor by which this build is slower than the shipped one.
 var slowness = func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return 10
@@ -231,7 +231,7 @@ var slowness = func() time.Duration {
 	return 1
 }()
 
-// witness is the demo venue with a memory of what it was asked.
+// witness is the demo venue. It records the requests that it receives.
 type witness struct {
 	*httptest.Server
 	venue *demo.Venue
@@ -255,7 +255,7 @@ func newWitness(t testing.TB) *witness {
 	return w
 }
 
-// take returns what the venue was asked since it was last called.
+// take returns the requests since the last call of take.
 func (w *witness) take() []*http.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -264,7 +264,7 @@ func (w *witness) take() []*http.Request {
 	return asked
 }
 
-// args are those of a program on the venue, which takes any number of calls.
+// args returns the flags of a program that uses this venue without a rate limit.
 func (w *witness) args() []string {
 	return []string{
 		"--venue-url=" + w.URL, "--stream-url=" + strings.Replace(w.URL, "http", "ws", 1) + demo.StreamPath,
@@ -272,7 +272,7 @@ func (w *witness) args() []string {
 	}
 }
 
-// meant are the parameters that the service has for each path of the venue.
+// meant lists the parameters that the service may send, by the venue's path.
 var meant = map[string][]string{
 	"/api/exchange/prices":         {"tokenIds", "tokenId"},
 	"/api/exchange/orderbook":      {"tokenId", "depth"},
@@ -288,8 +288,7 @@ var meant = map[string][]string{
 	demo.StreamPath:                {},
 }
 
-// unmeant returns what of a request to the venue the service has no reason for, "" for nothing. Values are those that may
-// stand in it beside the venue's own ids.
+// unmeant returns the part of a request that the service should not send, or "" if there is none.
 func unmeant(r *http.Request) string {
 	names, ok := meant[r.URL.EscapedPath()]
 	if !ok {

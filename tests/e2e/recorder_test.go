@@ -17,7 +17,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// execute executes a query over sources, as the front door does; recorders are told of the response's recorder.
+// execute executes a query over sources, as the HTTP API does. It stores the response's recorder in recorders.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**market.Recorder) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
@@ -46,7 +46,7 @@ func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, 
 	return resp
 }
 
-// record executes a query that must not fail and returns its data and what its recorder holds.
+// record executes a query that must not fail. It returns the data and the handles that the recorder holds.
 func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars) (data any, handles map[*market.Handle]bool) {
 	t.Helper()
 	var recorder *market.Recorder
@@ -64,7 +64,7 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 	return data, handles
 }
 
-// take reads keys from the cache alone and moves their handles from those that were recorded to those that were expected.
+// take looks keys up in the cache and removes their handles from recorded. Each handle must be there.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))
@@ -86,7 +86,8 @@ func take[K comparable, T any](t *testing.T, ctx context.Context, what string, r
 	}
 }
 
-// TestTheRecorderHoldsWhatWasRead compares what a query of 50 positions recorded with the entries that it is made of.
+// TestTheRecorderHoldsWhatWasRead compares the handles that a query of 50 positions recorded with the cache entries that it
+// needs.
 func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	s := start(t)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
@@ -94,7 +95,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := market.WithCredentials(t.Context(), c)
-	// Some other reads, whose entries must not be recorded.
+	// Other reads, whose entries must not be recorded.
 	s.ask(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } spread { spread } market { slug } } }`, vars{"ids": s.openTokens(100)}, anonymous)
 	s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOfAny)
 
@@ -135,7 +136,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		of := app.Sources(s.Cache, 0)
 		take(t, ctx, "prices", recorded, of.Prices, open, "none")
 		take(t, ctx, "spreads", recorded, of.Spreads, open, "none")
-		for _, id := range []string{open, "none"} { // one book is read for both depths
+		for _, id := range []string{open, "none"} { // both depths use one book
 			take(t, ctx, "book", recorded, of.Books, market.BookQuery{TokenID: id, Depth: market.MaxBookDepth})
 			today := market.DateOf(s.clock.Now())
 			take(t, ctx, "history", recorded, of.Histories, market.PriceHistoryQuery{TokenID: id, From: today - 6, To: today})

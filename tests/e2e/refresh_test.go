@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestStaleValuesAreRefreshedTogether answers each page again when its values are stale. The refreshes behind that answer take no
-// more calls than the first answer took, and leave nothing stale.
+// TestStaleValuesAreRefreshedTogether queries each page again when its values are stale. The background refreshes take no more
+// calls than the first query took, and leave nothing stale.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	type page struct {
 		query     string
@@ -55,7 +55,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 					ask := func() calls {
 						return s.counted(func() {
 							s.ask(t, p.query, p.variables, keyOf50)
-							time.Sleep(time.Second) // refreshes end
+							time.Sleep(time.Second) // waits for the refreshes
 						})
 					}
 					first := ask()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHangup sends the program the signal: the level changes while it serves, and a broken file changes nothing.
+// TestHangup sends SIGHUP to the program. The log level changes without a restart, and a broken file changes nothing.
 func TestHangup(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")

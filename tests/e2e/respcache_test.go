@@ -18,14 +18,14 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// twins asks every query twice: as clients do, and so that it is executed whatever is kept. It draws what it asks.
+// twins sends random requests, each twice: as a client does, and with a header that bypasses the response cache.
 type twins struct {
 	*service
 	random  *rand.Rand
 	tokens  []string
 	markets []string
 	slugs   []string
-	// hits counts by query how often an answer was one that had been kept.
+	// hits counts, by query, the responses from the response cache.
 	hits map[string]int
 }
 
@@ -36,7 +36,7 @@ const (
 	twinBook      = `orderbook(depth: %d) { sequence bids { price size } asks { price size } ` + twinFreshness + `} `
 )
 
-// twinQueries are the queries by name. None of them is answered with errors only.
+// twinQueries holds the queries by name. Each has data in its response.
 var twinQueries = map[string]string{
 	"prices":    `query ($tokens: [String!]!) { tokenPrices(tokenIds: $tokens) { tokenId price timestamp ` + twinFreshness + `} spreads(tokenIds: $tokens) { bestBid bestAsk ` + twinFreshness + `} }`,
 	"token":     `query ($token: String!) { token(tokenId: $token) { outcome ` + twinPrice + fmt.Sprintf(twinBook, 5) + `far: ` + fmt.Sprintf(twinBook, 100) + `fillEstimate(side: BUY, size: "50") { cost filledSize ` + twinFreshness + `} market { question status } } }`,
@@ -56,7 +56,7 @@ var twinQueries = map[string]string{
 	"status":    `{ serviceStatus { version upstreamReachable } }`,
 }
 
-// twinKeys are those who ask.
+// twinKeys are the callers' credentials.
 var twinKeys = []string{anonymous, keyOf3, keyOf50, credentials("demo-50", "label", "phone"), keyOfAny, credentials("demo-3", "address", addressOf3), credentials("demo", "address", addressOf50)}
 
 func newTwins(s *service, seed uint64) *twins {
@@ -70,12 +70,12 @@ func newTwins(s *service, seed uint64) *twins {
 	return w
 }
 
-// asked is a request of the two.
+// asked is a request that is sent both ways.
 type asked struct{ name, method, body, key string }
 
 func (a asked) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
 
-// next draws a request. Those of few questions are drawn again and again, by text and in other words.
+// next draws a request. Queries with few variables repeat often, in several encodings.
 func (w *twins) next(names []string) asked {
 	r := w.random
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
@@ -105,7 +105,8 @@ func (w *twins) next(names []string) asked {
 	return a
 }
 
-// send returns the answer to a request, executed where that is wanted, without its cost.
+// send returns the body of the response. With execute, the request bypasses the response cache and the cost is removed from the
+// body.
 func (w *twins) send(t testing.TB, a asked, execute bool) string {
 	t.Helper()
 	r := w.request(t, a.body, a.key)
@@ -122,7 +123,7 @@ func (w *twins) send(t testing.TB, a asked, execute bool) string {
 	return body
 }
 
-// kept returns the answer to a request as it is given to clients, and whether it had been kept.
+// kept returns the response that a client gets, and whether it came from the response cache.
 func (w *twins) kept(t testing.TB, a asked) (body string, hit bool) {
 	t.Helper()
 	before := w.API.Stats().Responses.Hits
@@ -130,7 +131,7 @@ func (w *twins) kept(t testing.TB, a asked) (body string, hit bool) {
 	return body, w.API.Stats().Responses.Hits > before
 }
 
-// names returns those of the queries, in order.
+// names returns the names of the queries but these, sorted.
 func names(but ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
@@ -141,13 +142,13 @@ func names(but ...string) []string {
 	return out
 }
 
-// TestKeptAnswersAreWhatExecutingGives asks at random, while time goes on, the market moves, what is cached makes room and
-// the venue fails, and holds every answer that was kept against an execution at the same moment. Nothing is refreshed behind
-// an answer here, so both see the same.
-func TestKeptAnswersAreWhatExecutingGives(t *testing.T) {
+// TestCachedResponsesEqualExecution sends random requests while the clock advances, the market moves, the caches evict and the
+// venue fails. Each response from the response cache must equal an execution at the same moment. There are no background
+// refreshes in this test, so both see the same values.
+func TestCachedResponsesEqualExecution(t *testing.T) {
 	for seed, args := range [][]string{
 		{},
-		{"--cache-responses=80KiB"}, // for four or so
+		{"--cache-responses=80KiB"}, // holds about four responses
 		{"--cache-price-size=3", "--cache-spread-size=2", "--cache-book-size=2", "--cache-history-size=1", "--cache-search-size=1", "--cache-user-size=2", "--cache-not-found-size=1"},
 		{"--cache-user-fresh=0s", "--cache-price-fresh=300ms"},
 	} {
@@ -156,7 +157,7 @@ func TestKeptAnswersAreWhatExecutingGives(t *testing.T) {
 			for _, kind := range []string{"price", "book", "spread", "market", "search", "history"} {
 				args = append(args, "--cache-"+kind+"-stale=0s")
 			}
-			// The day ends in the middle.
+			// Midnight falls into the test.
 			s := startAt(t, time.Date(2026, 3, 14, 23, 59, 30, 0, time.UTC), args...)
 			w := newTwins(s, uint64(seed))
 			for step := range 400 {
@@ -190,7 +191,7 @@ func TestKeptAnswersAreWhatExecutingGives(t *testing.T) {
 	}
 }
 
-// disturb lets something happen, or nothing.
+// disturb changes something at random, or nothing.
 func (w *twins) disturb(t testing.TB) {
 	t.Helper()
 	r := w.random
@@ -223,11 +224,11 @@ func (w *twins) disturb(t testing.TB) {
 	}
 }
 
-// TestKeptAnswersOfALiveMarket is TestKeptAnswersAreWhatExecutingGives with the stream, which is lost now and then while the
-// venue answers nothing else either. What happens between two requests is nobody's fault, so an answer that was kept is wrong
-// where it is given twice and two executions in between and after agree on another.
-func TestKeptAnswersOfALiveMarket(t *testing.T) {
-	t.Parallel() // it waits for what is kept to expire
+// TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. The stream is lost now and then while
+// REST fails, too. Values may change between two requests. A cached response is therefore wrong only if it comes twice, and two
+// executions between and after agree on another response.
+func TestCachedResponsesOfALiveMarket(t *testing.T) {
+	t.Parallel() // it waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
 	s.streaming(t)
 	w := newTwins(s, 77)
@@ -291,7 +292,8 @@ func (w *twins) happen(random *rand.Rand) {
 	}
 }
 
-// compare asks one request in turn as clients do and executed, and reports whether what was executed was stale.
+// compare sends a request alternately as a client does and bypassing the response cache. It returns 1 if the execution was
+// stale.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)
@@ -311,8 +313,9 @@ func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	return stale
 }
 
-// TestAStaleAnswerIsNotKept although it is given without errors, so that what refreshes it is seen at once.
-func TestAStaleAnswerIsNotKept(t *testing.T) {
+// TestStaleResponsesAreNotCached checks that a stale response is not cached, although it has no errors. The next request must
+// see the refreshed value.
+func TestStaleResponsesAreNotCached(t *testing.T) {
 	s := start(t)
 	w := newTwins(s, 1)
 	a := asked{"prices", http.MethodPost, asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": w.tokens[:1]}}), anonymous}
@@ -329,7 +332,7 @@ func TestAStaleAnswerIsNotKept(t *testing.T) {
 	}
 	s.spoil(t)
 	to := s.move(t, w.tokens[0])
-	s.clock.advance(2 * time.Second) // a refresh that failed is not tried again at once
+	s.clock.advance(2 * time.Second) // a failed refresh is repeated only after a delay
 	eventually(t, "the refresh", func() bool {
 		body, _ := w.kept(t, a)
 		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
@@ -339,8 +342,9 @@ func TestAStaleAnswerIsNotKept(t *testing.T) {
 	}
 }
 
-// TestAnAnswerOfTheLastDaysEndsWithTheDay although everything that it was made of is fresh.
-func TestAnAnswerOfTheLastDaysEndsWithTheDay(t *testing.T) {
+// TestCachedRelativeRangeEndsAtMidnight queries the last days of prices. The response may not be cached beyond midnight,
+// although its values are fresh.
+func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
 	a := asked{"history", http.MethodPost, asJSON(vars{"query": twinQueries["history"], "variables": vars{"token": w.tokens[0]}}), anonymous}
@@ -355,8 +359,9 @@ func TestAnAnswerOfTheLastDaysEndsWithTheDay(t *testing.T) {
 	}
 }
 
-// TestARangeThatBeginsTomorrowIsRefusedUntilThen although the error is one of the request.
-func TestARangeThatBeginsTomorrowIsRefusedUntilThen(t *testing.T) {
+// TestFutureRangeIsRefusedUntilItBegins queries a range that begins tomorrow. The error may not be cached beyond midnight,
+// although it is an error of the request.
+func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
 	a := asked{"history", http.MethodPost, asJSON(vars{
@@ -372,8 +377,8 @@ func TestARangeThatBeginsTomorrowIsRefusedUntilThen(t *testing.T) {
 	}
 }
 
-// TestARevokedAccountIsAnsweredNothing that was kept for it.
-func TestARevokedAccountIsAnsweredNothing(t *testing.T) {
+// TestRevokedAccountGetsNoCachedResponse revokes an account that has cached responses.
+func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-3"})
 	s := start(t, "--accounts-file="+f.path)
@@ -404,7 +409,7 @@ func TestARevokedAccountIsAnsweredNothing(t *testing.T) {
 	}
 }
 
-// TestEqualRequestsAreExecutedOnce lets many clients ask for the same at once, and the first one leave.
+// TestEqualRequestsAreExecutedOnce sends equal requests at once. The first client leaves.
 func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	s := start(t, "--demo-latency=200ms")
 	query := asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": s.openTokens(2)}})
@@ -425,8 +430,8 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	}
 }
 
-// TestWithoutKeptAnswers has the same program execute everything.
-func TestWithoutKeptAnswers(t *testing.T) {
+// TestResponseCacheSwitchedOff executes every request.
+func TestResponseCacheSwitchedOff(t *testing.T) {
 	s := start(t, "--cache-responses=0")
 	w := newTwins(s, 1)
 	for range 30 {

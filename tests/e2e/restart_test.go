@@ -21,22 +21,22 @@ import (
 	"oddsgraph/internal/ratelimit/spent"
 )
 
-// strictVenue takes exactly a hundred calls of one address in any minute. A call reaches it some time after it was sent, also
-// where its sender is dead by then.
+// strictVenue accepts exactly a hundred calls of one address in any minute. Each call arrives after the delay travel, even if
+// the sender has died meanwhile.
 type strictVenue struct {
 	*httptest.Server
 	venue *demo.Venue
-	// arrived counts the calls that reached it, sent those that were sent.
+	// sent counts the calls that were sent, arrived those after the delay.
 	arrived, sent atomic.Int64
-	// asked holds the token ids of the books that it was asked for.
+	// asked holds the token ids of the requested books.
 	asked sync.Map
 	books []string
 }
 
-// travel is how long a call takes to a strictVenue.
+// travel is the delay of a call to a strictVenue.
 const travel = 40 * time.Millisecond
 
-// newStrictVenue opens a venue. Only one that tells says in its answers how many calls remain.
+// newStrictVenue starts a venue. With tells, its responses say how many calls remain.
 func newStrictVenue(t *testing.T, tells bool) *strictVenue {
 	v := &strictVenue{venue: demo.New(demo.Config{Markets: 300, PublicPerMinute: 100})}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func newStrictVenue(t *testing.T, tells bool) *strictVenue {
 	return v
 }
 
-// untold is an answer without a word on the venue's limit.
+// untold removes the rate limit headers from a response.
 type untold struct{ http.ResponseWriter }
 
 func (u untold) WriteHeader(status int) {
@@ -73,15 +73,15 @@ func (u untold) WriteHeader(status int) {
 	u.ResponseWriter.WriteHeader(status)
 }
 
-// program starts a service over the venue.
+// program starts a service that uses the venue.
 func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	t.Helper()
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit fails if the venue refused a call, or if fewer calls reached it than the limit without its margin allows.
-// The killed process may have recorded a call for each book of the last burst and died before it sent them all. Such calls are
-// lost: they count, but the venue never saw them.
+// wantWithinTheLimit fails if the venue refused a call, or if fewer calls reached the venue than the rate limit allows. The
+// killed process may have recorded calls of its last burst that it did not send. These calls count, but the venue never saw
+// them.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -100,7 +100,7 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
-// book asks a service for a book. It returns the code of the error, "" with a book, "gone" without an answer.
+// book queries a book. code is the error's code, "" for a book, or "gone" if the service did not answer.
 func (p *program) book(id string) (code string, stale bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -117,7 +117,7 @@ func (p *program) book(id string) (code string, stale bool) {
 	return "", at(out.Data, "token.orderbook.freshness.stale") == true
 }
 
-// burst asks for books by clients of their own at once. It returns how many answers there were by code, when all are there.
+// burst queries books at once, each from another client. The returned function waits for all answers and counts them by code.
 func (p *program) burst(ids []string) func() map[string]int {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -133,7 +133,7 @@ func (p *program) burst(ids []string) func() map[string]int {
 	return func() map[string]int { all.Wait(); return codes }
 }
 
-// kill ends the program as nothing that it could notice.
+// kill ends the program with SIGKILL.
 func (p *program) kill(t *testing.T) {
 	t.Helper()
 	if err := p.process.Signal(syscall.SIGKILL); err != nil {
@@ -142,7 +142,7 @@ func (p *program) kill(t *testing.T) {
 	<-p.ended
 }
 
-// stateOf returns a directory whose record shows that nothing was spent in the last minute.
+// stateOf returns a state directory whose record shows no calls in the last minute.
 func stateOf(t *testing.T, v *strictVenue) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,7 +152,7 @@ func stateOf(t *testing.T, v *strictVenue) string {
 	return dir
 }
 
-// wantStale fails unless a book that was read before is answered, marked stale, though no call can be made.
+// wantStale fails unless a book that was read before is answered from the cache and marked stale.
 func (p *program) wantStale(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "the book is no longer fresh", func() bool {
@@ -164,12 +164,12 @@ func (p *program) wantStale(t *testing.T, id string) {
 	})
 }
 
-// TestKilledUnderLoad kills the service in the middle of a burst and starts it again under load. The venue never has to
-// refuse a call, whether the service has a record, or the venue tells, or nobody knows anything. What was read stays readable.
+// TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue never has to refuse a call: with a
+// record, with a venue that reports its limit, and with neither. Books that were read stay readable.
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, tells bool
-		// most is how many calls may be made, and are made in the end.
+		// most is the number of calls that the service may make. It must use all of them.
 		most int64
 	}{
 		"with a record":                  {record: true, most: 95},
@@ -186,7 +186,7 @@ func TestKilledUnderLoad(t *testing.T) {
 			}
 			p := v.program(t, "--state-dir="+dir)
 			if test.tells {
-				p.book(v.books[0]) // by which the venue tells
+				p.book(v.books[0]) // the response reports the venue's limit
 			}
 			for i := range 3 {
 				p.burst(v.books[10*i : 10*i+10])()
@@ -225,7 +225,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRestartAfterAServiceWithoutARecord starts the service when another one has just used up the limit but for the margin.
+// TestRestartAfterAServiceWithoutARecord starts the service after another one has used up the limit except for the margin.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, tells := range map[string]bool{"silent": false, "telling": true} {
@@ -251,7 +251,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 				t.Errorf("the answers are %v; want 5 and 25 refusals", codes)
 			}
 			p.kill(t)
-			// The reserve is spent once, not with each restart.
+			// The reserve may be used once, not again after each restart.
 			p = v.program(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart the answers are %v; want refusals", codes)
@@ -261,10 +261,10 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	}
 }
 
-// TestRollingRestartWithinTheLimit replaces a service by one that starts beside it, under load on both. The venue never has to
-// refuse a call: first the new one has the reserve, and when the old one has ended, all that is left.
+// TestRollingRestartWithinTheLimit replaces a service by one that starts beside it, with load on both. The venue never has to
+// refuse a call. The new service first uses the reserve, and all remaining calls when the old one has ended.
 func TestRollingRestartWithinTheLimit(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

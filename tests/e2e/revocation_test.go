@@ -24,7 +24,7 @@ func (s *service) dialBearer(t testing.TB, token string) *socket {
 	return k
 }
 
-// sseBearer starts an operation over Server-Sent Events with a bearer token.
+// sseBearer starts an operation over server-sent events with a bearer token.
 func (s *service) sseBearer(t testing.TB, token, query string, variables vars) *events {
 	t.Helper()
 	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), anonymous)
@@ -32,7 +32,7 @@ func (s *service) sseBearer(t testing.TB, token, query string, variables vars) *
 	return s.stream(t, query, r)
 }
 
-// closed waits until a socket is closed and returns the code.
+// closed waits until a socket is closed and returns the close code.
 func (k *socket) closed(t testing.TB) websocket.StatusCode {
 	t.Helper()
 	select {
@@ -44,13 +44,13 @@ func (k *socket) closed(t testing.TB) websocket.StatusCode {
 	}
 }
 
-// slowVenue is the demo venue behind a door that can be held shut for paths of its choice.
+// slowVenue is the demo venue behind a proxy that can hold the requests to a path.
 type slowVenue struct {
 	*httptest.Server
 	demo *demo.Venue
 	mu   sync.Mutex
 	held map[string]chan struct{}
-	// waiting is told of each request that has to wait.
+	// waiting receives a value for each held request.
 	waiting chan string
 }
 
@@ -78,7 +78,7 @@ func newSlowVenue(t testing.TB) *slowVenue {
 	return d
 }
 
-// hold holds requests to a path until release is called.
+// hold keeps requests to a path waiting until release is called.
 func (d *slowVenue) hold(path string) (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,7 +92,7 @@ func (d *slowVenue) hold(path string) (release func()) {
 	})
 }
 
-// args are those of a service on the venue, which takes any number of calls.
+// args returns the flags of a service that uses this venue without a rate limit.
 func (d *slowVenue) args() []string {
 	return []string{
 		"--venue-url=" + d.URL, "--stream-url=" + strings.Replace(d.URL, "http", "ws", 1) + demo.StreamPath,
@@ -100,9 +100,8 @@ func (d *slowVenue) args() []string {
 	}
 }
 
-// TestRevocation takes an account out of the file while everything that a client can have open is open: queries that wait for
-// the venue, sockets and event streams. All of it ends, and what was asked of the venue for it; the holder of another token
-// for the same account of the venue notices nothing.
+// TestRevocation removes an account from the file while its client has queries, sockets and event streams open. All of them
+// end, with the venue calls that they caused. Another token for the same account of the venue is not affected.
 func TestRevocation(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50", "other": "demo-3"})
@@ -125,7 +124,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // in the same group as the lost one's
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the group of the token that is revoked
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
@@ -147,10 +146,10 @@ func TestRevocation(t *testing.T) {
 	if got := s.bearer(t, "lost", viewerQuery); got.status != http.StatusUnauthorized {
 		t.Errorf("%+v", got)
 	}
-	// Of the lost one's groups the price's and the orders' have ended; the portfolio's is another's too.
+	// The revoked client's groups for prices and orders have ended. The group for the portfolio has another member.
 	eventually(t, "its groups have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
 
-	// The others go on.
+	// The other clients continue.
 	held := s.venue.Positions(addressOf50)[0].TokenID
 	if err := s.venue.Trade(addressOf50, held, demo.Buy, 1_000_000); err != nil {
 		t.Fatal(err)
@@ -162,7 +161,7 @@ func TestRevocation(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// And when it was the last one, the venue is not asked for the account any more.
+	// After the last client has left, the service reads the account no more.
 	f.write(t, map[string]string{"other": "demo-3"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
@@ -179,12 +178,12 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%+v", ev)
 		}
 	}
-	// A topic that nobody watches any more lingers for an hour otherwise.
+	// An unwatched topic would otherwise stay for an hour.
 	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
 	otherBalance.quiet(t)
 }
 
-// TestRevocationOfQueries takes an account out of the file while its queries wait for the venue, over every transport.
+// TestRevocationOfQueries removes an account from the file while its queries wait for the venue, over every transport.
 func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
@@ -236,7 +235,7 @@ func TestRevocationOfQueries(t *testing.T) {
 	}
 }
 
-// TestTheAccountsFileIsReadAgain has the running service see changes of the file by itself.
+// TestTheAccountsFileIsReadAgain changes the file while the service runs.
 func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)
@@ -250,7 +249,7 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	f.write(t, map[string]string{"old": "demo-50", "new": "demo-3"})
 	eventually(t, "a new token works", func() bool { return works("new") })
 
-	// What cannot be used changes nothing, and is told of once.
+	// An invalid file changes nothing, and is logged once.
 	complaints := func() int { return strings.Count(s.log.String(), "the accounts file is not in force") }
 	for name, content := range map[string]string{"half": `{"version":1,"accounts":[{"tokenSha256":"`, "unknown": `{"version":1,"accounts":[],"secretKey":"canary"}`} {
 		before := complaints()
@@ -285,7 +284,7 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	if !works("new") || works("old") {
 		t.Error("the last file is not in force")
 	}
-	// A file that is gone locks everybody out.
+	// A missing file revokes all accounts.
 	open = s.dialBearer(t, "new")
 	if err := os.Remove(f.path); err != nil {
 		t.Fatal(err)
@@ -295,7 +294,7 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestManifestsAreReadAgain has the running service see changes of the manifest by itself.
+// TestManifestsAreReadAgain changes the manifest while the service runs.
 func TestManifestsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
@@ -327,7 +326,7 @@ func TestManifestsAreReadAgain(t *testing.T) {
 	if got := s.getQuery(t, "/two"); got.body != found {
 		t.Errorf("%+v", got)
 	}
-	// Sockets and event streams are bound by it too.
+	// The manifest applies to sockets and event streams, too.
 	forbidden := s.sse(t, `subscription { streamStatusChanged { state } }`, nil, anonymous)
 	forbidden.wantEnd(t, "FORBIDDEN")
 	s.dial(t, anonymous).subscribe(t, `query One { __typename }`, nil).wantEnd(t, "FORBIDDEN")

@@ -35,15 +35,15 @@ const (
 	rollingTokens      = 60
 )
 
-// instance is one of several programs that serve the same.
+// instance is one of the programs behind the balancer.
 type instance struct {
 	*program
 	proxy *httputil.ReverseProxy
-	// sockets counts those that are open to it.
+	// sockets counts the open WebSockets to the instance.
 	sockets atomic.Int64
 }
 
-// balancer hands requests in turn to the instances that say that they are ready, which is all that it knows of them.
+// balancer distributes requests to the instances whose readiness probe succeeds. It knows nothing else of them.
 type balancer struct {
 	*httptest.Server
 	ctx    context.Context
@@ -66,7 +66,7 @@ func newBalancer(t testing.TB) *balancer {
 	return b
 }
 
-// ServeHTTP hands on a request, or a socket.
+// ServeHTTP forwards a request or a WebSocket.
 func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in := b.next()
 	if in == nil {
@@ -77,8 +77,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.sockets.Add(1)
 		defer in.sockets.Add(-1)
 	} else {
-		// The server closes the request's body when the response begins. The proxy may not have seen its end by then, and would
-		// give up the connection.
+		// The server closes the request's body when the response begins. If the proxy had not reached the body's end by then,
+		// it would give up the connection.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -99,7 +99,7 @@ func (b *balancer) next() *instance {
 	return b.ready[b.turn%len(b.ready)]
 }
 
-// note remembers what an instance says of itself.
+// note records whether an instance is ready.
 func (b *balancer) note(in *instance, ready bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +117,7 @@ func (b *balancer) knows(in *instance) bool {
 	return slices.Contains(b.ready, in)
 }
 
-// add asks an instance until its end whether it is ready, and returns when it is for the first time.
+// add probes an instance until the instance ends. It returns when the instance is ready for the first time.
 func (b *balancer) add(t testing.TB, p *program) *instance {
 	t.Helper()
 	to, err := url.Parse(p.URL())
@@ -170,26 +170,26 @@ func (b *balancer) asks(in *instance) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// follower is a client that follows a price or a book, and connects again whenever it is told to.
+// follower is a client that subscribes to a price or a book, and reconnects when the service asks it to.
 type follower struct {
 	token string
 	book  bool
 
 	mu sync.Mutex
-	// last is the price or the book's sequence that came last.
+	// last is the newest price, or the sequence of the newest book.
 	last string
-	// opened counts the connections on which a first state came.
+	// opened counts the connections that delivered a first state.
 	opened int
 }
 
-// seen returns how many connections have brought a first state.
+// seen returns opened.
 func (f *follower) seen() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.opened
 }
 
-// current tells whether what it holds is what the venue has.
+// current reports whether the newest value is the venue's current one.
 func (f *follower) current(w *annals) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,7 +203,7 @@ func (f *follower) current(w *annals) bool {
 	return demo.Price(units(f.last, 4)) == q.Price
 }
 
-// follow follows until the crowd leaves.
+// follow subscribes until the crowd's context ends.
 func (f *follower) follow(t testing.TB, c *crowd) {
 	for c.ctx.Err() == nil {
 		err := f.connect(t, c)
@@ -218,7 +218,7 @@ func (f *follower) follow(t testing.TB, c *crowd) {
 	}
 }
 
-// connect follows on one connection, and returns why that ended.
+// connect subscribes over one connection, and returns the error that ended it.
 func (f *follower) connect(t testing.TB, c *crowd) error {
 	conn, _, err := websocket.Dial(c.ctx, strings.Replace(c.URL(), "http", "ws", 1)+httpapi.PathGraphQL, &websocket.DialOptions{
 		Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: c.client,
@@ -265,7 +265,7 @@ func (f *follower) connect(t testing.TB, c *crowd) error {
 			return fmt.Errorf("a message %s: %s", m.Type, m.Payload)
 		}
 		if err != nil && websocket.CloseStatus(err) < 0 {
-			_, err = k.read(c.ctx) // which says how it was closed
+			_, err = k.read(c.ctx) // the read error tells how the connection was closed
 		}
 		if err != nil {
 			return err
@@ -273,7 +273,7 @@ func (f *follower) connect(t testing.TB, c *crowd) error {
 	}
 }
 
-// take holds a value against the annals, and holds on to it.
+// take checks a value against the annals and stores it as the newest.
 func (f *follower) take(t testing.TB, c *crowd, r *replay, v any, first bool) {
 	last := text(v, "sequence")
 	if f.book {
@@ -292,7 +292,7 @@ func (f *follower) take(t testing.TB, c *crowd, r *replay, v any, first bool) {
 	}
 }
 
-// asks asks for some tokens whenever it is its turn, until there are no more turns. All of it has to come.
+// asks queries some tokens for each value in turns, until turns is closed. Each answer must be complete.
 func asks(c *crowd, turns <-chan struct{}, tokens []string) {
 	for range turns {
 		var out struct {
@@ -318,10 +318,11 @@ func asks(c *crowd, turns <-chan struct{}, tokens []string) {
 	}
 }
 
-// TestRollingRestart restarts two instances behind a balancer, one after the other, while the market moves, clients ask and
-// subscribers follow. No query fails, every subscription goes on with a whole state, and nothing that is shown was never so.
+// TestRollingRestart restarts two instances behind a balancer, one after the other, under queries and subscriptions while the
+// market moves. No query may fail. Every subscription continues with a complete state, and no client sees a value that the
+// venue never had.
 func TestRollingRestart(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	w, b := newAnnals(t, 1, rollingTokens, [2]int{}), newBalancer(t)
 	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
 	first, second := begin(), begin()
@@ -365,7 +366,7 @@ func TestRollingRestart(t *testing.T) {
 			case <-client.C:
 				select {
 				case turns <- struct{}{}:
-				default: // all of them are asking
+				default: // all clients are busy
 				}
 			case <-over:
 				return

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// run does what a command line says, as the program would.
+// run runs the program with a command line.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	return app.Run(ctx, thirdParty(), args, environ, stdout, stderr)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSettlement holds positions in markets that are resolved in several forms. All parts of one answer agree.
+// TestSettlement values positions in markets that are resolved in several ways. All parts of a response must agree.
 func TestSettlement(t *testing.T) {
 	markets := map[string]string{
 		"late":     `{"marketId":"late","closed":true,"active":true,"resolution":"YES","tokens":[{"token_id":"T1","outcome":"YES","winner":false},{"token_id":"T2","outcome":"NO","winner":false}]}`,

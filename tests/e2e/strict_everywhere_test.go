@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// barest is a venue whose endpoints refuse every parameter that the service can do without.
+// barest returns the endpoints of a venue that refuses every parameter that the service can do without.
 func barest() map[string]strictEndpoint {
 	const (
 		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`
@@ -30,8 +30,8 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue reads each endpoint of a venue that refuses every other parameter with 400, twice. The second calls show what was
-// learned.
+// TestBarestVenue reads each endpoint of this venue twice. The second read must send no parameter that the venue refused with
+// 400 before.
 func TestBarestVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
@@ -74,13 +74,14 @@ func TestBarestVenue(t *testing.T) {
 					t.Errorf("read %d: the venue was asked %q, want %q", i, venue.asked, want)
 				}
 				venue.mu.Unlock()
-				s.clock.advance(9 * time.Minute) // nothing is cached, and what was learned is remembered
+				s.clock.advance(9 * time.Minute) // the caches have expired, but what the service learned has not
 			}
 		})
 	}
 }
 
-// TestOneEndpointIsMissing reads everything from venues that each lack one endpoint: its part alone is missing, or comes from another.
+// TestOneEndpointIsMissing queries everything from venues that lack one endpoint each. Only that endpoint's data may be
+// missing, unless another endpoint has it.
 func TestOneEndpointIsMissing(t *testing.T) {
 	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
 		s := start(t, append(flags, "--demo-markets=60")...)

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// TestExamplesOnStrictVenue runs examples against a venue that does only what its description shows, and counts its calls. The
-// description has lists of tokens for prices and spreads; a market takes a call of its own, and the first list of markets or
-// tokens is refused once.
+// TestExamplesOnStrictVenue runs examples against a venue that does only what its API description shows, and counts its calls.
+// The venue accepts lists of tokens for prices and spreads. It takes one market a call, and the first list of markets or tokens
+// is refused once.
 func TestExamplesOnStrictVenue(t *testing.T) {
 	for name, want := range map[string]struct {
-		// calls are those to each endpoint, refused ones included.
+		// calls counts the calls to each endpoint, including refused ones.
 		calls map[string]int64
-		// absent are the paths, without indexes, at which nothing is: a book of the description has no time and no
-		// number, and an open market has no resolution.
+		// absent holds the paths, without indexes, that are null. The description's books have no time and no number, and an
+		// open market has no resolution.
 		absent []string
 	}{
 		"event-page":          {calls: map[string]int64{"market-search": 1, "prices": 1}},
@@ -31,7 +31,7 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 			calls:  map[string]int64{"market-details": 1, "orderbook": 3, "prices": 1, "spreads": 1},
 			absent: []string{"market.resolution", "market.tokens.orderbook.sequence"},
 		},
-		// Lists of 50 rows may have been cut, so positions and orders are probed once with an offset.
+		// The venue may have cut a list of 50 rows. The service therefore reads positions and orders once more with an offset.
 		"portfolio": {calls: map[string]int64{"balance": 1, "market-details": 50, "orders": 2, "positions": 2, "prices": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {

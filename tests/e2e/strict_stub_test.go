@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// strictStub is a venue of a test's own. It answers what the test says, 404 elsewhere, and refuses parameters that it does not know.
+// strictStub is a venue with a test's own endpoints. Other paths answer 404, and unknown parameters are refused.
 type strictStub struct {
 	*httptest.Server
 	endpoints map[string]strictEndpoint
@@ -25,12 +25,12 @@ type strictStub struct {
 
 // strictEndpoint is an endpoint of a strictStub.
 type strictEndpoint struct {
-	// knows are the parameters that are not refused, separated by blanks.
+	// knows lists the accepted parameters, separated by spaces.
 	knows  string
 	answer func(r *http.Request, q url.Values) (status int, body string)
 }
 
-// newStrictStub starts a strictStub whose endpoints are named by the last part of their paths.
+// newStrictStub starts a strictStub. The endpoints are named by the last segments of their paths.
 func newStrictStub(t testing.TB, endpoints map[string]strictEndpoint) *strictStub {
 	s := &strictStub{endpoints: endpoints}
 	s.Server = httptest.NewServer(s)
@@ -66,7 +66,7 @@ func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// TestCredentialsOfAnyForm asks a venue that compares credentials as texts, the way that it takes them.
+// TestCredentialsOfAnyForm uses a venue that compares credentials as text, in each way of sending them.
 func TestCredentialsOfAnyForm(t *testing.T) {
 	const credentials = `{ "key":"k", "nonce":12345678901234567890, "apiKey":{"id":[1.50, true]}, "address":"` + addressOf3 + `" }`
 	for mode, taken := range map[string]func(r *http.Request, q url.Values) string{
@@ -96,7 +96,7 @@ func TestCredentialsOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestReadinessWithoutSearch asks venues that have some endpoints and not others whether the service is ready.
+// TestReadinessWithoutSearch checks readiness with venues that lack some endpoints.
 func TestReadinessWithoutSearch(t *testing.T) {
 	fails := func(status int) strictEndpoint {
 		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
@@ -131,7 +131,8 @@ func TestReadinessWithoutSearch(t *testing.T) {
 	}
 }
 
-// TestReadinessByCallsOfClients has the first call for a client show that the venue answers, where what /readyz asks by itself fails.
+// TestReadinessByCallsOfClients uses a venue that fails the calls of the readiness probe. The service is ready after the first
+// successful call for a client.
 func TestReadinessByCallsOfClients(t *testing.T) {
 	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
 	s := start(t, "--venue-url="+venue.URL)

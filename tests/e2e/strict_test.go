@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// courier is a transport that remembers how credentials were sent.
+// courier is a transport that counts how credentials were sent.
 type courier struct {
 	http.RoundTripper
 	mu            sync.Mutex
@@ -31,9 +31,9 @@ func (w *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// TestCredentialsReachTheDemoVenue counts the ways in which credentials travel.
+// TestCredentialsReachTheDemoVenue counts calls by where they carry credentials.
 func TestCredentialsReachTheDemoVenue(t *testing.T) {
-	for args, want := range map[string][2]int{ // calls with them in the query and in the header
+	for args, want := range map[string][2]int{ // calls with credentials in the query, and in the header
 		"":                          {0, 1},
 		"--venue-credentials=query": {1, 0},
 		"--demo-strict":             {1, 0},
@@ -51,7 +51,7 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 	}
 }
 
-// TestDemoWithout turns each endpoint off by the name that the flag takes.
+// TestDemoWithout turns each endpoint off by its name in the flag.
 func TestDemoWithout(t *testing.T) {
 	for _, name := range demo.Endpoints() {
 		start(t, "--demo-without="+name)

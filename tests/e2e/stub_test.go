@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// stub is a venue that says only what a test lets it say: answers by the last segment of the path.
+// stub is a venue whose answers the test defines, by the last segment of the path.
 type stub struct {
 	*httptest.Server
 	mu     sync.Mutex
 	counts calls
 }
 
-// newStub serves answers, which return a status and a value for JSON or, if it is a string, a body.
+// newStub starts a stub. Each answer function returns a status and a body: a string, or a value that is encoded as JSON.
 func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *stub {
 	s := &stub{counts: calls{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,7 @@ func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *st
 	return s
 }
 
-// asked returns the calls so far and begins to count anew.
+// asked returns the calls since the last call of asked.
 func (s *stub) asked() calls {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *stub) asked() calls {
 
 type object = map[string]any
 
-// pick answers with those of the rows whose keys were asked for, in a list or one alone.
+// pick returns an answer function that selects the requested rows, by a list of keys or a single key.
 func pick(name, list, single string, rows map[string]object) func(q url.Values) (int, any) {
 	return func(q url.Values) (int, any) {
 		if id := q.Get(single); id != "" {
@@ -83,7 +83,7 @@ func pick(name, list, single string, rows map[string]object) func(q url.Values) 
 	}
 }
 
-// TestPositionsWithoutTokens reads a venue that names holdings and orders by market and outcome only.
+// TestPositionsWithoutTokens uses a venue that identifies positions and orders by market and outcome only.
 func TestPositionsWithoutTokens(t *testing.T) {
 	market := func(id, status string, outcomes ...object) object {
 		return object{"marketId": id, "question": "Q " + id, "status": status, "outcomes": outcomes}
@@ -105,16 +105,16 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"positions": func(url.Values) (int, any) {
 			return http.StatusOK, object{"totalCount": 10, "positions": []object{
-				position("m1", "YES", "10", n("0.5"), n("0.1")),       // priced by the venue
-				position("m1", "no", "20.50", n("0.30"), n("0.2")),    // only top of book
-				position("m2", "TEAM ÅNGSTRÖM", "3", nil, n("0.3")),   // only a bid
-				position("m2", "Team B", "4", n("0.25"), n("0.40")),   // only what the position says
+				position("m1", "YES", "10", n("0.5"), n("0.1")),       // the venue has a price
+				position("m1", "no", "20.50", n("0.30"), n("0.2")),    // only best bid and ask
+				position("m2", "TEAM ÅNGSTRÖM", "3", nil, n("0.3")),   // only a best bid
+				position("m2", "Team B", "4", n("0.25"), n("0.40")),   // only the position's own price
 				position("m2", "team c", "5", n("0"), nil),            // no price at all
 				position("m3", "Yes", "6", n("0.9"), n("0.5")),        // won
 				position("m3", "No", "7", n("0.8"), n("0.5")),         // lost
-				position("m4", "same", "8", n("0.1"), n("0.6")),       // either of two tokens
-				position("gone", "YES", "9", n("0.2"), n("0.7")),      // a market that is not known
-				position("m5", "YES", "1", n("0.000"), n("0.123456")), // cost nothing, status not known
+				position("m4", "same", "8", n("0.1"), n("0.6")),       // matches two tokens
+				position("gone", "YES", "9", n("0.2"), n("0.7")),      // unknown market
+				position("m5", "YES", "1", n("0.000"), n("0.123456")), // no cost, unknown status
 			}}
 		},
 		"orders": func(url.Values) (int, any) {
@@ -145,7 +145,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	  portfolio { positionsValue costBasis unrealizedPnl totalValue availableCash unpricedPositions uncostedPositions }
 	} }`, nil, keyOfAny)
 	wantJSON(t, "balance", at(data, "user.balance"), `{"portfolioValue":"100.10","cashBalance":"25.5","positionsValue":null,"totalValue":"125.6"}`)
-	// Which token, redeemable, price and basis, value, profit and percent.
+	// Columns: token, redeemable, price, basis, value, profit, percent.
 	want := []string{
 		"t1y false 0.6100000000000000001 VENUE 6.100000000000000001 1.100000000000000001 22",
 		"t1n false 0.325 MIDPOINT 6.6625 0.5125 8.333333",
@@ -194,7 +194,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	}
 }
 
-// TestPricesOfUnnamedTokensTravelTogether has many positions that name no token.
+// TestPricesOfUnnamedTokensTravelTogether has many positions without token ids. Their prices are read in batches.
 func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	markets, prices, spreads, positions := map[string]object{}, map[string]object{}, map[string]object{}, []object{}
 	for i := range 40 {
@@ -220,7 +220,7 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 		s.ask(t, strings.Replace(query, "ADDRESS", addressOfAny, 1), nil, keyOfAny)
 		wantCalls(t, v.asked(), calls{"positions": {1, 1}, "market-details": {1, 40}, "prices": {1, 40}})
 	}
-	// Without prices the top of the books is read instead, and that together too.
+	// Without prices the service reads the best bids and asks, also in batches.
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"positions": func(url.Values) (int, any) {
 			return http.StatusOK, object{"totalCount": len(positions), "positions": positions}
@@ -237,7 +237,7 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	}
 }
 
-// TestPricesOfTwoSides reads a venue that states bid and ask in place of a price.
+// TestPricesOfTwoSides uses a venue that sends bid and ask instead of a price.
 func TestPricesOfTwoSides(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"prices": func(url.Values) (int, any) {
@@ -256,8 +256,8 @@ func TestPricesOfTwoSides(t *testing.T) {
 	wantJSON(t, "positions", at(data, "user.positions.nodes"), `[{"best":{"price":"0.35","basis":"MIDPOINT"},"venue":null},{"best":{"price":"0.3","basis":"BEST_BID"},"venue":null}]`)
 }
 
-// TestTradesByOffset pages a venue that knows limit and offset only, has pages of 8 without a limit, has no ids, and spells kinds that
-// nobody knows.
+// TestTradesByOffset pages a venue that knows only limit and offset. Its default page has 8 rows, its rows have no ids, and
+// some kinds are unknown.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -305,7 +305,7 @@ func TestTradesByOffset(t *testing.T) {
 	}
 }
 
-// TestAVenueThatEchoesCredentials answers with what it was sent, in several spellings.
+// TestAVenueThatEchoesCredentials uses a venue that answers with the credentials that it received, in several encodings.
 func TestAVenueThatEchoesCredentials(t *testing.T) {
 	const canary = "canary&=+ü"
 	echo := func(q url.Values) (int, any) {
@@ -327,7 +327,7 @@ func TestAVenueThatEchoesCredentials(t *testing.T) {
 	}
 }
 
-// TestWinnersThatListsLeaveOut reads a venue whose searches do not say who won.
+// TestWinnersThatListsLeaveOut uses a venue whose searches omit the winner.
 func TestWinnersThatListsLeaveOut(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"market-search": func(url.Values) (int, any) {

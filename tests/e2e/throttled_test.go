@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// TestThrottledUntil: the service's status tells when the venue's budget of requests has room again, whether the service
-// has used it up or the venue says that others have.
+// TestThrottledUntil checks the time at which serviceStatus says that the rate limit has room again. Either the service has
+// used the limit up, or the venue reports that others have.
 func TestThrottledUntil(t *testing.T) {
 	const status = `{ serviceStatus { throttledUntil } }`
 	limited := func(t *testing.T) *service {
 		return startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20")
 	}
-	// until returns what the status tells, as the time from now.
+	// until returns throttledUntil as a duration from now.
 	until := func(t *testing.T, s *service) (time.Duration, bool) {
 		t.Helper()
 		v := at(s.ask(t, status, nil, anonymous), "serviceStatus.throttledUntil")
@@ -70,7 +70,8 @@ func TestThrottledUntil(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUsedUpThrottlesNobodyElse: neither one that was busy elsewhere nor one that the venue takes no more calls of.
+// TestAKeyThatIsUsedUpThrottlesNobodyElse has other clients use a key elsewhere, in part or up to its limit. The service must
+// not throttle public calls for that.
 func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
 	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
 		t.Run(name, func(t *testing.T) {

@@ -30,11 +30,11 @@ type traceCollector struct {
 	*httptest.Server
 
 	mu    sync.Mutex
-	spans map[string]*otlp.Span // by their ids
+	spans map[string]*otlp.Span // by span id
 	raw   []byte
 }
 
-// collectTraces has the services that a test starts send all traces to a collector.
+// collectTraces starts a collector. Services that the test starts send all traces to it.
 func collectTraces(t *testing.T) *traceCollector {
 	t.Helper()
 	c := &traceCollector{spans: map[string]*otlp.Span{}}
@@ -67,7 +67,7 @@ func (c *traceCollector) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all returns the spans that have come, once so many have.
+// all waits for n spans and returns all spans.
 func (c *traceCollector) all(t *testing.T, n int) map[string]*otlp.Span {
 	t.Helper()
 	have := func() map[string]*otlp.Span {
@@ -79,14 +79,14 @@ func (c *traceCollector) all(t *testing.T, n int) map[string]*otlp.Span {
 	return have()
 }
 
-// text returns everything that was received as it was received.
+// text returns everything that was received, undecoded.
 func (c *traceCollector) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.raw)
 }
 
-// attribute returns an attribute of a span as a text.
+// attribute returns an attribute of a span as a string.
 func attribute(span *otlp.Span, key string) string {
 	for _, a := range span.Attributes {
 		if a.Key == key {
@@ -99,7 +99,7 @@ func attribute(span *otlp.Span, key string) string {
 	return ""
 }
 
-// links returns the ids of the spans that a span is linked with.
+// links returns the ids of the spans that a span links to.
 func links(span *otlp.Span) []string {
 	ids := []string{}
 	for _, l := range span.Links {
@@ -109,12 +109,13 @@ func links(span *otlp.Span) []string {
 	return ids
 }
 
-// linkedTo reports whether a span is linked with one of a trace.
+// linkedTo reports whether a span links to a span of a trace.
 func linkedTo(span *otlp.Span, trace string) bool {
 	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
 }
 
-// gatedPrices lets calls for prices through one by one, and keeps what they said of their trace.
+// gatedPrices is a transport that holds calls for prices until pass receives a value, one for each call. It records their trace
+// headers.
 type gatedPrices struct {
 	http.RoundTripper
 	pass chan struct{}
@@ -143,7 +144,7 @@ func (g *gatedPrices) heard() []string {
 	return slices.Clone(g.parents)
 }
 
-// startGated is start with prices that are let through one by one.
+// startGated is start with gatedPrices as the venue client's transport.
 func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	t.Helper()
 	g := &gatedPrices{RoundTripper: &http.Transport{}, pass: make(chan struct{})}
@@ -152,8 +153,8 @@ func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	return s, g
 }
 
-// TestACallIsLinkedWithAllThatItServes has many operations wait for a few calls: those that asked first or joined later for
-// the same token, and those whose tokens have gathered meanwhile. All of them are linked with their call and it with them.
+// TestACallIsLinkedWithAllThatItServes has many operations share a few calls: two operations wait for one token, and the others
+// are batched behind their call. Each operation links to its call, and each call to its operations.
 func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	c := collectTraces(t)
 	s, gate := startGated(t, "--venue-in-flight=1")
@@ -184,7 +185,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	ask("A0", tokens[0])
 	eventually(t, "the first call is under way", func() bool { return len(gate.heard()) == 1 })
-	looks, _ := price() // how often each of them looks
+	looks, _ := price() // lookups of an operation
 	ask("A1", tokens[0])
 	eventually(t, "another waits for it", func() bool { _, coalesced := price(); return coalesced == 1 })
 	for i, token := range tokens[1:] {
@@ -196,7 +197,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	eventually(t, "six wait for the next", func() bool { misses, _ := price(); return misses == 8*looks })
 	over := make(chan struct{})
-	go func() { // the last to look may still be on the way to the others, and be late for their call
+	go func() { // an operation may come too late for the shared call and make a call of its own
 		for {
 			select {
 			case gate.pass <- struct{}{}:
@@ -234,7 +235,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 		}
 		slices.Sort(want)
 		keys := max(len(want), 1)
-		if i == 0 { // both have asked for the same
+		if i == 0 { // both operations wait for the same token
 			keys = 1
 		}
 		if got := links(call); !slices.Equal(got, want) || len(want) == 0 || i == 0 && len(want) != 2 {
@@ -271,8 +272,8 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 }
 
-// TestTracesOverWebSocket links operations with the trace of an introduction, or with their own. Proxies do not read messages, so
-// no such trace is continued.
+// TestTracesOverWebSocket links operations with the trace of connection_init or with their own. Proxies do not read messages,
+// so the service continues no such trace.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")
@@ -306,14 +307,14 @@ func TestTracesOverWebSocket(t *testing.T) {
 	eventually(t, "all three operations are linked with their traces", func() bool { return found() == 3 })
 }
 
-// TestNoTracesUnlessWanted counts spans where no collector is named, where traces are off, and where they are sampled.
+// TestNoTracesUnlessWanted counts spans without a collector, with traces switched off, and with sampling.
 func TestNoTracesUnlessWanted(t *testing.T) {
 	c := collectTraces(t)
 	const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, test := range []struct {
 		name  string
 		env   map[string]string
-		proxy string // the trusted one
+		proxy string // address of the trusted proxy
 		spans int
 	}{
 		{"no collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, "127.0.0.1", 0},
@@ -334,7 +335,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 			clear(c.spans)
 			c.mu.Unlock()
 			var heard []string
-			t.Run("serve", func(t *testing.T) { // which sends what is left at its end
+			t.Run("serve", func(t *testing.T) { // serving flushes the remaining spans at its end
 				s, gate := startGated(t, "--trusted-proxies="+test.proxy)
 				for i, id := range s.openTokens(2) {
 					r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, id)}), anonymous)
@@ -361,8 +362,8 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	}
 }
 
-// TestACollectorThatHangs takes connections and never answers: it costs requests nothing, though the queue before it is full,
-// and the end of the service no more than its time.
+// TestACollectorThatHangs uses a collector that never answers. Requests must not wait although the span queue is full, and the
+// shutdown must end in time.
 func TestACollectorThatHangs(t *testing.T) {
 	asked, release := make(chan struct{}, 1000), make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -400,13 +401,13 @@ func TestACollectorThatHangs(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > patience { // the collector would have ten minutes
+	if took := time.Since(start); took > patience { // the collector's timeout is ten minutes
 		t.Errorf("the end took %s", took)
 	}
 }
 
-// TestWhatTracesCannotBe says what is wrong in the environment.
-func TestWhatTracesCannotBe(t *testing.T) {
+// TestInvalidTraceSettings expects an error that names the wrong environment variable.
+func TestInvalidTraceSettings(t *testing.T) {
 	cfg := config.Default()
 	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_EXPORTER": "zipkin"} {
 		t.Run(name, func(t *testing.T) {
@@ -420,8 +421,8 @@ func TestWhatTracesCannotBe(t *testing.T) {
 	}
 }
 
-// TestCanaryInTraces sends a secret in every place that a request has: it is in no trace, but for what the client calls its
-// operation and its request.
+// TestCanaryInTraces puts a secret in every part of a request. The secret may appear in traces only as the operation's name and
+// the request's id.
 func TestCanaryInTraces(t *testing.T) {
 	c := collectTraces(t)
 	venue := newEcho(t)

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// accountFields selects everything that belongs to an account, and its nodes.
+// accountFields selects everything that belongs to an account, directly and as nodes.
 func accountFields(address string) map[string]string {
 	fields := map[string]string{}
 	for _, field := range []string{
@@ -31,8 +31,8 @@ func accountFields(address string) map[string]string {
 	return fields
 }
 
-// TestAVenueThatChecksNoCredentials serves accounts of the service their own data, and nobody anything else: with such a venue any
-// credentials would read every wallet.
+// TestAVenueThatChecksNoCredentials uses a venue that accepts any credentials, which would let any caller read every wallet.
+// The service must serve accounts of its own file only their own data, and nobody else anything.
 func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	open := func(url.Values) (int, any) { return http.StatusOK, []any{} }
 	v := newStub(t, map[string]func(url.Values) (int, any){

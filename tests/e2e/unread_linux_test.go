@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// shippedMemory is the GOMEMLIMIT of the deployments, which the program must not need more than.
+	// shippedMemory is the GOMEMLIMIT of the deployments, and mostResident the same in bytes.
 	shippedMemory = "460MiB"
 	mostResident  = 460 << 20
-	// shippedOutput is what clients may leave unread then; one of them has three quarters.
+	// shippedOutput is the default limit for unread output of all clients, in bytes. One client may use three quarters of it.
 	shippedOutput = mostResident / 6
 )
 
-// peak returns the most resident memory that a process ever had, in bytes.
+// peak returns the peak resident memory of a process in bytes.
 func peak(t testing.TB, process *os.Process) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
@@ -37,10 +37,10 @@ func peak(t testing.TB, process *os.Process) int {
 	return kb << 10
 }
 
-// TestClientsThatDoNotRead has one client ask for as much as it can and read nothing or little of it, over each transport and by
-// queries and subscriptions. The program as it is shipped must stay within its memory and answer another client.
+// TestClientsThatDoNotRead has one client send as many queries and subscriptions as it can over each transport, and read little
+// or nothing. The shipped program must stay within its memory limit and answer another client.
 func TestClientsThatDoNotRead(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	venue := newWitness(t)
 	p := &target{program: runBinaryIn(t, []string{"GOMEMLIMIT=" + shippedMemory}, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
@@ -61,14 +61,14 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by what a client does not read. run returns when it has had its effect; the connections of the returned
-// wires are closed after that. refused is the transport over which the program must have refused something, "" for none.
+// unread is an attack by a client that does not read. run returns when the attack has had its effect; the caller then closes
+// the returned connections. refused is the transport over which the program must have refused output, or "" if it need not.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
 }
 
-// withstand runs an attack while another client asks for what is cached.
+// withstand runs an attack while another client queries cached values.
 func (p *target) withstand(t *testing.T, a unread) {
 	before := p.scrape(t)
 	other := p.beside(t)
@@ -94,7 +94,7 @@ func (p *target) withstand(t *testing.T, a unread) {
 	}
 }
 
-// echoed returns a query whose answer repeats each of its ids of 240 bytes 198 times: some 71 KB for each.
+// echoed returns a query whose response repeats each id of 240 bytes 198 times: about 71 KB for each id.
 func echoed(ids int) string {
 	list := make([]string, ids)
 	for i := range list {
@@ -103,7 +103,7 @@ func echoed(ids int) string {
 	return asJSON(vars{"query": `query ($i: [String!]!) { tokens(tokenIds: $i) {` + numbered(198, "a#:id ") + `} }`, "variables": vars{"i": list}})
 }
 
-// deaf opens a connection that keeps little of what it is sent.
+// deaf opens a connection with a small receive buffer.
 func (p *target) deaf(t testing.TB) *wire {
 	w := p.connect(t)
 	_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
@@ -119,7 +119,7 @@ func (w *wire) ask(body, accept string) {
 		careless, accept, len(body), body)
 }
 
-// each opens connections and asks on each.
+// each opens n connections and calls ask on each at once.
 func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
 	var asking sync.WaitGroup
 	for range n {
@@ -131,7 +131,7 @@ func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer)
 	return open
 }
 
-// settle waits until the program executes nothing, as far as it can.
+// settle waits until the program executes no operations.
 func (p *target) settle(t *testing.T) {
 	t.Helper()
 	for range 100 {
@@ -200,7 +200,7 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books subscribes to so many different books on each of some sockets, under 78 pairs of aliases, and has them move.
+// books subscribes to books on several sockets, each book on one socket, and selects each under 78 pairs of aliases.
 func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)
@@ -224,7 +224,7 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	return open
 }
 
-// move moves the books of tokens ten times a second for some time.
+// move changes the tokens' books ten times a second, for the duration lasts.
 func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		p.moveBooks(t, tokens)
@@ -235,7 +235,7 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
 	open := p.books(t, 2, 100)
 	p.move(t, p.openBooks(200), 5*time.Second)
-	// Each is executed for its first state, and not again while that is unread.
+	// Each subscription is executed for its first state, and not again while this state is unread.
 	n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before
 	t.Logf("%.0f events were executed", n)
 	if n < 20 || n > 600 {
@@ -244,7 +244,8 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// longSubscriptions subscribes on ten sockets with a thousand different documents of 180 books each, and reads all that comes.
+// longSubscriptions opens a thousand subscriptions with different documents of 180 aliases on ten sockets, and reads
+// everything.
 func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	tokens := p.venue.venue.Tokens()
 	fields := numbered(180, "a#:bids{price size} ")
@@ -254,7 +255,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 			t.Error(err)
 			return
 		}
-		go func() { _, _ = io.Copy(io.Discard, w.r) }() // ends with the connection
+		go func() { _, _ = io.Copy(io.Discard, w.r) }() // ends when the connection is closed
 		_, _ = io.WriteString(w, say(sayInit))
 		for i := range 100 {
 			query := fmt.Sprintf("# %p %d\nsubscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 1) {%s} }", w, i, fields)
@@ -269,7 +270,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 			break
 		}
 	}
-	// Three quarters of 16 MiB have room for some 40 documents.
+	// Three quarters of 16 MiB hold about 40 documents.
 	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
 		t.Errorf("%.0f of 1,000 subscriptions are executed", n)
 	}

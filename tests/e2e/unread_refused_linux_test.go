@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// wrongQuery has 50 errors that each quote a text of 1 KB, which JSON escapes to six times as much.
+// wrongQuery returns a query with 50 errors. Each quotes a text of 1 KB, which JSON escapes to six times the size.
 func wrongQuery() string {
 	var b strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&b, `a%d:searchMarkets(first:"%d%s"){nodes{id}} `, i, i, strings.Repeat("<", 1000))
 	}
-	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // not as asJSON has it, which escapes the text
+	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // asJSON would escape the text already here
 }
 
-// TestWhatWaitsForAClient has one client have the program keep what is no response to an operation that was executed, or no longer is:
-// refusals, operations that wait, and responses that are compressed.
-func TestWhatWaitsForAClient(t *testing.T) {
+// TestUnreadOutputBesidesResponses has one client make the program hold output that is not the response of an executed
+// operation: refusals, waiting operations, and compressed responses.
+func TestUnreadOutputBesidesResponses(t *testing.T) {
 	for _, a := range []unread{
 		{"refusals over WebSockets", unreadRefusals},
 		{"variables of queries that wait", waitingVariables},
@@ -35,7 +35,7 @@ func TestWhatWaitsForAClient(t *testing.T) {
 	}
 }
 
-// overSockets sends a query a hundred times on each of some WebSockets, behind ten others that it waits for.
+// overSockets sends a query ninety times on each of several WebSockets, after ten other queries.
 func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.Closer) {
 	first := echoed(3)
 	return p.each(t, sockets, func(w *wire) {
@@ -43,7 +43,7 @@ func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.
 			t.Error(err)
 			return
 		}
-		_ = w.SetWriteDeadline(time.Now().Add(8 * time.Second)) // a socket whose client does not read is not read either
+		_ = w.SetWriteDeadline(time.Now().Add(8 * time.Second)) // the service stops reading from a socket whose client does not read
 		_, _ = io.WriteString(w, say(sayInit))
 		for i := range 100 {
 			payload := body
@@ -51,7 +51,7 @@ func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.
 				payload = first
 			}
 			if _, err := io.WriteString(w, say(fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":%s}`, i, payload))); err != nil {
-				return // it has no room for more
+				return // the service accepts no more
 			}
 		}
 	})

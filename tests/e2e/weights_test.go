@@ -13,14 +13,14 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// fieldPath is a document up to an object of some type: what stands before and behind its selection.
+// fieldPath is a document around an object's selection: the text before and after it.
 type fieldPath struct{ before, after string }
 
 func (p fieldPath) document(selection string) string {
 	return p.before + "{ __typename " + selection + " }" + p.after
 }
 
-// fieldPaths returns a path from the query to each object type, with the arguments that fields need.
+// fieldPaths returns a path from Query to each object type, with the arguments that fields need.
 func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fieldPath {
 	paths := map[string]fieldPath{"Query": {}}
 	for queue := []string{"Query"}; len(queue) > 0; queue = queue[1:] {
@@ -38,8 +38,8 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 	return paths
 }
 
-// TestFieldsWithoutAWeightMakeNoCalls asks for every field of the schema alone, with nothing cached. A field whose weight has no price
-// for calls makes none beyond those of its object: a resolver that reads something new needs a weight.
+// TestFieldsWithoutAWeightMakeNoCalls queries every field of the schema alone, with nothing cached. A field whose weight has no
+// price for calls may make no calls beyond those of its object. A resolver that reads something new needs a weight.
 func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	s := start(t)
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: graph.SDL()})
