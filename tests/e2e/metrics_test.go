@@ -559,7 +559,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_websockets_accepted_total", 1)
 	m.want("oddsgraph_event_streams", 1)
 
-	// These metrics stay 0 because nobody was slow and nothing else failed. TestFiguresByName checks that such metrics count
+	// These metrics stay 0 because nobody was slow and nothing else failed. TestMetricsByName checks that such metrics count
 	// the right thing.
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
