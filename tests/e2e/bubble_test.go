@@ -22,7 +22,7 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	var venue direct
 	s := openRigged(t, now, func(w *app.Wiring) { afterNobody(w); w.Client.Transport = &venue }, args...)
 	venue.Handler = s.Demo.HTTP.Handler
-	s.mute()
+	s.callDirectly()
 	s.serveUntilEnd(t)
 	return s
 }
@@ -36,7 +36,7 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 		return venue.dial(ctx, network, address)
 	}}
 	s := openRigged(t, now, func(w *app.Wiring) { rig(w); w.Client.Transport = transport }, args...)
-	s.mute()
+	s.callDirectly()
 	venue = s.Demo.Server.Listener.(*pipes)
 	t.Cleanup(transport.CloseIdleConnections)
 	s.serveUntilEnd(t)
@@ -44,20 +44,20 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 }
 
 // startOver is startInBubble over a venue of the test, with the bubble's clock. The service cannot open the stream.
-func startOver(t *testing.T, w *annals, args ...string) *service {
+func startOver(t *testing.T, w *recordedVenue, args ...string) *service {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)
 	s := openAt(t, market.SystemClock{}, func(rig *app.Wiring) {
 		afterNobody(rig)
 		rig.Client.Transport, rig.Stream.Dial = &direct{w.venue}, noStream{}
 	}, args...)
-	s.mute()
+	s.callDirectly()
 	s.serveUntilEnd(t)
 	return s
 }
 
-// mute replaces the network listeners by in-memory ones, and lets the client call the service's handler directly.
-func (s *service) mute() {
+// callDirectly replaces the network listeners by in-memory ones, and lets the client call the service's handler directly.
+func (s *service) callDirectly() {
 	s.client.Transport = &direct{s.HTTP.Handler}
 	listeners := []*app.Server{s.Server, s.Admin}
 	if s.Demo != nil {

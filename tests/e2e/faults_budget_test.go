@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// audience is a load like that of frontends: boards of 50 prices and market pages of two books. Each is a client of its
+// frontendLoad is a load like that of frontends: boards of 50 prices and market pages of two books. Each is a client of its
 // own that polls once a second.
-type audience struct {
-	*crowd
+type frontendLoad struct {
+	*checkedLoad
 	boards, pages int
 	markets       [][2]string
 	// settled: the last answer of every client came from the stream. From then on no other answers are allowed.
 	settled atomic.Bool
-	// bound is the maximum age of a stale value.
-	bound time.Duration
+	// maxAge is the maximum age of a stale value.
+	maxAge time.Duration
 	// last maps a client to whether its last answer came from the stream.
 	last map[int]bool
 }
 
-// onTheWay is added to the maximum age, since an answer takes time to reach the check.
-const onTheWay = 15 * time.Second
+// answerDelay is added to the maximum age, since an answer takes time to reach the check.
+const answerDelay = 15 * time.Second
 
 // boardTokens is how many tokens all boards together show.
 const boardTokens = 500
@@ -42,11 +42,11 @@ const (
 		no: token(tokenId: $no) { orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } } }`
 )
 
-// newAudience returns an audience of recorded tokens. The boards show the first boardTokens tokens, the pages show
+// newFrontendLoad returns a load on recorded tokens. The boards show the first boardTokens tokens, the pages show
 // markets that are on no board.
-func newAudience(t testing.TB, s *service, w *annals, boards, pages int) *audience {
+func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages int) *frontendLoad {
 	t.Helper()
-	a := &audience{crowd: newCrowd(s, w), boards: boards, pages: pages, bound: 5*time.Minute + onTheWay, last: make(map[int]bool)}
+	a := &frontendLoad{checkedLoad: newCheckedLoad(s, w), boards: boards, pages: pages, maxAge: 5*time.Minute + answerDelay, last: make(map[int]bool)}
 	of := make(map[string][]string)
 	for _, token := range w.venue.Tokens() {
 		if ids := append(of[token.MarketID], token.TokenID); slices.Contains(w.tokens[boardTokens:], token.TokenID) && len(a.markets) < pages {
@@ -63,12 +63,14 @@ func newAudience(t testing.TB, s *service, w *annals, boards, pages int) *audien
 
 func client(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(n >> 8), byte(n)}) }
 
-// attend runs the load for d.
-func (a *audience) attend(d time.Duration) { a.run(func() time.Time { return time.Now().Add(d) }, nil) }
+// runFor runs the load for d.
+func (a *frontendLoad) runFor(d time.Duration) {
+	a.run(func() time.Time { return time.Now().Add(d) }, nil)
+}
 
-// attendSettled runs the load until it has settled, which must happen within the given time, and then for d. It calls
+// runSettled runs the load until it has settled, which must happen within the given time, and then for d. It calls
 // then, if not nil, in between.
-func (a *audience) attendSettled(t testing.TB, within, d time.Duration, then func()) {
+func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
 	a.run(func() time.Time { return began.Add(within) }, func() time.Time {
@@ -84,7 +86,7 @@ func (a *audience) attendSettled(t testing.TB, within, d time.Duration, then fun
 }
 
 // run runs the load until the time that until returns. When all clients get streamed values, settled returns a new end.
-func (a *audience) run(until func() time.Time, settled func() time.Time) {
+func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	var all sync.WaitGroup
@@ -107,17 +109,17 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 				}
 				if err := a.postFrom(ctx, client(n), query, variables, anonymous, &out); err != nil {
 					if ctx.Err() == nil {
-						a.complain(fmt.Errorf("no answer: %w", err))
+						a.addError(fmt.Errorf("no answer: %w", err))
 					}
 					return
 				}
 				for _, e := range out.Errors {
-					a.note(phase + "error " + e.Extensions.Code)
+					a.count(phase + "error " + e.Extensions.Code)
 					if e.Extensions.Code == "RATE_LIMITED" && e.Extensions.RetryAfterMs <= 0 {
-						a.complain(fmt.Errorf("%s without a time to come back", e))
+						a.addError(fmt.Errorf("%s without a time to come back", e))
 					}
 				}
-				a.heard(n, take(phase, out.Data) && len(out.Errors) == 0)
+				a.setStreamed(n, take(phase, out.Data) && len(out.Errors) == 0)
 				select {
 				case <-tick.C:
 				case <-ctx.Done():
@@ -128,14 +130,14 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 	for i := range a.boards {
 		ids := make([]string, 50)
 		for j := range ids {
-			ids[j] = a.annals.tokens[(i*50+j)%boardTokens]
+			ids[j] = a.recorded.tokens[(i*50+j)%boardTokens]
 		}
 		come(i, boardQuery, vars{"ids": ids}, func(phase string, data any) bool {
 			streamed := true
 			for _, p := range list(data, "tokenPrices") {
 				if p != nil {
-					a.complain(a.annals.checkPrice(p))
-					streamed = a.age(phase, "price", p) && streamed
+					a.addError(a.recorded.checkPrice(p))
+					streamed = a.checkAge(phase, "price", p) && streamed
 				}
 			}
 			return streamed
@@ -146,8 +148,8 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 			streamed := true
 			for j, side := range []string{"yes", "no"} {
 				if b := at(data, side+".orderbook"); b != nil {
-					a.complain(a.annals.checkBook(ids[j], b))
-					streamed = a.age(phase, "book", b) && streamed
+					a.addError(a.recorded.checkBook(ids[j], b))
+					streamed = a.checkAge(phase, "book", b) && streamed
 				}
 			}
 			return streamed
@@ -156,7 +158,7 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for end := until(); time.Now().Before(end); <-tick.C {
-		a.annals.step()
+		a.recorded.step()
 		if settled != nil && !a.settled.Load() && a.allStreamed() {
 			a.settled.Store(true)
 			end = settled()
@@ -166,15 +168,15 @@ func (a *audience) run(until func() time.Time, settled func() time.Time) {
 	all.Wait()
 }
 
-// heard records whether a client's answer came from the stream.
-func (a *audience) heard(client int, streamed bool) {
+// setStreamed records whether a client's answer came from the stream.
+func (a *frontendLoad) setStreamed(client int, streamed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last[client] = streamed
 }
 
 // allStreamed reports whether the last answer of each client came from the stream.
-func (a *audience) allStreamed() bool {
+func (a *frontendLoad) allStreamed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := 0
@@ -186,18 +188,18 @@ func (a *audience) allStreamed() bool {
 	return n == a.boards+len(a.markets)
 }
 
-// age counts a value by freshness and source, and checks the age of a stale one. It reports whether the value is fresh
+// checkAge counts a value by freshness and source, and checks the age of a stale one. It reports whether the value is fresh
 // and streamed.
-func (a *audience) age(phase, kind string, v any) (streamed bool) {
+func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	stale, source := at(v, "freshness.stale") == true, text(v, "freshness.source")
 	if !stale {
-		a.note(phase + kind + " fresh " + source)
+		a.count(phase + kind + " fresh " + source)
 		return source == "STREAM"
 	}
-	a.note(phase + kind + " stale")
+	a.count(phase + kind + " stale")
 	received, _ := time.Parse(time.RFC3339Nano, text(v, "freshness.receivedAt"))
-	if age := time.Since(received); age > a.bound {
-		a.complain(fmt.Errorf("a %s that is stale for %v", kind, age))
+	if age := time.Since(received); age > a.maxAge {
+		a.addError(fmt.Errorf("a %s that is stale for %v", kind, age))
 	}
 	return false
 }
@@ -206,7 +208,7 @@ func (a *audience) age(phase, kind string, v any) (streamed bool) {
 var limited = [2]int{100, 300}
 
 // wantNoRefusal fails if the venue has refused a call with status 429.
-func (w *annals) wantNoRefusal(t testing.TB) {
+func (w *recordedVenue) wantNoRefusal(t testing.TB) {
 	t.Helper()
 	stats := w.venue.Stats()
 	if n := stats.Statuses["429"]; n != 0 {
@@ -215,11 +217,11 @@ func (w *annals) wantNoRefusal(t testing.TB) {
 	t.Logf("the venue was asked %v", stats.Requests)
 }
 
-// wantStreamed checks that a settled audience has seen exactly the given kinds of values, and that no answer was wrong.
-func (a *audience) wantStreamed(t testing.TB, want ...string) {
+// wantStreamed checks that a settled load saw exactly the given kinds of values, and that no answer was wrong.
+func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 	t.Helper()
-	seen := a.sights()
-	t.Logf("the audience saw %v", seen)
+	seen := a.counts()
+	t.Logf("the clients saw %v", seen)
 	for what, n := range seen {
 		if !strings.HasPrefix(what, "settling: ") && !slices.Contains(want, what) {
 			t.Errorf("after all was streamed, %d times: %s", n, what)
@@ -234,9 +236,9 @@ func (a *audience) wantStreamed(t testing.TB, want ...string) {
 }
 
 // wantNothingWrong fails with each recorded error.
-func (c *crowd) wantNothingWrong(t testing.TB) {
+func (c *checkedLoad) wantNothingWrong(t testing.TB) {
 	t.Helper()
-	for what, n := range c.complaints() {
+	for what, n := range c.takeErrors() {
 		t.Errorf("%d times: %s", n, what)
 	}
 }
@@ -262,8 +264,8 @@ func soakLength(t testing.TB) time.Duration {
 	return d
 }
 
-// polling returns the number of boards and the duration: 300 boards for two minutes in a full soak test.
-func polling(t testing.TB) (boards int, length time.Duration) {
+// pollingSize returns the number of boards and the duration: 300 boards for two minutes in a full soak test.
+func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	t.Helper()
 	if soakLength(t) >= soakLong {
 		return 300, 2 * time.Minute
@@ -275,17 +277,17 @@ func polling(t testing.TB) (boards int, length time.Duration) {
 // minute.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	w := newAnnals(t, 1, 560, limited)
+	w := newRecordedVenue(t, 1, 560, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
-	boards, length := polling(t)
+	boards, length := pollingSize(t)
 	within := 15 * time.Second
 	if boards < 300 { // with 300 boards it is a soak test, on a machine that is otherwise idle
 		within = patience
 	}
-	a := newAudience(t, s, w, boards, 20)
-	a.attendSettled(t, within, length, nil)
-	a.disperse()
+	a := newFrontendLoad(t, s, w, boards, 20)
+	a.runSettled(t, within, length, nil)
+	a.stopLoad()
 	a.wantStreamed(t, "price fresh STREAM", "book fresh STREAM")
 	w.wantNoRefusal(t)
 }
@@ -297,11 +299,11 @@ func TestPollingWithoutTheStream(t *testing.T) {
 }
 
 func pollWithoutTheStream(t *testing.T) {
-	w := newMutedAnnals(t, 1, 560, [2]int{100, 20})
+	w := newBubbleVenue(t, 1, 560, [2]int{100, 20})
 	s := startOver(t, w, "--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=30s")
-	boards, length := polling(t)
-	a := newAudience(t, s, w, boards, 20)
-	a.bound = 6*time.Second + time.Second
+	boards, length := pollingSize(t)
+	a := newFrontendLoad(t, s, w, boards, 20)
+	a.maxAge = 6*time.Second + time.Second
 	// An account is queried more often than the budget of its key allows.
 	refused := make(chan map[string]int)
 	go func() {
@@ -315,7 +317,7 @@ func pollWithoutTheStream(t *testing.T) {
 				Errors []graphError `json:"errors"`
 			}
 			if err := a.postFrom(a.ctx, client(9999), branchesQuery, nil, keyOf50, &out); err != nil {
-				a.complain(err)
+				a.addError(err)
 				return
 			}
 			for _, e := range out.Errors {
@@ -325,11 +327,11 @@ func pollWithoutTheStream(t *testing.T) {
 			<-tick.C
 		}
 	}()
-	a.attend(length + 8*time.Second)
+	a.runFor(length + 8*time.Second)
 	codes := <-refused
-	a.disperse()
-	seen := a.sights()
-	t.Logf("the audience saw %v, the account %v", seen, codes)
+	a.stopLoad()
+	seen := a.counts()
+	t.Logf("the clients saw %v, the account %v", seen, codes)
 	if seen["price stale"] == 0 || seen["book stale"] == 0 || seen["error RATE_LIMITED"] == 0 || seen["price fresh REST"] == 0 {
 		t.Errorf("not all was seen of what is fresh, stale and refused: %v", seen)
 	}
@@ -350,10 +352,10 @@ func pollWithoutTheStream(t *testing.T) {
 // budget.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	w := newAnnals(t, 1, 540, limited)
+	w := newRecordedVenue(t, 1, 540, limited)
 	s := startLive(t, w.args()...)
 	s.streaming(t)
-	a := newAudience(t, s, w, 50, 0)
+	a := newFrontendLoad(t, s, w, 50, 0)
 	attackers, stop := context.WithCancel(context.Background())
 	var attacking sync.WaitGroup
 	attempts := map[string]int{}
@@ -370,13 +372,13 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 					attempts[name]++
 					mu.Unlock()
 					if err != nil && attackers.Err() == nil {
-						a.complain(err)
+						a.addError(err)
 					}
 				}
 			})
 		}
 	}
-	a.attendSettled(t, patience, 8*time.Second, func() {
+	a.runSettled(t, patience, 8*time.Second, func() {
 		attack("random ids", 5000, func(r *rand.Rand) (string, vars, string) {
 			ids := make([]string, 40)
 			for i := range ids {
@@ -390,7 +392,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 	})
 	stop()
 	attacking.Wait()
-	a.disperse()
+	a.stopLoad()
 	a.wantStreamed(t, "price fresh STREAM")
 	w.wantNoRefusal(t)
 	stats := w.venue.Stats()

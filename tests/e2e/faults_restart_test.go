@@ -11,10 +11,10 @@ import (
 // when the backoff of the failures has ended.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	w := newAnnals(t, 1, 8, [2]int{})
+	w := newRecordedVenue(t, 1, 8, [2]int{})
 	s := startLive(t, w.args()...)
 	s.streaming(t)
-	c := newCrowd(s, w)
+	c := newCheckedLoad(s, w)
 	for i := range 4 {
 		c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
 		c.poll(40*time.Millisecond, w.tokens[i:i+4])
@@ -58,13 +58,13 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		if !search(n) {
 			t.Fatal("the search fails")
 		}
-		before := c.sights()
+		before := c.counts()
 		w.close()
 		for down := time.Now(); time.Since(down) < 3*time.Second; n++ {
 			search(n)
 			<-tick.C
 		}
-		if c.notes("event FRESHNESS") == before["event FRESHNESS"] {
+		if c.countOf("event FRESHNESS") == before["event FRESHNESS"] {
 			t.Error("no subscriber was told that its values are stale")
 		}
 		// The longest backoff at this moment.
@@ -87,7 +87,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		move(30)
 		settle("again")
 	}
-	c.disperse()
+	c.stopLoad()
 	c.wantNothingWrong(t)
-	t.Logf("the crowd saw %v", c.sights())
+	t.Logf("the clients saw %v", c.counts())
 }

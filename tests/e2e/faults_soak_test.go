@@ -22,13 +22,13 @@ const soakSeedEnv = "SOAK_SEED"
 
 // soak runs the service in its own process under a mixed load, while its venue has random faults.
 type soak struct {
-	*crowd
-	process *program
-	rand    *rand.Rand
-	annals  *annals
-	// struck counts the faults by name.
-	struck map[string]int
-	rows   []soakRow
+	*checkedLoad
+	process       *program
+	rand          *rand.Rand
+	recordedVenue *recordedVenue
+	// faultCounts counts the faults by name.
+	faultCounts map[string]int
+	rows        []soakRow
 }
 
 // soakRow is the process's resource use at a time since the start.
@@ -54,12 +54,12 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("the seed is %d; %s=%d draws the same", seed, soakSeedEnv, seed)
 
-	w := newAnnals(t, 1, 60, [2]int{})
+	w := newRecordedVenue(t, 1, 60, [2]int{})
 	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000")...)
-	s := &soak{crowd: newCrowd(p.service, w), process: p, annals: w, rand: rand.New(rand.NewPCG(seed, 0)), struck: make(map[string]int)}
+	s := &soak{checkedLoad: newCheckedLoad(p.service, w), process: p, recordedVenue: w, rand: rand.New(rand.NewPCG(seed, 0)), faultCounts: make(map[string]int)}
 	s.sample(w.tokens[:4]) // allocate what is allocated once
 	began := time.Now()
-	before := s.figure(t, began)
+	before := s.recordFigures(t, began)
 	for i := range sockets {
 		credentials := anonymous
 		if i%4 == 0 {
@@ -71,19 +71,19 @@ func TestSoak(t *testing.T) {
 	for i := range pollers {
 		at := i * 7 % (len(w.tokens) - 20)
 		s.poll(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, w.tokens[at:at+20])
-		s.roam(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, rand.New(rand.NewPCG(seed, uint64(i+1))))
+		s.pollRandomly(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, rand.New(rand.NewPCG(seed, uint64(i+1))))
 	}
 	t.Logf("%d subscribers and %d pollers came within %v", 10*sockets, 2*pollers, time.Since(began).Round(time.Millisecond))
 
-	s.suffer(t, began, length)
+	s.runFaults(t, began, length)
 
-	s.disperse()
+	s.stopLoad()
 	s.client.CloseIdleConnections()
-	after := s.settled(t, before)
+	after := s.waitSettled(t, before)
 	s.rows = append(s.rows, soakRow{time.Since(began), after})
 	t.Log("\n" + s.table())
 	s.wantNothingWrong(t)
-	for what, n := range s.sights() {
+	for what, n := range s.counts() {
 		if strings.Contains(what, "INTERNAL_SERVER_ERROR") {
 			t.Errorf("%d times: %s", n, what)
 		}
@@ -113,9 +113,9 @@ const (
 	soakHeap = 8 << 20
 )
 
-// settled waits until the process has about as many goroutines and files as at the start, and returns its resource use
+// waitSettled waits until the process has about as many goroutines and files as at the start, and returns its resource use
 // then.
-func (s *soak) settled(t testing.TB, before figures) figures {
+func (s *soak) waitSettled(t testing.TB, before figures) figures {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		f := s.process.figures(t, true)
@@ -129,23 +129,23 @@ func (s *soak) settled(t testing.TB, before figures) figures {
 	}
 }
 
-// figure records the process's resource use.
-func (s *soak) figure(t testing.TB, began time.Time) figures {
+// recordFigures records the process's resource use.
+func (s *soak) recordFigures(t testing.TB, began time.Time) figures {
 	t.Helper()
 	f := s.process.figures(t, true)
 	s.rows = append(s.rows, soakRow{time.Since(began), f})
 	return f
 }
 
-// suffer moves the market and injects faults until length has passed, then waits until all subscribers have caught up.
-func (s *soak) suffer(t testing.TB, began time.Time, length time.Duration) {
+// runFaults moves the market and injects faults until length has passed, then waits until all subscribers have caught up.
+func (s *soak) runFaults(t testing.TB, began time.Time, length time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	measured, next := time.Now(), time.Now()
 	spoiled := false
 	for time.Since(began) < length {
-		s.annals.step()
+		s.recordedVenue.step()
 		<-tick.C
 		switch {
 		case time.Now().Before(next):
@@ -154,41 +154,41 @@ func (s *soak) suffer(t testing.TB, began time.Time, length time.Duration) {
 			s.heal()
 			next = time.Now().Add(time.Duration(500+s.rand.IntN(1500)) * time.Millisecond)
 		case time.Since(measured) >= length/12:
-			s.rest(t, began)
+			s.waitCaughtUp(t, began)
 			measured = time.Now()
 			continue
 		default:
-			s.spoilAtRandom(t)
+			s.injectFaults(t)
 			next = time.Now().Add(time.Duration(500+s.rand.IntN(3000)) * time.Millisecond)
 		}
 		spoiled = !spoiled
 	}
 	s.heal()
-	s.rest(t, began)
+	s.waitCaughtUp(t, began)
 }
 
-// rest pauses the pollers and the market until all subscribers have the venue's current state, then records the
+// waitCaughtUp pauses the pollers and the market until all subscribers have the venue's current state, then records the
 // resource use.
-func (s *soak) rest(t testing.TB, began time.Time) {
+func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	t.Helper()
 	s.pause.Lock()
 	defer s.pause.Unlock()
-	s.annals.step() // a later change shows subscribers that they missed one
+	s.recordedVenue.step() // a later change shows subscribers that they missed one
 	eventually(t, "all subscribers hold the venue's present state", s.caughtUp)
-	s.struck["all well again"]++
-	s.figure(t, began)
+	s.faultCounts["all well again"]++
+	s.recordFigures(t, began)
 }
 
-func (s *soak) heal() { s.annals.move(func() { _ = s.annals.venue.SetFaults(nil) }) }
+func (s *soak) heal() { s.recordedVenue.update(func() { _ = s.recordedVenue.venue.SetFaults(nil) }) }
 
-// spoilAtRandom injects some faults, or kills the venue for a while.
-func (s *soak) spoilAtRandom(t testing.TB) {
+// injectFaults injects some faults, or kills the venue for a while.
+func (s *soak) injectFaults(t testing.TB) {
 	t.Helper()
 	if s.rand.IntN(12) == 0 {
-		s.struck["venue killed"]++
-		s.annals.close()
+		s.faultCounts["venue killed"]++
+		s.recordedVenue.close()
 		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // the market does not move meanwhile
-		s.annals.open(t)
+		s.recordedVenue.open(t)
 		return
 	}
 	var drawn []demo.Fault
@@ -197,7 +197,7 @@ func (s *soak) spoilAtRandom(t testing.TB) {
 		if s.rand.IntN(3) == 0 {
 			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned }) // such a fault stops the stream for a minute and hides all others
 			r := rows[s.rand.IntN(len(rows))]
-			s.struck["stream: "+r.name]++
+			s.faultCounts["stream: "+r.name]++
 			restart = restart || r.drop
 			drawn = append(drawn, r.Fault)
 			continue
@@ -206,7 +206,7 @@ func (s *soak) spoilAtRandom(t testing.TB) {
 		if f.bulk && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
 			f = faults[0] // large bodies only now and then; no date, since the process has another clock
 		}
-		s.struck[f.name]++
+		s.faultCounts[f.name]++
 		spoils := f.Fault
 		spoils.Path = wholeBranches[s.rand.IntN(len(wholeBranches))].path
 		if s.rand.IntN(3) == 0 {
@@ -218,25 +218,25 @@ func (s *soak) spoilAtRandom(t testing.TB) {
 		}
 		drawn = append(drawn, spoils)
 	}
-	s.annals.move(func() {
-		if err := s.annals.venue.SetFaults(drawn); err != nil {
+	s.recordedVenue.update(func() {
+		if err := s.recordedVenue.venue.SetFaults(drawn); err != nil {
 			t.Error(err)
 		}
 		if restart {
-			s.annals.venue.Restart(demo.CloseSlow)
+			s.recordedVenue.venue.Restart(demo.CloseSlow)
 		}
 	})
 }
 
-// roam sends queries with unpredictable results. It only checks that they are answered.
-func (s *soak) roam(every time.Duration, r *rand.Rand) {
+// pollRandomly sends queries with unpredictable results. It only checks that they are answered.
+func (s *soak) pollRandomly(every time.Duration, r *rand.Rand) {
 	queries := []string{
 		`query ($n: Int!) { searchMarkets(query: "will", first: $n) { nodes { question tokens { price { price } } } } }`,
 		`query ($n: Int!, $a: Address!) { user(address: $a) { portfolio { totalValue } positions(first: $n) { nodes { size valuation { value } } } orders { totalCount } } }`,
 		`query ($n: Int!, $a: Address!) { user(address: $a) { trades(first: $n) { nodes { price size } } history(first: $n) { nodes { kind amount } } } }`,
 		`query ($n: Int!, $id: String!) { token(tokenId: $id) { history { points { price } } spread { spread } orderbook(depth: $n) { midpoint } market { question event { title } } } }`,
 	}
-	s.members.Go(func() {
+	s.goroutines.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
@@ -251,7 +251,7 @@ func (s *soak) roam(every time.Duration, r *rand.Rand) {
 				variables["a"] = addressOf3
 			}
 			if strings.Contains(query, "$id") {
-				variables["id"] = s.annals.tokens[r.IntN(len(s.annals.tokens))]
+				variables["id"] = s.recordedVenue.tokens[r.IntN(len(s.recordedVenue.tokens))]
 			}
 			var out struct {
 				Data   any          `json:"data"`
@@ -262,13 +262,13 @@ func (s *soak) roam(every time.Duration, r *rand.Rand) {
 			s.pause.RUnlock()
 			if err != nil {
 				if s.ctx.Err() == nil {
-					s.complain(fmt.Errorf("no answer: %w", err))
+					s.addError(fmt.Errorf("no answer: %w", err))
 				}
 				continue
 			}
-			s.note("other answers")
+			s.count("other answers")
 			for _, e := range out.Errors {
-				s.note("error " + e.Extensions.Code)
+				s.count("error " + e.Extensions.Code)
 			}
 		}
 	})
@@ -291,10 +291,10 @@ func (s *soak) table() string {
 		}
 		_ = out.Flush()
 	}
-	counts("what clients saw", s.sights())
-	counts("what the venue suffered", s.struck)
+	counts("what clients saw", s.counts())
+	counts("what the venue suffered", s.faultCounts)
 	asked := make(map[string]int)
-	for path, n := range s.annals.venue.Stats().Requests {
+	for path, n := range s.recordedVenue.venue.Stats().Requests {
 		asked[path] = int(n)
 	}
 	counts("what the venue was asked since it was killed last", asked)

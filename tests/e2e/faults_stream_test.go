@@ -58,8 +58,8 @@ func streamRows() []streamRow {
 	return rows
 }
 
-// impatient shortens the waits of the stream's client.
-func impatient(w *app.Wiring) {
+// shortWaits shortens the waits of the stream's client.
+func shortWaits(w *app.Wiring) {
 	w.Stream.LimitedWait, w.Stream.DialWithin = 2*time.Second, 2*time.Second
 	w.Stream.Rand = func() float64 { return rand.Float64() / 4 }
 }
@@ -72,10 +72,10 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 	rows := streamRows()
 	survived := make(chan int, lanes)
 	for lane := range lanes {
-		w := newAnnals(t, 1, 8, [2]int{})
-		s, _ := startLiveRigged(t, impatient, w.args()...)
+		w := newRecordedVenue(t, 1, 8, [2]int{})
+		s, _ := startLiveRigged(t, shortWaits, w.args()...)
 		s.streaming(t)
-		c := newCrowd(s, w)
+		c := newCheckedLoad(s, w)
 		for i := range 4 {
 			c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
 			c.subscribe(t, keyOf3, w.tokens[i:i+2])
@@ -86,16 +86,16 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 		go func() {
 			n := 0
 			defer func() { survived <- n }()
-			defer c.disperse()
+			defer c.stopLoad()
 			for i := lane; i < len(rows); i += lanes {
 				began := time.Now()
-				if err := c.suffer(&rows[i]); err != nil {
+				if err := c.runFault(&rows[i]); err != nil {
 					t.Errorf("%s, after %v: %v", rows[i].name, time.Since(began), err)
 					continue
 				}
 				n++
 			}
-			t.Logf("lane %d saw %v", lane, c.sights())
+			t.Logf("lane %d saw %v", lane, c.counts())
 		}()
 	}
 	n := 0
@@ -105,25 +105,25 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 	t.Logf("stream faults: survived/total %d/%d", n, len(rows))
 }
 
-// suffer injects a fault while the market moves, then waits until all subscribers have caught up.
-func (c *crowd) suffer(r *streamRow) error {
+// runFault injects a fault while the market moves, then waits until all subscribers have caught up.
+func (c *checkedLoad) runFault(r *streamRow) error {
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
 	move := func(n int) {
 		for range n {
-			c.annals.step()
+			c.recorded.step()
 			<-tick.C
 		}
 	}
-	before := c.notes("events")
-	if err := c.annals.venue.SetFaults([]demo.Fault{r.Fault}); err != nil {
+	before := c.countOf("events")
+	if err := c.recorded.venue.SetFaults([]demo.Fault{r.Fault}); err != nil {
 		return err
 	}
 	if r.drop {
-		c.annals.move(func() { c.annals.venue.Restart(demo.CloseSlow) })
+		c.recorded.update(func() { c.recorded.venue.Restart(demo.CloseSlow) })
 	}
 	move(40)
-	c.annals.move(func() { _ = c.annals.venue.SetFaults(nil) })
+	c.recorded.update(func() { _ = c.recorded.venue.SetFaults(nil) })
 	move(10)
 	deadline := time.Now().Add(patience)
 	for !c.caughtUp() {
@@ -132,16 +132,16 @@ func (c *crowd) suffer(r *streamRow) error {
 		}
 		<-tick.C
 	}
-	if n := c.notes("events"); n == before {
+	if n := c.countOf("events"); n == before {
 		return errors.New("nobody was sent anything")
 	}
-	c.sample(c.annals.tokens)
-	for what, n := range c.sights() {
+	c.sample(c.recorded.tokens)
+	for what, n := range c.counts() {
 		if strings.HasPrefix(what, "error ") {
 			return fmt.Errorf("%d queries failed: %s", n, what)
 		}
 	}
-	if wrong := c.complaints(); len(wrong) > 0 {
+	if wrong := c.takeErrors(); len(wrong) > 0 {
 		return fmt.Errorf("%v", wrong)
 	}
 	return nil

@@ -190,7 +190,7 @@ func (f *follower) seen() int {
 }
 
 // current reports whether the newest value is the venue's current one.
-func (f *follower) current(w *annals) bool {
+func (f *follower) current(w *recordedVenue) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.mu.RLock()
@@ -203,23 +203,23 @@ func (f *follower) current(w *annals) bool {
 	return demo.Price(units(f.last, 4)) == q.Price
 }
 
-// follow subscribes until the crowd's context ends.
-func (f *follower) follow(t testing.TB, c *crowd) {
+// follow subscribes until the load is stopped.
+func (f *follower) follow(t testing.TB, c *checkedLoad) {
 	for c.ctx.Err() == nil {
 		err := f.connect(t, c)
 		switch {
 		case c.ctx.Err() != nil:
 		case websocket.CloseStatus(err) == websocket.StatusServiceRestart:
-			c.note("told to connect again")
+			c.count("told to connect again")
 		default:
-			c.complain(fmt.Errorf("a subscription was lost: %w", err))
+			c.addError(fmt.Errorf("a subscription was lost: %w", err))
 			return
 		}
 	}
 }
 
 // connect subscribes over one connection, and returns the error that ended it.
-func (f *follower) connect(t testing.TB, c *crowd) error {
+func (f *follower) connect(t testing.TB, c *checkedLoad) error {
 	conn, _, err := websocket.Dial(c.ctx, strings.Replace(c.URL(), "http", "ws", 1)+httpapi.PathGraphQL, &websocket.DialOptions{
 		Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: c.client,
 	})
@@ -229,15 +229,15 @@ func (f *follower) connect(t testing.TB, c *crowd) error {
 	defer conn.CloseNow()
 	conn.SetReadLimit(-1)
 	k := &socket{conn: conn}
-	query, variables := crowdPrices, vars{"ids": []string{f.token}}
+	query, variables := loadPrices, vars{"ids": []string{f.token}}
 	if f.book {
-		query, variables = crowdBook, vars{"id": f.token}
+		query, variables = loadBook, vars{"id": f.token}
 	}
 	subscribe, started := frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(asJSON(vars{"query": query, "variables": variables}))}, false
 	if err := k.write(frame{Type: "connection_init"}); err != nil {
 		return err
 	}
-	r := &replay{depth: witnessed, hurried: true}
+	r := &replay{depth: recordedDepth, hurried: true}
 	for {
 		m, err := k.read(c.ctx)
 		if err != nil {
@@ -273,17 +273,17 @@ func (f *follower) connect(t testing.TB, c *crowd) error {
 	}
 }
 
-// take checks a value against the annals and stores it as the newest.
-func (f *follower) take(t testing.TB, c *crowd, r *replay, v any, first bool) {
+// take checks a value against the recorded venue and stores it as the newest.
+func (f *follower) take(t testing.TB, c *checkedLoad, r *replay, v any, first bool) {
 	last := text(v, "sequence")
 	if f.book {
 		r.take(t, v)
-		c.complain(c.annals.checkBook(f.token, at(v, "book")))
+		c.addError(c.recorded.checkBook(f.token, at(v, "book")))
 	} else {
-		c.complain(c.annals.checkPrice(at(v, "price")))
+		c.addError(c.recorded.checkPrice(at(v, "price")))
 		last = text(v, "price.price")
 	}
-	c.note("event " + text(v, "reason"))
+	c.count("event " + text(v, "reason"))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last = last
@@ -293,27 +293,27 @@ func (f *follower) take(t testing.TB, c *crowd, r *replay, v any, first bool) {
 }
 
 // asks queries some tokens for each value in turns, until turns is closed. Each answer must be complete.
-func asks(c *crowd, turns <-chan struct{}, tokens []string) {
+func asks(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 	for range turns {
 		var out struct {
 			Data   any          `json:"data"`
 			Errors []graphError `json:"errors"`
 		}
-		err := c.post(context.Background(), crowdQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out)
+		err := c.post(context.Background(), loadQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out)
 		if len(out.Errors) > 0 {
 			err = errors.Join(err, fmt.Errorf("%v: %s", out.Errors[0], out.Errors[0].Message))
 		}
 		if err != nil {
-			c.complain(fmt.Errorf("a query failed: %w", err))
+			c.addError(fmt.Errorf("a query failed: %w", err))
 			continue
 		}
-		c.note("answers")
+		c.count("answers")
 		if n := len(list(out.Data, "tokens")); n != len(tokens) || text(out.Data, "user.balance.cashBalance") == "" {
-			c.complain(fmt.Errorf("an answer lacks something: %s", asJSON(out.Data)))
+			c.addError(fmt.Errorf("an answer lacks something: %s", asJSON(out.Data)))
 		}
 		for _, v := range list(out.Data, "tokens") {
-			c.complain(c.annals.checkPrice(at(v, "price")))
-			c.complain(c.annals.checkBook(text(v, "tokenId"), at(v, "orderbook")))
+			c.addError(c.recorded.checkPrice(at(v, "price")))
+			c.addError(c.recorded.checkBook(text(v, "tokenId"), at(v, "orderbook")))
 		}
 	}
 }
@@ -323,10 +323,10 @@ func asks(c *crowd, turns <-chan struct{}, tokens []string) {
 // venue never had.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel() // it mostly waits
-	w, b := newAnnals(t, 1, rollingTokens, [2]int{}), newBalancer(t)
+	w, b := newRecordedVenue(t, 1, rollingTokens, [2]int{}), newBalancer(t)
 	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
 	first, second := begin(), begin()
-	c := newCrowd(&service{
+	c := newCheckedLoad(&service{
 		App:    &app.App{Server: &app.Server{Listener: elsewhere{addr: b.Listener.Addr()}}},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}},
 	}, w)
@@ -336,9 +336,9 @@ func TestRollingRestart(t *testing.T) {
 	for i := range followers {
 		f := &follower{token: w.tokens[i%len(w.tokens)], book: i%7 == 0}
 		followers[i] = f
-		c.members.Go(func() { f.follow(t, c) })
+		c.goroutines.Go(func() { f.follow(t, c) })
 	}
-	t.Cleanup(c.disperse)
+	t.Cleanup(c.stopLoad)
 	opened := func() (all, least int) {
 		least = followers[0].seen()
 		for _, f := range followers {
@@ -376,11 +376,11 @@ func TestRollingRestart(t *testing.T) {
 
 	began, connections := time.Now(), rollingSubscribers
 	for i, in := range []*instance{first, second} {
-		asked, sockets := c.notes("answers"), int(in.sockets.Load())
+		asked, sockets := c.countOf("answers"), int(in.sockets.Load())
 		if sockets < rollingSubscribers/3 {
 			t.Errorf("only %d subscribers are on instance %d", sockets, i)
 		}
-		eventually(t, "all clients ask", func() bool { return c.notes("answers") > asked+rollingClients })
+		eventually(t, "all clients ask", func() bool { return c.countOf("answers") > asked+rollingClients })
 		in.terminate(t)
 		in.wantExit(t, 0)
 		connections += sockets
@@ -395,7 +395,7 @@ func TestRollingRestart(t *testing.T) {
 	eventually(t, "all subscribers hold what the venue has", func() bool {
 		return !slices.ContainsFunc(followers, func(f *follower) bool { return !f.current(w) })
 	})
-	c.disperse()
+	c.stopLoad()
 	c.wantNothingWrong(t)
-	t.Logf("both restarts took %v; the crowd saw %v", time.Since(began).Round(time.Millisecond), c.sights())
+	t.Logf("both restarts took %v; the clients saw %v", time.Since(began).Round(time.Millisecond), c.counts())
 }

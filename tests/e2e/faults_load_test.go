@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+)
+
+// checkedLoad is a load on a service. It checks every answer against a recordedVenue.
+type checkedLoad struct {
+	*service
+	recorded   *recordedVenue
+	ctx        context.Context
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup
+	sockets    []*socket
+	// pause stops polling while its write lock is held.
+	pause sync.RWMutex
+
+	mu    sync.Mutex
+	wrong map[string]int
+	seen  map[string]int
+	last  map[string][2]string // by token: the book's sequence and the price that its subscriber received last
+}
+
+func newCheckedLoad(s *service, w *recordedVenue) *checkedLoad {
+	c := &checkedLoad{service: s, recorded: w, wrong: make(map[string]int), seen: make(map[string]int), last: make(map[string][2]string)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// stopLoad ends the load and waits for its goroutines.
+func (c *checkedLoad) stopLoad() {
+	c.cancel()
+	c.goroutines.Wait()
+	for _, k := range c.sockets {
+		k.close()
+	}
+}
+
+func (c *checkedLoad) count(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[what]++
+}
+
+// counts returns all counts of note.
+func (c *checkedLoad) counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.seen)
+}
+
+// countOf returns how often note was called with what.
+func (c *checkedLoad) countOf(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[what]
+}
+
+func (c *checkedLoad) addError(err error) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.wrong) < 20 {
+		c.wrong[err.Error()]++
+	}
+}
+
+// takeErrors returns the errors with their counts, and clears them.
+func (c *checkedLoad) takeErrors() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wrong := c.wrong
+	c.wrong = make(map[string]int)
+	return wrong
+}
+
+const (
+	loadPrices = `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids, maxPerSecond: 20) { reason price { tokenId price timestamp freshness { stale source } } } }`
+	loadBook   = `subscription($id: String!) { orderbookChanged(tokenId: $id, depth: 20, deltas: true, maxPerSecond: 20) {
+		kind reason tokenId sequence previousSequence bids { price size } asks { price size } book { sequence bids { price size } asks { price size } freshness { stale source } } } }`
+)
+
+// subscribe follows the prices and books of tokens on one socket until stopLoad is called.
+func (c *checkedLoad) subscribe(t testing.TB, credentials string, tokens []string) {
+	t.Helper()
+	k := c.dial(t, credentials)
+	c.sockets = append(c.sockets, k)
+	follow := func(e *events, take func(v any)) {
+		c.goroutines.Go(func() {
+			for {
+				select {
+				case ev := <-e.came:
+					if ev.ended || len(ev.errors) > 0 {
+						c.addError(fmt.Errorf("a subscription was sent %+v", ev))
+						return
+					}
+					for _, v := range ev.data.(map[string]any) {
+						c.count("events")
+						c.count("event " + text(v, "reason"))
+						take(v)
+					}
+				case <-c.ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	follow(k.subscribe(t, loadPrices, vars{"ids": tokens}), func(v any) {
+		v = at(v, "price")
+		c.addError(c.recorded.checkPrice(v))
+		c.setLast(text(v, "tokenId"), 1, text(v, "price"))
+	})
+	for _, id := range tokens {
+		r := &replay{depth: recordedDepth, hurried: true} // a busy machine gets hundreds of events a second
+		follow(k.subscribe(t, loadBook, vars{"id": id}), func(v any) {
+			r.take(t, v)
+			c.addError(c.recorded.checkBook(id, at(v, "book")))
+			c.setLast(id, 0, text(v, "sequence"))
+		})
+	}
+}
+
+func (c *checkedLoad) setLast(id string, what int, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.last[id]
+	last[what] = value
+	c.last[id] = last
+}
+
+// caughtUp reports whether all subscribers have the venue's current state. The venue must not change meanwhile.
+func (c *checkedLoad) caughtUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, last := range c.last {
+		if !c.recorded.isCurrent(id, last[0], last[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// loadQuery is the query of pollers.
+const loadQuery = `query($ids: [String!]!, $a: Address!) {
+  tokens(tokenIds: $ids) { tokenId price { tokenId price timestamp freshness { stale source } } orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source } } }
+  user(address: $a) { balance { cashBalance } }
+}`
+
+// poll queries tokens and an account periodically, and checks the answers.
+func (c *checkedLoad) poll(every time.Duration, tokens []string) {
+	c.goroutines.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-c.ctx.Done():
+				return
+			}
+			c.sample(tokens)
+		}
+	})
+}
+
+// sample sends the query once and checks the answer.
+func (c *checkedLoad) sample(tokens []string) {
+	var out struct {
+		Data   any          `json:"data"`
+		Errors []graphError `json:"errors"`
+	}
+	c.pause.RLock()
+	err := c.post(c.ctx, loadQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out)
+	c.pause.RUnlock()
+	if err != nil {
+		if c.ctx.Err() == nil {
+			c.addError(fmt.Errorf("no answer: %w", err))
+		}
+		return
+	}
+	for _, e := range out.Errors {
+		c.count("error " + e.Extensions.Code)
+	}
+	for _, v := range list(out.Data, "tokens") {
+		for _, part := range []string{"price", "orderbook"} {
+			p := at(v, part)
+			if p == nil {
+				continue
+			}
+			age := "fresh"
+			if at(p, "freshness.stale") == true {
+				age = "stale"
+			}
+			c.count(part + " " + age + " " + text(p, "freshness.source"))
+			if part == "price" {
+				c.addError(c.recorded.checkPrice(p))
+			} else {
+				c.addError(c.recorded.checkBook(text(v, "tokenId"), p))
+			}
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// recordedDepth is the number of levels on each side of a book that a recordedVenue compares.
+const recordedDepth = 20
+
+// recordedVenue are a venue that records every price and book that it publishes. Change the venue through move only, so that
+// each state is recorded before a client can read it.
+type recordedVenue struct {
+	seed    uint64
+	tokens  []string
+	address string
+	limits  [2]int // requests a minute for an address and for a key; 0 means no limit
+	// heartbeat is the stream's interval. The client reconnects after 2.5 intervals without a frame.
+	heartbeat time.Duration
+	// inBubble: the venue is called directly in a synctest bubble, and accepts no network connections.
+	inBubble bool
+
+	mu     sync.RWMutex
+	venue  *demo.Venue
+	server *http.Server
+	served chan struct{}
+	books  map[string]*ring[bookState]
+	prices map[string]*ring[priceState]
+	// lastSeqs are the last sequence numbers, by token and epoch.
+	lastSeqs map[string]uint64
+	steps    int
+}
+
+// bookState is a book's sequence number and the digest of its levels. priceState is a price and its time in Unix
+// milliseconds.
+type (
+	bookState struct {
+		epoch       string
+		seq, digest uint64
+	}
+	priceState struct {
+		at    int64
+		price demo.Price
+	}
+)
+
+// ring is a ring buffer of the latest 4096 states.
+type ring[T any] struct {
+	states [4096]T
+	n      int
+}
+
+func (p *ring[T]) add(s T) {
+	p.states[p.n%len(p.states)] = s
+	p.n++
+}
+
+// find returns the latest state for which fits is true.
+func (p *ring[T]) find(fits func(s T) bool) (s T, ok bool) {
+	for i := p.n - 1; i >= max(0, p.n-len(p.states)); i-- {
+		if s := p.states[i%len(p.states)]; fits(s) {
+			return s, true
+		}
+	}
+	return s, false
+}
+
+// newRecordedVenue starts a venue that records its first open tokens.
+func newRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
+	t.Helper()
+	return openRecordedVenue(t, seed, tokens, limits, false)
+}
+
+// newBubbleVenue is newAnnals for a synctest bubble.
+func newBubbleVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
+	t.Helper()
+	return openRecordedVenue(t, seed, tokens, limits, true)
+}
+
+func openRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int, inBubble bool) *recordedVenue {
+	t.Helper()
+	w := &recordedVenue{
+		seed: seed, limits: limits, inBubble: inBubble, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
+		books: make(map[string]*ring[bookState]), prices: make(map[string]*ring[priceState]), lastSeqs: make(map[string]uint64),
+	}
+	if limits != [2]int{} { // a quiet stream matters more here than a fast reconnect
+		w.heartbeat = 5 * time.Second
+	}
+	w.open(t)
+	for _, token := range w.venue.Tokens() {
+		if token.Status == "OPEN" && len(w.tokens) < tokens {
+			w.tokens = append(w.tokens, token.TokenID)
+			w.books[token.TokenID], w.prices[token.TokenID] = &ring[bookState]{}, &ring[priceState]{}
+		}
+	}
+	if len(w.tokens) < tokens {
+		t.Fatalf("the venue has only %d open tokens", len(w.tokens))
+	}
+	w.update(func() {})
+	t.Cleanup(w.close)
+	return w
+}
+
+// open starts the venue, or restarts it with the same markets and address.
+func (w *recordedVenue) open(t testing.TB) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l, err := net.Listen("tcp", w.address)
+	for begin := time.Now(); err != nil && time.Since(begin) < patience; l, err = net.Listen("tcp", w.address) {
+		time.Sleep(10 * time.Millisecond) // an outgoing connection may use this port for a moment
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.address = l.Addr().String()
+	if w.inBubble {
+		l = newPipes(l)
+	}
+	w.venue = demo.New(demo.Config{
+		Markets: 400, Seed: w.seed, Heartbeat: w.heartbeat, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
+	})
+	w.server, w.served = &http.Server{Handler: w.venue}, make(chan struct{})
+	go func(s *http.Server, served chan struct{}) {
+		defer close(served)
+		_ = s.Serve(l)
+	}(w.server, w.served)
+	w.remember()
+}
+
+// close stops the venue and cuts its connections.
+func (w *recordedVenue) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.server.Close()
+	w.venue.Close()
+	<-w.served
+}
+
+// args returns the flags of a service over the venue.
+func (w *recordedVenue) args(more ...string) []string {
+	return append([]string{
+		"--venue-url=http://" + w.address, "--stream-url=ws://" + w.address + demo.StreamPath, "--trusted-proxies=127.0.0.1", "--log-level=error",
+		fmt.Sprint("--venue-public-per-minute=", w.limits[0]), fmt.Sprint("--venue-key-per-minute=", w.limits[1]),
+	}, more...)
+}
+
+// update calls change, which changes the venue, and records the new state.
+func (w *recordedVenue) update(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.remember() // a fault may have begun an epoch since the last move
+	change()
+	w.remember()
+}
+
+// step moves the market once, then sets the prices of some recorded tokens, since the market alone moves few of them.
+func (w *recordedVenue) step() {
+	w.update(func() { w.venue.Step() })
+	w.update(func() {
+		w.steps++
+		for i, id := range w.tokens {
+			if q, _ := w.venue.Quote(id); (i+w.steps)%(len(w.tokens)/4+1) == 0 {
+				_ = w.venue.SetPrice(id, (q.Price/100+7)%60*100+2000)
+			}
+		}
+	})
+}
+
+func (w *recordedVenue) remember() {
+	epoch := w.venue.Epoch()
+	for _, id := range w.tokens {
+		q, _ := w.venue.Quote(id)
+		if books := w.books[id]; w.lastSeqs[id+epoch] != q.Seq {
+			b, _ := w.venue.Book(id)
+			w.lastSeqs[id+epoch] = b.Seq
+			books.add(bookState{epoch, b.Seq, digestOf(b.Bids, b.Asks)})
+		}
+		if s := (priceState{q.At.UnixMilli(), q.Price}); w.prices[id].n == 0 || w.prices[id].states[(w.prices[id].n-1)%len(w.prices[id].states)] != s {
+			w.prices[id].add(s)
+		}
+	}
+}
+
+func digestOf(sides ...[]demo.Level) uint64 {
+	h := fnv.New64a()
+	for _, side := range sides {
+		for _, l := range side[:min(recordedDepth, len(side))] {
+			_ = binary.Write(h, binary.LittleEndian, [2]int64{int64(l.Price), int64(l.Size)})
+		}
+		_ = binary.Write(h, binary.LittleEndian, int64(-1))
+	}
+	return h.Sum64()
+}
+
+// levelsAt decodes one side of a book into the venue's integer units.
+func levelsAt(v any, path string) []demo.Level {
+	var out []demo.Level
+	for _, l := range list(v, path) {
+		out = append(out, demo.Level{Price: demo.Price(units(text(l, "price"), 4)), Size: demo.Size(units(text(l, "size"), 2))})
+	}
+	return out
+}
+
+// units parses a decimal into units of 10^-digits; -1 if it is not valid.
+func units(decimal string, digits int) int64 {
+	whole, fraction, _ := strings.Cut(decimal, ".")
+	if len(fraction) > digits {
+		return -1
+	}
+	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// checkBook compares a book with the venue's state at the book's sequence number.
+func (w *recordedVenue) checkBook(id string, v any) error {
+	sequence := text(v, "sequence")
+	i := strings.LastIndexFunc(sequence, func(r rune) bool { return r < '0' || r > '9' })
+	if i < 0 {
+		return fmt.Errorf("a book of %s of the sequence %q: %s", id, sequence, asJSON(v))
+	}
+	epoch := sequence[:i]
+	seq, err := strconv.ParseUint(sequence[i+1:], 10, 64)
+	if err != nil {
+		return err
+	}
+	digest := digestOf(levelsAt(v, "bids"), levelsAt(v, "asks"))
+	w.mu.RLock()
+	known := w.lastSeqs[id+epoch] != 0
+	w.mu.RUnlock()
+	if !known {
+		w.update(func() {})
+	}
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	s, ok := w.books[id].find(func(s bookState) bool { return s.seq == seq && s.epoch == epoch })
+	switch {
+	case !ok && w.venue.Epoch() != epoch && w.lastSeqs[id+epoch] != 0 && seq > w.lastSeqs[id+epoch]:
+		return nil // the last book of an epoch, which ended before it was recorded
+	case !ok && seq == 1 && w.lastSeqs[id+epoch] > 1:
+		// An epoch that began during a move starts with the last book of the epoch before, under a new number.
+		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
+			return nil
+		}
+		return fmt.Errorf("a wrong book of %s at the beginning of %s: %s", id, epoch, asJSON(v))
+	case !ok:
+		return fmt.Errorf("a book of %s of the state %q, which the venue never had", id, sequence)
+	case s.digest != digest:
+		return fmt.Errorf("a wrong book of %s at %s: %s", id, sequence, asJSON(v))
+	}
+	return nil
+}
+
+// checkPrice compares a price with the one that the venue published at that time.
+func (w *recordedVenue) checkPrice(v any) error {
+	id := text(v, "tokenId")
+	at, err := time.Parse(time.RFC3339Nano, text(v, "timestamp"))
+	if err != nil {
+		return fmt.Errorf("a price of %s of no time: %s", id, asJSON(v))
+	}
+	price := demo.Price(units(text(v, "price"), 4))
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.prices[id] == nil {
+		return fmt.Errorf("a price of a token that nobody asked for: %s", asJSON(v))
+	}
+	if _, ok := w.prices[id].find(func(s priceState) bool { return s.at == at.UnixMilli() && s.price == price }); !ok {
+		return fmt.Errorf("a wrong price of %s: %s", id, asJSON(v))
+	}
+	return nil
+}
+
+// isCurrent reports whether a token's sequence and price are the venue's current ones.
+func (w *recordedVenue) isCurrent(id, sequence, price string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	q, _ := w.venue.Quote(id)
+	return strings.HasPrefix(sequence, w.venue.Epoch()) && strings.HasSuffix(sequence, ":"+fmt.Sprint(q.Seq)) && demo.Price(units(price, 4)) == q.Price
+}
