@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestHistoryAndCandles(t *testing.T) {
+	s := start(t)
+	id := s.openTokens(1)[0]
+	for _, test := range []struct{ name, from, to string }{
+		{"the last days", "", ""},
+		{"one day", "2026-03-13", "2026-03-13"},
+		{"a month", "2026-02-12", "2026-03-14"},
+		{"from", "2026-03-01", ""},
+		{"a year", "2025-03-14", "2026-03-14"},
+		{"before it began", "2020-01-01", "2020-01-31"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			last := "2026-03-14"
+			if test.to != "" {
+				last = test.to
+			}
+			first := "2026-03-08"
+			if test.from != "" {
+				first = test.from
+			}
+			venue := list(s.raw(t, "/api/exchange/price-history", "startDate="+first+"&endDate="+last+"&tokenId="+id, anonymous), "history")
+			slices.Reverse(venue)
+			v := vars{"id": id}
+			if test.from != "" {
+				v["from"] = test.from
+			}
+			if test.to != "" {
+				v["to"] = test.to
+			}
+			s.cool()
+			s.clock.advance(-3 * time.Hour) // undoes the step of cool, so that all cases have the same day
+			var data any
+			got := s.counted(func() {
+				data = s.ask(t, `query ($id: String!, $from: Date, $to: Date) { token(tokenId: $id) {
+				  history(from: $from, to: $to) { from to points { timestamp price volume } freshness { source } }
+				  newest: history(from: $from, to: $to, order: DESC) { points { timestamp } }
+				  five: candles(interval: FIVE_MINUTES, from: $from, to: $to) { start open high low close volume }
+				  hours: candles(interval: HOUR, from: $from, to: $to) { start open high low close volume }
+				  days: candles(from: $from, to: $to) { start open high low close volume }
+				  weeks: candles(interval: WEEK, from: $from, to: $to) { start open high low close volume }
+				} }`, v, anonymous)
+			})
+			if n := got["price-history"][0]; n > 1 || len(got) > 1 {
+				t.Errorf("calls: %v", got)
+			}
+			h := at(data, "token.history")
+			if text(h, "from") != first || text(h, "to") != last {
+				t.Errorf("from %s to %s", text(h, "from"), text(h, "to"))
+			}
+			points := list(h, "points")
+			if len(points) != len(venue) || (len(venue) == 0) != (test.name == "before it began") {
+				t.Fatalf("%d points, want %d", len(points), len(venue))
+			}
+			for i, p := range venue {
+				if text(points[i], "timestamp") != text(p, "timestamp") {
+					t.Errorf("point %d is of %s, want %s", i, text(points[i], "timestamp"), text(p, "timestamp"))
+				}
+				wantNumber(t, "price", at(points[i], "price"), number(t, at(p, "price")))
+				wantNumber(t, "volume", at(points[i], "volume"), number(t, at(p, "volume")))
+			}
+			newest := pluck(data, "token.newest.points", "timestamp")
+			slices.Reverse(newest)
+			if !slices.Equal(newest, pluck(h, "points", "timestamp")) {
+				t.Error("DESC is not the reverse of ASC")
+			}
+			for field, length := range map[string]time.Duration{"five": 5 * time.Minute, "hours": time.Hour, "days": 24 * time.Hour, "weeks": 7 * 24 * time.Hour} {
+				wantCandles(t, field, list(data, "token."+field), venue, length)
+			}
+		})
+	}
+}
+
+// wantCandles compares candles with ones computed from the points. Weeks begin on Monday.
+func wantCandles(t *testing.T, what string, got, points []any, length time.Duration) {
+	t.Helper()
+	monday := time.Date(2020, 1, 6, 0, 0, 0, 0, time.UTC)
+	type candle struct {
+		start                          time.Time
+		open, high, low, close, volume *big.Rat
+	}
+	var want []candle
+	for _, p := range points {
+		at1, err := time.Parse(time.RFC3339, text(p, "timestamp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := at1.Sub(monday)
+		n := since / length
+		if since < 0 && since%length != 0 {
+			n--
+		}
+		start, price := monday.Add(n*length), number(t, at(p, "price"))
+		if len(want) == 0 || !want[len(want)-1].start.Equal(start) {
+			want = append(want, candle{start, price, price, price, price, new(big.Rat)})
+		}
+		c := &want[len(want)-1]
+		if price.Cmp(c.high) > 0 {
+			c.high = price
+		}
+		if price.Cmp(c.low) < 0 {
+			c.low = price
+		}
+		c.close, c.volume = price, add(c.volume, number(t, at(p, "volume")))
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d candles, want %d", what, len(got), len(want))
+	}
+	for i, c := range want {
+		if g := text(got[i], "start"); g != c.start.Format("2006-01-02T15:04:05.000Z") {
+			t.Errorf("%s %d starts at %s, want %s", what, i, g, c.start)
+		}
+		for field, n := range map[string]*big.Rat{"open": c.open, "high": c.high, "low": c.low, "close": c.close, "volume": c.volume} {
+			wantNumber(t, what+" "+field, at(got[i], field), n)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// wire is a raw connection on which a test sends any bytes.
+type wire struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (p *target) connect(t testing.TB) *wire {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return &wire{conn, bufio.NewReader(conn)}
+}
+
+// answer reads a response. Status 0 means that the service closed the connection without a response.
+func (w *wire) answer(t testing.TB, p *target) (status int, body string) {
+	t.Helper()
+	resp, err := http.ReadResponse(w.r, nil)
+	if err != nil {
+		w.wantClosed(t)
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	p.innocent(t, string(b))
+	return resp.StatusCode, string(b)
+}
+
+// wantClosed waits until the program closes the connection.
+func (w *wire) wantClosed(t testing.TB) {
+	t.Helper()
+	_, err := io.Copy(io.Discard, w.r)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		t.Error("the connection stays open")
+	}
+}
+
+// connectionAttacks violate HTTP.
+func connectionAttacks() []attack {
+	const typename = `{"query":"{ __typename }"}`
+	post := func(headers, body string) string {
+		return "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers + "\r\n" + body
+	}
+	length := func(n any) string { return fmt.Sprintf("Content-Length: %v\r\n", n) }
+	var out []attack
+	// add is for text that is not HTTP: the service answers with this status, or 0 for no answer, and closes the connection.
+	add := func(name, text string, status int) {
+		out = append(out, attack{name: "HTTP: " + name, run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			go func() { _, _ = io.WriteString(w, text) }()
+			if got, body := w.answer(t, p); got != status {
+				t.Errorf("status %d, want %d: %.300s", got, status, body)
+			}
+			w.wantClosed(t)
+		}})
+	}
+	add("noise", strings.Repeat("\x00\xff\x16\x03", 10_000)+"\r\n\r\n", 400)
+	add("TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"+strings.Repeat("a", 500)+"\r\n\r\n", 400)
+	add("HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400)
+	add("a method that is none", "GE T /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", 400)
+	add("a version that is none", "GET /graphql HTTP/9.9\r\nHost: localhost\r\n\r\n", 505)
+	add("no host", "GET /healthz HTTP/1.1\r\n\r\n", 400)
+	add("two hosts", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400)
+	add("a header with a zero", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: \x00\r\n\r\n", 400)
+	add("a header without a name", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n: a\r\n\r\n", 400)
+	add("a space before the colon", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length : 5\r\n\r\n", 400)
+	add("30,000 headers", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("A:b\r\n", 30_000)+"\r\n", 431)
+	add("a first line without an end", "GET /"+strings.Repeat("a", 1<<20), 431)
+	add("two lengths", post(length(26)+length(27), typename), 400)
+	add("a length below zero", post(length(-1), typename), 400)
+	add("a length beyond all", post(length("99999999999999999999"), typename), 400)
+	add("a length of gigabytes", post(length(1<<40), typename), 413)
+	add("a length and chunks", post(length(26)+"Transfer-Encoding: chunked\r\nConnection: close\r\n", "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"), 400)
+	add("a transfer coding that is none", post("Transfer-Encoding: gzip, chunked\r\n", typename), 501)
+	add("chunked twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 501)
+	add("a chunk of a length that is none", post("Transfer-Encoding: chunked\r\n", "zz\r\n"), 400)
+	add("a chunk of a length beyond all", post("Transfer-Encoding: chunked\r\n", strings.Repeat("f", 40)+"\r\n"), 400)
+	add("chunks of extensions", post("Transfer-Encoding: chunked\r\n", strings.Repeat("1;"+strings.Repeat("a", 4000)+"\r\n \r\n", 1000)), 400)
+	add("chunks without an end", post("Transfer-Encoding: chunked\r\n", strings.Repeat("10000\r\n"+strings.Repeat(" ", 0x10000)+"\r\n", 100)), 413)
+	add("an expectation that is none", post("Expect: the unexpected\r\n"+length(26), typename), 417)
+	add("a shorter length", post(length(10), typename+"\r\n\r\n"), 400)
+	add("HTTP/1.0", "POST /graphql HTTP/1.0\r\nContent-Type: application/json\r\n"+length(26)+"\r\n"+typename, 200)
+	out = append(out,
+		attack{name: "HTTP: a body that is to be waited for", run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			_, _ = io.WriteString(w, post("Expect: 100-continue\r\n"+length(10<<20), ""))
+			if status, body := w.answer(t, p); status != http.StatusRequestEntityTooLarge {
+				t.Errorf("%d %s", status, body)
+			}
+			w.wantClosed(t)
+		}},
+		attack{name: "HTTP: half a body and no more", run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			_, _ = io.WriteString(w, post(length(1000), typename))
+			_ = w.Conn.(*net.TCPConn).CloseWrite()
+			if status, body := w.answer(t, p); status != http.StatusBadRequest && status != 0 {
+				t.Errorf("%d %s", status, body)
+			}
+			w.wantClosed(t)
+		}},
+		attack{name: "HTTP: half-open after the request", run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			_, _ = io.WriteString(w, post(length(26), typename))
+			_ = w.Conn.(*net.TCPConn).CloseWrite()
+			// The service cannot distinguish this from a client that has gone, so it may cancel the request.
+			if resp, err := http.ReadResponse(w.r, nil); err == nil {
+				_ = resp.Body.Close()
+			}
+			w.wantClosed(t)
+		}},
+		attack{name: "HTTP: 200 connections that break off", run: func(t *testing.T, p *target) {
+			for i := range 200 {
+				w := p.connect(t)
+				text := post(length(1<<17), strings.Repeat(" ", 1000*(i%10)))
+				_, _ = io.WriteString(w, text[:len(text)-i%len(typename)])
+				_ = w.Conn.(*net.TCPConn).SetLinger(0)
+				_ = w.Close()
+			}
+		}},
+		attack{name: "HTTP: 500 connections that say nothing", run: func(t *testing.T, p *target) {
+			for range 500 {
+				w := p.connect(t)
+				defer w.Close()
+			}
+		}},
+		attack{name: "HTTP: 500 requests in one go", run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			go func() { _, _ = io.WriteString(w, strings.Repeat(post(length(26), typename), 500)) }()
+			for i := range 500 {
+				if status, body := w.answer(t, p); status != http.StatusOK || body != `{"data":{"__typename":"Query"}}` {
+					t.Fatalf("answer %d: %d %s", i, status, body)
+				}
+			}
+		}},
+		attack{name: "HTTP: a client that never reads", run: func(t *testing.T, p *target) {
+			w := p.connect(t)
+			_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+			_ = w.SetWriteDeadline(time.Now().Add(2 * time.Second))
+			one := "GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"
+			_, _ = io.WriteString(w, strings.Repeat(one, 20_000)) // until the service stops reading
+			_ = w.Close()
+		}},
+		attack{name: "HTTP: 50 event streams that nobody reads", run: func(t *testing.T, p *target) {
+			const body = `{"query":"subscription{streamStatusChanged{state}}"}`
+			for range 50 {
+				w := p.connect(t)
+				defer w.Close()
+				_, _ = io.WriteString(w, post("Accept: text/event-stream\r\n"+length(len(body)), body))
+			}
+		}},
+		attack{name: "HTTP: an event stream of a document that is none", run: func(t *testing.T, p *target) {
+			got := p.post(t, `{"query":"subscription{`+around(100, "a{", "a", "}")+`}"}`, "Accept", "text/event-stream")
+			if got.status != http.StatusOK || !strings.Contains(got.body, badInputCode) || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
+				t.Errorf("%+v", got)
+			}
+		}},
+	)
+	return out
+}
+
+// slowly holds slow connections by their description.
+type slowly map[string]*slowConnection
+
+type slowConnection struct {
+	*wire
+	p *target
+	// status is the expected status of the answer, or 0 for none.
+	status  int
+	stop    chan struct{}
+	dripped sync.WaitGroup
+}
+
+// beginSlowly opens connections that send very slowly. Their timeouts pass while other attacks run.
+func beginSlowly(t *testing.T, p *target) slowly {
+	out := slowly{}
+	add := func(name, first, drip string, status int) {
+		c := &slowConnection{wire: p.connect(t), p: p, status: status, stop: make(chan struct{})}
+		_ = c.SetDeadline(time.Time{})
+		_, _ = io.WriteString(c, first)
+		out[name] = c
+		c.dripped.Go(func() {
+			for drip != "" {
+				select {
+				case <-c.stop:
+					return
+				case <-time.After(300 * time.Millisecond):
+				}
+				if _, err := io.WriteString(c, drip); err != nil {
+					return
+				}
+			}
+		})
+		t.Cleanup(func() {
+			close(c.stop)
+			c.dripped.Wait()
+		})
+	}
+	const begin = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	const upgrade = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n"
+	add("nothing at all", "", "", 0)
+	add("headers without an end", begin, "X-A: a\r\n", 0)
+	add("a header byte by byte", begin+"X-A: ", "a", 0)
+	add("a first line byte by byte", "POST /", "a", 0)
+	add("a body byte by byte", begin+"Content-Length: 1000\r\n\r\n", " ", http.StatusRequestTimeout)
+	add("chunks byte by byte", begin+"Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", http.StatusRequestTimeout)
+	add("a body that never comes", begin+"Content-Length: 1000\r\n\r\n{", "", http.StatusRequestTimeout)
+	add("the wish for an event stream byte by byte", begin+"Accept: text/event-stream\r\nContent-Length: 1000\r\n\r\n", " ", http.StatusRequestTimeout)
+	add("an upgrade byte by byte", upgrade, "X-A: a\r\n", 0)
+	add("a socket that says nothing", upgrade+"\r\n", "", http.StatusSwitchingProtocols)
+	add("a socket that says its name byte by byte", upgrade+"\r\n"+string(frameHead(true, 0, 1, true, 1000)), " ", http.StatusSwitchingProtocols)
+	return out
+}
+
+// wait waits until the service has closed all connections, and checks how.
+func (s slowly) wait(t *testing.T) {
+	deadline := time.Now().Add(patience)
+	for name, c := range s {
+		t.Run("slowly: "+name, func(t *testing.T) {
+			_ = c.SetReadDeadline(deadline)
+			resp, err := http.ReadResponse(c.r, nil)
+			switch {
+			case err != nil && c.status != 0:
+				t.Errorf("no answer: %v", err)
+			case err != nil:
+			case resp.StatusCode == http.StatusSwitchingProtocols && c.status == resp.StatusCode:
+				if code := c.closeCode(t); code != 4408 {
+					t.Errorf("close code %d", code)
+				}
+			case resp.StatusCode != c.status && (c.status != 0 || resp.StatusCode/100 != 4):
+				t.Errorf("status %d, want %d", resp.StatusCode, c.status)
+			}
+			c.wantClosed(t)
+		})
+	}
+}

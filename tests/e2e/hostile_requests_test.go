@@ -1,0 +1,194 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/httpapi"
+)
+
+// bodyAttacks are requests with malformed or oversized bodies.
+func bodyAttacks() []attack {
+	const typename = `{"query":"{ __typename }"}`
+	large := `{"query":"` + strings.Repeat(" ", 10<<20) + `{ __typename }"}`
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write([]byte(large))
+	_ = z.Close()
+	hash := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
+	var out []attack
+	add := func(name, body string, status int, code, says string, header ...string) {
+		out = append(out, attack{name: "body: " + name, run: func(t *testing.T, p *target) { p.post(t, body, header...).want(t, status, code, says) }})
+	}
+	const notJSON = "not a JSON object"
+	add("nothing", ``, 400, badInputCode, notJSON)
+	add("half of one", typename[:20], 400, badInputCode, notJSON)
+	add("one and a half", typename+typename[:10], 400, badInputCode, notJSON)
+	add("a list", `[`+typename+`]`, 400, badInputCode, notJSON)
+	add("a list of 9,000", `[`+strings.Repeat(typename+",", 9_000)+typename+`]`, 400, badInputCode, notJSON)
+	add("no UTF-8", "{\"query\":\"{ __typename } # \xff\"}", 400, badInputCode, "UTF-8")
+	add("half a character", "{\"query\":\"{ __typename } # \xe2\x82\"}", 400, badInputCode, "UTF-8")
+	add("no UTF-8 in the variables", "{\"query\":\"{ __typename }\",\"variables\":{\"a\":\"\xc0\xaf\"}}", 400, badInputCode, "UTF-8")
+	add("half a surrogate", `{"query":"{ token(tokenId: \"\ud800\") { tokenId } }"}`, 200, "", "")
+	add("a query twice", `{"query":"{ a }","query":"{ __typename }"}`, 400, badInputCode, "twice")
+	add("variables twice", `{"query":"{ a }","variables":{},"variables":{}}`, 400, badInputCode, "twice")
+	add("a variable 20,000 times", `{"query":"{ __typename }","variables":{`+strings.Repeat(`"a":1,`, 20_000)+`"a":2}}`, 400, badInputCode, "")
+	add("variables 5,000 deep", `{"query":"{ __typename }","variables":{"a":`+around(5000, "[", "1", "]")+`}}`, 400, badInputCode, "deep")
+	add("variables 100,000 deep", `{"query":"{ __typename }","variables":{"a":`+around(100_000, "[", "", "]")+`}}`, 400, badInputCode, notJSON)
+	add("objects 40,000 deep", `{"query":"{ __typename }","variables":`+around(40_000, `{"":`, "1", "}")+`}`, 400, badInputCode, notJSON)
+	add("extensions 9,000 deep", `{"query":"{ __typename }","extensions":{"a":`+around(9000, "[", "1", "]")+`}}`, 200, "", "")
+	add("extensions that are a list", `{"query":"{ __typename }","extensions":[]}`, 400, badInputCode, "extensions is not an object")
+	add("a number of 100,000 digits", `{"query":"query($n:Int){ searchMarkets(first: $n) { totalCount } }","variables":{"n":`+strings.Repeat("9", 100_000)+`}}`, 400, invalid, "no Int")
+	add("a number beyond all", `{"query":"query($n:Int){ searchMarkets(first: $n) { totalCount } }","variables":{"n":1e999999999}}`, 400, invalid, "no Int")
+	add("an operation's name of 200 KB", `{"query":"query A { __typename }","operationName":"`+strings.Repeat("A", 200_000)+`"}`, 400, invalid, "not found")
+	add("members that nobody knows", `{"query":"{ __typename }",`+numbered(15_000, `"a#":1,`)+`"z":1}`, 200, "", "")
+	add("an id of 200 KB", `{"documentId":"`+strings.Repeat("a", 200_000)+`"}`, 400, badInputCode, "")
+	add("a wrong hash", `{"query":"{ __typename }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash("x")+`"}}}`, 400, badInputCode, "provided sha does not match query")
+	add("a hash that is none", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"../../etc/passwd"}}}`, 400, badInputCode, "")
+	add("a hash of another version", `{"extensions":{"persistedQuery":{"version":9e99,"sha256Hash":"`+hash("x")+`"}}}`, 400, badInputCode, "")
+	add("a hash that is a number", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":1}}}`, 400, badInputCode, "")
+	add("a hash without a document", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash("x")+`"}}}`, 400, "PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound")
+	const sendJSON = "Content-Type: application/json"
+	add("a form", `query={__typename}`, 415, badInputCode, sendJSON, "Content-Type", "application/x-www-form-urlencoded")
+	add("parts", "--b\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n"+typename+"\r\n--b--\r\n", 415, badInputCode, sendJSON, "Content-Type", "multipart/form-data; boundary=b")
+	add("plain text", typename, 415, badInputCode, sendJSON, "Content-Type", "text/plain")
+	add("GraphQL", `{ __typename }`, 415, badInputCode, sendJSON, "Content-Type", "application/graphql")
+	add("UTF-16", typename, 415, badInputCode, "UTF-8", "Content-Type", "application/json; charset=utf-16")
+	add("a type of 60 KB", typename, 415, badInputCode, sendJSON, "Content-Type", "application/json;"+strings.Repeat("a", 60_000))
+	add("a type of 5,000 parameters", typename, 200, "", "", "Content-Type", "application/json"+numbered(5000, ";a#=1"))
+	add("gzip", zipped.String(), 415, badInputCode, "Content-Encoding", "Content-Encoding", "gzip")
+	add("gzip of gzip", zipped.String(), 415, badInputCode, "Content-Encoding", "Content-Encoding", "gzip, gzip")
+	add("10 MB", large, 413, badInputCode, "larger than 262144 bytes")
+	out = append(out,
+		attack{name: "body: eight times 10 MB at once", run: func(t *testing.T, p *target) {
+			var g sync.WaitGroup
+			for i := range 8 {
+				g.Go(func() {
+					r := p.request(t, large, anonymous)
+					if i%2 == 1 { // without a Content-Length
+						r.Body, r.ContentLength = io.NopCloser(strings.NewReader(large)), -1
+					}
+					resp, err := p.client.Do(r)
+					if err != nil {
+						return // the service closed the connection during the upload
+					}
+					defer resp.Body.Close()
+					if resp.StatusCode != http.StatusRequestEntityTooLarge {
+						t.Errorf("status %d", resp.StatusCode)
+					}
+				})
+			}
+			g.Wait()
+		}},
+		attack{name: "body: 3,000 documents to keep", run: func(t *testing.T, p *target) {
+			var g sync.WaitGroup
+			for worker := range 4 {
+				g.Go(func() {
+					for i := range 750 {
+						query := fmt.Sprintf(`{ a%dx%d: __typename }`, worker, i)
+						got := p.post(t, `{"query":"`+query+`","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash(query)+`"}}}`)
+						if got.status != http.StatusOK {
+							t.Errorf("%d %s", got.status, got.body)
+							return
+						}
+					}
+				})
+			}
+			g.Wait()
+		}},
+	)
+	return out
+}
+
+// headerAttacks are requests by GET and POST with hostile headers or URLs.
+func headerAttacks() []attack {
+	const typename = `{"query":"{ __typename }"}`
+	var out []attack
+	add := func(name string, status int, code string, header ...string) {
+		out = append(out, attack{name: "header: " + name, run: func(t *testing.T, p *target) {
+			r := p.request(t, typename, anonymous)
+			for i := 0; i+1 < len(header); i += 2 {
+				r.Header[header[i]] = append(r.Header[header[i]], header[i+1])
+			}
+			p.send(t, r).want(t, status, code, "")
+		}})
+	}
+	get := func(name, query string, status int, code string, header ...string) {
+		out = append(out, attack{name: "GET: " + name, run: func(t *testing.T, p *target) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL()+query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i+1 < len(header); i += 2 {
+				r.Header.Set(header[i], header[i+1])
+			}
+			got := p.send(t, r)
+			if code == "" {
+				if got.status != status {
+					t.Errorf("status %d, want %d: %.300s", got.status, status, got.body)
+				}
+				return
+			}
+			got.want(t, status, code, "")
+		}})
+	}
+	add("10,000 types", 200, "", "Accept", strings.Repeat("a/b,", 10_000)+"application/json")
+	add("10,000 wildcards", 200, "", "Accept", strings.Repeat("*/*,", 10_000)+"*/*")
+	add("types with 10,000 parameters", 200, "", "Accept", "application/json"+numbered(5000, ";a#=1")+",*/*")
+	add("qualities that are none", 200, "", "Accept", "application/json;q=NaN,text/html;q=1e9999,*/*;q=0.5")
+	add("no type that there is", 406, badInputCode, "Accept", "image/png")
+	add("10,000 codings", 200, "", "Accept-Encoding", strings.Repeat("gzip,", 10_000)+"br")
+	add("codings with qualities", 200, "", "Accept-Encoding", strings.Repeat("gzip;q=0.0001,", 4_000)+"*;q=0,identity;q=0")
+	add("10,000 hops", 200, "", "X-Forwarded-For", strings.Repeat("127.0.0.1,", 6_000)+"127.0.0.1")
+	add("hops that are none", 200, "", "X-Forwarded-For", "::ffff:256.1.1.1, [::1, <script>, 127.0.0.1")
+	add("a cookie of 60 KB", 200, "", "Cookie", "a="+strings.Repeat("a", 60_000))
+	add("10,000 headers", 200, "", "X-A", "1", "X-B", strings.Repeat("b", 50_000))
+	add("a header of 80 KB", 431, "", "X-A", strings.Repeat("a", 80_000))
+	add("credentials of 60 KB", 400, badInputCode, httpapi.CredentialsHeader, strings.Repeat("A", 60_000))
+	add("credentials that are none", 400, badInputCode, httpapi.CredentialsHeader, "\xff\xfe%%%")
+	add("credentials 5,000 deep", 400, badInputCode, httpapi.CredentialsHeader, "W1tbW1tbW1tbW1tbW1tbW1tb")
+	add("credentials twice", 400, badInputCode, httpapi.CredentialsHeader, keyOf3, httpapi.CredentialsHeader, keyOf50)
+	add("a bearer token of 60 KB", 400, badInputCode, "Authorization", "Bearer "+strings.Repeat("a", 60_000))
+	add("a bearer token of nobody", 401, "UNAUTHENTICATED", "Authorization", "Bearer nobody")
+	add("Basic", 401, "UNAUTHENTICATED", "Authorization", "Basic YTpi")
+	add("both kinds of credentials", 400, badInputCode, "Authorization", "Bearer a", httpapi.CredentialsHeader, keyOf3)
+	add("a request id of 60 KB", 200, "", "X-Request-Id", strings.Repeat("a", 60_000))
+	add("an origin that is none", 200, "", "Origin", "javascript://%0a", "Origin", "null")
+	add("a trace that is none", 200, "", "Traceparent", strings.Repeat("00-", 10_000))
+	add("an upgrade to nothing", 200, "", "Upgrade", "h2c", "Connection", "Upgrade, HTTP2-Settings", "HTTP2-Settings", "AAMAAABkAAQAAP__")
+	add("an upgrade by POST", 405, "", "Upgrade", "websocket", "Connection", "Upgrade", "Sec-Websocket-Version", "13", "Sec-Websocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==")
+	const query = httpapi.PathGraphQL + "?query={__typename}"
+	get("10,000 tags", query, 200, "", "If-None-Match", strings.Repeat(`"a",`, 10_000)+`"b"`)
+	get("a range", query, 200, "", "Range", "bytes=0-0,"+strings.Repeat("1-1,", 10_000)+"2-2")
+	get("an upgrade without a key", query, 400, "", "Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "13")
+	get("an upgrade of another version", query, 400, "", "Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "8", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==")
+	get("a query string that is none", httpapi.PathGraphQL+"?query=%zz", 400, badInputCode)
+	get("a query string without UTF-8", httpapi.PathGraphQL+"?query=%ff%fe", 400, badInputCode)
+	get("variables without UTF-8", query+"&variables=%7B%22a%22:%22%ff%22%7D", 400, badInputCode)
+	get("a query twice", query+"&query={a}", 400, badInputCode)
+	get("9,000 parameters", query+strings.Repeat("&a", 9_000), 200, "")
+	get("20,000 parameters", query+strings.Repeat("&a", 20_000), 400, badInputCode)
+	get("a URL of 60 KB", query+"&a="+strings.Repeat("a", 60_000), 200, "")
+	get("a URL of 100 KB", query+"&a="+strings.Repeat("a", 100_000), 431, "")
+	get("a document in the URL", httpapi.PathGraphQL+"?query="+url.QueryEscape(strings.Repeat("{", 10_000)), 200, unparsed)
+	get("variables 5,000 deep", query+"&variables="+url.QueryEscape(`{"a":`+around(5000, "[", "1", "]")+`}`), 200, badInputCode)
+	get("a path up", "/graphql/../../etc/passwd", 404, "")
+	get("a path up in hex", "/graphql/%2e%2e%2f%2e%2e%2fetc%2fpasswd", 200, badInputCode)
+	get("an id of zeros", "/graphql/%00%00", 200, badInputCode)
+	get("an id of 60 KB", "/graphql/"+strings.Repeat("a", 60_000), 200, badInputCode)
+	get("a path of slashes", strings.Repeat("/", 10_000)+"graphql", 400, badInputCode) // the router redirects to /graphql
+	get("the control of the demo venue", "/__control/stats", 404, "")
+	get("a profile", "/debug/pprof/", 404, "")
+	return out
+}

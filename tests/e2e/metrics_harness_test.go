@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/demo"
+)
+
+// scraped is a scrape of /metrics.
+type scraped struct {
+	t       testing.TB
+	text    string
+	samples map[string]float64 // by name and labels, as in the text
+	checked map[string]bool    // by family: whether the test compared it
+}
+
+func (s *service) scrape(t testing.TB) *scraped {
+	t.Helper()
+	got := s.askAdmin(t, http.MethodGet, "/metrics")
+	if got.status != http.StatusOK {
+		t.Fatalf("/metrics: %d %.300s", got.status, got.body)
+	}
+	return readScrape(t, got.body)
+}
+
+// readScrape reads the text format of Prometheus.
+func readScrape(t testing.TB, text string) *scraped {
+	t.Helper()
+	m := &scraped{t: t, text: text, samples: map[string]float64{}, checked: map[string]bool{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			m.checked[name] = false
+			continue
+		}
+		if i := strings.LastIndexByte(line, ' '); i > 0 && line[0] != '#' {
+			value, err := strconv.ParseFloat(line[i+1:], 64)
+			if err != nil {
+				t.Fatalf("%v in %q", err, line)
+			}
+			m.samples[line[:i]] = value
+		}
+	}
+	return m
+}
+
+// check marks the family of a series as compared.
+func (m *scraped) check(series string) {
+	name, _, _ := strings.Cut(series, "{")
+	for _, family := range []string{name, strings.TrimSuffix(name, "_count"), strings.TrimSuffix(name, "_sum"), strings.TrimSuffix(name, "_bucket")} {
+		if _, ok := m.checked[family]; ok {
+			m.checked[family] = true
+		}
+	}
+}
+
+// want compares a series, given by name and labels, with an independent count.
+func (m *scraped) want(series string, want float64) {
+	m.t.Helper()
+	m.check(series)
+	if got, ok := m.samples[series]; !ok || got != want {
+		m.t.Errorf("%s is %v (there: %v), want %v", series, got, ok, want)
+	}
+}
+
+// only compares all series of a metric with independent counts. Series that are 0 may be missing.
+func (m *scraped) only(metric string, want map[string]float64) {
+	m.t.Helper()
+	m.check(metric)
+	for series, got := range m.samples {
+		if name, labels, _ := strings.Cut(series, "{"); name == metric && got != want[strings.TrimSuffix(labels, "}")] {
+			m.t.Errorf("%s is %v, want %v", series, got, want[strings.TrimSuffix(labels, "}")])
+		}
+	}
+	for labels, n := range want {
+		if _, ok := m.samples[metric+"{"+labels+"}"]; !ok && n != 0 {
+			m.t.Errorf("%s{%s} is not there, want %v", metric, labels, n)
+		}
+	}
+}
+
+// within checks that a series lies between least and most, inclusive.
+func (m *scraped) within(series string, least, most float64) {
+	m.t.Helper()
+	m.check(series)
+	if got, ok := m.samples[series]; !ok || got < least || got > most {
+		m.t.Errorf("%s is %v (there: %v), want %v to %v", series, got, ok, least, most)
+	}
+}
+
+// sum adds up the series of a metric that have all of these labels.
+func (m *scraped) sum(metric string, labels ...string) (n float64) {
+	for series, value := range m.samples {
+		name, has, _ := strings.Cut(series, "{")
+		if name == metric && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(has, l) }) {
+			n += value
+		}
+	}
+	return n
+}
+
+// ledger is the demo venue behind a proxy that counts the calls itself.
+type ledger struct {
+	*httptest.Server
+	venue *demo.Venue
+
+	mu sync.Mutex
+	// calls counts by endpoint and status, keys by endpoint.
+	calls, keys map[string]float64
+	held        map[string]chan struct{}
+	waiting     chan string
+}
+
+func newLedger(t testing.TB) *ledger {
+	l := &ledger{
+		venue: demo.New(demo.Config{Markets: 60, Control: true}), calls: map[string]float64{}, keys: map[string]float64{},
+		held: map[string]chan struct{}{}, waiting: make(chan string, 64),
+	}
+	l.Server = httptest.NewServer(l)
+	t.Cleanup(func() {
+		l.venue.Close()
+		l.Close()
+	})
+	return l
+}
+
+// noted records the status of a response.
+type noted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noted) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// ServeHTTP implements http.Handler.
+func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == demo.StreamPath {
+		l.venue.ServeHTTP(w, r)
+		return
+	}
+	endpoint := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	l.mu.Lock()
+	gate := l.held[endpoint]
+	l.mu.Unlock()
+	if gate != nil {
+		l.waiting <- endpoint
+		<-gate
+	}
+	n := &noted{w, http.StatusOK}
+	l.venue.ServeHTTP(n, r)
+	keys := 1
+	for _, name := range []string{"tokenIds", "ids"} {
+		if list := r.URL.Query().Get(name); list != "" {
+			keys = strings.Count(list, ",") + 1
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls[endpoint+" "+strconv.Itoa(n.status)]++
+	l.keys[endpoint] += float64(keys)
+}
+
+// hold keeps calls to an endpoint waiting until release is called.
+func (l *ledger) hold(endpoint string) (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	gate := make(chan struct{})
+	l.held[endpoint] = gate
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.held, endpoint)
+		close(gate)
+	})
+}
+
+// total returns the number of calls to an endpoint, or of all calls if endpoint is empty.
+func (l *ledger) total(endpoint string) (n float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for call, count := range l.calls {
+		if endpoint == "" || strings.HasPrefix(call, endpoint+" ") {
+			n += count
+		}
+	}
+	return n
+}
+
+// tally counts the test's own operations by type, name and outcome.
+type tally map[string]float64
+
+func (c tally) add(kind, name, outcome string) {
+	c[fmt.Sprintf("name=%q,outcome=%q,type=%q", name, outcome, kind)]++
+}

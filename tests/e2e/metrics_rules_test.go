@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"oddsgraph/tests/tool"
+)
+
+// promtool runs promtool with these arguments, and with text as its input.
+func promtool(t testing.TB, text string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(tool.Require(t, "promtool"), args...)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// checkExposition has promtool check a scrape.
+func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "metrics") }
+
+// metricName matches our metrics and those of the libraries that we register.
+var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
+
+// checkQueries fails for a metric in a query of the dashboard or an alert that the scrape lacks, and for a metric of the scrape
+// that the dashboard does not show.
+func checkQueries(t testing.TB, m *scraped) {
+	t.Helper()
+	shown := map[string]bool{}
+	for file, queries := range map[string][]string{"the dashboard": dashboardQueries(t), "an alert": alertQueries(t)} {
+		for _, query := range queries {
+			for _, name := range metricName.FindAllString(query, -1) {
+				family := name
+				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+					if base := strings.TrimSuffix(name, suffix); base != name {
+						if _, ok := m.checked[base]; ok {
+							family = base
+						}
+					}
+				}
+				if _, ok := m.checked[family]; !ok {
+					t.Errorf("%s asks for %s, which does not exist: %s", file, name, query)
+				}
+				shown[family] = true
+			}
+		}
+	}
+	for family := range m.checked {
+		if strings.HasPrefix(family, "oddsgraph_") && !shown[family] {
+			t.Errorf("%s is in no query of the dashboard", family)
+		}
+	}
+}
+
+// checkReference fails for a metric that is either in the scrape or in docs/metrics.md, but not in both.
+func checkReference(t testing.TB, m *scraped) {
+	t.Helper()
+	b, err := os.ReadFile("docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(oddsgraph_[a-z_]+)`").FindAllStringSubmatch(string(b), -1) {
+		told[found[1]] = true
+		if _, ok := m.checked[found[1]]; !ok {
+			t.Errorf("docs/metrics.md tells of %s, which does not exist", found[1])
+		}
+	}
+	for family := range m.checked {
+		if strings.HasPrefix(family, "oddsgraph_") && !told[family] {
+			t.Errorf("docs/metrics.md does not tell of %s", family)
+		}
+	}
+}
+
+// dashboardQueries returns the queries of the dashboard in deploy/grafana.
+func dashboardQueries(t testing.TB) (queries []string) {
+	t.Helper()
+	var board struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	b, err := os.ReadFile("deploy/grafana/oddsgraph.json")
+	if err == nil {
+		err = json.Unmarshal(b, &board)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			queries = append(queries, target.Expr)
+		}
+	}
+	if len(queries) < 50 {
+		t.Fatalf("the dashboard has %d queries", len(queries))
+	}
+	return queries
+}
+
+// alertQueries returns the lines of the alerts in deploy/prometheus, including their texts.
+func alertQueries(t testing.TB) []string {
+	t.Helper()
+	b, err := os.ReadFile("deploy/prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(b), "\n")
+}
+
+// TestRules has promtool check the alerts, run their tests, and check the dashboard's queries as rules.
+func TestRules(t *testing.T) {
+	promtool(t, "", "check", "rules", "deploy/prometheus/alerts.yml")
+	promtool(t, "", "test", "rules", "deploy/prometheus/alerts_test.yml")
+	fixed := strings.NewReplacer("$__rate_interval", "5m", "$job", "oddsgraph", "$instance", ".*")
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	for i, query := range dashboardQueries(t) {
+		rules = append(rules, rule{fmt.Sprintf("panel:query%d", i), fixed.Replace(query)})
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yml") // JSON is valid YAML
+	if err := os.WriteFile(file, []byte(asJSON(vars{"groups": []any{vars{"name": "dashboard", "rules": rules}}})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "rules", file)
+}
+
+// TestAlertsAreTested requires two tests of each alert: one in which it fires and one in which it does not.
+func TestAlertsAreTested(t *testing.T) {
+	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
+	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {
+		tests = string(b)
+	}
+	for _, alert := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1) {
+		if strings.Count(tests, "- alertname: "+alert[1]+"\n") < 2 {
+			t.Errorf("%s is not tested to fire and not to fire", alert[1])
+		}
+	}
+}
