@@ -24,27 +24,27 @@ import (
 
 // These rows need more than one query.
 
-// circuit reads the books of many tokens while all fail. After five failures the service stops calling the venue,
+// circuitRow reads the books of many tokens while all fail. After five failures the service stops calling the venue,
 // except for single probes.
-var circuit = row{name: "orderbook, one token after the other", run: func(l *lane) error {
+var circuitRow = row{name: "orderbook, one token after the other", run: func(l *lane) error {
 	var r report
 	const book = `query ($id: String!, $ids: [String!]!) { token(tokenId: $id) { orderbook(depth: 5) { bids { price } } } tokenPrices(tokenIds: $ids) { price } }`
 	ids := l.openTokens(12)
 	ask := func(when, id string, calls int64, fails bool) {
 		got, err := l.try(book, vars{"id": id, "ids": l.variables["ids"]}, anonymous)
 		if err != nil {
-			r.f("%s: %w", when, err)
+			r.add("%s: %w", when, err)
 			return
 		}
-		r.timely(when, got, prompt)
+		r.timely(when, got, answerLimit)
 		if n := got.calls["orderbook"][0]; n != calls {
-			r.f("%s: the venue was asked %d times, want %d", when, n, calls)
+			r.add("%s: the venue was asked %d times, want %d", when, n, calls)
 		}
 		if failed := len(got.errors) == 1 && got.errors[0].String() == "token.orderbook UPSTREAM_UNAVAILABLE"; failed != fails || len(got.errors) > 1 {
-			r.f("%s: errors %v", when, got.errors)
+			r.add("%s: errors %v", when, got.errors)
 		}
 		if strings.Contains(asJSON(at(got.data, "tokenPrices")), "null") {
-			r.f("%s: prices beside it are %s", when, asJSON(at(got.data, "tokenPrices")))
+			r.add("%s: prices beside it are %s", when, asJSON(at(got.data, "tokenPrices")))
 		}
 	}
 	l.prepare(&r)
@@ -71,29 +71,29 @@ var circuit = row{name: "orderbook, one token after the other", run: func(l *lan
 	return r.err()
 }}
 
-// callers reads one account with its owner's credentials and with others.
-var callers = row{name: "balance, two callers", run: func(l *lane) error {
+// callersRow reads one account with its owner's credentials and with others.
+var callersRow = row{name: "balance, two callers", run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
-	l.intact(&r, "its owner")
+	l.wantAll(&r, "its owner")
 	const balance = `query ($a: Address!) { user(address: $a) { balance { cashBalance } } }`
 	for stranger, code := range map[string]string{credentials("junk"): "UNAUTHENTICATED", keyOf50: "FORBIDDEN"} {
 		got, err := l.try(balance, vars{"a": addressOf3}, stranger)
 		if err != nil {
 			return err
 		}
-		r.timely("a stranger", got, prompt)
+		r.timely("a stranger", got, answerLimit)
 		if len(got.errors) != 1 || got.errors[0].String() != "user.balance "+code || at(got.data, "user.balance") != nil {
-			r.f("a stranger gets %s, %v", asJSON(got.data), got.errors)
+			r.add("a stranger gets %s, %v", asJSON(got.data), got.errors)
 		}
 	}
 	return r.err()
 }}
 
-// openWatched starts a lane that counts the book calls in flight.
-func openWatched(t testing.TB, rig func(*app.Wiring)) *lane {
+// openCountingLane starts a lane that counts the book calls in flight.
+func openCountingLane(t testing.TB, rig func(*app.Wiring)) *lane {
 	t.Helper()
-	var flying *atomic.Int64
+	var calls *atomic.Int64
 	l := newLane(t, func(w *app.Wiring) {
 		if rig != nil {
 			rig(w)
@@ -102,29 +102,29 @@ func openWatched(t testing.TB, rig func(*app.Wiring)) *lane {
 		if base == nil {
 			base = plainTransport(t)
 		}
-		flying = &atomic.Int64{}
-		w.Client.Transport = exchange(func(r *http.Request) (*http.Response, error) {
+		calls = &atomic.Int64{}
+		w.Client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/orderbook") {
-				flying.Add(1)
-				defer flying.Add(-1)
+				calls.Add(1)
+				defer calls.Add(-1)
 			}
 			return base.RoundTrip(r)
 		})
-	}, unhurried)
-	l.flying = flying
+	}, longCallTimeout)
+	l.inFlight = calls
 	return l
 }
 
-// calling waits up to five seconds until n book calls are in flight.
-func (l *lane) calling(n int64) error {
-	if !until(5*time.Second, func() bool { return l.flying.Load() == n }) {
-		return fmt.Errorf("%d calls are under way, want %d", l.flying.Load(), n)
+// waitInFlight waits up to five seconds until n book calls are in flight.
+func (l *lane) waitInFlight(n int64) error {
+	if !until(5*time.Second, func() bool { return l.inFlight.Load() == n }) {
+		return fmt.Errorf("%d calls are under way, want %d", l.inFlight.Load(), n)
 	}
 	return nil
 }
 
-// abandoned requests a book that hangs, and gives up.
-var abandoned = row{name: "orderbook, nobody waits", open: openWatched, run: func(l *lane) error {
+// abandonedRow requests a book that hangs, and gives up.
+var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
 	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultHang}}); err != nil {
@@ -134,16 +134,16 @@ var abandoned = row{name: "orderbook, nobody waits", open: openWatched, run: fun
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = l.asking(ctx, client(1), booksQuery, l.openTokens(1)...)
+		_, _ = l.queryFrom(ctx, client(1), booksQuery, l.openTokens(1)...)
 	}()
-	err := l.calling(1)
+	err := l.waitInFlight(1)
 	leave()
 	<-left
-	return errors.Join(r.err(), err, l.calling(0))
+	return errors.Join(r.err(), err, l.waitInFlight(0))
 }}
 
-// shared requests a slow book twice, and one of the callers gives up.
-var shared = row{name: "orderbook, one of two waits", open: openWatched, run: func(l *lane) error {
+// sharedRow requests a slow book twice, and one of the callers gives up.
+var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
 	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultDelay, DelayMs: 2000}}); err != nil {
@@ -163,41 +163,43 @@ var shared = row{name: "orderbook, one of two waits", open: openWatched, run: fu
 		left, came := make(chan struct{}), make(chan error, 1)
 		go func() {
 			defer close(left)
-			_, _ = l.asking(ctx, client(1), booksQuery, id)
+			_, _ = l.queryFrom(ctx, client(1), booksQuery, id)
 		}()
-		if err := l.calling(1); err != nil {
-			r.f("%w", err)
+		if err := l.waitInFlight(1); err != nil {
+			r.add("%w", err)
 		}
 		go func() { // other text, so that the queries do not share an execution
-			got, err := l.asking(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
+			got, err := l.queryFrom(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
 			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
 				err = fmt.Errorf("who stays gets %s, %v", asJSON(got.data), got.errors)
 			}
-			if err == nil && got.took > prompt {
+			if err == nil && got.took > answerLimit {
 				err = fmt.Errorf("who stays waits %v", got.took)
 			}
 			came <- err
 		}()
-		until(patience, func() bool { return coalesced() > before || l.flying.Load() == 0 })
+		until(patience, func() bool { return coalesced() > before || l.inFlight.Load() == 0 })
 		joined := coalesced() > before
 		leave()
 		<-left
 		if err := <-came; err != nil {
-			r.f("%w", err)
+			r.add("%w", err)
 		}
 		if n := l.venue.Stats().Requests["/api/exchange/orderbook"] - asked; joined && n != 1 {
-			r.f("the venue was asked %d times", n)
+			r.add("the venue was asked %d times", n)
 		}
 		if joined {
 			return r.err()
 		}
 	}
-	r.f("on this machine nobody joins a call of two seconds")
+	r.add("on this machine nobody joins a call of two seconds")
 	return r.err()
 }}
 
-// questions returns the rows that need more than one query.
-func questions() []row { return append([]row{circuit, callers, abandoned, shared}, scarce...) }
+// severalQueryRows returns the rows that need more than one query.
+func severalQueryRows() []row {
+	return append([]row{circuitRow, callersRow, abandonedRow, sharedRow}, budgetRows...)
+}
 
 // opened starts the lane of such a row.
 func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
@@ -205,11 +207,11 @@ func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane 
 	if r.open != nil {
 		return r.open(t, rig)
 	}
-	return newLane(t, rig, append([]string{unhurried}, args...)...)
+	return newLane(t, rig, append([]string{longCallTimeout}, args...)...)
 }
 
-func TestFaultsOfManyQuestions(t *testing.T) {
-	for _, r := range questions() {
+func TestFaultsOverSeveralQueries(t *testing.T) {
+	for _, r := range severalQueryRows() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			if err := r.run(r.opened(t, nil)); err != nil {
@@ -219,14 +221,14 @@ func TestFaultsOfManyQuestions(t *testing.T) {
 	}
 }
 
-// exchange is the RoundTrip function of the venue client's transport.
-type exchange func(*http.Request) (*http.Response, error)
+// roundTripper is the RoundTrip function of the venue client's transport.
+type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip makes the exchange.
-func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
+func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// throughTransport replaces the client's transport by one that lacks a defence.
-func throughTransport(t *testing.T, change func(base *http.Transport) exchange) func(*app.Wiring) {
+// withTransport replaces the client's transport by one that lacks a defence.
+func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
 }
@@ -238,9 +240,9 @@ func plainTransport(t testing.TB) *http.Transport {
 	return base
 }
 
-// reading returns a transport that changes each body before the client reads it.
-func reading(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) exchange {
-	return func(base *http.Transport) exchange {
+// changingBodies returns a transport that changes each body before the client reads it.
+func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) roundTripper {
+	return func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(r)
 			if err != nil {
@@ -258,12 +260,12 @@ func reading(change func(resp *http.Response, body []byte) []byte) func(*http.Tr
 	}
 }
 
-// TestEveryDefenceIsMissed disables one defence at a time, and expects a row of the matrix to fail.
-func TestEveryDefenceIsMissed(t *testing.T) {
+// TestMissingDefencesAreFound disables one defence at a time, and expects a row of the matrix to fail.
+func TestMissingDefencesAreFound(t *testing.T) {
 	without := func(d venue.Defences) func(*app.Wiring) {
 		return func(w *app.Wiring) { w.Client.Without = d }
 	}
-	inflated := reading(func(resp *http.Response, body []byte) []byte {
+	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
 			z, err := gzip.NewReader(bytes.NewReader(body))
 			if err == nil {
@@ -273,14 +275,14 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 		}
 		return body
 	})
-	following := func(base *http.Transport) exchange {
+	following := func(base *http.Transport) roundTripper {
 		client := &http.Client{Transport: base}
 		return func(r *http.Request) (*http.Response, error) {
 			r.Body = nil
 			return client.Do(r)
 		}
 	}
-	unlimited := func(base *http.Transport) exchange {
+	unlimited := func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(r)
 			if err == nil {
@@ -289,17 +291,17 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 			return resp, err
 		}
 	}
-	rows := questions()
+	rows := severalQueryRows()
 	for i := range wholeBranches {
 		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
 		for _, f := range faults {
-			if f.bulk {
+			if f.large {
 				f.Bytes = 8 << 20 // still too large for the client, but quicker than 64 MiB
 			}
 			rows = append(rows, f.rows(&wholeBranches[i])...)
 		}
 	}
-	hedging := func(base *http.Transport) exchange {
+	hedging := func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
 			second := time.AfterFunc(time.Second, func() {
 				if resp, err := base.RoundTrip(r.Clone(r.Context())); err == nil {
@@ -310,7 +312,7 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 			return base.RoundTrip(r)
 		}
 	}
-	deaf := func(base *http.Transport) exchange {
+	deaf := func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*time.Second)
 			resp, err := base.RoundTrip(r.WithContext(ctx))
@@ -332,41 +334,41 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 		within time.Duration
 	}{
 		{name: "size cap", args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, 64 MiB body, cold"}},
-		{name: "decompression cap", rig: throughTransport(t, inflated), args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, gzip bomb, cold"}},
-		{name: "header cap", rig: throughTransport(t, func(base *http.Transport) exchange {
+		{name: "decompression cap", rig: withTransport(t, inflated), args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, gzip bomb, cold"}},
+		{name: "header cap", rig: withTransport(t, func(base *http.Transport) roundTripper {
 			base.MaxResponseHeaderBytes = 8 << 20
 			return base.RoundTrip
 		}), rows: []string{"balance, large header, cold"}},
-		{name: "redirect rule", rig: throughTransport(t, following), rows: []string{"orders, redirect to another host, cold"}},
+		{name: "redirect rule", rig: withTransport(t, following), rows: []string{"orders, redirect to another host, cold"}},
 		{name: "retry", args: []string{"--venue-retries=0"}, rows: []string{"prices, 503, cold"}},
-		{name: "admission of retries", rig: throughTransport(t, func(base *http.Transport) exchange {
+		{name: "admission of retries", rig: withTransport(t, func(base *http.Transport) roundTripper {
 			return func(r *http.Request) (*http.Response, error) {
 				r.Body = nil
 				return base.RoundTrip(r)
 			}
 		}), rows: []string{"prices, refused, cold"}},
 		{name: "backoff memory", rig: without(venue.Defences{Backoff: true}), rows: []string{"prices, 500, cold"}},
-		{name: "breaker", rig: without(venue.Defences{Breaker: true}), rows: []string{circuit.name}},
-		{name: "Retry-After", rig: throughTransport(t, unlimited), rows: []string{"trades, 429 with seconds, cold", "trades, 429 with a date, cold"}},
-		{name: "truncated-body check", rig: throughTransport(t, reading(func(_ *http.Response, body []byte) []byte { return closed(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
-		{name: "200-with-error check", rig: throughTransport(t, reading(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
-		{name: "deadline of a call", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 2 * callTime},
-		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTime + callTime},
-		{name: "credential part of the key", rig: func(w *app.Wiring) { w.Reads.Without.Callers = true }, rows: []string{callers.name}},
+		{name: "breaker", rig: without(venue.Defences{Breaker: true}), rows: []string{circuitRow.name}},
+		{name: "Retry-After", rig: withTransport(t, unlimited), rows: []string{"trades, 429 with seconds, cold", "trades, 429 with a date, cold"}},
+		{name: "truncated-body check", rig: withTransport(t, changingBodies(func(_ *http.Response, body []byte) []byte { return completeJSON(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
+		{name: "200-with-error check", rig: withTransport(t, changingBodies(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
+		{name: "deadline of a call", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 2 * callTimeout},
+		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTimeout + callTimeout},
+		{name: "credential part of the key", rig: func(w *app.Wiring) { w.Reads.Without.Callers = true }, rows: []string{callersRow.name}},
 		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
-		{name: "admission", rig: func(w *app.Wiring) { w.Reads.Admission = nil }, rows: []string{overBudget.name}},
-		{name: "fair share", rig: throughAdmission(func(w *market.Want) { w.Caller = "" }), rows: []string{greedy.name}},
-		{name: "priorities", rig: throughAdmission(func(w *market.Want) { w.Priority = market.PriorityPrices }), rows: []string{ranked.name}},
-		{name: "budget of a key", rig: throughAdmission(func(w *market.Want) { w.Scope = "" }), rows: []string{keyed.name}},
+		{name: "admission", rig: func(w *app.Wiring) { w.Reads.Admission = nil }, rows: []string{overBudgetRow.name}},
+		{name: "fair share", rig: withAdmission(func(w *market.Want) { w.Caller = "" }), rows: []string{greedyClientRow.name}},
+		{name: "priorities", rig: withAdmission(func(w *market.Want) { w.Priority = market.PriorityPrices }), rows: []string{priorityRow.name}},
+		{name: "budget of a key", rig: withAdmission(func(w *market.Want) { w.Scope = "" }), rows: []string{keyBudgetRow.name}},
 		{name: "bound of the queue", rig: func(w *app.Wiring) {
 			b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Clock: w.Reads.Clock})
 			t.Cleanup(b.Close)
 			w.Reads.Admission = b
-		}, rows: []string{queued.name}},
-		{name: "stretched stale time", rig: func(w *app.Wiring) { w.Reads.Stretch = 0 }, rows: []string{stretched.name}},
-		{name: "end of calls that nobody waits for", rig: throughTransport(t, deaf), rows: []string{abandoned.name}},
-		{name: "calls last as long as somebody waits", rig: func(w *app.Wiring) { w.Reads.Without.Waiters = true }, rows: []string{shared.name}},
-		{name: "no hedging", rig: throughTransport(t, hedging), args: []string{"--venue-timeout=3s"}, rows: []string{"prices, hang, cold"}},
+		}, rows: []string{fullQueueRow.name}},
+		{name: "stretched stale time", rig: func(w *app.Wiring) { w.Reads.Stretch = 0 }, rows: []string{throttledRow.name}},
+		{name: "end of calls that nobody waits for", rig: withTransport(t, deaf), rows: []string{abandonedRow.name}},
+		{name: "calls last as long as somebody waits", rig: func(w *app.Wiring) { w.Reads.Without.Waiters = true }, rows: []string{sharedRow.name}},
+		{name: "no hedging", rig: withTransport(t, hedging), args: []string{"--venue-timeout=3s"}, rows: []string{"prices, hang, cold"}},
 		{name: "tolerance of drift", rig: without(venue.Defences{Drift: true}), rows: []string{"prices, a bad element", "spreads, a bad element"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -400,8 +402,8 @@ func TestEveryDefenceIsMissed(t *testing.T) {
 	}
 }
 
-// closed completes truncated JSON like a lenient parser: it drops the last element and closes what is open.
-func closed(body []byte) []byte {
+// completeJSON completes truncated JSON like a lenient parser: it drops the last element and closes what is open.
+func completeJSON(body []byte) []byte {
 	if json.Valid(body) {
 		return body
 	}

@@ -35,7 +35,7 @@ func openPatient(t testing.TB, rig func(*app.Wiring)) *lane {
 func openBudgetOf(t testing.TB, rig func(*app.Wiring), patience time.Duration) *lane {
 	t.Helper()
 	const ago = 2 * time.Minute
-	l := newLaneAt(t, time.Now().Add(-ago), rig, unhurried, fmt.Sprint("--request-timeout=", patience), "--demo-markets=300",
+	l := newLaneAt(t, time.Now().Add(-ago), rig, longCallTimeout, fmt.Sprint("--request-timeout=", patience), "--demo-markets=300",
 		fmt.Sprint("--demo-public-per-minute=", budgetPerMinute), fmt.Sprint("--demo-key-per-minute=", keyPerMinute))
 	l.clock.advance(ago)
 	return l
@@ -46,8 +46,8 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// asking queries tokens with a client's address. Use each token only once, since answers are cached.
-func (l *lane) asking(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
+// queryFrom queries tokens with a client's address. Use each token only once, since answers are cached.
+func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
 		Errors []graphError `json:"errors"`
@@ -60,7 +60,7 @@ func (l *lane) asking(ctx context.Context, from netip.Addr, query string, ids ..
 // answered returns how many of the requested values arrived. All others must be refused with RATE_LIMITED and a retry
 // time, and without a wait.
 func (r *reply) answered(asked int) (int, error) {
-	if r.took > prompt {
+	if r.took > answerLimit {
 		return 0, fmt.Errorf("the answer took %v", r.took)
 	}
 	for _, e := range r.errors {
@@ -74,7 +74,7 @@ func (r *reply) answered(asked int) (int, error) {
 // spend reads books until only left calls remain in the budget.
 func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	for i := 0; l.budget.Status().Left > left; i++ {
-		if got, err := l.asking(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
+		if got, err := l.queryFrom(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
 			return fmt.Errorf("spending the budget: %v, %w", got.errors, err)
 		}
 	}
@@ -84,29 +84,29 @@ func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 // wantUnrefused reports calls that the venue has refused with status 429.
 func (l *lane) wantUnrefused(r *report) {
 	if n := l.venue.Stats().Statuses["429"]; n != 0 {
-		r.f("the venue refused %d calls", n)
+		r.add("the venue refused %d calls", n)
 	}
 }
 
-// overBudget reads more books than the venue accepts calls.
-var overBudget = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
+// overBudgetRow reads more books than the venue accepts calls.
+var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(50)
-	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	defer cancel()
 	for range 2 {
-		got, err := l.asking(ctx, client(1), booksQuery, ids...)
+		got, err := l.queryFrom(ctx, client(1), booksQuery, ids...)
 		if err != nil {
 			return err
 		}
 		if n, err := got.answered(len(ids)); err != nil || n > budgetPerMinute {
-			r.f("%d were answered: %w", n, err)
+			r.add("%d were answered: %w", n, err)
 		}
 		for i, id := range ids {
 			v := at(list(got.data, "tokens")[i], "orderbook")
 			b, _ := l.venue.Book(id)
 			if v != nil && !same(ladderOf(v, ""), ladder{levelsOf(b.Bids, 5), levelsOf(b.Asks, 5)}) {
-				r.f("the book of %s is %s", id, asJSON(v))
+				r.add("the book of %s is %s", id, asJSON(v))
 			}
 		}
 	}
@@ -114,15 +114,15 @@ var overBudget = row{name: "orderbook, more than the budget", open: openBudget, 
 	return r.err()
 }}
 
-// greedy reads many books beside a client that reads few.
-var greedy = row{name: "orderbook, a greedy client", open: openBudget, run: func(l *lane) error {
+// greedyClientRow reads many books beside a client that reads few.
+var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(60)
 	ask := func(from netip.Addr, least int, ids ...string) {
-		got, err := l.asking(context.Background(), from, booksQuery, ids...)
+		got, err := l.queryFrom(context.Background(), from, booksQuery, ids...)
 		n, wrong := got.answered(len(ids))
 		if err != nil || wrong != nil || n < least {
-			r.f("%s was answered %d of %d: %v, %v", from, n, len(ids), wrong, err)
+			r.add("%s was answered %d of %d: %v, %v", from, n, len(ids), wrong, err)
 		}
 	}
 	ask(client(1), 1, ids[0])
@@ -132,16 +132,16 @@ var greedy = row{name: "orderbook, a greedy client", open: openBudget, run: func
 	return r.err()
 }}
 
-// ranked requests a chart and then a price, when the budget has one call left. The price goes first, although the chart
+// priorityRow requests a chart and then a price, when the budget has one call left. The price goes first, although the chart
 // has waited longer.
-var ranked = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
+var priorityRow = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
 	ids := l.openTokens(60)
-	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	defer cancel()
 	ask := func(query, id string) error {
-		got, err := l.asking(ctx, client(1), query, id)
+		got, err := l.queryFrom(ctx, client(1), query, id)
 		if err == nil && len(got.errors) > 0 {
 			err = fmt.Errorf("%v", got.errors)
 		}
@@ -179,16 +179,16 @@ var ranked = row{name: "prices, after a chart at the end of the budget", open: o
 			}
 			left <- struct{}{}
 		}()
-		until(operationTime, func() bool { return waiting() > i })
+		until(operationTimeout, func() bool { return waiting() > i })
 	}
 	l.clock.advance(1500 * time.Millisecond)
 	select {
 	case got := <-first:
 		if got.query != pricesQuery || got.err != nil {
-			r.f("the first is answered %s: %v", got.query, got.err)
+			r.add("the first is answered %s: %v", got.query, got.err)
 		}
 	case <-ctx.Done():
-		r.f("neither is answered: %+v", l.budget.Status())
+		r.add("neither is answered: %+v", l.budget.Status())
 	}
 	cancel()
 	<-left
@@ -196,25 +196,25 @@ var ranked = row{name: "prices, after a chart at the end of the budget", open: o
 	return r.err()
 }}
 
-// stretched reads prices while the venue throttles all calls. They are stale for five minutes, then refused.
-var stretched = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
+// throttledRow reads prices while the venue throttles all calls. They are stale for five minutes, then refused.
+var throttledRow = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)
 	ask := func(when string, stale bool, refused int) {
 		before := l.venue.Stats().Requests["/api/exchange/prices"]
-		got, err := l.asking(context.Background(), client(1), pricesQuery, ids[:3]...)
+		got, err := l.queryFrom(context.Background(), client(1), pricesQuery, ids[:3]...)
 		n, wrong := got.answered(3)
 		if err != nil || wrong != nil || n != 3-refused {
-			r.f("%s %d are answered: %v, %v", when, n, wrong, err)
+			r.add("%s %d are answered: %v, %v", when, n, wrong, err)
 		}
 		for i, id := range ids[:3] {
 			v := at(got.data, fmt.Sprint("tokenPrices.", i))
 			if q, _ := l.venue.Quote(id); v != nil && (text(v, "price") != plain(q.Price) || at(v, "freshness.stale") != stale) {
-				r.f("%s a price is %s", when, asJSON(v))
+				r.add("%s a price is %s", when, asJSON(v))
 			}
 		}
 		if asked := l.venue.Stats().Requests["/api/exchange/prices"] - before; asked != 0 && (stale || refused > 0) {
-			r.f("%s the venue was asked %d times", when, asked)
+			r.add("%s the venue was asked %d times", when, asked)
 		}
 	}
 	ask("at first", false, 0)
@@ -222,8 +222,8 @@ var stretched = row{name: "prices, throttled for five minutes", open: openBudget
 	if err := l.venue.SetFaults([]demo.Fault{{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"}}); err != nil {
 		return err
 	}
-	if got, err := l.asking(context.Background(), client(1), booksQuery, ids[5]); err != nil || len(got.errors) != 1 {
-		r.f("the throttled book: %v, %v", got.errors, err)
+	if got, err := l.queryFrom(context.Background(), client(1), booksQuery, ids[5]); err != nil || len(got.errors) != 1 {
+		r.add("the throttled book: %v, %v", got.errors, err)
 	}
 	l.clock.advance(50 * time.Second)
 	ask("after a minute", true, 0)
@@ -234,14 +234,14 @@ var stretched = row{name: "prices, throttled for five minutes", open: openBudget
 	return r.err()
 }}
 
-// keyed exceeds the budget of a key, then queries with another key and without one.
-var keyed = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
+// keyBudgetRow exceeds the budget of a key, then queries with another key and without one.
+var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
 	var r report
 	asked, refused := 0, 0
 	ask := func(query string, variables vars, credentials string) []graphError {
 		got, err := l.try(query, variables, credentials)
 		if _, wrong := got.answered(0); err != nil || wrong != nil {
-			r.f("%v, %v", wrong, err)
+			r.add("%v, %v", wrong, err)
 		}
 		return got.errors
 	}
@@ -251,13 +251,13 @@ var keyed = row{name: "balance, past the budget of a key", open: openBudget, run
 		refused += len(ask(branchesQuery, nil, keyOf50))
 	}
 	if answered := asked - refused; answered < keyPerMinute/2 || answered >= keyPerMinute {
-		r.f("%d of %d calls were made with a key that allows %d", answered, asked, keyPerMinute)
+		r.add("%d of %d calls were made with a key that allows %d", answered, asked, keyPerMinute)
 	}
 	if n := len(ask(`query ($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)); n != 0 {
-		r.f("another account is refused")
+		r.add("another account is refused")
 	}
 	if n := len(ask(booksQuery, vars{"ids": l.openTokens(5)}, anonymous)); n != 0 {
-		r.f("%d books of 5 are refused", n)
+		r.add("%d books of 5 are refused", n)
 	}
 	l.wantUnrefused(&r)
 	return r.err()
@@ -266,8 +266,8 @@ var keyed = row{name: "balance, past the budget of a key", open: openBudget, run
 // shortQueue is how many calls may wait in the row below.
 const shortQueue = 8
 
-// queued reads books after the budget is spent. Only shortQueue calls wait, the others are refused at once.
-var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
+// fullQueueRow reads books after the budget is spent. Only shortQueue calls wait, the others are refused at once.
+var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openPatient(t, func(w *app.Wiring) {
 		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})
 		t.Cleanup(b.Close)
@@ -282,25 +282,25 @@ var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB,
 	if err := l.spend(client(1), ids[30:], 0); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	defer cancel()
 	const clients = 3 * shortQueue
 	left := make(chan struct{})
 	before := l.budget.Status().Refused
 	for i := range clients {
 		go func() {
-			_, _ = l.asking(ctx, client(2+i), booksQuery, ids[i])
+			_, _ = l.queryFrom(ctx, client(2+i), booksQuery, ids[i])
 			left <- struct{}{}
 		}()
 	}
 	waiting := 0
-	until(operationTime, func() bool {
+	until(operationTimeout, func() bool {
 		s := l.budget.Status()
 		waiting = s.Waiting[market.PriorityBooks]
 		return waiting > shortQueue || waiting+int(s.Refused-before) >= clients
 	})
 	if waiting == 0 || waiting > shortQueue {
-		r.f("%d calls wait", waiting)
+		r.add("%d calls wait", waiting)
 	}
 	cancel()
 	for range clients {
@@ -309,31 +309,31 @@ var queued = row{name: "orderbook, more than may wait", open: func(t testing.TB,
 	return r.err()
 }}
 
-// scarce are the rows about a short budget.
-var scarce = []row{overBudget, greedy, ranked, stretched, keyed, queued}
+// budgetRows are the rows about a short budget.
+var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
 
-// admitting is an Admission that lacks a defence: change modifies each request before it reaches the budget.
-type admitting struct {
+// changedAdmission is an Admission that lacks a defence: change modifies each request before it reaches the budget.
+type changedAdmission struct {
 	cache.Admission
 	change func(*market.Want)
 }
 
-func (a admitting) Enter(w market.Want) market.Ticket {
+func (a changedAdmission) Enter(w market.Want) market.Ticket {
 	a.change(&w)
-	return changing{a.Admission.Enter(w), a.change}
+	return changedTicket{a.Admission.Enter(w), a.change}
 }
 
-type changing struct {
+type changedTicket struct {
 	market.Ticket
 	change func(*market.Want)
 }
 
-func (c changing) Raise(w market.Want) {
+func (c changedTicket) Raise(w market.Want) {
 	c.change(&w)
 	c.Ticket.Raise(w)
 }
 
-// throughAdmission puts such an Admission before the budget.
-func throughAdmission(change func(*market.Want)) func(*app.Wiring) {
-	return func(w *app.Wiring) { w.Reads.Admission = admitting{w.Reads.Admission, change} }
+// withAdmission puts such an Admission before the budget.
+func withAdmission(change func(*market.Want)) func(*app.Wiring) {
+	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

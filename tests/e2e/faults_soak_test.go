@@ -198,12 +198,12 @@ func (s *soak) injectFaults(t testing.TB) {
 			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned }) // such a fault stops the stream for a minute and hides all others
 			r := rows[s.rand.IntN(len(rows))]
 			s.faultCounts["stream: "+r.name]++
-			restart = restart || r.drop
+			restart = restart || r.closeFirst
 			drawn = append(drawn, r.Fault)
 			continue
 		}
 		f := faults[s.rand.IntN(len(faults))]
-		if f.bulk && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
+		if f.large && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
 			f = faults[0] // large bodies only now and then; no date, since the process has another clock
 		}
 		s.faultCounts[f.name]++

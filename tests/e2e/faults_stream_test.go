@@ -16,8 +16,8 @@ import (
 type streamRow struct {
 	name string
 	demo.Fault
-	// drop: open streams are closed first, so that the fault affects new connections.
-	drop bool
+	// closeFirst: open streams are closed first, so that the fault affects new connections.
+	closeFirst bool
 	// banned: the client stops connecting for stream.LimitedWait, which these tests shorten.
 	banned bool
 }
@@ -33,7 +33,7 @@ func streamRows() []streamRow {
 		{name: "lost tails", Fault: demo.Fault{Kind: demo.FaultLostTail, Frame: book, Count: 3}},
 		{name: "garbage", Fault: demo.Fault{Kind: demo.FaultGarbage, Probability: 0.1}},
 		{name: "unknown types", Fault: demo.Fault{Kind: demo.FaultUnknownType, Probability: 0.5}},
-		{name: "slow snapshots", Fault: demo.Fault{Kind: demo.FaultSlowSnapshot, DelayMs: 300}, drop: true},
+		{name: "slow snapshots", Fault: demo.Fault{Kind: demo.FaultSlowSnapshot, DelayMs: 300}, closeFirst: true},
 		{name: "skipped numbers", Fault: demo.Fault{Kind: demo.FaultSkip, Channel: "orderbook", Probability: 0.2}},
 		{name: "a stall that ends", Fault: demo.Fault{Kind: demo.FaultStall, DelayMs: 700, Count: 1}},
 		{name: "a stall that does not", Fault: demo.Fault{Kind: demo.FaultStall, Count: 1}},
@@ -44,13 +44,13 @@ func streamRows() []streamRow {
 		{name: "closed for credentials", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseCredentials, Count: 1}},
 		{name: "a restart", Fault: demo.Fault{Kind: demo.FaultRestart, Code: demo.CloseSlow, Count: 1}},
 		{name: "a new epoch behind open streams", Fault: demo.Fault{Kind: demo.FaultNewEpoch, Count: 1}},
-		{name: "opening: 503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, drop: true},
-		{name: "opening: HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, drop: true},
-		{name: "opening: hang", Fault: demo.Fault{Kind: demo.FaultHang}, drop: true},
-		{name: "opening: delay", Fault: demo.Fault{Kind: demo.FaultDelay, DelayMs: 300}, drop: true},
-		{name: "opening: reset", Fault: demo.Fault{Kind: demo.FaultReset}, drop: true},
-		{name: "opening: refused", Fault: demo.Fault{Kind: demo.FaultRefused}, drop: true},
-		{name: "opening: redirect", Fault: demo.Fault{Kind: demo.FaultRedirect}, drop: true},
+		{name: "opening: 503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, closeFirst: true},
+		{name: "opening: HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, closeFirst: true},
+		{name: "opening: hang", Fault: demo.Fault{Kind: demo.FaultHang}, closeFirst: true},
+		{name: "opening: delay", Fault: demo.Fault{Kind: demo.FaultDelay, DelayMs: 300}, closeFirst: true},
+		{name: "opening: reset", Fault: demo.Fault{Kind: demo.FaultReset}, closeFirst: true},
+		{name: "opening: refused", Fault: demo.Fault{Kind: demo.FaultRefused}, closeFirst: true},
+		{name: "opening: redirect", Fault: demo.Fault{Kind: demo.FaultRedirect}, closeFirst: true},
 	}
 	for i := range rows {
 		rows[i].Path = demo.StreamPath
@@ -119,7 +119,7 @@ func (c *checkedLoad) runFault(r *streamRow) error {
 	if err := c.recorded.venue.SetFaults([]demo.Fault{r.Fault}); err != nil {
 		return err
 	}
-	if r.drop {
+	if r.closeFirst {
 		c.recorded.update(func() { c.recorded.venue.Restart(demo.CloseSlow) })
 	}
 	move(40)

@@ -103,7 +103,7 @@ func TestOneEndpointIsMissing(t *testing.T) {
 			for _, other := range wholeBranches {
 				got, want := valuesAt(data, other.at), valuesAt(whole, other.at)
 				if other.endpoint == b.endpoint {
-					if got == want || b.endpoint == "spreads" && got != ofBooks(want) {
+					if got == want || b.endpoint == "spreads" && got != asFromBooks(want) {
 						t.Errorf("%s is %s", other.at, got)
 					}
 				} else if got != want {

@@ -1,0 +1,444 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/demo"
+)
+
+// fault is a way in which an endpoint can fail.
+type fault struct {
+	name string
+	demo.Fault
+	code string
+	// retried: the client retries the call. wait is the Retry-After of the venue.
+	retried bool
+	wait    time.Duration
+	// unclear: the client may conclude that the venue does not support lists.
+	unclear bool
+	// large: the venue sends tens of megabytes.
+	large bool
+}
+
+var faults = []fault{
+	{name: "429 with seconds", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, code: "RATE_LIMITED", wait: 7 * time.Second},
+	{name: "429 with a date", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: inSeconds}, code: "RATE_LIMITED", wait: 9 * time.Second},
+	{name: "429 with 0", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "0"}, code: "RATE_LIMITED"},
+	{name: "429 without a word", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "empty"}, code: "RATE_LIMITED"},
+	{name: "429 as HTML", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "html"}, code: "RATE_LIMITED"},
+	{name: "500", Fault: demo.Fault{Kind: demo.FaultStatus}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, code: "UPSTREAM_UNAVAILABLE", retried: true},
+	{name: "HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "empty body", Fault: demo.Fault{Kind: demo.FaultEmpty}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "truncated JSON", Fault: demo.Fault{Kind: demo.FaultTruncated}, code: "UPSTREAM_BAD_RESPONSE", retried: true},
+	{name: "wrong types", Fault: demo.Fault{Kind: demo.FaultWrongTypes}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
+	{name: "missing fields", Fault: demo.Fault{Kind: demo.FaultMissingFields}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
+	{name: "200 with success:false", Fault: demo.Fault{Kind: demo.FaultSuccessFalse}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "200 with error", Fault: demo.Fault{Kind: demo.FaultErrorOnly}, code: "UPSTREAM_UNAVAILABLE", unclear: true},
+	{name: "hang", Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"},
+	{name: "hang in the body", Fault: demo.Fault{Kind: demo.FaultHangBody}, code: "UPSTREAM_TIMEOUT"},
+	{name: "slow drip", Fault: demo.Fault{Kind: demo.FaultDrip, DelayMs: 500}, code: "UPSTREAM_TIMEOUT"},
+	{name: "reset in the body", Fault: demo.Fault{Kind: demo.FaultReset}, code: "UPSTREAM_UNAVAILABLE", retried: true},
+	{name: "refused", Fault: demo.Fault{Kind: demo.FaultRefused}, code: "UPSTREAM_UNAVAILABLE", retried: true},
+	{name: "64 MiB body", Fault: demo.Fault{Kind: demo.FaultLarge}, code: "UPSTREAM_BAD_RESPONSE", large: true},
+	{name: "gzip bomb", Fault: demo.Fault{Kind: demo.FaultGzipBomb}, code: "UPSTREAM_BAD_RESPONSE", large: true},
+	{name: "large header", Fault: demo.Fault{Kind: demo.FaultLargeHeader}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
+}
+
+// Placeholders in faults. A lane replaces them by a date nine seconds ahead and by its other host.
+const (
+	inSeconds = "in 9 seconds"
+	otherHost = "http://elsewhere.invalid/"
+)
+
+// at returns the fault for the lane's venue, with placeholders replaced.
+func (f *fault) at(l *lane, b *branch) demo.Fault {
+	out := f.Fault
+	out.Path = b.path
+	if out.RetryAfter == inSeconds {
+		out.RetryAfter = l.clock.Now().Add(9 * time.Second).Format(http.TimeFormat)
+	}
+	if out.Location == otherHost {
+		out.Location = l.otherURL
+	}
+	return out
+}
+
+// attempts returns the least and the most calls for a branch with the fault.
+func (f *fault) attempts(b *branch) (least, most int64) {
+	switch {
+	case f.retried:
+		return 3, 3
+	case f.unclear && (b.endpoint == "spreads" || b.endpoint == "market-details"):
+		return 1, 2 // the client tries once whether the venue supports lists
+	}
+	return 1, 1
+}
+
+// drifts returns the rows in which an endpoint uses another format.
+func drifts(b *branch) (rows []row) {
+	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
+		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
+	}
+	if len(b.errors) > 1 {
+		rows = append(rows, row{name: b.endpoint + ", a bad element", run: func(l *lane) error { return l.badElement(b) }})
+	}
+	return rows
+}
+
+// rows returns the rows of an endpoint with the fault.
+func (f *fault) rows(b *branch) []row {
+	if b.endpoint == "spreads" && f.code != "RATE_LIMITED" {
+		return []row{
+			{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.coldFromBooks(b, f) }, alone: f.large},
+			{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warmFromBooks(b, f) }, alone: f.large},
+		}
+	}
+	return []row{
+		{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.cold(b, f) }, alone: f.large},
+		{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warm(b, f) }, alone: f.large},
+	}
+}
+
+// hangs reports whether the call times out.
+func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
+
+// within returns the time limit for an operation with the fault. Without a fault (nil), it waits for nothing. Both are
+// far below operationTimeout.
+func (f *fault) within() time.Duration {
+	if f != nil && f.hangs() {
+		return callTimeout + answerLimit
+	}
+	return answerLimit
+}
+
+// cold tests a branch that is not cached.
+func (l *lane) cold(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	got := l.wantFailure(&r, "cold", b, f)
+	for endpoint, n := range l.calls {
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if the refresh of the row before has just ended
+			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
+		}
+	}
+	if f.code != "UPSTREAM_BAD_RESPONSE" { // these failures start a backoff
+		again := l.wantFailure(&r, "at the same instant", b, nil)
+		if n := again.calls[b.endpoint][0]; n != 0 {
+			r.add("at the same instant the venue was asked %d times more", n)
+		}
+		if wait := f.wait - time.Second; wait > 0 {
+			l.clock.advance(wait)
+			if n := l.wantFailure(&r, "before its time", b, nil).calls[b.endpoint][0]; n != 0 {
+				r.add("a second before its time the venue was asked %d times more", n)
+			}
+		}
+	}
+	l.wantRecovery(&r, b, f)
+	return r.err()
+}
+
+// asFromBooks rewrites the expected spreads as if they came from order books.
+func asFromBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
+
+// fromBooks sends wholeQuery while spreads fail, and expects them from order books, with a call for each token.
+func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		r.add("%s: %w", when, err)
+		return got
+	}
+	r.timely(when, got, f.within())
+	for _, e := range got.errors {
+		r.add("%s: %s: %s", when, e, e.Message)
+	}
+	if values, want := valuesAt(got.data, b.at), asFromBooks(l.whole[b.at]); values != want {
+		r.add("%s: %s is %.300s, want %.300s", when, b.at, values, want)
+	}
+	for path := range strings.SplitSeq(b.freshness(got.data), " ") {
+		if at(got.data, path) != false {
+			r.add("%s: %s is marked stale", when, path)
+		}
+	}
+	l.wantOthers(r, when, b, got.data)
+	if n := l.otherRequests.Swap(0); n != 0 {
+		r.add("%s: another host was asked %d times", when, n)
+	}
+	return got
+}
+
+// coldFromBooks tests spreads that are not cached while they fail.
+func (l *lane) coldFromBooks(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	got := l.fromBooks(&r, "cold", b, f)
+	least, most := f.attempts(b)
+	if n := got.calls[b.endpoint][0]; n < least || n > most {
+		r.add("the venue was asked %d times, want %d to %d", n, least, most)
+	}
+	for endpoint, n := range l.calls {
+		if endpoint == "orderbook" {
+			n[0] += int64(len(b.errors))
+		}
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] {
+			r.add("%s was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
+		}
+	}
+	if n := l.fromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
+		r.add("at the same instant the venue was asked %v more", n)
+	}
+	l.prepare(&r) // drops the spreads that came from books
+	l.wantRecovery(&r, b, f)
+	return r.err()
+}
+
+// warmFromBooks tests expired spreads while they fail. The first answer has stale spreads. It starts a refresh, so a
+// later answer has spreads from books.
+func (l *lane) warmFromBooks(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	l.wantAll(&r, "warming up")
+	l.clock.advance(b.past)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	began := l.reads.instant()
+	l.wantAll(&r, "stale")
+	if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
+		r.add("no refresh has ended")
+	}
+	l.fromBooks(&r, "refreshed", b, f)
+	l.prepare(&r)
+	l.wantRecovery(&r, b, f)
+	return r.err()
+}
+
+// late returns the row of an endpoint that hangs for longer than the operation's timeout.
+func late(b *branch) row {
+	return row{name: b.endpoint + ", hang past the operation's time", run: func(l *lane) error { return l.timesOut(b) }}
+}
+
+// timesOut tests a branch that hangs for longer than the operation's timeout.
+func (l *lane) timesOut(b *branch) error {
+	var r report
+	l.prepare(&r)
+	f := fault{Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"}
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	l.wantFailure(&r, "cold", b, &f)
+	if err := l.venue.SetFaults(nil); err != nil {
+		return err
+	}
+	l.wantAll(&r, "when it is back") // the call was cancelled and has not failed, so there is no backoff
+	return r.err()
+}
+
+// drift tests another format of the venue, which must not change the answer.
+func (l *lane) drift(b *branch, kind demo.FaultKind) error {
+	var r report
+	l.prepare(&r)
+	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: kind}}); err != nil {
+		return err
+	}
+	l.wantAll(&r, "in other words")
+	return r.err()
+}
+
+// badElement tests a list with one unreadable element.
+func (l *lane) badElement(b *branch) error {
+	var r report
+	l.prepare(&r)
+	bad := l.variables["ids"].([]string)[1]
+	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: demo.FaultWrongTypes, TokenID: bad}}); err != nil {
+		return err
+	}
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		return err
+	}
+	r.timely("a bad element", got, answerLimit)
+	want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}
+	if b.endpoint == "spreads" { // the spread comes from the token's order book
+		want = nil
+		if v := valuesAt(got.data, b.errors[1]); !strings.Contains(asFromBooks(l.whole[b.at]), v) || v == "null" {
+			r.add("element 1 is %s", v)
+		}
+	}
+	if !slices.Equal(errorTexts(got.errors), want) {
+		r.add("errors %q, want %q", errorTexts(got.errors), want)
+	}
+	for _, i := range []int{0, 2} {
+		if v := valuesAt(got.data, fmt.Sprint(b.at, ".", i)); !strings.Contains(l.whole[b.at], v) || v == "null" {
+			r.add("element %d is %s", i, v)
+		}
+	}
+	l.wantOthers(&r, "beside it", b, got.data)
+	return r.err()
+}
+
+func errorTexts(errors []graphError) []string {
+	texts := make([]string, len(errors))
+	for i, e := range errors {
+		texts[i] = e.String()
+	}
+	return texts
+}
+
+// warm tests a branch that is cached and expired.
+func (l *lane) warm(b *branch, f *fault) error {
+	var r report
+	l.prepare(&r)
+	l.wantAll(&r, "warming up")
+	l.clock.advance(b.past)
+	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		return err
+	}
+	if b.public() {
+		before, began := l.asked(b), l.reads.instant()
+		got := l.wantAll(&r, "stale")
+		for path := range strings.SplitSeq(b.freshness(got.data), " ") {
+			if at(got.data, path) != true {
+				r.add("%s is not marked stale in %s", path, asJSON(at(got.data, b.at)))
+			}
+		}
+		least, most := f.attempts(b)
+		// The refresh runs in the background, and waits between its attempts. It parses dates of the venue with the
+		// lane's clock, so the clock must not advance before the refresh has ended.
+		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
+			r.add("no refresh has ended")
+		}
+		if n := l.asked(b) - before; n < least || n > most {
+			r.add("refreshing it took %d calls, want %d to %d", n, least, most)
+		}
+		l.clock.advance(3 * time.Hour)
+		if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+			return err
+		}
+	}
+	l.wantFailure(&r, "past its stale time", b, f)
+	l.wantRecovery(&r, b, f)
+	return r.err()
+}
+
+// freshness returns the paths of values in the branch that are marked stale.
+func (b *branch) freshness(data any) string {
+	switch b.endpoint {
+	case "prices", "spreads":
+		return strings.Join([]string{b.at + ".0.freshness.stale", b.at + ".1.freshness.stale", b.at + ".2.freshness.stale"}, " ")
+	case "orderbook":
+		return "book.orderbook.freshness.stale"
+	case "price-history":
+		return "chart.history.freshness.stale"
+	case "market-search":
+		return "search.nodes.0.freshness.stale"
+	}
+	return b.at + ".freshness.stale"
+}
+
+// prepare removes the faults and cached values of the row before.
+func (l *lane) prepare(r *report) {
+	if err := l.venue.SetFaults(nil); err != nil {
+		r.add("%w", err)
+	}
+	l.clock.advance(3 * time.Hour)
+}
+
+// asked returns how many calls the venue has received for a branch.
+func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
+
+// wantFailure sends wholeQuery while an endpoint fails. Only its branch has errors, the others are unchanged. If f is not
+// nil, it also checks the number of calls.
+func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		r.add("%s: %w", when, err)
+		return got
+	}
+	r.timely(when, got, f.within())
+	paths, codes := []string{}, []string{}
+	for _, e := range got.errors {
+		path, code, _ := strings.Cut(e.String(), " ")
+		paths = append(paths, path)
+		codes = append(codes, code)
+		if f != nil && f.wait > 0 && e.Extensions.RetryAfterMs != f.wait.Milliseconds() {
+			r.add("%s: retryAfterMs is %d", when, e.Extensions.RetryAfterMs)
+		}
+	}
+	if !slices.Equal(paths, b.errors) {
+		r.add("%s: errors at %q, want them at %q", when, paths, b.errors)
+	}
+	for _, code := range codes {
+		if f != nil && code != f.code {
+			r.add("%s: an error %s, want %s", when, code, f.code)
+		}
+	}
+	for _, path := range b.errors {
+		if at(got.data, path) != nil {
+			r.add("%s: %s is %s", when, path, asJSON(at(got.data, path)))
+		}
+	}
+	l.wantOthers(r, when, b, got.data)
+	if f != nil {
+		least, most := f.attempts(b)
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // it may join a refresh in flight
+			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
+		}
+	}
+	if n := l.otherRequests.Swap(0); n != 0 {
+		r.add("%s: another host was asked %d times", when, n)
+	}
+	return got
+}
+
+// wantOthers compares all other branches with their data before the faults.
+func (l *lane) wantOthers(r *report, when string, b *branch, data any) {
+	for _, other := range wholeBranches {
+		if b == nil || other.at != b.at {
+			if got := valuesAt(data, other.at); got != l.whole[other.at] {
+				r.add("%s: %s is %.300s, want %.300s", when, other.at, got, l.whole[other.at])
+			}
+		}
+	}
+}
+
+// wantAll sends wholeQuery and expects all data.
+func (l *lane) wantAll(r *report, when string) reply {
+	got, err := l.try(wholeQuery, l.variables, keyOf3)
+	if err != nil {
+		r.add("%s: %w", when, err)
+		return got
+	}
+	r.timely(when, got, answerLimit)
+	for _, e := range got.errors {
+		r.add("%s: %s: %s", when, e, e.Message)
+	}
+	l.wantOthers(r, when, nil, got.data)
+	return got
+}
+
+// firstBackoff is the longest wait after a first failure without Retry-After.
+const firstBackoff = 250 * time.Millisecond
+
+// wantRecovery sends wholeQuery one backoff after the fault has ended.
+func (l *lane) wantRecovery(r *report, b *branch, f *fault) {
+	if err := l.venue.SetFaults(nil); err != nil {
+		r.add("%w", err)
+	}
+	l.clock.advance(max(f.wait, firstBackoff))
+	got := l.wantAll(r, "one backoff later")
+	if n := got.calls[b.endpoint][0]; n != 1 {
+		r.add("one backoff later the venue was asked %d times, want once", n)
+	}
+}

@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/ratelimit"
+)
+
+// branch is a part of the answer that is read from one endpoint.
+type branch struct {
+	// endpoint is the last element of path, the URL path. at is the branch's path in the data.
+	endpoint, path, at string
+	// errors are the paths of its errors.
+	errors []string
+	// past is a time after which the branch is no longer fresh. Public data are still served stale then.
+	past time.Duration
+}
+
+// wholeBranches are the branches of wholeQuery, in the order of their errors.
+var wholeBranches = []branch{
+	{"orderbook", "/api/exchange/orderbook", "book", []string{"book.orderbook"}, 5 * time.Second},
+	{"price-history", "/api/exchange/price-history", "chart", []string{"chart.history"}, 2 * time.Minute},
+	{"market-details", "/api/exchange/market-details", "details", []string{"details"}, 2 * time.Minute},
+	{"prices", "/api/exchange/prices", "prices", []string{"prices.0", "prices.1", "prices.2"}, 5 * time.Second},
+	{"market-search", "/api/exchange/market-search", "search", []string{"search"}, 20 * time.Second},
+	{"spreads", "/api/exchange/spreads", "spreads", []string{"spreads.0", "spreads.1", "spreads.2"}, 5 * time.Second},
+	{"balance", "/api/user/balance", "user.balance", []string{"user.balance"}, 5 * time.Second},
+	{"history", "/api/user/history", "user.history", []string{"user.history"}, 5 * time.Second},
+	{"orders", "/api/user/orders", "user.orders", []string{"user.orders"}, 5 * time.Second},
+	{"positions", "/api/user/positions", "user.positions", []string{"user.positions"}, 5 * time.Second},
+	{"trades", "/api/user/trades", "user.trades", []string{"user.trades"}, 5 * time.Second},
+}
+
+func (b *branch) public() bool { return !strings.HasPrefix(b.at, "user") }
+
+// wholeQuery reads each endpoint for one branch.
+const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a: Address!, $day: Date!) {
+  prices: tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } }
+  spreads(tokenIds: $ids) { tokenId bestBid bestAsk basis freshness { stale } }
+  book: token(tokenId: $id) { orderbook(depth: 20) { bids { price size } asks { price size } freshness { stale } } }
+  chart: token(tokenId: $id) { history(from: $day, to: $day) { points { timestamp price } freshness { stale } } }
+  search: searchMarkets(first: 5) { nodes { marketId question freshness { stale } } }
+  details: market(marketId: $market) { marketId question description freshness { stale } }
+  user(address: $a) {
+    balance { cashBalance totalValue }
+    positions { nodes { tokenId size avgPrice } }
+    orders { nodes { orderId side price size filledSize } }
+    trades(first: 5) { nodes { tradeId price size } }
+    history(first: 5) { nodes { id kind amount } }
+  }
+}`
+
+// operationTimeout is the timeout of a lane's operations. callTimeout is the timeout of each venue call in lanes where calls
+// hang.
+const (
+	operationTimeout = 2 * time.Minute
+	callTimeout      = 3 * time.Second
+)
+
+// shortTimeout is the timeout of operations that end before a hanging call does.
+const shortTimeout = 6 * time.Second
+
+// longCallTimeout is the flag of lanes where no call hangs. Its long timeout allows for a busy machine.
+const longCallTimeout = "--venue-timeout=90s"
+
+// answerLimit is the time limit for an answer that waits for nothing. A busy machine needs less, and an answer that waits
+// for a call or an operation to time out needs more.
+const answerLimit = time.Minute
+
+// lane is a service over a venue with faults, with its answer from before the faults.
+type lane struct {
+	*service
+	variables vars
+	// whole holds the data of each branch without faults, calls the venue's calls for them.
+	whole map[string]string
+	calls calls
+	// otherURL is the URL of another host, otherRequests counts its requests.
+	otherURL      string
+	otherRequests *atomic.Int64
+	// within is the time limit for an operation, with its answer.
+	within time.Duration
+	// budget is the rate limit of the venue; nil without one.
+	budget *ratelimit.Budget
+	// inFlight counts the book calls in flight. openCountingLane sets it.
+	inFlight *atomic.Int64
+	reads    *completedReads
+}
+
+// completedReads records, by endpoint, when the latest of the completed reads began. A read is complete when its results
+// have been processed.
+type completedReads struct {
+	mu   sync.Mutex
+	left map[string]time.Time
+}
+
+func (e *completedReads) note(b market.Batch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, call := range b.Calls {
+		if b.Left.After(e.left[call.Endpoint]) {
+			e.left[call.Endpoint] = b.Left
+		}
+	}
+}
+
+// instant returns a time after the start of all reads so far. It sleeps, since time may stand still in a bubble.
+func (e *completedReads) instant() time.Time {
+	time.Sleep(time.Millisecond)
+	return time.Now()
+}
+
+// since reports whether a read of an endpoint that began at the given time or later is complete.
+func (e *completedReads) since(endpoint string, at time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.left[endpoint].Before(at)
+}
+
+// newLane starts a service on a small venue. rig may be nil.
+func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
+	t.Helper()
+	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
+}
+
+// newLaneAt is newLane with a start time.
+func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *lane {
+	t.Helper()
+	l := openLane(t, startRigged, now, rig, args...)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { l.otherRequests.Add(1) }))
+	t.Cleanup(other.Close)
+	l.otherURL = other.URL + "/elsewhere"
+	return l
+}
+
+// newPipedLane is newLane in a synctest bubble, without another host.
+func newPipedLane(t testing.TB, args ...string) *lane {
+	t.Helper()
+	return openLane(t, startPiped, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, args...)
+}
+
+func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring), ...string) *service, now time.Time, rig func(*app.Wiring), args ...string) *lane {
+	t.Helper()
+	args = append([]string{
+		"--demo-markets=60", "--log-level=error", "--venue-max-body=256KiB", fmt.Sprint("--venue-timeout=", callTimeout), fmt.Sprint("--request-timeout=", operationTimeout),
+	}, args...)
+	l := &lane{otherRequests: &atomic.Int64{}, inFlight: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}, within: operationTimeout}
+	l.service = start(t, now, func(w *app.Wiring) {
+		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // retries wait in real time, so shorten their wait
+		if rig != nil {
+			rig(w)
+		}
+		observe := w.Reads.Observer
+		w.Reads.Observer = func(b market.Batch, waited []*market.Journal) {
+			l.reads.note(b)
+			if observe != nil {
+				observe(b, waited)
+			}
+		}
+		admission := w.Reads.Admission
+		if a, changed := admission.(changedAdmission); changed {
+			admission = a.Admission
+		}
+		l.budget, _ = admission.(*ratelimit.Budget)
+	}, args...)
+	ids := l.openTokens(3)
+	l.variables = vars{"ids": ids, "id": ids[0], "market": l.openMarkets(1)[0], "a": addressOf3, "day": now.AddDate(0, 0, -13).Format(time.DateOnly)}
+	var data any
+	l.calls = l.counted(func() { data = l.ask(t, wholeQuery, l.variables, keyOf3) })
+	l.whole = make(map[string]string)
+	for _, b := range wholeBranches {
+		l.whole[b.at] = valuesAt(data, b.at)
+		if l.calls[b.endpoint][0] != 1 || strings.Contains(l.whole[b.at], "null") || strings.Contains(l.whole[b.at], "[]") {
+			t.Fatalf("%s: %v calls, %s", b.endpoint, l.calls[b.endpoint], l.whole[b.at])
+		}
+	}
+	l.wantState(t, data)
+	return l
+}
+
+// wantState compares an answer with the venue's state.
+func (l *lane) wantState(t testing.TB, data any) {
+	t.Helper()
+	for i, id := range l.variables["ids"].([]string) {
+		q, _ := l.venue.Quote(id)
+		wantText(t, data, fmt.Sprintf("prices.%d.price", i), plain(q.Price))
+		wantText(t, data, fmt.Sprintf("spreads.%d.bestBid", i), plain(q.BestBid))
+		wantText(t, data, fmt.Sprintf("spreads.%d.bestAsk", i), plain(q.BestAsk))
+	}
+	wantBook(t, data, "book.orderbook.", l.bookOf(t, l.variables["id"].(string), 20))
+	balance, _ := l.venue.Balance(addressOf3)
+	wantText(t, data, "user.balance.cashBalance", plain(balance.CashBalance))
+	for i, p := range l.venue.Positions(addressOf3) {
+		wantText(t, data, fmt.Sprintf("user.positions.nodes.%d.tokenId", i), p.TokenID)
+		wantText(t, data, fmt.Sprintf("user.positions.nodes.%d.size", i), plain(p.Size))
+	}
+}
+
+// valuesAt formats a part of an answer without its freshness.
+func valuesAt(data any, path string) string {
+	var strip func(v any) any
+	strip = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			out := make(map[string]any, len(v))
+			for name, member := range v {
+				if name != "freshness" {
+					out[name] = strip(member)
+				}
+			}
+			return out
+		case []any:
+			out := make([]any, len(v))
+			for i := range v {
+				out[i] = strip(v[i])
+			}
+			return out
+		}
+		return v
+	}
+	return asJSON(strip(at(data, path)))
+}
+
+// reply is what a client received.
+type reply struct {
+	data   any
+	errors []graphError
+	took   time.Duration
+	calls  calls
+}
+
+// try sends a query and counts the venue's calls meanwhile. It returns errors instead of failing the test, so any
+// goroutine may call it.
+func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
+	var out struct {
+		Data   any          `json:"data"`
+		Errors []graphError `json:"errors"`
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.within)
+	defer cancel()
+	began := time.Now()
+	r.calls = l.counted(func() { err = l.post(ctx, query, variables, credentials, &out) })
+	r.data, r.errors, r.took = out.Data, out.Errors, time.Since(began)
+	return r, err
+}
+
+// row is one case of the matrix. run returns what is wrong.
+type row struct {
+	name string
+	run  func(l *lane) error
+	// open starts the row's own lane; nil if the row shares one.
+	open func(t testing.TB, rig func(*app.Wiring)) *lane
+	// alone: no other row runs meanwhile, so that the row's memory can be measured.
+	alone bool
+}
+
+// report collects what is wrong with a row.
+type report struct{ wrong []error }
+
+func (r *report) add(format string, args ...any) {
+	r.wrong = append(r.wrong, fmt.Errorf(format, args...))
+}
+
+func (r *report) err() error { return errors.Join(r.wrong...) }
+
+// timely reports an answer that took too long.
+func (r *report) timely(when string, got reply, within time.Duration) {
+	if got.took > within {
+		r.add("%s: the answer took %v, want it within %v", when, got.took, within)
+	}
+}
