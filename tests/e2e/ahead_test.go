@@ -18,22 +18,22 @@ import (
 	"oddsgraph/loaders"
 )
 
-// watched is a loader source that records the lists of keys that are fetched, and counts the keys that are looked up.
-type watched[K comparable, T any] struct {
+// recordingSource is a loader source that records the lists of keys that are fetched, and counts the keys that are looked up.
+type recordingSource[K comparable, T any] struct {
 	loaders.Source[K, T]
 	mu    sync.Mutex
 	lists [][]K
 	reads int
 }
 
-func (w *watched[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+func (w *recordingSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	w.mu.Lock()
 	w.reads += len(keys)
 	w.mu.Unlock()
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-func (w *watched[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+func (w *recordingSource[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	w.mu.Lock()
 	w.lists = append(w.lists, slices.Clone(keys))
 	w.mu.Unlock()
@@ -41,7 +41,7 @@ func (w *watched[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mar
 }
 
 // fetched returns how many lists were fetched.
-func (w *watched[K, T]) fetched() int {
+func (w *recordingSource[K, T]) fetched() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lists)
@@ -91,7 +91,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, "--venue-url="+v.URL)
 			of := app.Sources(s.Cache, 0)
-			w := &watched[string, market.Price]{Source: of.Prices}
+			w := &recordingSource[string, market.Price]{Source: of.Prices}
 			of.Prices = w
 			record(t, s, market.WithCredentials(t.Context(), c), of, test.query, nil)
 			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
@@ -131,7 +131,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 		{"an event does not come", nodes, true, nil, 18},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := &watched[string, market.Price]{}
+			w := &recordingSource[string, market.Price]{}
 			ended := make(chan struct{})
 			v := newStub(t, map[string]func(q url.Values) (int, any){
 				"market-search": func(q url.Values) (int, any) {
@@ -214,8 +214,8 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)
-	markets, books := &watched[market.MarketRef, market.Market]{Source: of.Markets}, &watched[market.BookQuery, market.Book]{Source: of.Books}
-	positions := &watched[market.Address, []market.Position]{Source: of.Positions}
+	markets, books := &recordingSource[market.MarketRef, market.Market]{Source: of.Markets}, &recordingSource[market.BookQuery, market.Book]{Source: of.Books}
+	positions := &recordingSource[market.Address, []market.Position]{Source: of.Positions}
 	of.Markets, of.Books, of.Positions = markets, books, positions
 	for _, query := range []string{
 		`{ market(marketId: "a", slug: "b") { slug } }`, `{ market { slug } }`, `{ market(marketId: "a/b") { slug } }`,

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestRowsThatLookAlike reads pages of rows that the venue does not distinguish: fills of one transaction, equal trades
+// TestIndistinguishableRows reads pages of rows that the venue does not distinguish: fills of one transaction, equal trades
 // and lots. With every page size, each row appears once, and its id is unique and always the same.
-func TestRowsThatLookAlike(t *testing.T) {
+func TestIndistinguishableRows(t *testing.T) {
 	fill := func(price, size string) object {
 		return object{"timestamp": 1764000000, "marketId": "M1", "tokenId": "T1", "outcome": "YES", "side": "BUY", "price": price, "size": size, "transactionHash": "0xabc"}
 	}

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// many returns n different ids.
-func many(n int) []string {
+// distinctIDs returns n different ids.
+func distinctIDs(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = strconv.Itoa(i)
@@ -55,13 +55,13 @@ func TestArgumentsOutOfRange(t *testing.T) {
 		{`{ market(marketId: "a", slug: "b") { slug } }`, nil, "market BAD_USER_INPUT", "give exactly one of marketId and slug"},
 		{`{ event(eventId: null) { slug } }`, nil, "event BAD_USER_INPUT", "give exactly one of eventId and slug"},
 		{`{ event(eventId: "a", slug: "b") { slug } }`, nil, "event BAD_USER_INPUT", "give exactly one of eventId and slug"},
-		{`query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }`, vars{"ids": many(501)}, "tokens BAD_USER_INPUT", "tokenIds holds 501 ids; at most 500 are accepted"},
-		{`query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`, vars{"ids": many(501)}, "tokenPrices BAD_USER_INPUT", "at most 500 are accepted"},
-		{`query ($ids: [String!]!) { spreads(tokenIds: $ids) { spread } }`, vars{"ids": many(501)}, "spreads BAD_USER_INPUT", "at most 500 are accepted"},
-		{`query ($ids: [String!]!) { markets(marketIds: $ids) { slug } }`, vars{"ids": many(501)}, "markets BAD_USER_INPUT", "at most 500 are accepted"},
-		{`query ($ids: [ID!]!) { nodes(ids: $ids) { id } }`, vars{"ids": many(501)}, "nodes BAD_USER_INPUT", "at most 500 are accepted"},
-		{`query ($ids: [String!]) { user(address: "` + addressOf50 + `") { positions(marketIds: $ids) { totalCount } } }`, vars{"ids": many(501)}, "user.positions BAD_USER_INPUT", "at most 500 are accepted"},
-		{`query ($ids: [String!]) { user(address: "` + addressOf50 + `") { orders(marketIds: $ids) { totalCount } } }`, vars{"ids": many(501)}, "user.orders BAD_USER_INPUT", "at most 500 are accepted"},
+		{`query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }`, vars{"ids": distinctIDs(501)}, "tokens BAD_USER_INPUT", "tokenIds holds 501 ids; at most 500 are accepted"},
+		{`query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`, vars{"ids": distinctIDs(501)}, "tokenPrices BAD_USER_INPUT", "at most 500 are accepted"},
+		{`query ($ids: [String!]!) { spreads(tokenIds: $ids) { spread } }`, vars{"ids": distinctIDs(501)}, "spreads BAD_USER_INPUT", "at most 500 are accepted"},
+		{`query ($ids: [String!]!) { markets(marketIds: $ids) { slug } }`, vars{"ids": distinctIDs(501)}, "markets BAD_USER_INPUT", "at most 500 are accepted"},
+		{`query ($ids: [ID!]!) { nodes(ids: $ids) { id } }`, vars{"ids": distinctIDs(501)}, "nodes BAD_USER_INPUT", "at most 500 are accepted"},
+		{`query ($ids: [String!]) { user(address: "` + addressOf50 + `") { positions(marketIds: $ids) { totalCount } } }`, vars{"ids": distinctIDs(501)}, "user.positions BAD_USER_INPUT", "at most 500 are accepted"},
+		{`query ($ids: [String!]) { user(address: "` + addressOf50 + `") { orders(marketIds: $ids) { totalCount } } }`, vars{"ids": distinctIDs(501)}, "user.orders BAD_USER_INPUT", "at most 500 are accepted"},
 		{user(`trades(marketId: "a,b") { totalCount }`), nil, "user.trades BAD_USER_INPUT", "no comma, slash or control character"},
 		{`{ node(id: "x") { id } }`, nil, "node BAD_USER_INPUT", "id is not a global id of this graph"},
 		{`{ node(id: "` + model.EncodeID("Balance", addressOf50) + `") { id } }`, nil, "node BAD_USER_INPUT", "id is not a global id of this graph"},
@@ -134,8 +134,8 @@ func TestArgumentsOutOfRange(t *testing.T) {
 	}
 }
 
-// TestBadIDsCostThemselvesOnly mixes valid and invalid ids. Only the invalid ones fail.
-func TestBadIDsCostThemselvesOnly(t *testing.T) {
+// TestBadIDsFailAlone mixes valid and invalid ids. Only the invalid ones fail.
+func TestBadIDsFailAlone(t *testing.T) {
 	s := start(t)
 	good, markets := s.openTokens(2), s.openMarkets(2)
 	data, errors := s.query(t, `query ($tokens: [String!]!, $markets: [String!]!, $nodes: [ID!]!) {

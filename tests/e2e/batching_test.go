@@ -28,9 +28,9 @@ func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...str
 
 func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCalls) }
 
-// oneByOne returns the calls to a venue that refuses lists of markets: one refused list of n, then n calls for one
+// oneCallEach returns the calls to a venue that refuses lists of markets: one refused list of n, then n calls for one
 // market each.
-func oneByOne(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
+func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
 // The strict venue takes one market a call. A page of 50 positions may be full, so it also takes a second call for
 // positions.
@@ -38,7 +38,7 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
 	if strict {
-		want["positions"], want["market-details"] = [2]int64{2, 2}, oneByOne(49)
+		want["positions"], want["market-details"] = [2]int64{2, 2}, oneCallEach(49)
 	}
 	var data any
 	wantCalls(t, s.counted(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
@@ -83,7 +83,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 			s := start(t, flags...)
 			want := calls{"positions": {1, 1}, "prices": {1, test.prices}}
 			if strict { // positions of the strict venue do not name their token, so their markets are read
-				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneByOne(test.prices)}
+				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneCallEach(test.prices)}
 			}
 			got := s.counted(func() {
 				s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
@@ -216,18 +216,18 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
-			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneByOne(30)}},
+			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneCallEach(30)}},
 		{"position edges", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { edges { node { ... on Node { ... on Position { token { tokenId price { price } } } } } } } } }`,
-			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneByOne(30)}},
+			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneCallEach(30)}},
 		{"orders", `{ user(address: "` + addressOf50 + `") { orders { nodes { token { tokenId price { price } } } } } }`,
-			nil, keyOf50, calls{"orders": {1, 1}, "market-details": {1, 10}}, calls{"orders": {2, 2}, "market-details": oneByOne(10)}},
+			nil, keyOf50, calls{"orders": {1, 1}, "market-details": {1, 10}}, calls{"orders": {2, 2}, "market-details": oneCallEach(10)}},
 		{"trades", `{ user(address: "` + addressOf50 + `") { trades(first: 40) { nodes { token { tokenId price { price } } } } } }`,
 			nil, keyOf50, calls{"trades": {1, 1}}, nil},
 		{"history", `{ user(address: "` + addressOf50 + `") { history(first: 10, kinds: [TRADE]) { nodes { market { tokens { tokenId price { price } } } } } } }`,
-			nil, keyOf50, calls{"history": {1, 1}, "market-details": {1, 10}}, calls{"history": {1, 1}, "market-details": oneByOne(10)}},
+			nil, keyOf50, calls{"history": {1, 1}, "market-details": {1, 10}}, calls{"history": {1, 1}, "market-details": oneCallEach(10)}},
 		{"markets", `query ($ids: [String!]!) { markets(marketIds: $ids) { question tokens { tokenId price { price } } } }`,
-			func(s *service) vars { return vars{"ids": s.openMarkets(12)} }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneByOne(12)}},
-		{"aliases of market", "", func(s *service) vars { return nil }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneByOne(12)}},
+			func(s *service) vars { return vars{"ids": s.openMarkets(12)} }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneCallEach(12)}},
+		{"aliases of market", "", func(s *service) vars { return nil }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneCallEach(12)}},
 		{"search nodes", `{ searchMarkets(first: 12, sort: VOLUME) { nodes { tokens { tokenId price { price } } } } }`,
 			nil, anonymous, calls{"market-search": {1, 1}}, nil},
 		{"search edges", `{ searchMarkets(first: 12, sort: VOLUME) { edges { node { ...M } } } } fragment M on Market { tokens { tokenId price { price } } }`,
@@ -235,7 +235,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		{"event", `{ event(eventId: "10001") { markets { nodes { tokens { tokenId price { price } } } } } }`,
 			nil, anonymous, calls{"market-search": {1, 1}}, nil},
 		{"tokens of tokens' markets", `query ($ids: [String!]!) { tokens(tokenIds: $ids) { market { tokens { tokenId price { price } } } } }`,
-			func(s *service) vars { return vars{"ids": s.openTokens(20)} }, anonymous, calls{"market-details": {1, 20}}, calls{"market-details": oneByOne(20)}},
+			func(s *service) vars { return vars{"ids": s.openTokens(20)} }, anonymous, calls{"market-details": {1, 20}}, calls{"market-details": oneCallEach(20)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, flags...)
@@ -298,8 +298,8 @@ func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestCrowd has 200 clients send a thousand queries for overlapping sets of 300 tokens.
-func TestCrowd(t *testing.T) { onBothDemos(t, testCrowd) }
+// TestManyClientsShareCalls has 200 clients send a thousand queries for overlapping sets of 300 tokens.
+func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testCrowd) }
 
 func testCrowd(t *testing.T, _ bool, flags ...string) {
 	s := start(t, append(flags, "--demo-latency=20ms")...)

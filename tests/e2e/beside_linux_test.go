@@ -19,10 +19,10 @@ const (
 // bystander is a client that has nothing to do with the attack. It repeats a cached query, and each query must succeed.
 type bystander struct {
 	p *target
-	// before and during hold the duration of each query. calm and lasted are the total times of both phases, with the
+	// before and during hold the duration of each query. beforeTotal and duringTotal are the times of both phases, with the
 	// pauses.
-	before, during []time.Duration
-	calm, lasted   time.Duration
+	before, during           []time.Duration
+	beforeTotal, duringTotal time.Duration
 
 	mu   sync.Mutex
 	over chan struct{}
@@ -31,9 +31,9 @@ type bystander struct {
 	done sync.WaitGroup
 }
 
-// beside returns a bystander. It has measured its queries without an attack, and repeats them in the background until
+// startBystander returns a bystander. It has measured its queries without an attack, and repeats them in the background until
 // end is called.
-func (p *target) beside(t *testing.T) *bystander {
+func (p *target) startBystander(t *testing.T) *bystander {
 	b := &bystander{p: p, over: make(chan struct{})}
 	b.stop = sync.OnceFunc(func() { close(b.over) })
 	t.Cleanup(func() { // in case the test fails before it calls end
@@ -44,10 +44,10 @@ func (p *target) beside(t *testing.T) *bystander {
 	for range fewestAnswers {
 		b.before = append(b.before, b.ask(t))
 	}
-	b.calm = time.Since(began)
+	b.beforeTotal = time.Since(began)
 	b.done.Go(func() {
 		began := time.Now()
-		defer func() { b.lasted = time.Since(began) }()
+		defer func() { b.duringTotal = time.Since(began) }()
 		for {
 			took := b.ask(t)
 			b.mu.Lock()
@@ -94,7 +94,7 @@ func (b *bystander) end(t *testing.T) []time.Duration {
 	slices.Sort(b.before)
 	slices.Sort(b.during)
 	n, most := len(b.during), peak(t, b.p.process)
-	before, during := float64(len(b.before))/b.calm.Seconds(), float64(n)/b.lasted.Seconds()
+	before, during := float64(len(b.before))/b.beforeTotal.Seconds(), float64(n)/b.duringTotal.Seconds()
 	t.Logf("another client's p50 %v, p90 %v, p99 %v, max %v of %d, %.0f in a second; without the attack p50 %v, p90 %v, max %v, %.0f in a second; the program had %d MiB at most",
 		b.during[n/2], b.during[n*9/10], b.during[n*99/100], b.during[n-1], n, during,
 		b.before[fewestAnswers/2], b.before[fewestAnswers*9/10], b.before[fewestAnswers-1], before, most>>20)

@@ -68,9 +68,9 @@ func runShipped(t *testing.T, exe, file string, env []string, args ...string) {
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 }
 
-// TestThePagesAreSmall limits what a browser loads if it opens every page: 1.2 MB, compressed with gzip, the larger of
+// TestPageSize limits what a browser loads if it opens every page: 1.2 MB, compressed with gzip, the larger of
 // the two codings.
-func TestThePagesAreSmall(t *testing.T) {
+func TestPageSize(t *testing.T) {
 	requireNode(t) // also builds the pages
 	const limit = 1_200_000
 	total, files := int64(0), 0

@@ -43,8 +43,8 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	return s
 }
 
-// startOver is startInBubble over a venue of the test, with the bubble's clock. The service cannot open the stream.
-func startOver(t *testing.T, w *recordedVenue, args ...string) *service {
+// startOverVenue is startInBubble over a venue of the test, with the bubble's clock. The service cannot open the stream.
+func startOverVenue(t *testing.T, w *recordedVenue, args ...string) *service {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)
 	s := openAt(t, market.SystemClock{}, func(rig *app.Wiring) {

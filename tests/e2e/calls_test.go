@@ -46,9 +46,9 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	}
 }
 
-// TestTheTableOfCosts compares the table in docs/limits.md with the measured cost of each example: its points, and its
+// TestDocumentedCosts compares the table in docs/limits.md with the measured cost of each example: its points, and its
 // calls with a cold cache.
-func TestTheTableOfCosts(t *testing.T) {
+func TestDocumentedCosts(t *testing.T) {
 	s := start(t)
 	rows := regexp.MustCompile(`(?m)^\| .*\(\.\./examples/(.*)\.graphql\).* \| ([0-9,]+) \| ([0-9]+) \|$`).FindAllStringSubmatch(read(t, "docs/limits.md"), -1)
 	if len(rows) < 4 {

@@ -23,9 +23,9 @@ import (
 // newCanary returns a unique secret of letters and digits, so that no escaping changes it.
 func newCanary() string { return "canary" + strings.ToLower(rand.Text()) }
 
-// traces returns every form in which a secret can appear: plain, in base64 at any offset, in hex, and as its SHA-256
+// canaryForms returns every form in which a secret can appear: plain, in base64 at any offset, in hex, and as its SHA-256
 // hash.
-func traces(secret string) []string {
+func canaryForms(secret string) []string {
 	var out []string
 	add := func(s string) { out = append(out, s) }
 	add(secret)
@@ -46,9 +46,9 @@ func traces(secret string) []string {
 	return out
 }
 
-// traceOf returns the form in which a text contains the secret, or "".
-func traceOf(text, secret string) string {
-	for _, form := range traces(secret) {
+// findSecret returns the form in which a text contains the secret, or "".
+func findSecret(text, secret string) string {
+	for _, form := range canaryForms(secret) {
 		if strings.Contains(text, form) {
 			return form
 		}
@@ -56,23 +56,23 @@ func traceOf(text, secret string) string {
 	return ""
 }
 
-func TestTraces(t *testing.T) {
+func TestFindSecret(t *testing.T) {
 	secret := newCanary()
 	sum := sha256.Sum256([]byte(secret))
 	for _, text := range []string{secret, url.QueryEscape(secret), "a" + secret, hex.EncodeToString([]byte("x" + secret)), hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:])} {
-		if traceOf(text, secret) == "" {
+		if findSecret(text, secret) == "" {
 			t.Errorf("it is not found in %s", text)
 		}
 	}
 	for before := range 4 {
 		for after := range 4 {
 			text := strings.Repeat("{", before) + secret + strings.Repeat("}", after)
-			if traceOf(base64.StdEncoding.EncodeToString([]byte(text)), secret) == "" {
+			if findSecret(base64.StdEncoding.EncodeToString([]byte(text)), secret) == "" {
 				t.Errorf("it is not found in base64 of %s", text)
 			}
 		}
 	}
-	if got := traceOf(newCanary()+base64.StdEncoding.EncodeToString([]byte(newCanary())), secret); got != "" {
+	if got := findSecret(newCanary()+base64.StdEncoding.EncodeToString([]byte(newCanary())), secret); got != "" {
 		t.Errorf("%s is found in others", got)
 	}
 }
@@ -85,10 +85,10 @@ type echo struct {
 
 	mu  sync.Mutex
 	how string
-	// heard are the venue's requests, without bodies. strange are the URLs that the stranger received.
-	heard   []*http.Request
-	strange []string
-	release chan struct{}
+	// requests are the venue's requests, without bodies. strayURLs are those that the stranger received.
+	requests  []*http.Request
+	strayURLs []string
+	release   chan struct{}
 }
 
 func newEcho(t testing.TB) *echo {
@@ -96,7 +96,7 @@ func newEcho(t testing.TB) *echo {
 	e.stranger = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.strange = append(e.strange, r.URL.String())
+		e.strayURLs = append(e.strayURLs, r.URL.String())
 	}))
 	e.Server = httptest.NewServer(http.HandlerFunc(e.serve))
 	t.Cleanup(func() {
@@ -110,7 +110,7 @@ func newEcho(t testing.TB) *echo {
 func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	how := e.how
-	e.heard = append(e.heard, r.Clone(context.Background()))
+	e.requests = append(e.requests, r.Clone(context.Background()))
 	e.mu.Unlock()
 	var headers bytes.Buffer
 	_ = r.Header.Write(&headers)
@@ -163,7 +163,7 @@ var failures = []string{"well", "refused", "failed", "failed as text", "reported
 func (e *echo) set(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.how, e.heard, e.strange = how, nil, nil
+	e.how, e.requests, e.strayURLs = how, nil, nil
 }
 
 // search fails if the secret is in any of the venue's requests, outside the one place that may hold it. allowed takes
@@ -172,7 +172,7 @@ func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request)
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range e.heard {
+	for _, r := range e.requests {
 		q, h := r.URL.Query(), r.Header.Clone()
 		if allowed != nil {
 			there = allowed(&http.Request{URL: r.URL, Header: h, Form: q}) != nil || there
@@ -180,12 +180,12 @@ func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request)
 		var headers bytes.Buffer
 		_ = h.Write(&headers)
 		for what, text := range map[string]string{"path": r.URL.Path, "query": q.Encode(), "header": headers.String(), "host": r.Host} {
-			if form := traceOf(text, secret); form != "" {
+			if form := findSecret(text, secret); form != "" {
 				t.Errorf("the venue heard %s in the %s of %s", form, what, r.URL.Path)
 			}
 		}
 	}
-	for _, u := range e.strange {
+	for _, u := range e.strayURLs {
 		t.Errorf("a stranger was asked %s", u)
 	}
 	return there
@@ -194,9 +194,9 @@ func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request)
 // search fails if the secret is in the service's log or metrics.
 func (s *service) search(t testing.TB, secret string) {
 	t.Helper()
-	if log := s.log.String(); traceOf(log, secret) != "" {
+	if log := s.log.String(); findSecret(log, secret) != "" {
 		for line := range strings.Lines(log) {
-			if form := traceOf(line, secret); form != "" {
+			if form := findSecret(line, secret); form != "" {
 				t.Errorf("%s is in the log: %.500s", form, line)
 				break
 			}
@@ -204,7 +204,7 @@ func (s *service) search(t testing.TB, secret string) {
 	}
 	for _, accept := range []string{"text/plain", "application/openmetrics-text"} {
 		got := s.askAdmin(t, http.MethodGet, "/metrics", "Accept", accept)
-		if form := traceOf(got.body, secret); form != "" || len(got.body) < 1000 {
+		if form := findSecret(got.body, secret); form != "" || len(got.body) < 1000 {
 			t.Errorf("%q is in the metrics, of %d bytes", form, len(got.body))
 		}
 	}
@@ -254,7 +254,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						said = append(said, s.do(t, get).print())
 						s.cool() // past backoffs, open circuits and cached refusals
 						for _, text := range said {
-							if form := traceOf(text, secret); form != "" {
+							if form := findSecret(text, secret); form != "" {
 								t.Errorf("%s, %s: %s is in the answer %.1000s", how, field, form, text)
 							}
 						}
@@ -498,7 +498,7 @@ func TestCanary(t *testing.T) {
 					secret := newCanary()
 					answer := place.send(t, s, secret)
 					s.cool()
-					if form := traceOf(answer, secret); form != "" && !(place.own && form == secret) {
+					if form := findSecret(answer, secret); form != "" && !(place.own && form == secret) {
 						t.Errorf("%s is in the answer %.1000s", form, answer)
 					}
 					if len(answer) > 16<<10 {
@@ -530,7 +530,7 @@ func TestCanaryOfTheStream(t *testing.T) {
 		secret := newCanary()
 		sub := s.dial(t, credentials(key, "note", secret)).subscribe(t, subBalance, vars{"a": addressOf50})
 		ev := sub.next(t)
-		if form := traceOf(fmt.Sprintf("%+v", ev), secret); form != "" || (key == "demo-50") != (ev.errors == nil) {
+		if form := findSecret(fmt.Sprintf("%+v", ev), secret); form != "" || (key == "demo-50") != (ev.errors == nil) {
 			t.Errorf("%q: %+v", form, ev)
 		}
 		s.venue.Restart(int(websocket.StatusServiceRestart))

@@ -22,7 +22,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
-	other := p.beside(t)
+	other := p.startBystander(t)
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}} // 127.0.0.1 would count as a trusted proxy
 	const attempts, most = 10_000, 2000
 	var open []net.Conn
@@ -68,7 +68,7 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a", "--shutdown-timeout=2s")...), venue: venue}
 	p.begin(t)
 	page := p.largestAsset(t)
-	other := p.beside(t)
+	other := p.startBystander(t)
 	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, careless), 100)
 	p.each(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
 	began := p.served()

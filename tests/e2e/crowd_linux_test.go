@@ -33,7 +33,7 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
-	other := p.beside(t)
+	other := p.startBystander(t)
 	document := expensiveDocument()
 	var stop atomic.Bool
 	var serial, refused, late atomic.Int64

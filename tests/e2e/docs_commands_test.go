@@ -22,14 +22,14 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// tools are the commands that blocks really run. All others are in commands.
-var tools = []string{
+// realCommands are the commands that blocks really run. All others are in fakeCommands.
+var realCommands = []string{
 	"awk", "base64", "cat", "chmod", "curl", "cut", "grep", "head", "jq", "mkdir", "mv", "od", "openssl", "sed", "sha256sum", "sort", "tr",
 }
 
-// commands replace programs that a test must not or cannot run, by name. Each function checks the arguments and returns
+// fakeCommands replace programs that a test must not or cannot run, by name. Each function checks the arguments and returns
 // what is wrong with them. The blocks run the test binary under these names.
-var commands = map[string]func(args []string) error{
+var fakeCommands = map[string]func(args []string) error{
 	"make":            makeCommand,
 	"go":              goCommand,
 	"npm":             npmCommand,
@@ -46,7 +46,7 @@ var commands = map[string]func(args []string) error{
 }
 
 func init() {
-	rule := commands[filepath.Base(os.Args[0])]
+	rule := fakeCommands[filepath.Base(os.Args[0])]
 	if rule == nil {
 		return
 	}
@@ -85,11 +85,11 @@ func (d *docs) stageCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range commands {
+	for name := range fakeCommands {
 		link(self, filepath.Join("tools", name))
 	}
 	link(self, "bin/oddsgraph")
-	for _, name := range tools {
+	for _, name := range realCommands {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue // runShell requires the tools and reports what is missing
@@ -100,8 +100,8 @@ func (d *docs) stageCommands(t *testing.T) {
 	d.write(t, "home/.curlrc", "fail-with-body\nsilent\nshow-error\nmax-time = 30\nproxy = http://127.0.0.1:9\nnoproxy = 127.0.0.1\n")
 }
 
-// streams matches blocks that follow a stream. They run until the first event has come.
-var streams = regexp.MustCompile(`\bcurl -N\b`)
+// followsStream matches blocks that follow a stream. They run until the first event has come.
+var followsStream = regexp.MustCompile(`\bcurl -N\b`)
 
 func (d *docs) runShell(t *testing.T, b block) {
 	for _, name := range []string{"bash", "curl", "jq", "openssl"} {
@@ -110,7 +110,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// kill is a builtin of the shell, so a function has to replace it.
-	script := "kill() { " + filepath.Join(d.dir, "tools", "kill") + " \"$@\"; }\n" + d.served(b.text)
+	script := "kill() { " + filepath.Join(d.dir, "tools", "kill") + " \"$@\"; }\n" + d.replaceAddresses(b.text)
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir = d.dir
 	if dir := filepath.Dir(b.file); dir != "." {
@@ -128,7 +128,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if !streams.MatchString(b.text) {
+	if !followsStream.MatchString(b.text) {
 		out, err := cmd.Output()
 		if err != nil {
 			t.Errorf("%v\n%s%s", err, out, stderr.Bytes())
@@ -160,8 +160,8 @@ func (d *docs) runShell(t *testing.T, b block) {
 	d.wantData(t, d.answer)
 }
 
-// rooted returns the path of a file in the project.
-func rooted(name string) string { return filepath.Join(os.Getenv("DOCS_ROOT"), name) }
+// projectPath returns the path of a file in the project.
+func projectPath(name string) string { return filepath.Join(os.Getenv("DOCS_ROOT"), name) }
 
 // makeCommand runs make -n, which prints the commands without running them.
 func makeCommand(args []string) error {
@@ -235,7 +235,7 @@ func testExists(pattern string) bool {
 // flagsOf checks that a program of the project declares the given flags.
 func flagsOf(dir string, args []string) error {
 	var source []byte
-	files, _ := filepath.Glob(filepath.Join(rooted(dir), "*.go"))
+	files, _ := filepath.Glob(filepath.Join(projectPath(dir), "*.go"))
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -265,7 +265,7 @@ func npmCommand(args []string) error {
 	case args[0] == "run" && bytes.Contains(text, []byte(`"`+args[1]+`": "`)), args[0] == "test" && bytes.Contains(text, []byte(`"test": "`)):
 		return nil
 	case args[0] == "install":
-		if text, err = os.ReadFile(rooted("clients/package.json")); err != nil {
+		if text, err = os.ReadFile(projectPath("clients/package.json")); err != nil {
 			return err
 		}
 		for _, name := range args[1:] {
@@ -298,7 +298,7 @@ func pathsExist(args []string) error {
 		if !strings.Contains(arg, "/") || strings.HasPrefix(arg, "/") || strings.ContainsAny(arg, ":$*@") {
 			continue
 		}
-		if _, err := os.Stat(rooted(arg)); err != nil {
+		if _, err := os.Stat(projectPath(arg)); err != nil {
 			return err
 		}
 	}

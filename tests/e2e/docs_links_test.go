@@ -96,11 +96,11 @@ func (a anchors) of(t *testing.T, file string) map[string]bool {
 	return a[file]
 }
 
-// unsaid matches the characters that GitHub drops from an anchor.
-var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+// droppedInAnchor matches the characters that GitHub drops from an anchor.
+var droppedInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 // anchorOf returns the anchor that GitHub generates for a heading.
 func anchorOf(heading string) string {
-	heading = unsaid.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+	heading = droppedInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
 	return strings.ReplaceAll(heading, " ", "-")
 }

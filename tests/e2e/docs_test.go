@@ -220,8 +220,8 @@ func lineOf(n markdown.Node, source []byte) int {
 	return 1 + bytes.Count(source[:n.Lines().At(0).Start], []byte("\n"))
 }
 
-// served replaces the documented addresses by those of the test.
-func (d *docs) served(text string) string {
+// replaceAddresses replaces the documented addresses by those of the test.
+func (d *docs) replaceAddresses(text string) string {
 	return strings.NewReplacer(
 		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
 	).Replace(text)
@@ -234,7 +234,7 @@ func (d *docs) write(t *testing.T, name, content string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(d.served(content)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(d.replaceAddresses(content)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -347,7 +347,7 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 		t.Fatal("no block before it has an answer")
 	}
 	decode(t, string(d.answer), &got)
-	for _, difference := range unlike("", want, got) {
+	for _, difference := range jsonDifferences("", want, got) {
 		t.Error(difference)
 	}
 	if t.Failed() {
@@ -355,9 +355,9 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// unlike lists the differences of two JSON values in members and types. Lists are compared element by element, error
+// jsonDifferences lists the differences of two JSON values in members and types. Lists are compared element by element, error
 // codes by value.
-func unlike(path string, want, got any) (differences []string) {
+func jsonDifferences(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:
 		got, ok := got.(map[string]any)
@@ -369,7 +369,7 @@ func unlike(path string, want, got any) (differences []string) {
 				differences = append(differences, fmt.Sprintf("%s.%s is not in the answer", path, name))
 				continue
 			}
-			differences = append(differences, unlike(path+"."+name, want[name], got[name])...)
+			differences = append(differences, jsonDifferences(path+"."+name, want[name], got[name])...)
 			if name == "code" && want[name] != got[name] {
 				differences = append(differences, fmt.Sprintf("%s.code is %v", path, got[name]))
 			}
@@ -385,7 +385,7 @@ func unlike(path string, want, got any) (differences []string) {
 			return []string{fmt.Sprintf("%s is no list of at least %d", path, len(want))}
 		}
 		for i := range want {
-			differences = append(differences, unlike(fmt.Sprintf("%s.%d", path, i), want[i], got[i])...)
+			differences = append(differences, jsonDifferences(fmt.Sprintf("%s.%d", path, i), want[i], got[i])...)
 		}
 	default:
 		if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {

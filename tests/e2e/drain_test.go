@@ -50,8 +50,8 @@ func (p *program) wantExit(t testing.TB, code int) {
 	}
 }
 
-// refusing waits until the program refuses new connections.
-func (p *program) refusing(t testing.TB) {
+// waitRefusing waits until the program refuses new connections.
+func (p *program) waitRefusing(t testing.TB) {
 	t.Helper()
 	eventually(t, "connections are refused", func() bool {
 		conn, err := net.Dial("tcp", p.Addr().String())
@@ -62,9 +62,9 @@ func (p *program) refusing(t testing.TB) {
 	})
 }
 
-// whole sends a request and returns a channel for the complete response, or for the part before an error, followed by
+// wholeAnswer sends a request and returns a channel for the complete response, or for the part before an error, followed by
 // that error. It returns when the body contains begins, at once if begins is empty.
-func (p *program) whole(t testing.TB, body, accept, begins string) <-chan response {
+func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
 	r.Header.Set("Accept", accept)
@@ -118,13 +118,13 @@ func TestTerminationLosesNothing(t *testing.T) {
 	asked := asker.subscribe(t, query, vars{"a": addressOf50})
 	beside := asker.subscribe(t, subscription, nil)
 	beside.value(t)
-	posted := p.whole(t, slow, "application/json", "")
-	streamed := p.whole(t, slow, "text/event-stream", ":")
-	subscribed := p.whole(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
+	posted := p.wholeAnswer(t, slow, "application/json", "")
+	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
+	subscribed := p.wholeAnswer(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
 	<-venue.waiting // equal queries share one call
 
 	p.terminate(t)
-	p.refusing(t)
+	p.waitRefusing(t)
 	for name, k := range map[string]*socket{"idle": idle, "with a subscription": subscriber} {
 		if code := k.closed(t); code != websocket.StatusServiceRestart {
 			t.Errorf("a socket that was %s is closed with %d", name, code)
@@ -289,8 +289,8 @@ func TestTerminationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestTerminationIsNotForever stops the program while the venue never answers and clients keep their connections open.
-func TestTerminationIsNotForever(t *testing.T) {
+// TestTerminationTimesOut stops the program while the venue never answers and clients keep their connections open.
+func TestTerminationTimesOut(t *testing.T) {
 	t.Parallel()
 	venue := newSlowVenue(t)
 	p := runProgram(t, append(venue.args(), "--shutdown-timeout=200ms")...)
@@ -298,8 +298,8 @@ func TestTerminationIsNotForever(t *testing.T) {
 	defer release()
 	const query = `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`
 	slow := asJSON(vars{"query": query, "variables": vars{"a": addressOf50}})
-	posted := p.whole(t, slow, "application/json", "")
-	streamed := p.whole(t, slow, "text/event-stream", ":")
+	posted := p.wholeAnswer(t, slow, "application/json", "")
+	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
 	socket := p.dial(t, keyOf50)
 	socket.subscribe(t, query, vars{"a": addressOf50})
 	p.dialDeaf(t, anonymous) // does not answer the close frame

@@ -60,9 +60,9 @@ func (s *service) explain(t testing.TB, query string, variables vars, credential
 	return resp, string(out.Data), out.Extensions.Explain
 }
 
-// TestExplainTellsTheTruth compares the explanation of a portfolio, with a cold and with a warm cache, with the venue's
+// TestExplainMatchesTheVenue compares the explanation of a portfolio, with a cold and with a warm cache, with the venue's
 // counts.
-func TestExplainTellsTheTruth(t *testing.T) {
+func TestExplainMatchesTheVenue(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
 	var cold, warm *explained
@@ -157,8 +157,8 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestWhoMayHaveItExplained requests explanations from services that allow them and from services that do not.
-func TestWhoMayHaveItExplained(t *testing.T) {
+// TestExplainPermissions requests explanations from services that allow them and from services that do not.
+func TestExplainPermissions(t *testing.T) {
 	venue := newEcho(t)
 	for args, want := range map[string]bool{
 		"": true, "--explain=off": false, "--explain=on": true,
@@ -171,8 +171,8 @@ func TestWhoMayHaveItExplained(t *testing.T) {
 	}
 }
 
-// TestExplainOfWhatGoesWrong makes the venue fail. The explanation shows the stale values and the retries.
-func TestExplainOfWhatGoesWrong(t *testing.T) {
+// TestExplainFailures makes the venue fail. The explanation shows the stale values and the retries.
+func TestExplainFailures(t *testing.T) {
 	s := start(t, "--venue-retries=0")
 	ids := s.openTokens(3)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`

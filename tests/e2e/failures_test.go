@@ -132,8 +132,8 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
-// TestABadElementCostsItselfOnly makes one token unreadable in the venue's lists.
-func TestABadElementCostsItselfOnly(t *testing.T) {
+// TestBadElementFailsAlone makes one token unreadable in the venue's lists.
+func TestBadElementFailsAlone(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultWrongTypes, TokenID: ids[2]})
@@ -236,8 +236,8 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}
 }
 
-// TestAVenueThatIsNotThere uses a venue URL on which nothing listens.
-func TestAVenueThatIsNotThere(t *testing.T) {
+// TestUnreachableVenue uses a venue URL on which nothing listens.
+func TestUnreachableVenue(t *testing.T) {
 	v := newStub(t, nil)
 	v.Close()
 	s := start(t, "--venue-url="+v.URL)
@@ -250,9 +250,9 @@ func TestAVenueThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeRead makes every second row of a list unreadable. The other rows are served, and each missing row
+// TestUnreadableRows makes every second row of a list unreadable. The other rows are served, and each missing row
 // is reported.
-func TestRowsThatCannotBeRead(t *testing.T) {
+func TestUnreadableRows(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
 	for _, test := range []struct{ endpoint, field, query, rows string }{

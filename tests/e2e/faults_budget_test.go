@@ -300,7 +300,7 @@ func TestPollingWithoutTheStream(t *testing.T) {
 
 func pollWithoutTheStream(t *testing.T) {
 	w := newBubbleVenue(t, 1, 560, [2]int{100, 20})
-	s := startOver(t, w, "--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=30s")
+	s := startOverVenue(t, w, "--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=30s")
 	boards, length := pollingSize(t)
 	a := newFrontendLoad(t, s, w, boards, 20)
 	a.maxAge = 6*time.Second + time.Second

@@ -20,8 +20,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// asking returns a request from a client address of its own. header alternates names and values.
-func (s *service) asking(t testing.TB, method, path, body string, header ...string) *http.Request {
+// newRequest returns a request from a client address of its own. header alternates names and values.
+func (s *service) newRequest(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
 	r.Method = method
@@ -70,9 +70,9 @@ func decompressed(t testing.TB, got response) string {
 	return string(b)
 }
 
-// TestAnswersThatAreKnown sends If-None-Match before and after the venue's data have changed, for each content coding
+// TestIfNoneMatch sends If-None-Match before and after the venue's data have changed, for each content coding
 // and each caller.
-func TestAnswersThatAreKnown(t *testing.T) {
+func TestIfNoneMatch(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
 	const public = `query($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price timestamp } }`
@@ -90,7 +90,7 @@ func TestAnswersThatAreKnown(t *testing.T) {
 				if tag != "" {
 					header = append(header, "If-None-Match", tag)
 				}
-				r := s.asking(t, http.MethodGet, path, "", header...)
+				r := s.newRequest(t, http.MethodGet, path, "", header...)
 				if caller == anonymous {
 					r.Header.Del(httpapi.CredentialsHeader)
 				}
@@ -130,8 +130,8 @@ func TestAnswersThatAreKnown(t *testing.T) {
 	}
 }
 
-// TestWhoMayKeepAnswers checks Cache-Control for each method and each kind of caller.
-func TestWhoMayKeepAnswers(t *testing.T) {
+// TestCacheControl checks Cache-Control for each method and each kind of caller.
+func TestCacheControl(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
 	token, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
@@ -155,7 +155,7 @@ func TestWhoMayKeepAnswers(t *testing.T) {
 				want = test.identified
 			}
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
-				got := s.do(t, s.asking(t, method, "/graphql?"+url.Values{"query": {test.document}}.Encode(), "", caller...))
+				got := s.do(t, s.newRequest(t, method, "/graphql?"+url.Values{"query": {test.document}}.Encode(), "", caller...))
 				if got.header.Get("Cache-Control") != want || (got.header.Get("ETag") != "") != (want != "no-store") {
 					t.Errorf("%s %s as %q: %v", method, test.name, caller, got.header)
 				}
@@ -165,7 +165,7 @@ func TestWhoMayKeepAnswers(t *testing.T) {
 					}
 				}
 			}
-			got := s.do(t, s.asking(t, http.MethodPost, "/graphql", asJSON(vars{"query": test.document}), caller...))
+			got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": test.document}), caller...))
 			if got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" {
 				t.Errorf("POST %s as %q: %v", test.name, caller, got.header)
 			}
@@ -173,12 +173,12 @@ func TestWhoMayKeepAnswers(t *testing.T) {
 	}
 	// Responses to unknown clients, and those of malformed requests, must not be stored.
 	for _, header := range [][]string{{"Authorization", "Bearer nobody"}, {httpapi.CredentialsHeader, "%"}, {"Accept", "image/png"}} {
-		if got := s.do(t, s.asking(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
+		if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%q: %d %v", header, got.status, got.header)
 		}
 	}
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	if got := s.do(t, s.asking(t, http.MethodGet, "/graphql?"+url.Values{"query": {`{ market(marketId: "unread") { question } searchMarkets { totalCount } }`}}.Encode(), "")); got.header.Get("Cache-Control") != "no-store" {
+	if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?"+url.Values{"query": {`{ market(marketId: "unread") { question } searchMarkets { totalCount } }`}}.Encode(), "")); got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("a part that failed: %v", got.header)
 	}
 }
@@ -207,11 +207,11 @@ func TestOrigins(t *testing.T) {
 				a := got.header.Get("Access-Control-Allow-Origin")
 				return a == "*" || strings.EqualFold(a, origin)
 			}
-			preflight := s.do(t, s.asking(t, http.MethodOptions, "/graphql", "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,x-venue-credentials"))
-			post := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
-			get := s.do(t, s.asking(t, http.MethodGet, "/graphql?query={__typename}", "", "Origin", origin))
-			stream := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Accept", "text/event-stream"))
-			refused := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Authorization", "Bearer nobody"))
+			preflight := s.do(t, s.newRequest(t, http.MethodOptions, "/graphql", "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,x-venue-credentials"))
+			post := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
+			get := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?query={__typename}", "", "Origin", origin))
+			stream := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Accept", "text/event-stream"))
+			refused := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin, "Authorization", "Bearer nobody"))
 			for what, got := range map[string]response{"preflight": preflight, "POST": post, "GET": get, "SSE": stream, "a refusal": refused} {
 				// A browser sends no preflight if the page has the same origin.
 				if allow(got) != want && !own {
@@ -234,9 +234,9 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestPagesOfThisMachine checks pages on localhost. While the demo venue listens on a loopback address, these pages may
+// TestLocalhostOrigins checks pages on localhost. While the demo venue listens on a loopback address, these pages may
 // use the service, whatever their port. With any other venue they need --origins, like pages of other hosts.
-func TestPagesOfThisMachine(t *testing.T) {
+func TestLocalhostOrigins(t *testing.T) {
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
 	for name, test := range map[string]struct {
@@ -250,7 +250,7 @@ func TestPagesOfThisMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, test.arg)
 			for origin, want := range map[string]bool{"http://localhost:5173": test.want, "http://127.0.0.1:3000": test.want, "https://evil.example.com": false} {
-				got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
+				got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`, "Origin", origin))
 				if allowed := got.header.Get("Access-Control-Allow-Origin") == origin; allowed != want {
 					t.Errorf("%s: Access-Control-Allow-Origin is %q", origin, got.header.Get("Access-Control-Allow-Origin"))
 				}
@@ -290,8 +290,8 @@ func TestCookiesChangeNothing(t *testing.T) {
 				if method == "POST" {
 					body = asJSON(vars{"query": query})
 				}
-				plain := s.do(t, s.asking(t, method, path, body, "Accept", accept))
-				with := s.do(t, s.asking(t, method, path, body, append(ambient, "Accept", accept)...))
+				plain := s.do(t, s.newRequest(t, method, path, body, "Accept", accept))
+				with := s.do(t, s.newRequest(t, method, path, body, append(ambient, "Accept", accept)...))
 				for _, got := range []response{plain, with} {
 					for _, own := range []string{"X-Request-Id", "Date"} {
 						got.header.Del(own)
@@ -327,10 +327,10 @@ func TestCookiesChangeNothing(t *testing.T) {
 func TestSecurityHeaders(t *testing.T) {
 	s := start(t)
 	for _, r := range []*http.Request{
-		s.asking(t, "GET", "/", ""), s.asking(t, "GET", "/schema.graphql", ""), s.asking(t, "GET", "/healthz", ""), s.asking(t, "GET", "/readyz", ""), s.asking(t, "GET", "/nothing", ""),
-		s.asking(t, "GET", "/graphql?query={__typename}", ""), s.asking(t, "GET", "/graphql", ""), s.asking(t, "DELETE", "/graphql", ""), s.asking(t, "OPTIONS", "/graphql", ""),
-		s.asking(t, "POST", "/graphql", `{"query":"{ nope }"}`), s.asking(t, "POST", "/graphql", `x`), s.asking(t, "POST", "/graphql", `{"query":"{__typename}"}`, "Accept", "text/event-stream"),
-		s.asking(t, "POST", "/graphql", `{}`, "Authorization", "Bearer nobody"), s.asking(t, "GET", "/graphql", "", "Upgrade", "websocket", "Connection", "Upgrade"),
+		s.newRequest(t, "GET", "/", ""), s.newRequest(t, "GET", "/schema.graphql", ""), s.newRequest(t, "GET", "/healthz", ""), s.newRequest(t, "GET", "/readyz", ""), s.newRequest(t, "GET", "/nothing", ""),
+		s.newRequest(t, "GET", "/graphql?query={__typename}", ""), s.newRequest(t, "GET", "/graphql", ""), s.newRequest(t, "DELETE", "/graphql", ""), s.newRequest(t, "OPTIONS", "/graphql", ""),
+		s.newRequest(t, "POST", "/graphql", `{"query":"{ nope }"}`), s.newRequest(t, "POST", "/graphql", `x`), s.newRequest(t, "POST", "/graphql", `{"query":"{__typename}"}`, "Accept", "text/event-stream"),
+		s.newRequest(t, "POST", "/graphql", `{}`, "Authorization", "Bearer nobody"), s.newRequest(t, "GET", "/graphql", "", "Upgrade", "websocket", "Connection", "Upgrade"),
 	} {
 		got := s.do(t, r)
 		policy := got.header.Get("Content-Security-Policy")
@@ -382,7 +382,7 @@ func TestRefusedCredentials(t *testing.T) {
 				return r
 			}
 			post := func(name, value string) response {
-				return s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), name, value)))
+				return s.do(t, from(s.newRequest(t, "POST", "/graphql", asJSON(vars{"query": query}), name, value)))
 			}
 			socket := func(header string, value string) string {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -420,7 +420,7 @@ func TestRefusedCredentials(t *testing.T) {
 						t.Errorf("%+v", got)
 					}
 				}
-				if got := s.do(t, from(s.asking(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, wrong, "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
+				if got := s.do(t, from(s.newRequest(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, wrong, "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
 					t.Errorf("%+v", got)
 				}
 				if got := socket(httpapi.CredentialsHeader, wrong); !strings.Contains(got, "UNAUTHENTICATED") {
@@ -453,7 +453,7 @@ func TestRefusedCredentials(t *testing.T) {
 			if got := post(httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 				t.Errorf("good credentials: %+v", got)
 			}
-			if got := s.do(t, from(s.asking(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+			if got := s.do(t, from(s.newRequest(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 				t.Errorf("without credentials: %+v", got)
 			}
 			s.clock.advance(61e9)
@@ -485,14 +485,14 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	say("registers", asJSON(vars{"query": document, "extensions": vars{"persistedQuery": vars{"version": 1, "sha256Hash": hashOf(document)}}})).value(t)
 	say("hit", named).value(t)
 	say("by id", asJSON(vars{"documentId": "sha256:" + hashOf(document)})).value(t)
-	for _, r := range []*http.Request{s.asking(t, "POST", "/graphql", named), s.asking(t, "GET", "/graphql/sha256:"+hashOf(document), ""), s.asking(t, "GET", "/graphql?documentId="+hashOf(document), "")} {
+	for _, r := range []*http.Request{s.newRequest(t, "POST", "/graphql", named), s.newRequest(t, "GET", "/graphql/sha256:"+hashOf(document), ""), s.newRequest(t, "GET", "/graphql?documentId="+hashOf(document), "")} {
 		s.stream(t, r.Method+" "+r.URL.Path, r).value(t)
 	}
 }
 
-// TestASaturatedService fills the only operation slot with a query that waits for the venue. Further queries that need
+// TestSaturatedService fills the only operation slot with a query that waits for the venue. Further queries that need
 // the venue are refused over each transport.
-func TestASaturatedService(t *testing.T) {
+func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
 	s.streaming(t)
@@ -512,7 +512,7 @@ func TestASaturatedService(t *testing.T) {
 		if method == http.MethodGet {
 			path, body = "/graphql?"+url.Values{"query": {also}}.Encode(), ""
 		}
-		got := s.do(t, s.asking(t, method, path, body))
+		got := s.do(t, s.newRequest(t, method, path, body))
 		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, `"retryAfterMs":1000`) {
 			t.Errorf("%s: %+v", method, got)
 		}
@@ -520,23 +520,23 @@ func TestASaturatedService(t *testing.T) {
 	if ev := s.dial(t, anonymous).subscribe(t, also, nil).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "RATE_LIMITED" || ev.data != nil {
 		t.Errorf("on a socket: %+v", ev)
 	}
-	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
+	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
 		t.Errorf("over SSE: %+v", got)
 	}
 	// Queries that need no venue are answered. Open subscriptions continue, health checks and pages work.
-	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
+	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
 		t.Errorf("what needs no venue: %+v", got)
 	}
 	s.move(t, token)
 	open.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
-	if got := s.do(t, s.asking(t, http.MethodGet, "/healthz", "")); got.status != http.StatusOK {
+	if got := s.do(t, s.newRequest(t, http.MethodGet, "/healthz", "")); got.status != http.StatusOK {
 		t.Errorf("health: %+v", got)
 	}
 	release()
 	if got := <-done; got.status != http.StatusOK || strings.Contains(got.body, "errors") {
 		t.Errorf("the first one: %+v", got)
 	}
-	if got := s.do(t, s.asking(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
+	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
 		t.Errorf("afterwards: %+v", got)
 	}
 }

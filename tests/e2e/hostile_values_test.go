@@ -49,8 +49,8 @@ func valueAttacks() []attack {
 	for _, n := range []int64{1 << 31, -1 << 53} {
 		add(fmt.Sprintf("the integer %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, http.StatusBadRequest, "GRAPHQL_VALIDATION_FAILED", "32 bits")
 	}
-	add("501 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": many(501)}, http.StatusOK, badInputCode, "at most 500")
-	add("1,001 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": many(1001)}, http.StatusBadRequest, badInputCode, "1000")
+	add("501 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": distinctIDs(501)}, http.StatusOK, badInputCode, "at most 500")
+	add("1,001 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": distinctIDs(1001)}, http.StatusBadRequest, badInputCode, "1000")
 	add("variables of 200 KB", `query($i:String!){token(tokenId:$i){tokenId}}`, vars{"i": strings.Repeat("a", 200_000)}, http.StatusBadRequest, badInputCode, "131072")
 	add("variables that nobody declared", `{__typename}`, vars{"a": strings.Repeat("a", 100_000)}, http.StatusOK, "", "")
 	add("a wrong case", `query($s:OrderSide!){token(tokenId:"1"){fillEstimate(side:$s,size:1){cost}}}`, vars{"s": "buy"}, http.StatusBadRequest, invalid, "")

@@ -444,7 +444,7 @@ func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"positions": {1, 1}, "market-details": {1, 49}}
 	if strict {
-		want = calls{"positions": {2, 2}, "market-details": oneByOne(49)}
+		want = calls{"positions": {2, 2}, "market-details": oneCallEach(49)}
 	}
 	got := s.counted(func() {
 		s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 500, redeemable: true, sort: ENDS_AT) { nodes { redeemable market { resolution { winningOutcome } } } } } }`, nil, keyOf50)

@@ -444,7 +444,7 @@ func TestCanaryInTraces(t *testing.T) {
 	s.SendTraces(patience)
 	text := c.text()
 	for secret, place := range secrets {
-		if form := traceOf(text, secret); form != "" {
+		if form := findSecret(text, secret); form != "" {
 			t.Errorf("%s: %s is in the traces", place, form)
 		}
 	}

@@ -71,7 +71,7 @@ type unread struct {
 // withstand runs an attack while another client queries cached values.
 func (p *target) withstand(t *testing.T, a unread) {
 	before := p.scrape(t)
-	other := p.beside(t)
+	other := p.startBystander(t)
 	open, refused := a.run(t, p)
 	m := p.scrape(t)
 	other.end(t)
