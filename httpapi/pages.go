@@ -79,7 +79,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 		}
 	}
 	h.Set("ETag", `"`+tag+`"`)
-	http.ServeContent(w, r, "", time.Time{}, file)
+	http.ServeContent(chunked{w}, r, "", time.Time{}, file)
 }
 
 // find opens the first of names that there is; file is nil where there is none.

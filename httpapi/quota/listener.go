@@ -12,6 +12,9 @@ const (
 	reservedShare = 20
 	// fewConnections is how many a client may hold and still use the reserve.
 	fewConnections = 8
+	// sendBuffer is the kernel's buffer for what a client has not read, in bytes; Linux doubles it for its own data. Without a bound
+	// it grows to 4 MiB.
+	sendBuffer = 256 << 10
 )
 
 // ConnectionLimits bound the connections of a Listener.
@@ -22,7 +25,8 @@ type ConnectionLimits struct {
 	Exempt func(netip.Addr) bool
 }
 
-// Listener accepts connections within limits and closes those beyond them at once. It is safe for concurrent use.
+// Listener accepts connections within limits and closes those beyond them at once. It bounds the kernel's send buffer of each TCP
+// connection. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -47,6 +51,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		client := clientNetwork(c.RemoteAddr())
 		if l.take(client) {
+			if tcp, ok := c.(*net.TCPConn); ok {
+				_ = tcp.SetWriteBuffer(sendBuffer) // the connection works with a larger one, too
+			}
 			return &connection{Conn: c, release: sync.OnceFunc(func() { l.release(client) })}, nil
 		}
 		_ = c.Close()

@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"runtime"
+	"sync"
+)
+
+// chunk is the number of bytes of a file that are copied at once. A client that does not read holds one chunk.
+const chunk = 16 << 10
+
+// chunks are the buffers of chunked.
+var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
+
+// chunked is a response that is written in chunks. It yields the processor after each. Without that, a goroutine fills the
+// kernel's buffer of its connection, megabytes, at one go, and a query waits until hundreds of such goroutines have done so.
+type chunked struct{ http.ResponseWriter }
+
+// Write implements io.Writer.
+func (c chunked) Write(p []byte) (n int, err error) {
+	n, err = c.ResponseWriter.Write(p)
+	runtime.Gosched()
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (c chunked) ReadFrom(r io.Reader) (n int64, err error) {
+	buffer := chunks.Get().(*[chunk]byte)
+	defer chunks.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{c}, r, buffer[:])
+}

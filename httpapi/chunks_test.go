@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/fstest"
+)
+
+// turns is the order in which clients were written to.
+type turns struct {
+	mu sync.Mutex
+	of []string
+}
+
+// recorded is a response that never blocks and records when it is written to.
+type recorded struct {
+	http.ResponseWriter
+	client string
+	turns  *turns
+}
+
+func (r recorded) Write(p []byte) (int, error) {
+	r.turns.mu.Lock()
+	defer r.turns.mu.Unlock()
+	r.turns.of = append(r.turns.of, r.client)
+	return r.ResponseWriter.Write(p)
+}
+
+// TestFilesTakeTurns has two clients read a large file on one processor. Neither may be done before the other has begun.
+func TestFilesTakeTurns(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	content := make([]byte, 1<<20)
+	files := pages{fstest.MapFS{"assets/large.js": &fstest.MapFile{Data: content}}}
+	var order turns
+	var serving sync.WaitGroup
+	for _, client := range []string{"one", "two"} {
+		serving.Go(func() {
+			w := httptest.NewRecorder()
+			files.serve(recorded{w, client, &order}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/large.js", nil), "assets/large.js")
+			if w.Code != http.StatusOK || w.Body.Len() != len(content) {
+				t.Errorf("%s: %d with %d bytes", client, w.Code, w.Body.Len())
+			}
+		})
+	}
+	serving.Wait()
+	changes := 0
+	for i := range order.of[1:] {
+		if order.of[i] != order.of[i+1] {
+			changes++
+		}
+	}
+	if n := len(order.of); n < 2*len(content)/chunk || changes < n/2 {
+		t.Errorf("%d writes changed between the clients %d times", n, changes)
+	}
+}

@@ -1,0 +1,43 @@
+package quota_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"oddsgraph/httpapi/quota"
+)
+
+// TestSendBuffersAreBounded writes to a client that does not read until the kernel takes no more.
+func TestSendBuffersAreBounded(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := quota.Listen(inner, quota.ConnectionLimits{})
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	served, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.Close()
+	taken := 0
+	for part := make([]byte, 16<<10); ; {
+		_ = served.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)) // a slow machine writes less, never more
+		n, err := served.Write(part)
+		if taken += n; err != nil || taken > 16<<20 {
+			break
+		}
+	}
+	if taken > 1<<20 {
+		t.Errorf("the kernel took %d bytes", taken)
+	}
+}
