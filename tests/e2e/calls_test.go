@@ -40,7 +40,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	if got := cost(); !strings.Contains(got, `"cost":{"points":4016,"upstreamCalls":0}`) {
 		t.Errorf("cached: %s", got)
 	}
-	s.cool()
+	s.expireCaches()
 	if got := cost(); !strings.Contains(got, "BAD_USER_INPUT") {
 		t.Errorf("cold: %s", got)
 	}
@@ -60,7 +60,7 @@ func TestDocumentedCosts(t *testing.T) {
 		if row[1] == "price-board" {
 			variables["tokenIds"] = s.openTokens(200)
 		}
-		s.cool()
+		s.expireCaches()
 		r := s.request(t, asJSON(vars{"query": read(t, "examples/"+row[1]+".graphql"), "variables": variables}), keyOf50)
 		r.Header.Set(httpapi.CostHeader, "1")
 		var answer struct {

@@ -252,7 +252,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						get.Header.Set(httpapi.CredentialsHeader, value)
 						get.Header.Set("X-Forwarded-For", "192.0.2."+fmt.Sprint(len(said)))
 						said = append(said, s.do(t, get).print())
-						s.cool() // past backoffs, open circuits and cached refusals
+						s.expireCaches() // past backoffs, open circuits and cached refusals
 						for _, text := range said {
 							if form := findSecret(text, secret); form != "" {
 								t.Errorf("%s, %s: %s is in the answer %.1000s", how, field, form, text)
@@ -497,7 +497,7 @@ func TestCanary(t *testing.T) {
 					venue.set(how)
 					secret := newCanary()
 					answer := place.send(t, s, secret)
-					s.cool()
+					s.expireCaches()
 					if form := findSecret(answer, secret); form != "" && !(place.own && form == secret) {
 						t.Errorf("%s is in the answer %.1000s", form, answer)
 					}

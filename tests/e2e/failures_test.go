@@ -53,7 +53,7 @@ func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, branch := range branches {
-				s.cool()
+				s.expireCaches()
 				test.fault.Path = branch.endpoint
 				s.spoil(t, test.fault)
 				data, errors := s.query(t, branchesQuery, nil, keyOf50)
@@ -170,7 +170,7 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 		{"orders", demo.Fault{Path: "/api/user/orders", Kind: demo.FaultStatus}, []string{"portfolio.availableCash"}, []string{"user.portfolio.availableCash UPSTREAM_UNAVAILABLE"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s.cool()
+			s.expireCaches()
 			s.spoil(t, test.fault)
 			data, errors := s.query(t, query, nil, keyOf50)
 			if test.name == "prices" || test.name == "markets" { // then each valuation fails as well
@@ -227,7 +227,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue answers, but resets the connection
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
 	} {
-		s.cool()
+		s.expireCaches()
 		s.spoil(t, test.fault...)
 		s.query(t, `{ searchMarkets { totalCount } }`, nil, anonymous)
 		if got := at(s.ask(t, status, nil, anonymous), "serviceStatus.upstreamReachable"); got != test.want {
@@ -262,9 +262,9 @@ func TestUnreadableRows(t *testing.T) {
 		{"/api/exchange/price-history", "token.history", `{ token(tokenId: "` + token + `") { tokenId history { points { price } } } }`, "token.history.points"},
 	} {
 		t.Run(test.endpoint, func(t *testing.T) {
-			s.cool()
+			s.expireCaches()
 			all := len(list(s.ask(t, test.query, nil, keyOf50), test.rows))
-			s.cool()
+			s.expireCaches()
 			s.spoil(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.spoil(t)

@@ -119,7 +119,7 @@ func TestIfNoneMatch(t *testing.T) {
 			if err := s.venue.SetPrice(token, price); err != nil {
 				t.Fatal(err)
 			}
-			s.cool()
+			s.expireCaches()
 			if got := ask(tag); got.status != http.StatusOK || got.header.Get("ETag") == tag || !strings.Contains(decompressed(t, got), price.String()) {
 				t.Errorf("%s: what has changed is %d %s", coding, got.status, decompressed(t, got)[:100])
 			}

@@ -405,8 +405,8 @@ func wantCalls(t testing.TB, got, want calls) {
 	}
 }
 
-// cool advances the clock until every cached value is too old to be served.
-func (s *service) cool() { s.clock.advance(3 * time.Hour) }
+// expireCaches advances the clock until every cached value is too old to be served.
+func (s *service) expireCaches() { s.clock.advance(3 * time.Hour) }
 
 // spoil sets the faults of the demo venue. They replace the previous ones.
 func (s *service) spoil(t testing.TB, faults ...demo.Fault) {

@@ -36,7 +36,7 @@ func TestHistoryAndCandles(t *testing.T) {
 			if test.to != "" {
 				v["to"] = test.to
 			}
-			s.cool()
+			s.expireCaches()
 			s.clock.advance(-3 * time.Hour) // undoes the step of cool, so that all cases have the same day
 			var data any
 			got := s.counted(func() {

@@ -64,12 +64,12 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("the process lives, but is %d", got.status)
 	}
 	s.spoil(t)
-	s.cool() // beyond the backoff after a failure
+	s.expireCaches() // beyond the backoff after a failure
 	ready(http.StatusOK)
 	wantCalls(t, s.counted(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	ready(http.StatusOK) // the last probe is recent enough
-	s.cool()
+	s.expireCaches()
 	ready(http.StatusServiceUnavailable)
 }
 

@@ -171,7 +171,7 @@ func TestSecretsStayInside(t *testing.T) {
 			{}, {Kind: demo.FaultStatus}, {Kind: demo.FaultStatus, Status: 400}, {Kind: demo.FaultStatus, Status: 401}, {Kind: demo.FaultHTML},
 			{Kind: demo.FaultReset}, {Kind: demo.FaultHang}, {Kind: demo.FaultRedirect}, {Kind: demo.FaultWrongTypes},
 		} {
-			s.cool()
+			s.expireCaches()
 			if fault.Path = "*"; fault.Kind == "" {
 				s.spoil(t)
 			} else {

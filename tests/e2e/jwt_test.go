@@ -160,7 +160,7 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 			}
 			venue.search(t, secret, nil)
 			s.search(t, secret)
-			s.cool()
+			s.expireCaches()
 		}
 	}
 	for _, secret := range p.heard() {

@@ -113,7 +113,7 @@ func TestSummariesAreFilledIn(t *testing.T) {
 	all := append(slices.Clone(ended), "OPEN", "CLOSED", "DISPUTED", "UPCOMING")
 	var data any
 	search := func(selection string, status []string) calls {
-		s.cool()
+		s.expireCaches()
 		return s.counted(func() {
 			data = s.ask(t, "query ($in: [MarketStatus!]) { searchMarkets(first: 35, filter: {status: $in}) { nodes "+selection+" } }", vars{"in": status}, anonymous)
 		})
@@ -252,7 +252,7 @@ func TestEvents(t *testing.T) {
 		}
 		const selection = `{ id eventId slug title startsAt endsAt volume markets(first: 500) { totalCount nodes { marketId event { title } } } }`
 		slug := text(venue[0], "eventSlug")
-		s.cool()
+		s.expireCaches()
 		var data any
 		wantCalls(t, s.counted(func() {
 			data = s.ask(t, `query ($id: String!) { event(eventId: $id) `+selection+` }`, vars{"id": id}, anonymous)
@@ -270,7 +270,7 @@ func TestEvents(t *testing.T) {
 		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
 		wantJSON(t, "of a market", at(ofMarket, "market.event"), asJSON(e))
-		s.cool()
+		s.expireCaches()
 		wantCalls(t, s.counted(func() {
 			s.ask(t, `query ($id: String!) { market(marketId: $id) { event { id eventId slug title } } }`, vars{"id": markets[0]}, anonymous)
 		}), calls{"market-details": {1, 1}})
@@ -337,7 +337,7 @@ func TestOrderbooks(t *testing.T) {
 	s := start(t)
 	for _, id := range s.openTokens(3) {
 		for _, depth := range []int{1, 5, 20, 21, 200} {
-			s.cool()
+			s.expireCaches()
 			venue := s.raw(t, "/api/exchange/orderbook", fmt.Sprintf("depth=%d&tokenId=%s", depth, id), anonymous)
 			top := s.raw(t, "/api/exchange/spreads", "tokenId="+id, anonymous)
 			data := s.ask(t, `query ($id: String!, $depth: Int) { token(tokenId: $id) {
@@ -372,7 +372,7 @@ func TestOrderbooks(t *testing.T) {
 			wantJSON(t, "freshness", at(book, "freshness"), `{"asOf":`+asJSON(at(venue, "timestamp"))+`,"source":"REST","stale":false}`)
 		}
 		// Readers of different depths share the deepest book that any of them needs.
-		s.cool()
+		s.expireCaches()
 		wantCalls(t, s.counted(func() {
 			data := s.ask(t, `query ($id: String!) { token(tokenId: $id) { a: orderbook(depth: 3) { bids { price } } b: orderbook(depth: 60) { bids { price } } c: orderbook { bids { price } } fillEstimate(side: BUY, size: 5) { cost } } }`, vars{"id": id}, anonymous)
 			if n := len(list(data, "token.a.bids")); n != 3 {

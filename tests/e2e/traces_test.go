@@ -432,7 +432,7 @@ func TestCanaryInTraces(t *testing.T) {
 		secret := newCanary()
 		venue.set("failed")
 		place.send(t, s, secret)
-		s.cool()
+		s.expireCaches()
 		if place.name != "a request id" && !place.named {
 			secrets[secret] = place.name
 		}

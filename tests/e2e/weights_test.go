@@ -53,7 +53,7 @@ func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 		"Token.fillEstimate": `(side: BUY, size: "1")`,
 	}
 	ask := func(document string) calls {
-		s.cool()
+		s.expireCaches()
 		return s.counted(func() { s.ask(t, document, nil, keyOf50) })
 	}
 	checked := 0
