@@ -59,7 +59,7 @@ func TestFlush(t *testing.T) {
 		tokenPrices(tokenIds: $t) { price } spreads(tokenIds: $t) { bestBid } markets(marketIds: $m) { marketId } user(address: $a) { balance { cashBalance } } searchMarkets(first: 1) { totalCount } }`
 	again := func(want calls) {
 		t.Helper()
-		wantCalls(t, s.counted(func() { s.ask(t, query, vars{"t": ids, "m": markets, "a": addressOf3}, keyOf3) }), want)
+		wantCalls(t, s.callsDuring(func() { s.ask(t, query, vars{"t": ids, "m": markets, "a": addressOf3}, keyOf3) }), want)
 	}
 	flush := func(query, want string) {
 		t.Helper()

@@ -177,7 +177,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 	s := start(t)
 	var data any
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		data = s.ask(t, `{ searchMarkets(first: 10) { nodes { event { eventId markets { nodes { tokens { tokenId price { price } } } } } } } }`, nil, anonymous)
 	})
 	tokens, events := map[string]bool{}, map[string]bool{}
@@ -201,7 +201,7 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 func TestOneBookAnswersForAllDepths(t *testing.T) {
 	for range 10 {
 		s := start(t)
-		got := s.counted(func() {
+		got := s.callsDuring(func() {
 			s.ask(t, `query ($id: String!) { a: token(tokenId: $id) { orderbook(depth: 5) { spread } }
 				b: token(tokenId: $id) { orderbook(depth: 60) { spread } } c: token(tokenId: $id) { orderbook(depth: 120) { spread } } }`,
 				vars{"id": s.openTokens(1)[0]}, anonymous)

@@ -116,7 +116,7 @@ func TestArgumentsOutOfRange(t *testing.T) {
 		{`mutation { nope }`, nil, " GRAPHQL_VALIDATION_FAILED", "mutation"},
 		{`{ ` + strings.Repeat("a: __typename ", 1000) + ` }`, nil, " BAD_USER_INPUT", "the document has more than 1500 tokens"},
 	} {
-		got := s.counted(func() {
+		got := s.callsDuring(func() {
 			data, errors := s.query(t, test.query, test.vars, keyOf50)
 			if wantErrors(t, errors, test.want); len(errors) == 1 && !strings.Contains(errors[0].Message, test.says) {
 				t.Errorf("%.200s\n says %q\n  not %q", test.query, errors[0].Message, test.says)

@@ -41,7 +41,7 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 		want["positions"], want["market-details"] = [2]int64{2, 2}, oneCallEach(49)
 	}
 	var data any
-	wantCalls(t, s.counted(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
+	wantCalls(t, s.callsDuring(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
 	nodes := list(data, "user.positions.nodes")
 	if len(nodes) != 50 {
 		t.Fatalf("%d positions", len(nodes))
@@ -63,7 +63,7 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 		text(data, "user.portfolio.unrealizedPnl") == "" || fmt.Sprint(at(data, "user.portfolio.unpricedPositions")) != "0" {
 		t.Errorf("%s", asJSON(data))
 	}
-	wantCalls(t, s.counted(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
+	wantCalls(t, s.callsDuring(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
 
 // TestPagesOfOneListTravelTogether selects the same list twice, with different lengths and fields. Both selections
@@ -85,7 +85,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 			if strict { // positions of the strict venue do not name their token, so their markets are read
 				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneCallEach(test.prices)}
 			}
-			got := s.counted(func() {
+			got := s.callsDuring(func() {
 				s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
 			})
 			wantCalls(t, got, want)
@@ -173,7 +173,7 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 				s := start(t, append(flags, "--demo-markets=100")...) // a small venue starts faster
 				query, variables := form.query(s.openTokens(size))
 				var data any
-				got := s.counted(func() { data = s.ask(t, query, variables, anonymous) })
+				got := s.callsDuring(func() { data = s.ask(t, query, variables, anonymous) })
 				wantCalls(t, got, calls{"prices": {1, int64(size)}, "spreads": {1, int64(size)}})
 				if answer := asJSON(data); strings.Contains(answer, "null") {
 					t.Errorf("something is missing in %s", answer)
@@ -247,7 +247,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 				query = "{ " + aliases(s.openMarkets(12), "market(marketId: %q) { tokens { tokenId price { price } } }") + " }"
 			}
 			var data any
-			got := s.counted(func() { data = s.ask(t, query, variables, test.credentials) })
+			got := s.callsDuring(func() { data = s.ask(t, query, variables, test.credentials) })
 			shown := prices(data)
 			if len(shown) < 10 {
 				t.Fatalf("only %d prices in %s", len(shown), asJSON(data))
@@ -281,7 +281,7 @@ func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
 	s := start(t, append(flags, "--demo-latency=50ms")...)
 	ids := s.openTokens(60)
 	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }"
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		var wg sync.WaitGroup
 		for _, part := range [][]string{ids[:40], ids[20:]} {
 			wg.Go(func() {
@@ -305,7 +305,7 @@ func testCrowd(t *testing.T, _ bool, flags ...string) {
 	s := start(t, append(flags, "--demo-latency=20ms")...)
 	ids := s.openTokens(300)
 	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }"
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		var wg sync.WaitGroup
 		for client := range 200 {
 			wg.Go(func() {
@@ -350,6 +350,6 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 		t.Fatalf("%d settled and %d open positions", settled, open)
 	}
 	s.clock.advance(40 * time.Second) // prices have expired, markets have not
-	got := s.counted(func() { portfolio() })
+	got := s.callsDuring(func() { portfolio() })
 	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
 }

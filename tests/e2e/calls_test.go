@@ -18,7 +18,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 		ids := strings.Join(s.openTokens(n), `", "`)
 		return `{ tokens(tokenIds: ["` + ids + `"]) { history { freshness { stale } } } }`
 	}
-	made := s.counted(func() {
+	made := s.callsDuring(func() {
 		data, errs := s.query(t, history(4), nil, anonymous)
 		wantErrors(t, errs, "tokens.0.history BAD_USER_INPUT")
 		if data != nil || !strings.Contains(fmt.Sprint(errs[0].Message), "takes 4 calls to the venue or more; at most 3 are accepted") {
@@ -29,7 +29,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 		t.Errorf("a refused operation made the calls %v", made)
 	}
 	for _, n := range []int{3, 4} { // with four, three are cached already
-		wantCalls(t, s.counted(func() { s.ask(t, history(n), nil, anonymous) }), calls{"price-history": {1 + 2*int64(4-n), 1 + 2*int64(4-n)}})
+		wantCalls(t, s.callsDuring(func() { s.ask(t, history(n), nil, anonymous) }), calls{"price-history": {1 + 2*int64(4-n), 1 + 2*int64(4-n)}})
 	}
 
 	cost := func() string {

@@ -67,7 +67,7 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	variables := vars{"address": addressOf50}
 	var cold, warm *explained
 	var coldData, warmData string
-	asked := s.counted(func() { _, coldData, cold = s.explain(t, portfolioQuery, variables, keyOf50) })
+	asked := s.callsDuring(func() { _, coldData, cold = s.explain(t, portfolioQuery, variables, keyOf50) })
 	if cold == nil {
 		t.Fatal("nothing is explained")
 	}
@@ -96,7 +96,7 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 		}
 	}
 
-	asked = s.counted(func() { _, warmData, warm = s.explain(t, portfolioQuery, variables, keyOf50) })
+	asked = s.callsDuring(func() { _, warmData, warm = s.explain(t, portfolioQuery, variables, keyOf50) })
 	if len(asked) != 0 || warm.UpstreamCalls != 0 || len(warm.Batches) != 0 {
 		t.Errorf("warm: %+v, the venue was asked %v", warm, asked)
 	}

@@ -127,7 +127,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE", "tokenPrices.2 UPSTREAM_UNAVAILABLE", "user.balance UPSTREAM_UNAVAILABLE")
 	wantJSON(t, "data", data, `{"tokenPrices":[null,null,null],"user":{"balance":null}}`)
 	s.spoil(t)
-	wantCalls(t, s.counted(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
+	wantCalls(t, s.callsDuring(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
 	s.clock.advance(250 * time.Millisecond)
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
@@ -215,7 +215,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	s := start(t)
 	const status = `{ serviceStatus { version demo upstreamReachable throttledUntil stream { state since lastMessageAt connections reconnects resyncs watchedTokens } } }`
 	var data any
-	wantCalls(t, s.counted(func() { data = s.ask(t, status, nil, anonymous) }), calls{})
+	wantCalls(t, s.callsDuring(func() { data = s.ask(t, status, nil, anonymous) }), calls{})
 	wantJSON(t, "status", at(data, "serviceStatus"), `{"version":"`+app.BuildVersion()+`","demo":true,"upstreamReachable":true,"throttledUntil":null,
 		"stream":{"state":"DISCONNECTED","since":"2026-03-14T15:09:26.000Z","lastMessageAt":null,"connections":0,"reconnects":0,"resyncs":0,"watchedTokens":0}}`)
 	for _, test := range []struct {

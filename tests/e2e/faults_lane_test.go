@@ -177,7 +177,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	ids := l.openTokens(3)
 	l.variables = vars{"ids": ids, "id": ids[0], "market": l.openMarkets(1)[0], "a": addressOf3, "day": now.AddDate(0, 0, -13).Format(time.DateOnly)}
 	var data any
-	l.calls = l.counted(func() { data = l.ask(t, wholeQuery, l.variables, keyOf3) })
+	l.calls = l.callsDuring(func() { data = l.ask(t, wholeQuery, l.variables, keyOf3) })
 	l.whole = make(map[string]string)
 	for _, b := range wholeBranches {
 		l.whole[b.at] = valuesAt(data, b.at)
@@ -250,7 +250,7 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()
 	began := time.Now()
-	r.calls = l.counted(func() { err = l.post(ctx, query, variables, credentials, &out) })
+	r.calls = l.callsDuring(func() { err = l.post(ctx, query, variables, credentials, &out) })
 	r.data, r.errors, r.took = out.Data, out.Errors, time.Since(began)
 	return r, err
 }

@@ -414,7 +414,7 @@ func TestRefusedCredentials(t *testing.T) {
 					t.Errorf("a socket: %s", got)
 				}
 			}
-			asked := s.counted(func() {
+			asked := s.callsDuring(func() {
 				for range 3 {
 					if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
 						t.Errorf("%+v", got)
@@ -431,7 +431,7 @@ func TestRefusedCredentials(t *testing.T) {
 			limited := func(got response) bool {
 				return got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "60" && strings.Contains(got.body, "RATE_LIMITED")
 			}
-			asked = s.counted(func() {
+			asked = s.callsDuring(func() {
 				for name, value := range map[string]string{httpapi.CredentialsHeader: wrong, "Authorization": "Bearer nobody"} {
 					if got := post(name, value); limited(got) != test.blocked {
 						t.Errorf("%s after five refusals: %+v", name, got)

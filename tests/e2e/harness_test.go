@@ -383,8 +383,8 @@ func (c calls) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// counted returns the calls that the venue received while f ran, as the venue counted them.
-func (s *service) counted(f func()) calls {
+// callsDuring returns the calls that the venue received while f ran, as the venue counted them.
+func (s *service) callsDuring(f func()) calls {
 	before := s.venue.Stats()
 	f()
 	after := s.venue.Stats()

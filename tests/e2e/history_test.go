@@ -39,7 +39,7 @@ func TestHistoryAndCandles(t *testing.T) {
 			s.expireCaches()
 			s.clock.advance(-3 * time.Hour) // undoes the step of cool, so that all cases have the same day
 			var data any
-			got := s.counted(func() {
+			got := s.callsDuring(func() {
 				data = s.ask(t, `query ($id: String!, $from: Date, $to: Date) { token(tokenId: $id) {
 				  history(from: $from, to: $to) { from to points { timestamp price volume } freshness { source } }
 				  newest: history(from: $from, to: $to, order: DESC) { points { timestamp } }

@@ -144,7 +144,7 @@ func TestRefusedByTheVenue(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	wantCalls(t, s.counted(func() {
+	wantCalls(t, s.callsDuring(func() {
 		got := ask("198.51.100.2", httpapi.CredentialsHeader, wrong)
 		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
 			t.Errorf("%+v", got)

@@ -66,7 +66,7 @@ func TestReadiness(t *testing.T) {
 	s.spoil(t)
 	s.expireCaches() // beyond the backoff after a failure
 	ready(http.StatusOK)
-	wantCalls(t, s.counted(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
+	wantCalls(t, s.callsDuring(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
 	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	ready(http.StatusOK) // the last probe is recent enough
 	s.expireCaches()
@@ -336,7 +336,7 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	s := start(t)
 	k := s.dial(t, credentials("no such key"))
 	codes := map[string]int{}
-	asked := s.counted(func() {
+	asked := s.callsDuring(func() {
 		for n := range 9 {
 			// Each address differs, so that no cached response answers.
 			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)

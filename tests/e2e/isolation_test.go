@@ -88,28 +88,28 @@ func TestCallersAreKeptApart(t *testing.T) {
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
-	wantCalls(t, s.counted(func() { s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
+	wantCalls(t, s.callsDuring(func() { s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 
 	asked := calls{"balance": {1, 1}, "positions": {1, 1}, "orders": {1, 1}, "trades": {1, 1}, "history": {1, 1}}
-	wantCalls(t, s.counted(func() {
+	wantCalls(t, s.callsDuring(func() {
 		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, keyOf3)
 		wantRefused(t, data, errors, "FORBIDDEN")
 	}), asked)
-	wantCalls(t, s.counted(func() {
+	wantCalls(t, s.callsDuring(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOfAny), addressOf50)
 	}), asked)
-	wantCalls(t, s.counted(func() {
+	wantCalls(t, s.callsDuring(func() {
 		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, anonymous)
 		wantRefused(t, data, errors, "UNAUTHENTICATED")
 	}), calls{})
 	// The address in upper case is the same account. Credentials are opaque: the same members in another order belong to
 	// another caller.
 	upper := "0X" + strings.ToUpper(addressOf50[2:])
-	wantCalls(t, s.counted(func() {
+	wantCalls(t, s.callsDuring(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": upper}, keyOf50), addressOf50)
 	}), calls{})
 	reordered := base64.StdEncoding.EncodeToString([]byte(`{ "passphrase":"demo", "secret":"demo","apiKey":"demo-50" }`))
-	wantCalls(t, s.counted(func() {
+	wantCalls(t, s.callsDuring(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, reordered), addressOf50)
 	}), asked)
 }

@@ -60,7 +60,7 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 			sub := k.subscribe(t, query.text, query.variables)
 			sub.reason(t, "INITIAL")
 			eventually(t, "price and book are streamed", func() bool { return s.isLive(t, id) })
-			got := s.counted(func() {
+			got := s.callsDuring(func() {
 				for n := range 1000 {
 					if n%50 == 0 {
 						s.move(t, id)
@@ -90,7 +90,7 @@ func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	prices.reason(t, "INITIAL")
 	heard := make(map[string]bool)
 	var recent []any
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		eventually(t, "three seconds of prices are kept", func() bool {
 			s.move(t, ids[0])
 			heard[text(prices.reason(t, "CHANGE"), "price.price")] = true
@@ -141,7 +141,7 @@ func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
 	asked := 0
 	eventually(t, "the token is streamed", func() bool { asked++; return s.isLive(t, ids[0]) })
 	t.Logf("streamed after %d queries", asked)
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		for range 1000 {
 			s.wantLive(t, ids[0], s.ask(t, queryLive, vars{"id": ids[0]}, anonymous))
 		}

@@ -114,7 +114,7 @@ func TestSummariesAreFilledIn(t *testing.T) {
 	var data any
 	search := func(selection string, status []string) calls {
 		s.expireCaches()
-		return s.counted(func() {
+		return s.callsDuring(func() {
 			data = s.ask(t, "query ($in: [MarketStatus!]) { searchMarkets(first: 35, filter: {status: $in}) { nodes "+selection+" } }", vars{"in": status}, anonymous)
 		})
 	}
@@ -230,7 +230,7 @@ func TestNodesRoundTrip(t *testing.T) {
 func TestPositionsAsNodesTravelTogether(t *testing.T) {
 	s := start(t)
 	ids := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 40) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Position { token { price { price } } market { question } } } }`, vars{"ids": ids}, keyOf50)
 	})
 	if got["prices"] != [2]int64{1, 40} || got["market-details"][0] != 1 || len(got) != 2 {
@@ -254,7 +254,7 @@ func TestEvents(t *testing.T) {
 		slug := text(venue[0], "eventSlug")
 		s.expireCaches()
 		var data any
-		wantCalls(t, s.counted(func() {
+		wantCalls(t, s.callsDuring(func() {
 			data = s.ask(t, `query ($id: String!) { event(eventId: $id) `+selection+` }`, vars{"id": id}, anonymous)
 		}), calls{"market-search": {1, 1}})
 		e := at(data, "event")
@@ -271,7 +271,7 @@ func TestEvents(t *testing.T) {
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
 		wantJSON(t, "of a market", at(ofMarket, "market.event"), asJSON(e))
 		s.expireCaches()
-		wantCalls(t, s.counted(func() {
+		wantCalls(t, s.callsDuring(func() {
 			s.ask(t, `query ($id: String!) { market(marketId: $id) { event { id eventId slug title } } }`, vars{"id": markets[0]}, anonymous)
 		}), calls{"market-details": {1, 1}})
 	}
@@ -373,13 +373,13 @@ func TestOrderbooks(t *testing.T) {
 		}
 		// Readers of different depths share the deepest book that any of them needs.
 		s.expireCaches()
-		wantCalls(t, s.counted(func() {
+		wantCalls(t, s.callsDuring(func() {
 			data := s.ask(t, `query ($id: String!) { token(tokenId: $id) { a: orderbook(depth: 3) { bids { price } } b: orderbook(depth: 60) { bids { price } } c: orderbook { bids { price } } fillEstimate(side: BUY, size: 5) { cost } } }`, vars{"id": id}, anonymous)
 			if n := len(list(data, "token.a.bids")); n != 3 {
 				t.Errorf("%d levels, want 3", n)
 			}
 		}), calls{"orderbook": {1, 1}})
-		wantCalls(t, s.counted(func() {
+		wantCalls(t, s.callsDuring(func() {
 			s.ask(t, `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 200) { bids { price } } } }`, vars{"id": id}, anonymous)
 		}), calls{})
 	}

@@ -135,7 +135,7 @@ func TestAPageCostsOneCall(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pages := int64(0)
-			got := s.counted(func() {
+			got := s.callsDuring(func() {
 				s.pages(t, "query ($after: String) { "+test.query+" }", test.path, nil, test.key, func(any) { pages++ })
 			})
 			if pages < 3 {

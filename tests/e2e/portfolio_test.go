@@ -278,7 +278,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		s.ask(t, `query ($ids: [String!]!) { markets(marketIds: $ids) { question } }`, vars{"ids": others}, anonymous)
 	}
 	var data any
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		data = s.ask(t, `{ user(address: "`+addressOf2000+`") { portfolio { positionsValue } positions(first: 1) { totalCount } } }`, nil, keyOf2000)
 	})
 	wantNumber(t, "positionsValue", at(data, "user.portfolio.positionsValue"), total)
@@ -446,7 +446,7 @@ func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {
 	if strict {
 		want = calls{"positions": {2, 2}, "market-details": oneCallEach(49)}
 	}
-	got := s.counted(func() {
+	got := s.callsDuring(func() {
 		s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 500, redeemable: true, sort: ENDS_AT) { nodes { redeemable market { resolution { winningOutcome } } } } } }`, nil, keyOf50)
 	})
 	wantCalls(t, got, want)

@@ -53,7 +53,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 					s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 					p := make(s)
 					ask := func() calls {
-						return s.counted(func() {
+						return s.callsDuring(func() {
 							s.ask(t, p.query, p.variables, keyOf50)
 							time.Sleep(time.Second) // waits for the refreshes
 						})

@@ -41,7 +41,7 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 			calls := map[string]int64{}
 			synctest.Test(t, func(t *testing.T) {
 				s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), "--demo-strict")
-				got := s.counted(func() { data = s.ask(t, read(t, "examples/"+name+".graphql"), variables, keyOf50) })
+				got := s.callsDuring(func() { data = s.ask(t, read(t, "examples/"+name+".graphql"), variables, keyOf50) })
 				for endpoint, n := range got {
 					calls[endpoint] = n[0]
 				}
