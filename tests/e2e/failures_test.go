@@ -55,7 +55,7 @@ func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
 			for _, branch := range branches {
 				s.expireCaches()
 				test.fault.Path = branch.endpoint
-				s.spoil(t, test.fault)
+				s.setFaults(t, test.fault)
 				data, errors := s.query(t, branchesQuery, nil, keyOf50)
 				if test.name == "404" && branch.field == "balance" {
 					wantErrors(t, errors) // a 404 means that the account has no balance
@@ -81,14 +81,14 @@ func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
 
 func TestABranchThatHangsTimesOut(t *testing.T) {
 	s := start(t, "--venue-timeout=300ms")
-	s.spoil(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
+	s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
 	data, errors := s.query(t, branchesQuery, nil, keyOf50)
 	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
 	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
 
 	// The request's timeout ends the wait as well. The response has all values that have arrived by then.
 	s = start(t, "--venue-timeout=1m", "--request-timeout=300ms")
-	s.spoil(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
+	s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
 	data, errors = s.query(t, branchesQuery, nil, keyOf50)
 	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
 	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
@@ -96,7 +96,7 @@ func TestABranchThatHangsTimesOut(t *testing.T) {
 
 func TestErrorsAreSorted(t *testing.T) {
 	s := start(t)
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	ids := s.openTokens(12)
 	var want []string
 	for _, field := range []string{"a", "b"} {
@@ -122,11 +122,11 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(3)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } user(address: "` + addressOf50 + `") { balance { cashBalance } } }`
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	data, errors := s.query(t, query, vars{"ids": ids}, keyOf50)
 	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE", "tokenPrices.2 UPSTREAM_UNAVAILABLE", "user.balance UPSTREAM_UNAVAILABLE")
 	wantJSON(t, "data", data, `{"tokenPrices":[null,null,null],"user":{"balance":null}}`)
-	s.spoil(t)
+	s.setFaults(t)
 	wantCalls(t, s.callsDuring(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
 	s.clock.advance(250 * time.Millisecond)
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
@@ -136,7 +136,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 func TestBadElementFailsAlone(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultWrongTypes, TokenID: ids[2]})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultWrongTypes, TokenID: ids[2]})
 	data, errors := s.query(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } tokenPrices(tokenIds: $ids) { price } spreads(tokenIds: $ids) { spread } }`, vars{"ids": ids}, anonymous)
 	wantErrors(t, errors, "spreads.2 UPSTREAM_BAD_RESPONSE", "tokenPrices.2 UPSTREAM_BAD_RESPONSE", "tokens.2.price UPSTREAM_BAD_RESPONSE")
 	for i := range ids {
@@ -171,7 +171,7 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.expireCaches()
-			s.spoil(t, test.fault)
+			s.setFaults(t, test.fault)
 			data, errors := s.query(t, query, nil, keyOf50)
 			if test.name == "prices" || test.name == "markets" { // then each valuation fails as well
 				errors = slices.DeleteFunc(errors, func(e graphError) bool { return strings.Contains(e.String(), "valuation") })
@@ -201,7 +201,7 @@ func TestStaleIsServedAndMarked(t *testing.T) {
 	ids := s.openTokens(2)
 	data := s.ask(t, query, vars{"ids": ids}, anonymous)
 	wantJSON(t, "fresh", at(data, "tokenPrices.0.freshness"), `{"stale":false,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	s.clock.advance(20 * time.Second)
 	data = s.ask(t, query, vars{"ids": ids}, anonymous)
 	wantJSON(t, "stale", at(data, "tokenPrices.0.freshness"), `{"stale":true,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
@@ -228,7 +228,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
 	} {
 		s.expireCaches()
-		s.spoil(t, test.fault...)
+		s.setFaults(t, test.fault...)
 		s.query(t, `{ searchMarkets { totalCount } }`, nil, anonymous)
 		if got := at(s.ask(t, status, nil, anonymous), "serviceStatus.upstreamReachable"); got != test.want {
 			t.Errorf("after %v: upstreamReachable is %v", test.fault, got)
@@ -265,9 +265,9 @@ func TestUnreadableRows(t *testing.T) {
 			s.expireCaches()
 			all := len(list(s.ask(t, test.query, nil, keyOf50), test.rows))
 			s.expireCaches()
-			s.spoil(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
+			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
-			s.spoil(t)
+			s.setFaults(t)
 			if got := len(list(data, test.rows)); got == 0 || got > all {
 				t.Errorf("%d rows of %d", got, all)
 			}

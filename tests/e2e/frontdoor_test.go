@@ -177,7 +177,7 @@ func TestCacheControl(t *testing.T) {
 			t.Errorf("%q: %d %v", header, got.status, got.header)
 		}
 	}
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?"+url.Values{"query": {`{ market(marketId: "unread") { question } searchMarkets { totalCount } }`}}.Encode(), "")); got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("a part that failed: %v", got.header)
 	}

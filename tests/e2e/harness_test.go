@@ -408,8 +408,8 @@ func wantCalls(t testing.TB, got, want calls) {
 // expireCaches advances the clock until every cached value is too old to be served.
 func (s *service) expireCaches() { s.clock.advance(3 * time.Hour) }
 
-// spoil sets the faults of the demo venue. They replace the previous ones.
-func (s *service) spoil(t testing.TB, faults ...demo.Fault) {
+// setFaults sets the faults of the demo venue. They replace the previous ones.
+func (s *service) setFaults(t testing.TB, faults ...demo.Fault) {
 	t.Helper()
 	if err := s.venue.SetFaults(faults); err != nil {
 		t.Fatal(err)

@@ -58,16 +58,16 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("readyz: %+v, want %d", got, want)
 		}
 	}
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	ready(http.StatusServiceUnavailable)
 	if got := s.get(t, "/healthz"); got.status != http.StatusOK {
 		t.Errorf("the process lives, but is %d", got.status)
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	s.expireCaches() // beyond the backoff after a failure
 	ready(http.StatusOK)
 	wantCalls(t, s.callsDuring(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	ready(http.StatusOK) // the last probe is recent enough
 	s.expireCaches()
 	ready(http.StatusServiceUnavailable)
@@ -315,7 +315,7 @@ func TestResponseTypes(t *testing.T) {
 // TestRequestIDs finds the id of a request in the log.
 func TestRequestIDs(t *testing.T) {
 	s := start(t)
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	for given, kept := range map[string]bool{"": false, "mine-1.2_3": true, strings.Repeat("a", 65): false, "a b": false} {
 		r := s.request(t, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, anonymous)
 		if given != "" {

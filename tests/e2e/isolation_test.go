@@ -173,9 +173,9 @@ func TestSecretsStayInside(t *testing.T) {
 		} {
 			s.expireCaches()
 			if fault.Path = "*"; fault.Kind == "" {
-				s.spoil(t)
+				s.setFaults(t)
 			} else {
-				s.spoil(t, fault)
+				s.setFaults(t, fault)
 			}
 			resp := s.do(t, s.request(t, fmt.Sprintf(`{"query":%q}`, branchesQuery), key))
 			if all := fmt.Sprint(resp); strings.Contains(all, canary) || strings.Contains(all, key) {

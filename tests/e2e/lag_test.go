@@ -127,7 +127,7 @@ func TestAnAccountUnderLag(t *testing.T) {
 	sub.until(t, "the stream's balance", func(v any) bool { return text(v, "balance.freshness.source") == "STREAM" })
 	s.sell(t, 300)
 	sub.until(t, "the change", func(v any) bool { return text(v, "balance.cashBalance") != old })
-	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultClose, Channel: "user"},
+	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultClose, Channel: "user"},
 		demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: 503})
 	s.sell(t, 500)
 	held, _ := s.venue.Balance(addressOf50)

@@ -261,10 +261,10 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		}
 		if round.fault.Kind != "" {
 			round.fault.Path = demo.StreamPath
-			s.spoil(t, round.fault)
+			s.setFaults(t, round.fault)
 		}
 		move(15)
-		s.spoil(t)
+		s.setFaults(t)
 		record() // a new epoch has new sequence numbers
 		move(5)
 		settle()

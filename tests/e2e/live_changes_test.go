@@ -156,7 +156,7 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 // delayed delays calls to an endpoint. It replaces all other faults.
 func (s *service) delayed(t *testing.T, path string, ms int) {
 	t.Helper()
-	s.spoil(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
+	s.setFaults(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
 }
 
 const marketDetails = "/api/exchange/market-details"
@@ -175,7 +175,7 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	if err := s.venue.SetStatus(ids[25], "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	untilStatus(t, first, "CLOSED")
 
 	second := k.subscribe(t, subMarkets, vars{"ids": []string{ids[24]}})
@@ -187,7 +187,7 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
 }
 
@@ -199,7 +199,7 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	id := s.openMarkets(30)[25]
 	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
 	sub.reason(t, "INITIAL")
-	s.spoil(t, demo.Fault{Path: marketDetails, Kind: demo.FaultStatus, Status: 500})
+	s.setFaults(t, demo.Fault{Path: marketDetails, Kind: demo.FaultStatus, Status: 500})
 	if err := s.venue.Reword(id, "new words"); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	if at(v, "market.freshness.stale") != true {
 		t.Errorf("a market that has changed is not stale: %s", asJSON(v))
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	v = sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "new words" })
 	wantText(t, v, "change", "METADATA")
 	if at(v, "market.freshness.stale") != false {
@@ -229,14 +229,14 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 		}
 	}
 	k := s.dial(t, keyOf50)
-	s.spoil(t, demo.Fault{Path: "/api/user/trades", Kind: demo.FaultDelay, DelayMs: 2500}, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultDelay, DelayMs: 1500})
+	s.setFaults(t, demo.Fault{Path: "/api/user/trades", Kind: demo.FaultDelay, DelayMs: 2500}, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultDelay, DelayMs: 1500})
 	sub := k.subscribe(t, subUserTrades, vars{"a": addressOf50})
 	time.Sleep(time.Second)
 	if err := s.venue.Trade(addressOf50, token, demo.Sell, 300); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * time.Second)
-	s.spoil(t)
+	s.setFaults(t)
 	sub.until(t, "the trade", func(v any) bool {
 		for _, x := range list(v, "trades") {
 			if text(x, "size") == "3" && text(x, "tokenId") == token {
@@ -258,7 +258,7 @@ func TestAnOutageIsPolled(t *testing.T) {
 	prices, book := k.subscribe(t, subPrices, vars{"ids": []string{token}}), k.subscribe(t, subBook, vars{"id": token, "depth": 5})
 	prices.reason(t, "INITIAL")
 	book.reason(t, "INITIAL")
-	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultRefused})
+	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultRefused})
 	s.venue.Restart(demo.CloseSlow)
 	prices.reason(t, "FRESHNESS")
 	to := s.move(t, token)
@@ -283,7 +283,7 @@ func TestSubscriptionErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-stream=false")
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
 	k := s.dial(t, keyOf3)
 	subs := map[string]*events{}
 	for query, v := range map[string]vars{
@@ -306,7 +306,7 @@ func TestSubscriptionErrorsAreReported(t *testing.T) {
 	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
 		t.Errorf("a joiner got %+v, want the error", ev)
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	for _, sub := range subs {
 		sub.reason(t, "INITIAL")
 	}

@@ -33,7 +33,7 @@ func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address 
 func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	t.Parallel() // it mostly waits
 	s := startLive(t, "--demo-stream=true")
-	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.venue.Restart(demo.CloseSlow) // disconnects clients that were connected before the fault
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
 	eventually(t, "the status says so", func() bool {
@@ -63,7 +63,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.spoil(t)
+	s.setFaults(t)
 	status.until(t, "the stream's return", func(v any) bool { return text(v, "state") == "LIVE" })
 	for name, sub := range subs {
 		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
@@ -110,7 +110,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		return slices.Equal(pluck(data, "user.positions.nodes", "token.price.freshness.source"), []string{"STREAM", "STREAM", "STREAM"})
 	})
 
-	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.venue.Restart(demo.CloseSlow)
 	where := map[string]string{
 		"prices": "price.freshness.stale", "book": "book.freshness.stale", "markets": "market.freshness.stale",
@@ -136,7 +136,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.spoil(t)
+	s.setFaults(t)
 	for name, sub := range subs {
 		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
 		switch path := where[name]; {

@@ -48,7 +48,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 				for _, path := range test.fail {
 					faults = append(faults, demo.Fault{Path: path, Kind: kind})
 				}
-				s.spoil(t, faults...)
+				s.setFaults(t, faults...)
 				v := vars{"a": addressOf3, "id": s.openTokens(1)[0], "ids": s.openTokens(1)}
 				if test.query == subMarkets {
 					v["ids"] = s.openMarkets(1)
@@ -65,7 +65,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 				if ev := sub.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != want {
 					t.Fatalf("got %+v, want the error %s", ev, want)
 				}
-				s.spoil(t)
+				s.setFaults(t)
 				for { // calls that had started before the repair may fail, too
 					if ev := sub.next(t); ev.data != nil {
 						wantText(t, sub.valueOf(t, ev), "reason", "INITIAL")

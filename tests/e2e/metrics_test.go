@@ -171,7 +171,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		next("CHANGE")
 	}
 	// A lost frame, and a lost connection of the stream.
-	s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultSkip, Channel: "prices", TokenID: ids[10], Count: 1})
+	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultSkip, Channel: "prices", TokenID: ids[10], Count: 1})
 	move()
 	next("RESYNC")
 	lost := float64(s.venue.Stats().Stream.Connections)
@@ -183,18 +183,18 @@ func TestMetricsAreTrue(t *testing.T) {
 	operations.add("subscription", "", "ok")
 
 	// An unreadable response, and failures that open a circuit.
-	s.spoil(t, demo.Fault{Path: "/api/exchange/price-history", Kind: demo.FaultHalfBroken})
+	s.setFaults(t, demo.Fault{Path: "/api/exchange/price-history", Kind: demo.FaultHalfBroken})
 	history := func(token string) {
 		s.query(t, `query($t: String!) { token(tokenId: $t) { history { points { price } } } }`, vars{"t": token}, anonymous)
 	}
 	history(ids[25])
 	operations.add("query", "", "upstream_bad_response")
 	responses[`verdict="miss"`]++
-	s.spoil(t, demo.Fault{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 500})
+	s.setFaults(t, demo.Fault{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 500})
 	for i := range 6 {
 		ask(book, vars{"t": ids[12+i]}, "upstream_unavailable", "miss")
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	failed := s.scrape(t)
 	failed.want("oddsgraph_venue_reachable", 0)
 	failed.want(`oddsgraph_venue_circuit_state{endpoint="orderbook",state="open"}`, 1)
@@ -210,7 +210,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
 	before.want("oddsgraph_budget_wait_seconds", 0)
 	// The venue throttles all calls. The service then refuses the next query without a call.
-	s.spoil(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: 429, RetryAfter: "60"})
+	s.setFaults(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: 429, RetryAfter: "60"})
 	const spread = `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`
 	ask(spread, vars{"t": ids[23:24]}, "rate_limited", "miss")
 	ask(spread, vars{"t": ids[24:25]}, "rate_limited", "miss")

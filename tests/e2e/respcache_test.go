@@ -218,9 +218,9 @@ func (w *twins) disturb(t testing.TB) {
 	case 8:
 		path := []string{"*", "/api/exchange/prices", "/api/user/balance", "/api/exchange/market-details"}[r.IntN(4)]
 		kind := []demo.FaultKind{demo.FaultStatus, demo.FaultHTML, demo.FaultHalfBroken, demo.FaultWrongTypes, demo.FaultEmpty}[r.IntN(5)]
-		w.spoil(t, demo.Fault{Path: path, Kind: kind, Count: 1 + r.IntN(5)})
+		w.setFaults(t, demo.Fault{Path: path, Kind: kind, Count: 1 + r.IntN(5)})
 	case 9:
-		w.spoil(t)
+		w.setFaults(t)
 	}
 }
 
@@ -262,14 +262,14 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 		for range 150 {
 			stale += w.compare(t, live)
 		}
-		s.spoil(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+		s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 		if round%2 == 0 {
 			s.venue.Restart(demo.CloseSlow)
 		}
 		for range 150 {
 			stale += w.compare(t, live)
 		}
-		s.spoil(t)
+		s.setFaults(t)
 		s.streaming(t)
 	}
 	stats := s.API.Stats().Responses
@@ -323,14 +323,14 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, `"stale":false`) {
 		t.Errorf("kept: %v, %s", hit, body)
 	}
-	s.spoil(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.clock.advance(2 * time.Second)
 	for range 3 {
 		if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
 			t.Errorf("kept: %v, %s", hit, body)
 		}
 	}
-	s.spoil(t)
+	s.setFaults(t)
 	to := s.move(t, w.tokens[0])
 	s.clock.advance(2 * time.Second) // a failed refresh is repeated only after a delay
 	eventually(t, "the refresh", func() bool {
