@@ -20,7 +20,7 @@ import (
 func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	t.Helper()
 	var venue direct
-	s := openRigged(t, now, func(w *app.Wiring) { afterNobody(w); w.Client.Transport = &venue }, args...)
+	s := openRigged(t, now, func(w *app.Wiring) { withUnusedLimit(w); w.Client.Transport = &venue }, args...)
 	venue.Handler = s.Demo.HTTP.Handler
 	s.callDirectly()
 	s.serveUntilEnd(t)
@@ -48,7 +48,7 @@ func startOverVenue(t *testing.T, w *recordedVenue, args ...string) *service {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)
 	s := openAt(t, market.SystemClock{}, func(rig *app.Wiring) {
-		afterNobody(rig)
+		withUnusedLimit(rig)
 		rig.Client.Transport, rig.Stream.Dial = &direct{w.venue}, noStream{}
 	}, args...)
 	s.callDirectly()

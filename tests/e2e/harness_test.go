@@ -144,7 +144,7 @@ func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 		"--trusted-proxies=127.0.0.1",
 	}, args...)
 	if rig == nil {
-		rig = asWired
+		rig = defaultWiring
 	}
 	clock := &heldClock{now: now}
 	s := openAt(t, clock, rig, args...)
@@ -160,7 +160,7 @@ func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...str
 		t.Fatal(err)
 	}
 	s := &service{client: newClient(), log: &logBuffer{}}
-	if s.App, err = app.Open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, afterNobody, rig); err != nil {
+	if s.App, err = app.Open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, withUnusedLimit, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.Demo != nil {
@@ -188,11 +188,11 @@ func (s *service) serveUntilEnd(t testing.TB) {
 	})
 }
 
-// asWired is the rig that changes nothing.
-func asWired(*app.Wiring) {}
+// defaultWiring is the rig that changes nothing.
+func defaultWiring(*app.Wiring) {}
 
-// afterNobody makes the service assume that nobody called the venue before it, so the rate limit is unused.
-func afterNobody(w *app.Wiring) { w.Cold = 0 }
+// withUnusedLimit makes the service assume that nobody called the venue before it, so the rate limit is unused.
+func withUnusedLimit(w *app.Wiring) { w.Cold = 0 }
 
 // graphError is an element of "errors" in a response.
 type graphError struct {

@@ -33,7 +33,7 @@ func startLive(t testing.TB, args ...string) *service {
 // startStoppable is startLive. Its stop function stops the service and waits for its end.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
-	return startLiveRigged(t, asWired, args...)
+	return startLiveRigged(t, defaultWiring, args...)
 }
 
 // startLiveRigged is startStoppable with changed wiring.
