@@ -227,7 +227,7 @@ func TestTerminationUnderLoad(t *testing.T) {
 	answers := 0
 	busy := make(chan struct{}, 1000)
 	for client := range 8 {
-		k := p.dialDeaf(t, anonymous)
+		k := p.dialUnread(t, anonymous)
 		g.Go(func() { // sends queries
 			for i := 0; k.write(frame{ID: fmt.Sprint(i), Type: "subscribe", Payload: json.RawMessage(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`)}) == nil; i++ {
 				time.Sleep(2 * time.Millisecond) // stay below the rate limit of a socket
@@ -302,7 +302,7 @@ func TestTerminationTimesOut(t *testing.T) {
 	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
 	socket := p.dial(t, keyOf50)
 	socket.subscribe(t, query, vars{"a": addressOf50})
-	p.dialDeaf(t, anonymous) // does not answer the close frame
+	p.dialUnread(t, anonymous) // does not answer the close frame
 	<-venue.waiting
 	p.terminate(t)
 	<-posted

@@ -207,7 +207,7 @@ func TestExplainOverWebSocket(t *testing.T) {
 		{vars{}, payload(`{}`), false},
 		{vars{"x-oddsgraph-explain": "1"}, payload(`{}`), true},
 	} {
-		k := s.dialSaying(t, test.introduction)
+		k := s.dialWithPayload(t, test.introduction)
 		k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(test.payload)})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		f, err := k.read(ctx)

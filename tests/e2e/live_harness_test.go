@@ -212,18 +212,18 @@ type socket struct {
 	done chan struct{}
 }
 
-// dialDeaf opens a socket and reads only the acknowledgement from it.
-func (s *service) dialDeaf(t testing.TB, credentials string) *socket {
+// dialUnread opens a socket and reads only the acknowledgement from it.
+func (s *service) dialUnread(t testing.TB, credentials string) *socket {
 	t.Helper()
 	payload := vars{}
 	if credentials != anonymous {
 		payload[httpapi.CredentialsHeader] = credentials
 	}
-	return s.dialSaying(t, payload)
+	return s.dialWithPayload(t, payload)
 }
 
-// dialSaying is dialDeaf with another payload of connection_init.
-func (s *service) dialSaying(t testing.TB, payload vars) *socket {
+// dialWithPayload is dialUnread with another payload of connection_init.
+func (s *service) dialWithPayload(t testing.TB, payload vars) *socket {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -246,7 +246,7 @@ func (s *service) dialSaying(t testing.TB, payload vars) *socket {
 // dial opens a socket with these credentials and starts to read from it.
 func (s *service) dial(t testing.TB, credentials string) *socket {
 	t.Helper()
-	k := s.dialDeaf(t, credentials)
+	k := s.dialUnread(t, credentials)
 	go k.listen()
 	return k
 }

@@ -171,12 +171,12 @@ func TestStoppingWithOpenSubscriptions(t *testing.T) {
 				s.streaming(t)
 			}
 			id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
-			k, deaf := s.dial(t, keyOf3), s.dialDeaf(t, anonymous)
+			k, unread := s.dial(t, keyOf3), s.dialUnread(t, anonymous)
 			s.firstEvents(t, k, id, marketID, addressOf3)
 			k.subscribe(t, subStatus, nil).value(t)
 			for n := range 20 {
-				deaf.send(t, frame{ID: fmt.Sprint(n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subPortfolio, "variables": vars{"a": addressOf2000}}))})
-				deaf.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subBook, "variables": vars{"id": id}}))})
+				unread.send(t, frame{ID: fmt.Sprint(n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subPortfolio, "variables": vars{"a": addressOf2000}}))})
+				unread.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subBook, "variables": vars{"id": id}}))})
 			}
 			for _, sub := range []*events{
 				s.sse(t, subPrices, vars{"ids": []string{id}}, anonymous), s.sse(t, subMarkets, vars{"ids": []string{marketID}}, anonymous),
@@ -196,7 +196,7 @@ func TestStoppingWithOpenSubscriptions(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("a socket is still open")
 			}
-			deaf.close()
+			unread.close()
 			eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
 		})
 	}

@@ -199,17 +199,17 @@ func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	s.streaming(t)
 	ids := s.openTokens(1)
 	query := `subscription($ids: [String!]!) { tradesAdded(tokenIds: $ids) { reason gap trades { tradeId size } } }`
-	deaf := s.dialDeaf(t, anonymous)
+	unread := s.dialUnread(t, anonymous)
 	for n := range 50 {
 		payload := asJSON(vars{"query": subBook, "variables": vars{"id": ids[0], "depth": 200}})
-		deaf.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(payload)})
-		deaf.send(t, frame{ID: fmt.Sprint("t", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": query, "variables": vars{"ids": ids}}))})
+		unread.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(payload)})
+		unread.send(t, frame{ID: fmt.Sprint("t", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": query, "variables": vars{"ids": ids}}))})
 	}
 	readers := []*events{s.dial(t, anonymous).subscribe(t, query, vars{"ids": ids}), s.dial(t, anonymous).subscribe(t, query, vars{"ids": ids})}
 	for _, r := range readers {
 		r.reason(t, "INITIAL")
 	}
-	eventually(t, "the deaf client is subscribed", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 1 })
+	eventually(t, "the client that does not read is subscribed", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 1 })
 	const trades = 2000
 	for n := range trades {
 		if err := s.venue.Trade(addressOf2000, ids[0], []demo.Side{demo.Buy, demo.Sell}[n%2], demo.Size(100+n)); err != nil {
@@ -229,7 +229,7 @@ func TestASlowSubscriberDelaysNobody(t *testing.T) {
 		r.quiet(t)
 	}
 	if c := s.API.Stats().Groups.Conflated; c == 0 {
-		t.Error("nothing was conflated for the deaf client: it is not held up")
+		t.Error("nothing was conflated for the client that does not read: it is not held up")
 	}
-	eventually(t, "the deaf client is cut off", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 0 })
+	eventually(t, "the client that does not read is cut off", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 0 })
 }

@@ -72,7 +72,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	}
 	for range 5 {
 		before := p.scrape(t)
-		silent := p.deaf(t)
+		silent := p.connectUnread(t)
 		p.subscribeBooks(t, silent, careless, tokens, 200/2)
 		for late := time.Now().Add(patience); p.scrape(t).sum("oddsgraph_subscription_groups") < 21; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(late) {

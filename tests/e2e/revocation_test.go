@@ -19,7 +19,7 @@ import (
 // dialBearer opens a socket with a bearer token.
 func (s *service) dialBearer(t testing.TB, token string) *socket {
 	t.Helper()
-	k := s.dialSaying(t, vars{"Authorization": "Bearer " + token})
+	k := s.dialWithPayload(t, vars{"Authorization": "Bearer " + token})
 	go k.listen()
 	return k
 }

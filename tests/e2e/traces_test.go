@@ -279,7 +279,7 @@ func TestTracesOverWebSocket(t *testing.T) {
 	s := startLive(t, "--trusted-proxies=127.0.0.1")
 	s.streaming(t)
 	const connection, operation = "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c"
-	k := s.dialSaying(t, vars{"traceparent": "00-" + connection + "-b7ad6b7169203331-01"})
+	k := s.dialWithPayload(t, vars{"traceparent": "00-" + connection + "-b7ad6b7169203331-01"})
 	k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(`{"query":"query One { __typename }"}`)})
 	k.send(t, frame{ID: "2", Type: "subscribe", Payload: json.RawMessage(`{"query":"query Two { __typename }","extensions":{"traceparent":"00-` + operation + `-b7ad6b7169203331-01"}}`)})
 	k.send(t, frame{ID: "3", Type: "subscribe", Payload: json.RawMessage(`{"query":"subscription Three { streamStatusChanged { state } }"}`)})

@@ -103,8 +103,8 @@ func echoed(ids int) string {
 	return asJSON(vars{"query": `query ($i: [String!]!) { tokens(tokenIds: $i) {` + numbered(198, "a#:id ") + `} }`, "variables": vars{"i": list}})
 }
 
-// deaf opens a connection with a small receive buffer.
-func (p *target) deaf(t testing.TB) *wire {
+// connectUnread opens a connection with a small receive buffer.
+func (p *target) connectUnread(t testing.TB) *wire {
 	w := p.connect(t)
 	_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	_ = w.SetDeadline(time.Now().Add(time.Minute))
@@ -123,7 +123,7 @@ func (w *wire) ask(body, accept string) {
 func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
 	var asking sync.WaitGroup
 	for range n {
-		w := p.deaf(t)
+		w := p.connectUnread(t)
 		open = append(open, w)
 		asking.Go(func() { ask(w) })
 	}
@@ -206,7 +206,7 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	tokens := p.openBooks(200)
 	var g sync.WaitGroup
 	for i := range sockets {
-		w := p.deaf(t)
+		w := p.connectUnread(t)
 		open = append(open, w)
 		g.Go(func() {
 			if err := w.handshake(careless); err != nil {
