@@ -41,7 +41,7 @@ func (w *wire) answer(t testing.TB, p *target) (status int, body string) {
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
-	p.innocent(t, string(b))
+	p.wantNoInternals(t, string(b))
 	return resp.StatusCode, string(b)
 }
 

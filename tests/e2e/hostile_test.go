@@ -43,7 +43,7 @@ func TestHostileInputs(t *testing.T) {
 				t.Errorf("%s is there twice", a.name)
 			}
 			names[a.name] = true
-			t.Run(a.name, func(t *testing.T) { p.endure(t, a) })
+			t.Run(a.name, func(t *testing.T) { p.runAttack(t, a) })
 		}
 		p.wantRest(t, before)
 	}
@@ -74,15 +74,15 @@ func (p *target) begin(t *testing.T) {
 	p.before = p.fastest(t, func(time.Duration) bool { n++; return n == 20 })
 }
 
-// enduring is how long a normal query may stay slow after an attack.
-const enduring = 10 * time.Second
+// maxSlowTime is how long a normal query may stay slow after an attack.
+const maxSlowTime = 10 * time.Second
 
 // fastest returns the least time of some normal queries. It stops when enough accepts this time, but gives up only after 20
-// queries and the time enduring, because the machine may be busy.
+// queries and the time maxSlowTime, because the machine may be busy.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
-	for n, begin := 0, time.Now(); n < 20 || time.Since(begin) < enduring; n++ {
+	for n, begin := 0, time.Now(); n < 20 || time.Since(begin) < maxSlowTime; n++ {
 		start := time.Now()
 		got := p.post(t, p.normal)
 		best = min(best, time.Since(start))
@@ -96,8 +96,8 @@ func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Dur
 	return best
 }
 
-// endure runs an attack and checks what it cost the program.
-func (p *target) endure(t *testing.T, a attack) {
+// runAttack runs an attack and checks what it cost the program.
+func (p *target) runAttack(t *testing.T, a attack) {
 	before := p.figures(t, false)
 	a.run(t, p)
 	after := p.figures(t, false)
@@ -116,8 +116,8 @@ func (p *target) endure(t *testing.T, a attack) {
 	}
 }
 
-// left is how much the heap may grow by all attacks together, in bytes. It covers cached documents and responses.
-const left = 24 << 20
+// maxGrowth is how much the heap may grow by all attacks together, in bytes. It covers cached documents and responses.
+const maxGrowth = 24 << 20
 
 // wantRest waits until the program is back to its earlier goroutines, open files and heap.
 func (p *target) wantRest(t *testing.T, before figures) {
@@ -127,7 +127,7 @@ func (p *target) wantRest(t *testing.T, before figures) {
 	deadline := time.Now().Add(patience)
 	for {
 		now = p.figures(t, true)
-		if now.Goroutines <= before.Goroutines+10 && now.Open <= before.Open+10 && now.Heap <= before.Heap+left {
+		if now.Goroutines <= before.Goroutines+10 && now.Open <= before.Open+10 && now.Heap <= before.Heap+maxGrowth {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -138,8 +138,8 @@ func (p *target) wantRest(t *testing.T, before figures) {
 	}
 }
 
-// innocent fails if an answer reveals internals.
-func (p *target) innocent(t testing.TB, answer string) {
+// wantNoInternals fails if an answer reveals internals.
+func (p *target) wantNoInternals(t testing.TB, answer string) {
 	t.Helper()
 	for _, word := range []string{"goroutine ", ".go:", "runtime error", "panic", "gqlgen", "vektah", p.dir, strings.TrimPrefix(p.venue.URL, "http://"), "INTERNAL_SERVER_ERROR"} {
 		if strings.Contains(answer, word) {
@@ -152,7 +152,7 @@ func (p *target) innocent(t testing.TB, answer string) {
 func (p *target) send(t testing.TB, r *http.Request) response {
 	t.Helper()
 	got := p.do(t, r)
-	p.innocent(t, got.body)
+	p.wantNoInternals(t, got.body)
 	return got
 }
 

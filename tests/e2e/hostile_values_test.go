@@ -62,7 +62,7 @@ func valueAttacks() []attack {
 				t.Errorf("%d %s", got.status, got.body)
 			}
 			for _, r := range p.venue.take() {
-				if what := unmeant(r); what != "" || r.URL.Query().Get("q") != text && strings.TrimSpace(text) != "" {
+				if what := unexpected(r); what != "" || r.URL.Query().Get("q") != text && strings.TrimSpace(text) != "" {
 					t.Errorf("the venue was asked %s: %s", r.URL, what)
 				}
 			}
@@ -109,7 +109,7 @@ func (p *target) inject(t *testing.T, evil string) {
 	// None of these texts is an address.
 	p.post(t, asJSON(vars{"query": `query($a:Address!){user(address:$a){address}}`, "variables": vars{"a": evil}})).want(t, http.StatusOK, badInputCode, "0x and 40 hex digits")
 	for _, r := range p.venue.take() {
-		if what := unmeant(r); what != "" {
+		if what := unexpected(r); what != "" {
 			t.Errorf("the venue was asked %s: %s", r.URL, what)
 		}
 		q := r.URL.Query()

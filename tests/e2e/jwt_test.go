@@ -25,15 +25,15 @@ type identityProvider struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
 
-	mu   sync.Mutex
-	said []string // query and Authorization header of key requests that had one
+	mu       sync.Mutex
+	unwanted []string // query and Authorization header of key requests that had one
 }
 
 // heard returns the queries and Authorization headers that key requests had. They should have none.
 func (p *identityProvider) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said
+	return p.unwanted
 }
 
 func newIdentityProvider(t testing.TB) *identityProvider {
@@ -46,7 +46,7 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.URL.RawQuery != "" {
 			p.mu.Lock()
-			p.said = append(p.said, r.URL.RawQuery+" "+r.Header.Get("Authorization"))
+			p.unwanted = append(p.unwanted, r.URL.RawQuery+" "+r.Header.Get("Authorization"))
 			p.mu.Unlock()
 		}
 		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}})

@@ -33,8 +33,8 @@ func resident(t testing.TB, process *os.Process) int {
 	return kb << 10
 }
 
-// living collects the program's garbage and returns the bytes of its heap objects and stacks.
-func living(t testing.TB, p *program) int {
+// liveBytes collects the program's garbage and returns the bytes of its heap objects and stacks.
+func liveBytes(t testing.TB, p *program) int {
 	t.Helper()
 	if got := p.askAdmin(t, http.MethodGet, "/debug/pprof/heap?gc=1"); got.status != http.StatusOK {
 		t.Fatalf("collecting garbage: %d %.300s", got.status, got.body)
@@ -66,13 +66,13 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 			l.join(1)
 			l.warm()
 			each := func(bytes int) float64 { return float64(bytes) / float64(test.sockets*test.each) / 1024 }
-			before, livingBefore := resident(t, p.process), living(t, p)
+			before, liveBefore := resident(t, p.process), liveBytes(t, p)
 			l.join(test.sockets)
 			l.burst(10)
 			l.warm()
 			burst := each(resident(t, p.process) - before)
 			l.awaitPings()
-			idle, takes := each(resident(t, p.process)-before), each(living(t, p)-livingBefore)
+			idle, takes := each(resident(t, p.process)-before), each(liveBytes(t, p)-liveBefore)
 			t.Logf("KiB for each of %d subscriptions: it takes %.1f; resident are %.1f after a burst, %.1f idle", test.sockets*test.each, takes, burst, idle)
 			if takes > test.takes || max(burst, idle) > test.resident {
 				t.Errorf("a subscription takes %.1f KiB; resident are %.1f after a burst and %.1f idle; want at most %.0f and %.0f",

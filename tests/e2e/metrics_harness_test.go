@@ -132,13 +132,13 @@ func newLedger(t testing.TB) *ledger {
 	return l
 }
 
-// noted records the status of a response.
-type noted struct {
+// statusRecorder records the status of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (n *noted) WriteHeader(status int) {
+func (n *statusRecorder) WriteHeader(status int) {
 	n.status = status
 	n.ResponseWriter.WriteHeader(status)
 }
@@ -157,7 +157,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.waiting <- endpoint
 		<-gate
 	}
-	n := &noted{w, http.StatusOK}
+	n := &statusRecorder{w, http.StatusOK}
 	l.venue.ServeHTTP(n, r)
 	keys := 1
 	for _, name := range []string{"tokenIds", "ids"} {

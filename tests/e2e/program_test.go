@@ -81,9 +81,9 @@ type program struct {
 	process *os.Process
 	dir     string
 
-	mu     sync.Mutex
-	asking io.Writer
-	said   *json.Decoder
+	mu        sync.Mutex
+	questions io.Writer
+	answers   *json.Decoder
 	// ended is closed when the process has ended; status is set before.
 	ended  chan struct{}
 	status error
@@ -149,7 +149,7 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.process, p.asking, p.said = cmd.Process, stdin, json.NewDecoder(stdout)
+	p.process, p.questions, p.answers = cmd.Process, stdin, json.NewDecoder(stdout)
 	go func() {
 		p.status = cmd.Wait()
 		close(p.ended)
@@ -214,10 +214,10 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	if rest {
 		line = "rest\n"
 	}
-	if _, err := io.WriteString(p.asking, line); err != nil {
+	if _, err := io.WriteString(p.questions, line); err != nil {
 		t.Fatalf("the program is gone: %v", err)
 	}
-	if err := p.said.Decode(&f); err != nil {
+	if err := p.answers.Decode(&f); err != nil {
 		t.Fatalf("the program is gone: %v", err)
 	}
 	return f
@@ -272,8 +272,8 @@ func (w *witness) args() []string {
 	}
 }
 
-// meant lists the parameters that the service may send, by the venue's path.
-var meant = map[string][]string{
+// allowedParameters lists the parameters that the service may send, by the venue's path.
+var allowedParameters = map[string][]string{
 	"/api/exchange/prices":         {"tokenIds", "tokenId"},
 	"/api/exchange/orderbook":      {"tokenId", "depth"},
 	"/api/exchange/price-history":  {"tokenId", "startDate", "endDate"},
@@ -288,9 +288,9 @@ var meant = map[string][]string{
 	demo.StreamPath:                {},
 }
 
-// unmeant returns the part of a request that the service should not send, or "" if there is none.
-func unmeant(r *http.Request) string {
-	names, ok := meant[r.URL.EscapedPath()]
+// unexpected returns the part of a request that the service should not send, or "" if there is none.
+func unexpected(r *http.Request) string {
+	names, ok := allowedParameters[r.URL.EscapedPath()]
 	if !ok {
 		return "the path " + r.URL.EscapedPath()
 	}

@@ -70,16 +70,16 @@ func newTwins(s *service, seed uint64) *twins {
 	return w
 }
 
-// asked is a request that is sent both ways.
-type asked struct{ name, method, body, key string }
+// twinRequest is a request that is sent both ways.
+type twinRequest struct{ name, method, body, key string }
 
-func (a asked) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
+func (a twinRequest) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
 
 // next draws a request. Queries with few variables repeat often, in several encodings.
-func (w *twins) next(names []string) asked {
+func (w *twins) next(names []string) twinRequest {
 	r := w.random
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
-	a := asked{name: pick(names), method: http.MethodPost, key: pick(twinKeys)}
+	a := twinRequest{name: pick(names), method: http.MethodPost, key: pick(twinKeys)}
 	query := twinQueries[a.name]
 	address := pick([]string{addressOf3, addressOf50})
 	all := vars{
@@ -107,7 +107,7 @@ func (w *twins) next(names []string) asked {
 
 // send returns the body of the response. With execute, the request bypasses the response cache and the cost is removed from the
 // body.
-func (w *twins) send(t testing.TB, a asked, execute bool) string {
+func (w *twins) send(t testing.TB, a twinRequest, execute bool) string {
 	t.Helper()
 	r := w.request(t, a.body, a.key)
 	if a.method == http.MethodGet {
@@ -123,8 +123,8 @@ func (w *twins) send(t testing.TB, a asked, execute bool) string {
 	return body
 }
 
-// kept returns the response that a client gets, and whether it came from the response cache.
-func (w *twins) kept(t testing.TB, a asked) (body string, hit bool) {
+// sendAsClient returns the response that a client gets, and whether it came from the response cache.
+func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool) {
 	t.Helper()
 	before := w.API.Stats().Responses.Hits
 	body = w.send(t, a, false)
@@ -164,7 +164,7 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 				w.disturb(t)
 				a := w.next(names())
 				for range 1 + w.random.IntN(4) {
-					body, hit := w.kept(t, a)
+					body, hit := w.sendAsClient(t, a)
 					if !hit {
 						continue
 					}
@@ -297,9 +297,9 @@ func (w *twins) happen(random *rand.Rand) {
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)
-	first, hit := w.kept(t, a)
+	first, hit := w.sendAsClient(t, a)
 	executed := w.send(t, a, true)
-	again, hitAgain := w.kept(t, a)
+	again, hitAgain := w.sendAsClient(t, a)
 	twice := w.send(t, a, true)
 	if hit {
 		w.hits[a.name]++
@@ -318,15 +318,15 @@ func (w *twins) compare(t testing.TB, names []string) (stale int) {
 func TestStaleResponsesAreNotCached(t *testing.T) {
 	s := start(t)
 	w := newTwins(s, 1)
-	a := asked{"prices", http.MethodPost, asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": w.tokens[:1]}}), anonymous}
-	w.kept(t, a)
-	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, `"stale":false`) {
+	a := twinRequest{"prices", http.MethodPost, asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": w.tokens[:1]}}), anonymous}
+	w.sendAsClient(t, a)
+	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"stale":false`) {
 		t.Errorf("kept: %v, %s", hit, body)
 	}
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.clock.advance(2 * time.Second)
 	for range 3 {
-		if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
+		if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
 			t.Errorf("kept: %v, %s", hit, body)
 		}
 	}
@@ -334,10 +334,10 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	to := s.move(t, w.tokens[0])
 	s.clock.advance(2 * time.Second) // a failed refresh is repeated only after a delay
 	eventually(t, "the refresh", func() bool {
-		body, _ := w.kept(t, a)
+		body, _ := w.sendAsClient(t, a)
 		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
 	})
-	if body, hit := w.kept(t, a); !hit || body != w.send(t, a, true) {
+	if body, hit := w.sendAsClient(t, a); !hit || body != w.send(t, a, true) {
 		t.Errorf("kept: %v, %s", hit, body)
 	}
 }
@@ -347,14 +347,14 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
-	a := asked{"history", http.MethodPost, asJSON(vars{"query": twinQueries["history"], "variables": vars{"token": w.tokens[0]}}), anonymous}
-	w.kept(t, a)
+	a := twinRequest{"history", http.MethodPost, asJSON(vars{"query": twinQueries["history"], "variables": vars{"token": w.tokens[0]}}), anonymous}
+	w.sendAsClient(t, a)
 	s.clock.advance(999 * time.Millisecond)
-	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
+	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
 	s.clock.advance(time.Millisecond)
-	if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
+	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
 }
@@ -364,15 +364,15 @@ func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
-	a := asked{"history", http.MethodPost, asJSON(vars{
+	a := twinRequest{"history", http.MethodPost, asJSON(vars{
 		"query": `query($token: String!) { token(tokenId: $token) { history(from: "2026-03-15") { to } } }`, "variables": vars{"token": w.tokens[0]},
 	}), anonymous}
-	w.kept(t, a)
-	if body, hit := w.kept(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
+	w.sendAsClient(t, a)
+	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
 	s.clock.advance(time.Second)
-	if body, hit := w.kept(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
+	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
 		t.Errorf("kept: %v, %.200s", hit, body)
 	}
 }
@@ -435,7 +435,7 @@ func TestResponseCacheSwitchedOff(t *testing.T) {
 	s := start(t, "--cache-responses=0")
 	w := newTwins(s, 1)
 	for range 30 {
-		if _, hit := w.kept(t, w.next(names())); hit {
+		if _, hit := w.sendAsClient(t, w.next(names())); hit {
 			t.Fatal("an answer was kept")
 		}
 	}

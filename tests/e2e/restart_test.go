@@ -36,16 +36,16 @@ type strictVenue struct {
 // travel is the delay of a call to a strictVenue.
 const travel = 40 * time.Millisecond
 
-// newStrictVenue starts a venue. With tells, its responses say how many calls remain.
-func newStrictVenue(t *testing.T, tells bool) *strictVenue {
+// newStrictVenue starts a venue. With reportsLimit, its responses say how many calls remain.
+func newStrictVenue(t *testing.T, reportsLimit bool) *strictVenue {
 	v := &strictVenue{venue: demo.New(demo.Config{Markets: 300, PublicPerMinute: 100})}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v.asked.Store(r.URL.Query().Get("tokenId"), true)
 		v.sent.Add(1)
 		time.Sleep(travel)
 		v.arrived.Add(1)
-		if !tells {
-			w = untold{w}
+		if !reportsLimit {
+			w = withoutLimit{w}
 		}
 		v.venue.ServeHTTP(w, r)
 	}))
@@ -61,10 +61,10 @@ func newStrictVenue(t *testing.T, tells bool) *strictVenue {
 	return v
 }
 
-// untold removes the rate limit headers from a response.
-type untold struct{ http.ResponseWriter }
+// withoutLimit removes the rate limit headers from a response.
+type withoutLimit struct{ http.ResponseWriter }
 
-func (u untold) WriteHeader(status int) {
+func (u withoutLimit) WriteHeader(status int) {
 	for name := range u.Header() {
 		if strings.HasPrefix(name, "X-Ratelimit-") {
 			u.Header().Del(name)
@@ -168,24 +168,24 @@ func (p *program) wantStale(t *testing.T, id string) {
 // record, with a venue that reports its limit, and with neither. Books that were read stay readable.
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
-		record, tells bool
+		record, reportsLimit bool
 		// most is the number of calls that the service may make. It must use all of them.
 		most int64
 	}{
 		"with a record":                  {record: true, most: 95},
-		"with a venue that tells":        {tells: true, most: 95},
-		"with both":                      {record: true, tells: true, most: 95},
+		"with a venue that tells":        {reportsLimit: true, most: 95},
+		"with both":                      {record: true, reportsLimit: true, most: 95},
 		"with neither, in its first run": {most: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newStrictVenue(t, test.tells)
+			v := newStrictVenue(t, test.reportsLimit)
 			dir := "off"
 			if test.record {
 				dir = stateOf(t, v)
 			}
 			p := v.program(t, "--state-dir="+dir)
-			if test.tells {
+			if test.reportsLimit {
 				p.book(v.books[0]) // the response reports the venue's limit
 			}
 			for i := range 3 {
@@ -228,10 +228,10 @@ func TestKilledUnderLoad(t *testing.T) {
 // TestRestartAfterAServiceWithoutARecord starts the service after another one has used up the limit except for the margin.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
-	for name, tells := range map[string]bool{"silent": false, "telling": true} {
+	for name, reportsLimit := range map[string]bool{"silent": false, "telling": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newStrictVenue(t, tells)
+			v := newStrictVenue(t, reportsLimit)
 			var before sync.WaitGroup
 			for range 95 {
 				before.Go(func() {

@@ -144,7 +144,7 @@ func (b *balancer) add(t testing.TB, p *program) *instance {
 		for {
 			select {
 			case <-tick.C:
-				b.note(in, b.asks(in))
+				b.note(in, b.probe(in))
 			case <-p.ended:
 				b.note(in, false)
 				return
@@ -157,7 +157,7 @@ func (b *balancer) add(t testing.TB, p *program) *instance {
 	return in
 }
 
-func (b *balancer) asks(in *instance) bool {
+func (b *balancer) probe(in *instance) bool {
 	r, err := http.NewRequestWithContext(b.ctx, http.MethodGet, in.URL()+httpapi.PathReady, nil)
 	if err != nil {
 		return false
@@ -292,8 +292,8 @@ func (f *follower) take(t testing.TB, c *checkedLoad, r *replay, v any, first bo
 	}
 }
 
-// asks queries some tokens for each value in turns, until turns is closed. Each answer must be complete.
-func asks(c *checkedLoad, turns <-chan struct{}, tokens []string) {
+// queryInTurns queries some tokens for each value in turns, until turns is closed. Each answer must be complete.
+func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 	for range turns {
 		var out struct {
 			Data   any          `json:"data"`
@@ -352,7 +352,7 @@ func TestRollingRestart(t *testing.T) {
 	var load sync.WaitGroup
 	for i := range rollingClients {
 		at := i % (len(w.tokens) - 3)
-		load.Go(func() { asks(c, turns, w.tokens[at:at+3]) })
+		load.Go(func() { queryInTurns(c, turns, w.tokens[at:at+3]) })
 	}
 	load.Go(func() {
 		defer close(turns)

@@ -11,15 +11,15 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// courier is a transport that counts how credentials were sent.
-type courier struct {
+// credentialCounter is a transport that counts how credentials were sent.
+type credentialCounter struct {
 	http.RoundTripper
 	mu            sync.Mutex
 	query, header int
 }
 
 // RoundTrip implements http.RoundTripper.
-func (w *courier) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *credentialCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	if r.URL.Query().Has("credentials") {
 		w.query++
@@ -40,7 +40,7 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 		"--demo-strict --venue-credentials=query": {1, 0},
 	} {
 		t.Run(args, func(t *testing.T) {
-			seen := &courier{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()}
+			seen := &credentialCounter{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()}
 			t.Cleanup(func() { seen.RoundTripper.(*http.Transport).CloseIdleConnections() })
 			s := startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), func(w *app.Wiring) { w.Client.Transport = seen }, strings.Fields(args)...)
 			s.query(t, `query ($a: Address!) { user(address: $a) { balance { totalValue } } }`, vars{"a": addressOf3}, keyOf3)
