@@ -138,6 +138,6 @@ func TestReload(t *testing.T) {
 	write(t, dir, "accounts.json", accountsOf("one"))
 	step("one in order again", slog.LevelDebug, "oddsgraph.env:2", "manifest.json", "1 accounts, 1 trusted documents")
 	if !known("one") || known("two") || !trusted("second") {
-		t.Error("what is in order is not in force")
+		t.Error("the valid file is not in force")
 	}
 }

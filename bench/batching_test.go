@@ -16,19 +16,18 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// The question of these tests is what a server adds to the venue's own time on a portfolio that nothing is known of. That
-// takes two calls, one after the other: the positions, then their markets and prices at once. The venue's own time is
-// that of the same calls made by hand, in turn with those of the server, so that what the machine does to the one it does
-// to the other.
+// These tests measure what a server adds to the venue's own time for a portfolio that is not cached. The portfolio
+// takes two levels of calls: the positions, then their markets and prices at once. The venue's own time is that of the
+// same calls made by hand. Both are measured in turn, so that a busy machine affects both.
 
-// call is one that the venue got. The last of a query may not have its end yet when the answer is there.
+// call is a call that the venue received. The end of a query's last call may be missing when the query is answered.
 type call struct {
 	path       string
 	keys       int
 	start, end time.Time
 }
 
-// watchedVenue is a demo venue that notes when it was called.
+// watchedVenue is a demo venue that records the time of each call.
 type watchedVenue struct {
 	url string
 
@@ -36,7 +35,7 @@ type watchedVenue struct {
 	calls []*call
 }
 
-// newWatchedVenue returns one whose answers each take the latency.
+// newWatchedVenue returns a venue that takes the latency for each answer.
 func newWatchedVenue(t testing.TB, latency time.Duration) *watchedVenue {
 	w := &watchedVenue{}
 	venue := demo.New(demo.Config{Latency: latency})
@@ -58,7 +57,7 @@ func newWatchedVenue(t testing.TB, latency time.Duration) *watchedVenue {
 	return w
 }
 
-// take returns the calls since the last time, in the order in which they arrived.
+// take returns the calls since the previous take, in order of arrival.
 func (w *watchedVenue) take() []call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +70,7 @@ func (w *watchedVenue) take() []call {
 	return calls
 }
 
-// byHand makes the calls of a portfolio, in the batches that oddsgraph makes, and returns how long they took.
+// byHand makes the calls for a portfolio in the same batches as oddsgraph, and returns how long they took.
 func byHand(ctx context.Context, base string) (time.Duration, error) {
 	get := func(path string, query url.Values) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path+"?"+query.Encode(), nil)
@@ -113,19 +112,20 @@ func byHand(ctx context.Context, base string) (time.Duration, error) {
 	return time.Since(start), errors.Join(errs[:]...)
 }
 
-// trial is what was seen of one cold portfolio.
+// trial is a measurement of one portfolio that is not cached.
 type trial struct {
-	// hand is how long the calls took by hand, server how long the query did.
+	// hand is how long the calls by hand took, server how long the query took.
 	hand, server time.Duration
-	// between is how long the venue waited for the last call of the second level after it had answered the first,
-	// handBetween how long it waited so when the calls were made by hand.
+	// between is the time from the venue's answer to the first call until the last call of the second level.
+	// handBetween is the same for the calls by hand.
 	between, handBetween time.Duration
 }
 
-// added is what the server took beyond the venue's own time.
+// added returns what the server added to the venue's own time.
 func (t trial) added() time.Duration { return t.server - t.hand }
 
-// try makes the calls by hand, and then by a server, whose calls it checks unless callsAllowed is 0.
+// try makes the calls by hand, then sends the query to a server. It checks the number of the server's calls unless
+// callsAllowed is 0.
 func (w *watchedVenue) try(ctx context.Context, server, question string, callsAllowed int) (t trial, err error) {
 	if t.hand, err = byHand(ctx, w.url); err != nil {
 		return t, err
@@ -186,7 +186,7 @@ func describe(calls []call) string {
 	return b.String()
 }
 
-// cold are the flags with which oddsgraph remembers nothing of a portfolio.
+// cold are flags of oddsgraph that switch off all caching for a portfolio.
 var cold = []string{
 	"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
@@ -207,10 +207,10 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 
 var portfolioQuestion = string(portfolio(holder, "").body)
 
-// TestBatchingAddsLittle holds that no timer stands between the levels of a query. It compares the fastest of some runs
-// with the fastest by hand, since a busy machine adds to both and takes nothing off, and gives a busy one more runs. A
-// dataloader's default wait adds two fifths of the venue's own time to every run; the ceiling is a quarter. How far
-// below it oddsgraph stays is what BenchmarkColdPortfolio measures.
+// TestBatchingAddsLittle checks that no timer runs between the levels of a query. It compares the fastest query with
+// the fastest calls by hand, because a busy machine only slows them down, and allows more runs on a busy machine. The
+// default wait of a dataloader would add two fifths of the venue's own time; the limit is a quarter.
+// BenchmarkColdPortfolio measures the actual time.
 func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs the server")
@@ -234,15 +234,15 @@ func TestBatchingAddsLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkColdPortfolio measures what servers add to a cold portfolio, end to end. Its metrics are medians, in
-// milliseconds:
+// BenchmarkColdPortfolio measures what servers add to a portfolio that is not cached, end to end. Its metrics are
+// medians in milliseconds:
 //
-//	added-ms/op     of the whole query beyond the same calls by hand
-//	batching-ms/op  of that, between the venue's answer to the first call and the last call of the second level
-//	upstream-ms/op  of the calls by hand
-//	empty-ms/op     of { __typename } after as long a rest, which is what asking a server takes at all
+//	added-ms/op     what the whole query takes longer than the same calls by hand
+//	batching-ms/op  the part of it between the venue's first answer and the last call of the second level
+//	upstream-ms/op  the calls by hand
+//	empty-ms/op     { __typename } after an equal pause: the time of any request to the server
 //
-// allocs/op and B/op are those of the server's process, ns/op is the whole query.
+// allocs/op and B/op are those of the server's process. ns/op is the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {
 	for _, latency := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond} {
 		name := "latency=" + latency.String() + "/"
@@ -274,7 +274,7 @@ func BenchmarkColdPortfolio(b *testing.B) {
 func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed int) {
 	var added, batching, hand, empty []float64
 	milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	for range 5 { // until connections are open and the document is known
+	for range 5 { // open the connections and compile the document
 		if _, err := venue.try(b.Context(), s.url()+"/graphql", portfolioQuestion, callsAllowed); err != nil {
 			b.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// shared are the programs that the tests build, once.
+// shared are the programs under test, which are built once.
 var shared *builds
 
 func TestMain(m *testing.M) {
@@ -34,9 +34,9 @@ func TestMain(m *testing.M) {
 
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and runs the servers")
+		t.Skip("this test builds and runs the servers")
 	}
-	// Without the plain server, whose generated half isn't there on a fresh clone.
+	// The plain server is left out, because its generated code does not exist in a fresh clone.
 	o := options{
 		duration: 50 * time.Millisecond, rounds: 1, connections: 4, latencies: []time.Duration{0}, variety: variety{8, 4, 4}, behind: time.Hour,
 		subscribers: []int{20}, events: 3, out: t.TempDir(), benchfmt: t.TempDir() + "/rounds",

@@ -23,11 +23,11 @@ query Portfolio($address: Address!, $first: Int!, $after: String, $more: Boolean
   }
 }`
 
-// BenchmarkPositions asks for a portfolio of more and more positions, everything cached and nothing else under way:
+// BenchmarkPositions queries portfolios of growing size. Everything is cached, and nothing else runs. Its metrics are
 //
 //	cpu-ns/item, allocs/item  of the server's process, for one position
 //
-// Neither should grow.
+// Neither should grow with the size.
 func BenchmarkPositions(b *testing.B) {
 	program, err := shared.oddsgraph(b.Context())
 	if err != nil {
@@ -60,7 +60,7 @@ func BenchmarkPositions(b *testing.B) {
 	}
 }
 
-// mostOnPage is the greatest page of positions.
+// mostOnPage is the largest page size of positions.
 const mostOnPage = 500
 
 func benchmarkPositions(b *testing.B, s *server, c *connection, positions int) {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// Any change of an answer is found, whatever it is about.
+// TestCheck changes one string of an answer at a time, and expects the check to fail.
 func TestCheck(t *testing.T) {
 	s := httptest.NewServer(demo.New(demo.Config{Markets: 200, Control: true}))
 	defer s.Close()
@@ -37,13 +37,13 @@ func TestCheck(t *testing.T) {
 				t.Fatalf("%s: %q is not in %s", w.name, value, answer)
 			}
 			if err := v.check(t.Context(), q, []byte(wrong)); err == nil {
-				t.Errorf("%s: nobody misses %q", w.name, value)
+				t.Errorf("%s: the check accepts an answer without %q", w.name, value)
 			}
 		}
 	}
 }
 
-// leaves returns values in an answer, of its lists the first two elements.
+// leaves returns the strings in an answer. Of each list it reads the first two elements.
 func leaves(v any, found []string) []string {
 	switch v := v.(type) {
 	case string:

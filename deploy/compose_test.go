@@ -98,7 +98,7 @@ func TestCompose(t *testing.T) {
 	}
 	decode(t, "compose/prometheus.yml", &prometheus)
 	if got := prometheus.ScrapeConfigs[0].StaticConfigs[0].Targets[0]; got != "oddsgraph"+cfg.AdminListen {
-		t.Errorf("metrics are asked for at %s", got)
+		t.Errorf("metrics are scraped at %s", got)
 	}
 	if !prometheus.ScrapeConfigs[0].Classic {
 		t.Error("classic histograms, which the alerts ask for, go where native ones are taken")
@@ -132,7 +132,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// defaults is a value of a compose file where no variable is set.
+// defaults expands a value of a compose file with no variables set.
 func defaults(value string) string {
 	if inner, ok := strings.CutPrefix(value, "${"); ok {
 		_, value, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
@@ -140,7 +140,7 @@ func defaults(value string) string {
 	return value
 }
 
-// TestPrometheusConfig has promtool check the configuration of Prometheus, with its rules.
+// TestPrometheusConfig checks the configuration and rules of Prometheus with promtool.
 func TestPrometheusConfig(t *testing.T) {
 	promtool := tool.Require(t, "promtool")
 	rules, err := filepath.Abs("prometheus")
@@ -149,7 +149,7 @@ func TestPrometheusConfig(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
 	config := strings.ReplaceAll(read(t, "compose/prometheus.yml"), "/etc/prometheus", rules)
-	// Prometheus knows the setting by this name since version 3, promtool of a distribution may be older.
+	// The setting has this name since Prometheus 3. The promtool of a distribution may be older.
 	write(t, path, strings.ReplaceAll(config, "    always_scrape_classic_histograms: true\n", ""))
 	if out, err := exec.Command(promtool, "check", "config", path).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -1,5 +1,5 @@
-// Package deploy holds what oddsgraph is run with. Its tests compare that with the program: every setting is one that the
-// program knows, every port and path one that it serves.
+// Package deploy holds the deployment files. Its tests compare them with the program: each setting exists, and each
+// port and path is served.
 package deploy
 
 import (
@@ -28,7 +28,7 @@ func read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// decode reads a YAML file.
+// decode parses a YAML file.
 func decode(t testing.TB, path string, into any) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(read(t, path)), into); err != nil {
@@ -45,7 +45,7 @@ func parse(t testing.TB, args, environ []string) *config.Config {
 	return c
 }
 
-// environ is a map of variables in the form of os.Environ.
+// environ returns variables in the form of os.Environ.
 func environ(variables map[string]string) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -54,7 +54,7 @@ func environ(variables map[string]string) []string {
 	return list
 }
 
-// wantPatience fails unless those who stop the program wait longer than it takes at most.
+// wantPatience fails unless the given stop timeout is longer than the program's longest shutdown.
 func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
 	t.Helper()
 	if longest := c.DrainDelay + c.ShutdownTimeout; patience < longest+5*time.Second {
@@ -62,7 +62,7 @@ func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
 	}
 }
 
-// wantMemory fails unless the limit of the heap, a GOMEMLIMIT, leaves some room below the limit of memory.
+// wantMemory fails unless GOMEMLIMIT leaves some room below the memory limit.
 func wantMemory(t testing.TB, heap, memory string) {
 	t.Helper()
 	size := func(s string) float64 {
@@ -83,7 +83,7 @@ func wantMemory(t testing.TB, heap, memory string) {
 	}
 }
 
-// TestVariables fails on a variable of ours that the program does not know.
+// TestVariables fails for each ODDSGRAPH_ variable in a file that the program does not have.
 func TestVariables(t *testing.T) {
 	known := map[string]bool{}
 	for line := range strings.Lines(config.Default().String()) {

@@ -30,24 +30,24 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// stage is a stage of the Dockerfile.
+// stage is a build stage of the Dockerfile.
 type stage struct {
 	from, name string
-	steps      []step // WORKDIR, COPY and RUN
+	steps      []step // WORKDIR, COPY and RUN instructions
 	env, args  map[string]string
 	user       string
 	entrypoint []string
 	health     []string
 }
 
-// step is an instruction without its flags, which are apart.
+// step is an instruction, with its flags separated from its arguments.
 type step struct {
 	does  string
 	flags []string
 	rest  string
 }
 
-// dockerfile reads the Dockerfile. It knows the instructions that are there and fails on any other.
+// dockerfile parses the Dockerfile. It fails on instructions that it does not support.
 func dockerfile(t testing.TB) (stages []*stage) {
 	t.Helper()
 	text := strings.ReplaceAll(read(t, "../Dockerfile"), "\\\n", " ")
@@ -99,7 +99,7 @@ func list(t testing.TB, text string) (l []string) {
 	return l
 }
 
-// imageUser is the number of the image's user.
+// imageUser returns the user id of the image.
 func imageUser(t testing.TB) string {
 	t.Helper()
 	stages := dockerfile(t)
@@ -107,7 +107,7 @@ func imageUser(t testing.TB) string {
 	return user
 }
 
-// imageStateDir is the directory in which the image records calls.
+// imageStateDir returns the directory in which the image's program records calls.
 func imageStateDir(t testing.TB) string {
 	t.Helper()
 	stages := dockerfile(t)
@@ -118,7 +118,7 @@ func imageStateDir(t testing.TB) string {
 	return dir
 }
 
-// ignored returns what .dockerignore keeps away from a build.
+// ignored returns a function that reports whether .dockerignore excludes a file.
 func ignored(t testing.TB) func(file string) bool {
 	t.Helper()
 	type rule struct {
@@ -145,8 +145,7 @@ func ignored(t testing.TB) func(file string) bool {
 	}
 }
 
-// builder builds the stages as Docker would, in directories instead of images: what the base images bring is that of this
-// machine.
+// builder runs the stages in directories instead of images. The tools of this machine replace those of the base images.
 type builder struct {
 	t      testing.TB
 	roots  map[string]string
@@ -188,7 +187,7 @@ func (b *builder) build(s *stage, lend func(root string)) (root string) {
 	return root
 }
 
-// copy copies files of another stage, or of the tree without what is ignored.
+// copy copies files from another stage, or from the source tree without the ignored files.
 func (b *builder) copy(s step, root, dir string) {
 	b.t.Helper()
 	from, context := "..", true
@@ -216,7 +215,7 @@ func (b *builder) copy(s step, root, dir string) {
 				return err
 			}
 			if d.IsDir() && (context && (d.Name() == "node_modules" || inside == ".git")) {
-				return fs.SkipDir // they are ignored, and large
+				return fs.SkipDir // ignored by .dockerignore, and large
 			}
 			if !d.Type().IsRegular() || context && b.ignore(inside) {
 				return nil
@@ -263,8 +262,8 @@ func get(t testing.TB, url string) string {
 	return string(body)
 }
 
-// TestDockerfile builds what the Dockerfile builds by the same commands, out of nothing but what it copies, and runs it as
-// the image would: it is one static program of the version that it was given, which serves the pages and finds itself healthy.
+// TestDockerfile runs the commands of the Dockerfile with only the files that it copies, and then the built program as
+// the image would. The program must be static, report the given version, serve the pages and be healthy.
 func TestDockerfile(t *testing.T) {
 	for _, name := range []string{"make", "node", "npm"} {
 		tool.Require(t, name)
@@ -281,7 +280,7 @@ func TestDockerfile(t *testing.T) {
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// What npm would install by the same lock file, as hard links where that can be.
+	// installed replaces npm ci: it links the packages that were installed from the same lock file, or copies them.
 	installed := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return
@@ -331,10 +330,10 @@ func TestDockerfile(t *testing.T) {
 	serve(t, root, last)
 }
 
-// serve runs the program of an image on a free port, asks it whether it is healthy, and reads its page.
+// serve runs the image's program on a free port, calls its health check and loads its page.
 func serve(t testing.TB, root string, image *stage) {
 	t.Helper()
-	// The ports of the image may be taken here.
+	// The image's ports may be in use on this machine.
 	env := append(environ(image.env), "ODDSGRAPH_LISTEN=127.0.0.1:0", "ODDSGRAPH_ADMIN_LISTEN=127.0.0.1:0", "ODDSGRAPH_DEMO_MARKETS=20")
 	env = slices.DeleteFunc(env, func(v string) bool { return v == "ODDSGRAPH_LISTEN=:8080" || v == "ODDSGRAPH_ADMIN_LISTEN=:9091" })
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -349,7 +348,7 @@ func serve(t testing.TB, root string, image *stage) {
 	if err := served.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The log says which port it took.
+	// The log names the chosen port.
 	ready := regexp.MustCompile(`oddsgraph is ready.*?http://(127\.0\.0\.1:\d+)`)
 	address, said := "", strings.Builder{}
 	lines := bufio.NewReader(stderr)

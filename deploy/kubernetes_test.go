@@ -15,7 +15,7 @@ import (
 
 type labels map[string]string
 
-// manifest is what is compared of all kinds of manifests.
+// manifest has the fields that the tests compare, of all kinds of manifests.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -149,7 +149,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the ports are %v, want %v", ports, want)
 	}
 	if a := d.Template.Metadata.Annotations["prometheus.io/port"]; ":"+a != cfg.AdminListen {
-		t.Errorf("metrics are asked for at port %s", a)
+		t.Errorf("metrics are scraped at port %s", a)
 	}
 	for name, probes := range map[string][2]string{
 		"startup": {c.StartupProbe.Get.Path, httpapi.PathHealth}, "liveness": {c.LivenessProbe.Get.Path, httpapi.PathHealth},
@@ -168,7 +168,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the image's user is %s, the pod's %d", user, pod.SecurityContext.RunAsUser)
 	}
 
-	// Everything else is about these pods, and knows their ports by name.
+	// All other manifests select these pods and refer to their ports by name.
 	own := d.Template.Metadata.Labels
 	for kind, path := range map[string]string{
 		"Deployment": "spec.selector.matchLabels", "Service": "spec.selector", "PodDisruptionBudget": "spec.selector.matchLabels",
@@ -205,7 +205,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// at walks into maps, by names with dots between; nil where there is no map.
+// at returns the map at a path of names separated by dots, or nil if there is none.
 func at(v map[string]any, path string) map[string]any {
 	for name := range strings.SplitSeq(path, ".") {
 		v, _ = v[name].(map[string]any)

@@ -9,12 +9,12 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestSystemdVerifies has systemd read the unit.
+// TestSystemdVerifies checks the unit with systemd-analyze.
 func TestSystemdVerifies(t *testing.T) {
 	analyze := tool.Require(t, "systemd-analyze")
 	path := filepath.Join(t.TempDir(), "oddsgraph.service")
 	write(t, path, strings.ReplaceAll(read(t, "systemd/oddsgraph.service"), "/usr/local/bin/oddsgraph", "/bin/true"))
-	// What it can't make sense of it tells, and goes on.
+	// systemd-analyze only prints a warning for lines that it does not understand.
 	if out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), "oddsgraph.service") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -34,7 +34,7 @@ func TestSystemd(t *testing.T) {
 		}
 		return u[name][0]
 	}
-	// The file that is shipped stands where the unit looks for it.
+	// args reads the shipped files from systemd/ instead of /etc/oddsgraph/.
 	args := func(command string) []string {
 		const program = "/usr/local/bin/oddsgraph "
 		if !strings.HasPrefix(command, program) {
@@ -67,6 +67,6 @@ func TestSystemd(t *testing.T) {
 	}
 	group := one("SupplementaryGroups")
 	if !slices.Contains(strings.Split(read(t, "systemd/oddsgraph.sysusers"), "\n"), "g "+group+" -") {
-		t.Errorf("nobody makes the group %s", group)
+		t.Errorf("systemd/oddsgraph.sysusers does not create the group %s", group)
 	}
 }

@@ -294,7 +294,7 @@ func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
 		wg.Wait()
 	})
 	if got["prices"][1] != 60 || got["prices"][0] > 2 {
-		t.Errorf("60 keys were asked for as %v", got)
+		t.Errorf("60 keys took the calls %v", got)
 	}
 }
 

@@ -207,7 +207,7 @@ func TestDraining(t *testing.T) {
 	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
 	release()
 	if kind := text(<-answered, "user.history.nodes.0.kind"); kind == "" {
-		t.Error("who had asked is not answered")
+		t.Error("the query in flight got no answer")
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -272,7 +272,7 @@ func TestUnreadableRows(t *testing.T) {
 				t.Errorf("%d rows of %d", got, all)
 			}
 			if len(errors) == 0 {
-				t.Fatal("nothing was told of the rows that were left out")
+				t.Fatal("the missing rows were not reported")
 			}
 			for _, err := range errors {
 				if got, want := err.String(), test.field+" UPSTREAM_BAD_RESPONSE"; got != want {

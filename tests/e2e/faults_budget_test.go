@@ -229,7 +229,7 @@ func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 	}
 	for _, what := range want {
 		if seen[what] == 0 {
-			t.Errorf("nobody saw: %s", what)
+			t.Errorf("no client saw: %s", what)
 		}
 	}
 	a.wantNothingWrong(t)
@@ -333,7 +333,7 @@ func pollWithoutTheStream(t *testing.T) {
 	seen := a.counts()
 	t.Logf("the clients saw %v, the account %v", seen, codes)
 	if seen["price stale"] == 0 || seen["book stale"] == 0 || seen["error RATE_LIMITED"] == 0 || seen["price fresh REST"] == 0 {
-		t.Errorf("not all was seen of what is fresh, stale and refused: %v", seen)
+		t.Errorf("want fresh, stale and refused values, got %v", seen)
 	}
 	for what := range seen {
 		if strings.HasPrefix(what, "error ") && what != "error RATE_LIMITED" {

@@ -171,10 +171,10 @@ var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane,
 		go func() { // other text, so that the queries do not share an execution
 			got, err := l.queryFrom(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
 			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
-				err = fmt.Errorf("who stays gets %s, %v", asJSON(got.data), got.errors)
+				err = fmt.Errorf("the other caller got %s, %v", asJSON(got.data), got.errors)
 			}
 			if err == nil && got.took > answerLimit {
-				err = fmt.Errorf("who stays waits %v", got.took)
+				err = fmt.Errorf("the other caller waited %v", got.took)
 			}
 			came <- err
 		}()

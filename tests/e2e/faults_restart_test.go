@@ -65,7 +65,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 			<-tick.C
 		}
 		if c.countOf("event FRESHNESS") == before["event FRESHNESS"] {
-			t.Error("no subscriber was told that its values are stale")
+			t.Error("no subscriber received a FRESHNESS event")
 		}
 		// The longest backoff at this moment.
 		wait := firstBackoff

@@ -275,7 +275,7 @@ func (w *recordedVenue) checkPrice(v any) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.prices[id] == nil {
-		return fmt.Errorf("a price of a token that nobody asked for: %s", asJSON(v))
+		return fmt.Errorf("a price of a token that is not in the query: %s", asJSON(v))
 	}
 	if _, ok := w.prices[id].find(func(s priceState) bool { return s.at == at.UnixMilli() && s.price == price }); !ok {
 		return fmt.Errorf("a wrong price of %s: %s", id, asJSON(v))

@@ -345,7 +345,7 @@ func TestSecurityHeaders(t *testing.T) {
 		}
 		script, _, _ := strings.Cut(policy[strings.Index(policy, "script-src")+1:], ";")
 		if strings.Contains(policy, "script-src") && strings.Contains(script, "unsafe-inline") {
-			t.Errorf("%s runs whatever stands on it: %s", r.URL, policy)
+			t.Errorf("%s allows inline scripts: %s", r.URL, policy)
 		}
 	}
 }
