@@ -21,7 +21,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// persisted returns the extensions member by which clients name a document.
+// persisted returns the extensions object that names a document by its hash.
 func persisted(text string) string {
 	return `{"persistedQuery":{"version":1,"sha256Hash":"` + hashOf(text) + `"}}`
 }

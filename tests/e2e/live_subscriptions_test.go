@@ -38,7 +38,8 @@ const (
 // within is how long a first event may take: ten times the promised time, for a busy machine.
 const within = 10 * time.Second
 
-// move sets a token's price to one of two values that differ by at least one tick of every tick size. It returns the new price.
+// move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick of any tick
+// size.
 func (s *service) move(t testing.TB, token string) demo.Price {
 	t.Helper()
 	q, _ := s.venue.Quote(token)

@@ -115,7 +115,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	all.Wait()
 	shared := 5.
 
-	// Operations that the limits, the validation or the connection limit refuse.
+	// Operations that the parser, the limits or the validation refuse.
 	for rule, query := range map[string]string{
 		"syntax": "{", "depth": "{ events { nodes { markets { nodes { tokens { market { slug } } } } } } }",
 		"root_fields":    "{ a: serviceStatus { version } b: serviceStatus { version } c: serviceStatus { version } d: serviceStatus { version } }",
@@ -285,7 +285,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
-	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // depends on whether the price has the venue's time from the stream
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // depends on whether REST and the stream give the price the same time
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
 	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // evicted by the third spread, and by the spread of the streamed token

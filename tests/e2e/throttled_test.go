@@ -70,8 +70,8 @@ func TestThrottledUntil(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUsedUpThrottlesNobodyElse has other clients use a key elsewhere, in part or up to its limit. The service must
-// not throttle public calls for that.
+// TestAKeyThatIsUsedUpThrottlesNobodyElse uses a key outside the service, in part or up to the key's limit. The service must
+// not throttle calls without the key.
 func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
 	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
 		t.Run(name, func(t *testing.T) {

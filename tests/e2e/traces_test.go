@@ -272,8 +272,8 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 }
 
-// TestTracesOverWebSocket links operations with the trace of connection_init or with their own. Proxies do not read messages,
-// so the service continues no such trace.
+// TestTracesOverWebSocket links operations with the trace of connection_init or with their own. A trace in a
+// message comes from the client and not from a trusted proxy, so the service links to it and does not continue it.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")

@@ -18,7 +18,8 @@ const (
 	// shippedMemory is the GOMEMLIMIT of the deployments, and mostResident the same in bytes.
 	shippedMemory = "460MiB"
 	mostResident  = 460 << 20
-	// shippedOutput is the default limit for unread output of all clients, in bytes. One client may use three quarters of it.
+	// shippedOutput is the resulting limit for the unread output of all clients, in bytes. One client may use three quarters of
+	// it.
 	shippedOutput = mostResident / 6
 )
 
