@@ -370,7 +370,7 @@ func (e *engine) refuse(ctx context.Context, errs ...error) *graphql.Response {
 
 // problem returns the response for a problem of a subscription: its data are null while the subscription goes on, and missing at
 // its end.
-func (e *engine) problem(ctx context.Context, turn resolvers.Turn) *graphql.Response {
+func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
 	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
 	if !turn.Ended {
 		resp.Data = json.RawMessage("null")

@@ -37,7 +37,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 		}
 	}
 	var guess guess
-	ctx = resolvers.WithTurns(ctx, func() error { return guess.begin(ctx, e.identities) })
+	ctx = resolvers.WithEventQueue(ctx, func() error { return guess.begin(ctx, e.identities) })
 	stream, errs := op.plan.executable.Subscribe(ctx, values)
 	if len(errs) > 0 {
 		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
@@ -51,7 +51,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 				resp = failed(v)
 			}
 		}()
-		switch turn := resolvers.NextTurn(ctx); {
+		switch turn := resolvers.NextEvent(ctx); {
 		case turn.Problem != nil:
 			resp = e.problem(ctx, turn)
 			e.identities.note(ctx, resp)

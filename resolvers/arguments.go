@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The bounds of arguments.
+// Limits and defaults of arguments. Days and pages are counts.
 const (
 	maxIDs          = 500
 	maxPage         = 500
@@ -21,7 +21,8 @@ func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }
 
-// pageSize checks a first argument, whose default the schema has set unless the client sent null.
+// pageSize returns the checked value of a first argument, or otherwise if the client sent null. The schema sets the default of
+// an argument that the client omits.
 func pageSize(first *int, otherwise, limit int) (int, error) {
 	if first == nil {
 		return otherwise, nil
@@ -32,7 +33,7 @@ func pageSize(first *int, otherwise, limit int) (int, error) {
 	return *first, nil
 }
 
-// checkNumber refuses a list of too many identifiers.
+// checkNumber returns an error if a list has more than maxIDs ids.
 func checkNumber(argument string, ids []string) error {
 	if len(ids) > maxIDs {
 		return badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
@@ -40,7 +41,7 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// oneOf returns the argument that is set of two, of which exactly one must be.
+// oneOf returns the argument that is set. It returns an error unless exactly one of the two is set and holds a valid id.
 func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bool, value string, err error) {
 	switch {
 	case (value1 == nil) == (value2 == nil):
@@ -52,19 +53,19 @@ func oneOf(name1 string, value1 *string, name2 string, value2 *string) (first bo
 	}
 }
 
-// addErrorAt reports that one element of the list that the present field returns could not be read.
+// addErrorAt reports the error of one element of the list that the current field returns.
 func addErrorAt(ctx context.Context, index int, err error) { exec.ReportAt(ctx, index, err) }
 
-// addLeftOut reports the rows that are missing from the list of the present field, since the venue's answer held them in no
-// form that can be read.
+// addLeftOut reports the rows that are missing from the current field's list because the venue's response has them in an
+// unknown form.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	for _, err := range rows {
 		exec.Report(ctx, err)
 	}
 }
 
-// or returns what p points to, or otherwise where p is nil.
-func or[T any](p *T, otherwise T) T {
+// valueOr returns *p, or otherwise if p is nil.
+func valueOr[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
 	}

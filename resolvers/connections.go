@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// page is a part of a list with what Relay says of it.
+// page is one page of a Relay connection.
 type page[T any] struct {
 	items []T
 	// cursor returns the cursor of an item.
@@ -17,38 +17,39 @@ type page[T any] struct {
 	total  *int
 }
 
-// cut is which part of a list that is read whole a page is to be.
-type cut struct {
+// pageArguments are the checked arguments of a connection whose list is read whole. list is the listHash.
+type pageArguments struct {
 	list  uint64
 	first int
-	after place
+	after listPosition
 }
 
-// cutOf checks the arguments of a connection, before anything is read for it.
-func cutOf(list uint64, first *int, after *string) (c cut, err error) {
+// parsePageArguments checks the arguments of a connection. Call it before the list is read.
+func parsePageArguments(list uint64, first *int, after *string) (c pageArguments, err error) {
 	c.list = list
 	if c.first, err = pageSize(first, defaultPage, maxPage); err == nil {
-		c.after, err = parsePlace(list, after)
+		c.after, err = parseListCursor(list, after)
 	}
 	return c, err
 }
 
-// cutPage cuts a page out of a list, for the connection that the present field returns.
-func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c cut) page[T] {
+// cutPage returns one page of a whole list, for the connection that the current field returns.
+func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
 	total := len(items)
 	p := page[T]{items: items[start:end], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
-	if selects(ctx, "pageInfo") { // cursors of which take work
-		p.bound(nil)
+	if selects(ctx, "pageInfo") { // computing the cursors is expensive
+		p.setEndCursors(nil)
 	}
 	return p
 }
 
-// bound sets the cursors of the page's ends; empty is that of an empty page that others follow.
-func (p *page[T]) bound(empty *string) {
+// setEndCursors sets the cursors of the page's first and last item. empty is the end cursor of a page without items that has a
+// next page, or nil.
+func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
 		first, last := p.cursor(0), p.cursor(n-1)
@@ -56,10 +57,10 @@ func (p *page[T]) bound(empty *string) {
 	}
 }
 
-// maxPages bounds the upstream pages that are read for one answer.
+// maxPages limits the venue's pages that are read for one page of a connection.
 const maxPages = 5
 
-// venuePage is one page of a list that the venue pages.
+// venuePage is one page of a list as the venue sends it. next is empty on the last page.
 type venuePage[T any] struct {
 	rows    []T
 	next    string
@@ -67,8 +68,8 @@ type venuePage[T any] struct {
 	leftOut market.LeftOut
 }
 
-// readPages reads a page of a list that the venue pages. It follows the venue's pages where rows are left out, up to
-// maxPages, and then returns a short page that says that more follows.
+// readPages reads one page of a list that the venue sends in pages. If the venue filters rows out, readPages reads up to
+// maxPages pages to find first rows. After that it returns a shorter page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
@@ -91,13 +92,13 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		for i := range p.rows {
 			hash := keyHash(key(&p.rows[i]))
 			if seeking != 0 && hash == seeking {
-				seeking, rows, cursors = 0, nil, nil // what stands before it has been shown
+				seeking, rows, cursors = 0, nil, nil // earlier rows were on the previous page
 				continue
 			}
-			// A page that is longer than asked for is to hold the element when it is read again, too.
+			// The venue may return more rows than limit. The cursor's limit must include this row when the page is read again.
 			c := pageCursor{list, current, max(limit, min(len(p.rows), maxUpstreamPage)), hash, i}
 			if i == len(p.rows)-1 && next != "" {
-				c = pageCursor{List: list, Page: next, Limit: first} // going on there takes one call, not two
+				c = pageCursor{List: list, Page: next, Limit: first} // starting at the next page saves a call
 			}
 			rows, cursors = append(rows, p.rows[i]), append(cursors, c)
 		}
@@ -108,7 +109,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 			limit = first
 		}
 	}
-	if seeking != 0 { // the element has gone: go on where it stood
+	if seeking != 0 { // the element was removed: continue at its old index
 		skip := min(at.Index, len(rows))
 		rows, cursors = rows[skip:], cursors[skip:]
 	}
@@ -120,11 +121,11 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		beginning := pageCursor{List: list, Page: next, Limit: first}.String()
 		empty = &beginning
 	}
-	out.bound(empty)
+	out.setEndCursors(empty)
 	return out, nil
 }
 
-// edgesOf builds the edges of a page, if they are selected.
+// edgesOf returns the edges of a page, or nil if the client does not select them.
 func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(cursor string, node N) E) []E {
 	if !selects(ctx, "edges") {
 		return nil
@@ -136,7 +137,8 @@ func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(c
 	return edges
 }
 
-// selects reports whether a field is selected of the object that the present field returns. Without an execution every field is.
+// selects reports whether the client selects a field of the object that the current field returns. It returns true for a
+// context without an execution.
 func selects(ctx context.Context, name string) bool {
 	x := exec.From(ctx)
 	return x == nil || x.Selects(name)

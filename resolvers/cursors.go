@@ -6,23 +6,23 @@ import (
 	"encoding/json"
 )
 
-// A cursor begins with a hash of what its list is, so that no list takes another's.
+// Every cursor begins with the hash of its list, so a cursor of another list is rejected.
 
-// listHash is the hash of a list: of what it holds, and of whom or what it is.
+// listHash returns the hash of a list: kind is what the list holds, of is its owner.
 func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
 
-// A cursor into a list that is read whole names an element and some of those before it. When the element has gone, the
-// list goes on behind the nearest of its predecessors that still stands, so paging skips nothing when positions close.
+// A cursor into a list that is read whole names an element and some of its predecessors. If the element was removed, the next
+// page begins after the nearest predecessor that is still in the list. So no element is skipped when positions close.
 
 const (
-	// near is the number of neighbouring elements that a cursor names. While one of them stands, nothing is shown twice.
-	// Farther ones are named at distances that double, so that something stands even when much has gone.
+	// near is the number of adjacent elements that a cursor names. If one of them is still in the list, no element is returned
+	// twice. Farther elements are named at distances that double, so the cursor works even after many removals.
 	near = 8
-	// maxNamed is greater than the number of elements that are named in any list that is read.
+	// maxNamed limits the elements that a cursor names. No list is long enough to reach it.
 	maxNamed = 32
 )
 
-// keyHash is FNV-1a, as hash/fnv has it for those who have the key as bytes.
+// keyHash returns the FNV-1a hash of a string. hash/fnv would need a copy as bytes.
 func keyHash(key string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(key) {
@@ -31,7 +31,7 @@ func keyHash(key string) uint64 {
 	return h
 }
 
-// keyHashes are the hashes of the keys of a list's elements, each made when it is asked for.
+// keyHashes holds the hashes of the keys of a list's elements. Each hash is computed on first use.
 type keyHashes struct {
 	key  func(i int) string
 	made []uint64
@@ -62,12 +62,12 @@ func listCursor(list uint64, hashes *keyHashes, i int) string {
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
-// place is a cursor that was read: the hashes of the elements that it names, the nearest first. Without any it is the
+// listPosition is a decoded cursor: the hashes of the elements that it names, nearest first. An empty listPosition is the
 // beginning of the list.
-type place []uint64
+type listPosition []uint64
 
-// parsePlace reads a cursor into a list.
-func parsePlace(list uint64, after *string) (place, error) {
+// parseListCursor decodes a cursor of the list. A nil or empty cursor is the beginning.
+func parseListCursor(list uint64, after *string) (listPosition, error) {
 	if after == nil || *after == "" {
 		return nil, nil
 	}
@@ -79,16 +79,15 @@ func parsePlace(list uint64, after *string) (place, error) {
 		return nil, badCursor()
 	}
 	b = b[8:]
-	p := make(place, 0, len(b)/8)
+	p := make(listPosition, 0, len(b)/8)
 	for ; len(b) > 0; b = b[8:] {
 		p = append(p, binary.BigEndian.Uint64(b))
 	}
 	return p, nil
 }
 
-// start returns the index of the element behind the place in a list: the beginning when nothing that the cursor names stands
-// any more.
-func (p place) start(hashes *keyHashes) int {
+// start returns the index of the first element after the position. It is 0 if all elements that the cursor names were removed.
+func (p listPosition) start(hashes *keyHashes) int {
 	for _, named := range p {
 		for i := range hashes.made {
 			if hashes.at(i) == named {
@@ -99,15 +98,15 @@ func (p place) start(hashes *keyHashes) int {
 	return 0
 }
 
-// pageCursor names an element of a list that the venue pages: the venue's page and the element on it. Without an element
-// it names the beginning of the page.
+// pageCursor is a cursor into a list that the venue sends in pages: the venue's page and an element on it. Without an element
+// it is the beginning of the page.
 type pageCursor struct {
 	// List is the hash of the list.
 	List uint64 `json:"o"`
-	// Page and Limit read the venue's page again.
+	// Page and Limit are the arguments of the venue call that returned the page.
 	Page  string `json:"p,omitempty"`
 	Limit int    `json:"l,omitempty"`
-	// Element is the hash of the element's key, Index where it stood.
+	// Element is the hash of the element's key. Index is its index on the page.
 	Element uint64 `json:"e,omitempty"`
 	Index   int    `json:"i,omitempty"`
 }
@@ -115,7 +114,7 @@ type pageCursor struct {
 func (c pageCursor) String() string {
 	b, err := json.Marshal(c)
 	if err != nil {
-		panic("resolvers: " + err.Error()) // strings and numbers can't fail
+		panic("resolvers: " + err.Error()) // marshaling strings and numbers does not fail
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }

@@ -16,7 +16,7 @@ func hashesOf(keys []string) *keyHashes {
 	return newKeyHashes(len(keys), func(i int) string { return keys[i] })
 }
 
-// ofKeys is the list that the tests' cursors are of.
+// ofKeys is the list hash of the tests' cursors.
 const ofKeys = 7
 
 func numbered(n int) []string {
@@ -29,14 +29,14 @@ func numbered(n int) []string {
 
 func behind(t *testing.T, keys []string, cursor string) int {
 	t.Helper()
-	p, err := parsePlace(ofKeys, &cursor)
+	p, err := parseListCursor(ofKeys, &cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p.start(hashesOf(keys))
 }
 
-// TestKeyHash holds the hash, since cursors of the release before are still around.
+// TestKeyHash fixes the hash function, since clients keep cursors across releases.
 func TestKeyHash(t *testing.T) {
 	for _, key := range []string{"", "a", "key 1", "ümläut\n\x00\xff"} {
 		h := fnv.New64a()
@@ -47,9 +47,8 @@ func TestKeyHash(t *testing.T) {
 	}
 }
 
-// TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, as lists of a venue change. Nothing
-// that stood behind the cursor may be skipped; while one of its nearest elements still stands, nothing that stood before it
-// may come again.
+// TestACursorFindsItsPlaceAgain removes random elements and adds others at the end, like a venue's list. The next page must
+// not skip an element after the cursor. It may repeat one only if all near elements were removed.
 func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -98,7 +97,7 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("in an empty list: %d", got)
 	}
 	for _, none := range []*string{nil, new(string)} {
-		if p, err := parsePlace(ofKeys, none); err != nil || p.start(hashesOf(keys)) != 0 {
+		if p, err := parseListCursor(ofKeys, none); err != nil || p.start(hashesOf(keys)) != 0 {
 			t.Errorf("no cursor: %v, %v", p, err)
 		}
 	}
@@ -108,17 +107,17 @@ func TestPlaces(t *testing.T) {
 		"not base64": "*", "half a hash": encode(of(1, 2, 3, 4)), "no element": encode(of()), "too many": encode(of(make([]byte, 8*(maxNamed+1))...)),
 		"a page's": pageCursor{List: ofKeys, Limit: 5}.String(), "another list's": listCursor(ofKeys+1, hashesOf(keys), 3),
 	} {
-		if _, err := parsePlace(ofKeys, &bad); market.CodeOf(err) != market.CodeBadUserInput {
+		if _, err := parseListCursor(ofKeys, &bad); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// paged is a venue that pages a list of rows, newest first, by the key of the last row, or by offset.
+// paged is a venue that sends rows in pages, newest first. A page begins after the last row's key or at an offset.
 type paged struct {
 	rows     []string
 	byOffset bool
-	// drop leaves rows out of its pages, as a filter does.
+	// drop filters rows out of the pages.
 	drop  func(string) bool
 	calls int
 }
@@ -155,7 +154,7 @@ func (p *paged) page(t *testing.T, first int, after *string) page[string] {
 	return out
 }
 
-// TestVenuePages follows a paged list from every element of it, with pages of several sizes.
+// TestVenuePages reads a paged list from each of its elements, with several page sizes.
 func TestVenuePages(t *testing.T) {
 	for _, byOffset := range []bool{false, true} {
 		for _, n := range []int{0, 1, 9, 10, 11, 30} {
@@ -169,7 +168,7 @@ func TestVenuePages(t *testing.T) {
 					if p.calls != 1 {
 						t.Errorf("%d rows by %d: page %d took %d calls", n, first, pages, p.calls)
 					}
-					for i := range out.items { // going on from within the page
+					for i := range out.items { // continue after each item of the page
 						if from := len(got) + i + 1; from < n {
 							c := out.cursor(i)
 							if next := p.page(t, first, &c); len(next.items) == 0 || next.items[0] != p.rows[from] {
@@ -191,8 +190,8 @@ func TestVenuePages(t *testing.T) {
 	}
 }
 
-// TestVenuePagesOfFewMatches reads a venue most of whose rows are dropped: up to five pages for one answer, which may then
-// be short or empty and still has a cursor to go on from.
+// TestVenuePagesOfFewMatches filters out most rows. Each response takes at most five pages. It may be short or empty, but
+// always has a cursor.
 func TestVenuePagesOfFewMatches(t *testing.T) {
 	all := numbered(300)
 	keep := []string{all[3], all[77], all[78], all[150], all[299]}
@@ -218,7 +217,7 @@ func TestVenuePagesOfFewMatches(t *testing.T) {
 	}
 }
 
-// TestARowThatCursorsNameMayGo goes on where it stood.
+// TestARowThatCursorsNameMayGo removes the cursor's row; the list continues at its old index.
 func TestARowThatCursorsNameMayGo(t *testing.T) {
 	p := &paged{rows: numbered(30), byOffset: true}
 	out := p.page(t, 10, nil)

@@ -18,11 +18,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// internalMessage is all that a client learns of an error that does not declare itself safe.
+// internalMessage is the only text that clients see of an internal error.
 const internalMessage = "internal error; the request id finds it in the log"
 
-// placed is an error of a field, which knows its place in the response and in the document.
-type placed interface {
+// fieldError is an error of a field with its paths and its locations in the document.
+type fieldError interface {
 	error
 	Path() ast.Path
 	FieldPath() ast.Path
@@ -30,9 +30,9 @@ type placed interface {
 	Argument() string
 }
 
-// Presenter turns errors into what clients see. Only a market.Error, and what the GraphQL library says of the document,
-// shows its text; any other error becomes one fixed sentence with the id of the request, which requestID returns, and one
-// line in the log, which names fields and not the client's aliases.
+// Presenter returns a function that converts errors for clients. Clients see the text of a market.Error and of the GraphQL
+// library's errors about the document. For any other error they see internalMessage with the id that requestID returns, and
+// the error is logged. The log names fields by their schema names, since aliases come from the client.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
@@ -41,7 +41,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			out.Path, out.Locations = located.Path, located.Locations
 		}
 		var input string
-		var place placed
+		var place fieldError
 		field := func() string { return "" }
 		if errors.As(err, &place) {
 			out.Path, out.Locations, input = place.Path(), place.Locations(), place.Argument()
@@ -54,7 +54,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 			defer func() { out.Message = input + ": " + out.Message }()
 		}
 		if errors.Is(err, context.Canceled) {
-			// Why it was cancelled may concern the client, such as that its account was revoked.
+			// The cause of the cancellation may concern the client, for example a revoked account.
 			var cause *market.Error
 			if errors.As(context.Cause(ctx), &cause) {
 				err = cause
@@ -72,7 +72,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 				log.DebugContext(ctx, "field failed", "field", field(), "code", known.Code, "error", known)
 			}
 		case located != nil && located.Err == nil:
-			// The GraphQL library's own words about the document or its variables.
+			// This is the GraphQL library's error about the document or its variables.
 			out.Message = located.Message
 			out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
 			out.Extensions = map[string]any{"code": string(documentCode(located))}
@@ -99,10 +99,10 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 	}
 }
 
-// maxMessage bounds the text of an error in bytes, as it is in JSON: it may quote what the client has sent.
+// maxMessage is the maximum size of an error's text in bytes, encoded as JSON. An error may quote input of the client.
 const maxMessage = 1 << 10
 
-// Bounded returns the beginning of the text of an error if it is too long. A character that JSON escapes counts for six.
+// Bounded truncates the text of an error to maxMessage bytes of JSON. It counts every escaped character as six bytes.
 func Bounded(message string) string {
 	if len(message) <= maxMessage/escaped {
 		return message
@@ -122,10 +122,11 @@ func Bounded(message string) string {
 	return message
 }
 
-// escaped is the most that a character which JSON escapes takes, in bytes.
+// escaped is the maximum size in bytes of a character that JSON escapes.
 const escaped = 6
 
-// wrongValue is what the library says of a number that is no Int or Float; it names another value than the one sent.
+// wrongValue matches the library's error for a number that is not an Int or Float. The value in that text is not the one that
+// the client sent.
 var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
 
 // documentCode classifies an error of the GraphQL library.
@@ -140,7 +141,7 @@ func documentCode(err *gqlerror.Error) market.Code {
 	}
 }
 
-// SortErrors orders errors by path, since fields are executed concurrently and a client should see a stable answer.
+// SortErrors sorts errors by path. Fields run concurrently, so their order would change between responses.
 func SortErrors(list gqlerror.List) {
 	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 }
@@ -166,5 +167,5 @@ func comparePaths(a, b ast.Path) int {
 	return len(a) - len(b)
 }
 
-// Recover turns a panic into an error, for which Presenter logs the stack.
+// Recover converts a panic to an error whose stack Presenter logs.
 func Recover(_ context.Context, p any) error { return exec.Recovered(p) }

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// failure is an error of the field tokens.3.price, or of an element of its list or an argument.
+// failure is an error of the field tokens.3.price, or of a list element or argument of it.
 type failure struct {
 	error
 	more     ast.Path
@@ -108,7 +108,7 @@ func TestSortErrors(t *testing.T) {
 	}
 }
 
-// TestRecover has a panic logged once, with its stack, and shown as the request's id.
+// TestRecover checks that a panic is logged once with its stack, and that the client gets the request id.
 func TestRecover(t *testing.T) {
 	var log bytes.Buffer
 	err := Recover(t.Context(), "boom")
@@ -121,7 +121,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestCauses shows why an operation was cancelled, where that is something for the client.
+// TestCauses checks that the client sees why an operation was cancelled, if the cause is a market.Error.
 func TestCauses(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(market.Errorf(market.CodeUnauthenticated, "revoked"))

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzCursors reads whatever comes as a cursor: it is one of the list, and leads to a place in it, or is refused as a client's
-// mistake. A cursor of one list is none of another.
+// FuzzCursors decodes any text as a cursor. A valid cursor leads to an index of its list and is rejected by another list.
+// Other text is BAD_USER_INPUT.
 func FuzzCursors(f *testing.F) {
 	keys := numbered(40)
 	for i := range keys {
@@ -24,7 +24,7 @@ func FuzzCursors(f *testing.F) {
 		f.Add(base64.RawURLEncoding.EncodeToString([]byte(text)), 20)
 	}
 	f.Fuzz(func(t *testing.T, after string, first int) {
-		place, err := parsePlace(ofKeys, &after)
+		place, err := parseListCursor(ofKeys, &after)
 		switch {
 		case err != nil && market.CodeOf(err) != market.CodeBadUserInput:
 			t.Errorf("a place: %v", err)
@@ -32,7 +32,7 @@ func FuzzCursors(f *testing.F) {
 			if n := place.start(hashesOf(keys)); n < 0 || n > len(keys) || len(place) > maxNamed {
 				t.Errorf("it leads to %d, and names %d", n, len(place))
 			}
-			if _, err := parsePlace(ofKeys+1, &after); err == nil && after != "" {
+			if _, err := parseListCursor(ofKeys+1, &after); err == nil && after != "" {
 				t.Error("it is a place of another list, too")
 			}
 		}

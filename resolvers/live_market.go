@@ -14,7 +14,7 @@ func (r *subscriptionResolver) PriceChanged(ctx context.Context, tokenIDs []stri
 	if err != nil {
 		return nil, err
 	}
-	every, err := interval(maxPerSecond, maxPace)
+	every, err := interval(maxPerSecond, maxPerSecondLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +42,15 @@ func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID str
 	if err := market.CheckID(tokenID); err != nil {
 		return nil, err
 	}
-	d := or(depth, 20)
+	d := valueOr(depth, 20)
 	if d < 1 || d > market.MaxBookDepth {
 		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
 	}
-	every, err := interval(maxPerSecond, maxPace)
+	every, err := interval(maxPerSecond, maxPerSecondLimit)
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, or(deltas, false), every, func(ctx context.Context) (market.Read[*market.Book], error) {
+	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, valueOr(deltas, false), every, func(ctx context.Context) (market.Read[*market.Book], error) {
 		return readOne(ctx, r.Resolver, func(set *loaders.Set) (market.Read[*market.Book], error) { return set.Book(tokenID, d) })
 	}), orderbookUpdate), nil
 }
@@ -114,7 +114,7 @@ func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context) (<-chan 
 	return subscribe(ctx, follow.StreamStatus(ctx, r.source(ctx), status, sameStatus), func(_ model.UpdateReason, s model.StreamStatus) model.StreamStatus { return s }), nil
 }
 
-// sameStatus reports whether two statuses differ by no more than the time of the last message, which is always another.
+// sameStatus reports whether two statuses are equal apart from the time of the last message, which changes all the time.
 func sameStatus(a, b *model.StreamStatus) bool {
 	return a.State == b.State && a.Since.Equal(b.Since) && a.Connections == b.Connections && a.Reconnects == b.Reconnects &&
 		a.Resyncs == b.Resyncs && a.WatchedTokens == b.WatchedTokens

@@ -10,7 +10,7 @@ import (
 )
 
 func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
-	if err := admitted(ctx, a); err != nil {
+	if err := checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
@@ -24,7 +24,7 @@ func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Addr
 }
 
 func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
-	if err := admitted(ctx, a); err != nil {
+	if err := checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
@@ -41,7 +41,7 @@ func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Addre
 }
 
 func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
-	if err := admitted(ctx, a); err != nil {
+	if err := checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
 	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
@@ -53,10 +53,10 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 }
 
 func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int) (<-chan model.PortfolioUpdate, error) {
-	n, by := or(maxPerSecond, 2), or(basis, "")
+	n, by := valueOr(maxPerSecond, 2), valueOr(basis, "")
 	every, err := interval(&n, 20)
 	if err == nil {
-		err = admitted(ctx, a)
+		err = checkSubscription(ctx, a)
 	}
 	if err != nil {
 		return nil, err
@@ -73,12 +73,13 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	}), nil
 }
 
-// admitted refuses a subscription to an account by a caller who may not read it, or who may not ask the venue now.
-func admitted(ctx context.Context, a market.Address) error {
-	if err := permitted(ctx, a); err != nil {
+// checkSubscription returns an error if the caller may not read the account, or if the venue may not be called for the caller
+// now.
+func checkSubscription(ctx context.Context, a market.Address) error {
+	if err := checkAccess(ctx, a); err != nil {
 		return err
 	}
-	if admit := turnsOf(ctx).admit; admit != nil {
+	if admit := queueOf(ctx).admit; admit != nil {
 		return admit()
 	}
 	return nil
@@ -86,7 +87,7 @@ func admitted(ctx context.Context, a market.Address) error {
 
 func positionKey(p *market.Position) string { return p.Key().String() }
 
-// portfolioUpdate shows each position with its valuation and the prices that it was made of.
+// portfolioUpdate returns an event in which each position has its valuation and the prices used for it.
 func portfolioUpdate(a market.Address, by market.PriceBasis, reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 	u := model.PortfolioUpdate{
 		Reason: reason, Changed: make([]model.Position, len(p.Changed)), ClosedPositionIds: make([]string, len(p.Closed)),

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// readMarket reads a market, nil where the venue does not know it.
+// readMarket reads a market. It returns nil if the venue does not know the market.
 func readMarket(ctx context.Context, ref market.MarketRef) (*model.Market, error) {
 	read, err := loaders.From(ctx).Markets.Get(ref)
 	if err != nil || read.Value == nil {
@@ -21,14 +21,14 @@ func readMarket(ctx context.Context, ref market.MarketRef) (*model.Market, error
 	return object(ctx, model.Market{Market: read.Value, Meta: read.Meta}), nil
 }
 
-// object returns an object of the response as what resolvers return.
+// object copies value to memory that is reused after the response.
 func object[T any](ctx context.Context, value T) *T {
 	o := exec.Make[T](ctx)
 	*o = value
 	return o
 }
 
-// readEvent reads an event, nil where the venue does not know it.
+// readEvent reads an event. It returns nil if the venue does not know the event.
 func readEvent(set *loaders.Set, ref market.EventRef) (*model.Event, error) {
 	read, err := set.Events.Get(ref)
 	if err != nil || read.Value == nil {
@@ -62,8 +62,9 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 	})
 }
 
-// readList reads the objects that a list of ids names, aligned with it: nil where an id is unknown or its read failed. pending
-// returns what to show for a key while it is pending, so that fields below it find what they will read; nil shows nothing.
+// readList reads objects by id. The result is aligned with ids and has nil for an id that is unknown or failed. pending
+// returns a placeholder for a pending key, so that fields below it request their values in the same pass. A nil pending
+// returns no placeholders.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
@@ -103,8 +104,9 @@ func (r *queryResolver) Event(ctx context.Context, eventID, slug *string) (*mode
 	return readEvent(loaders.From(ctx), market.EventRef{EventSlug: value})
 }
 
-// detailed returns the market with what lists leave out. A market that the venue no longer knows stays as it was.
-func detailed(ctx context.Context, m *model.Market) (model.Market, error) {
+// fullMarket returns the market with the fields that lists omit. If the venue no longer knows the market, m is returned
+// unchanged.
+func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	if !m.Summary {
 		return *m, nil
 	}
@@ -119,14 +121,14 @@ func detailed(ctx context.Context, m *model.Market) (model.Market, error) {
 }
 
 func (r *marketResolver) Description(ctx context.Context, m *model.Market) (*string, error) {
-	full, err := detailed(ctx, m)
+	full, err := fullMarket(ctx, m)
 	if err != nil || full.Market.Description == "" {
 		return nil, err
 	}
 	return &full.Market.Description, nil
 }
 
-// mayBeResolved tells whether the end of a market in a state can be final.
+// mayBeResolved reports whether a market with this status can have a final result.
 func mayBeResolved(s market.Status) bool {
 	switch s {
 	case market.StatusUpcoming, market.StatusOpen, market.StatusClosed, market.StatusDisputed:
@@ -140,13 +142,13 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 	if !mayBeResolved(m.Status) {
 		return nil, nil
 	}
-	full, err := detailed(ctx, m)
+	full, err := fullMarket(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	resolution := full.Market.Resolution
 	if resolution == nil && full.Status == market.StatusResolved {
-		resolution = &market.Resolution{} // the winner may be known all the same
+		resolution = &market.Resolution{} // the venue may flag the winner on the outcome
 	}
 	if resolution == nil {
 		return nil, nil
@@ -154,8 +156,8 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 	return &model.Resolution{Resolution: resolution, Market: full}, nil
 }
 
-// loaded returns the event with its markets, nil where the venue no longer knows it.
-func loaded(ctx context.Context, e *model.Event) (*model.Event, error) {
+// fullEvent returns the event with its markets, or nil if the venue no longer knows the event.
+func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
 	if e.Loaded != nil {
 		return e, nil
 	}
@@ -163,7 +165,7 @@ func loaded(ctx context.Context, e *model.Event) (*model.Event, error) {
 }
 
 func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
-	full, err := loaded(ctx, e)
+	full, err := fullEvent(ctx, e)
 	if full == nil || full.Loaded.StartsAt.IsZero() {
 		return nil, err
 	}
@@ -171,7 +173,7 @@ func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Tim
 }
 
 func (r *eventResolver) EndsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
-	full, err := loaded(ctx, e)
+	full, err := fullEvent(ctx, e)
 	if full == nil || full.Loaded.EndsAt.IsZero() {
 		return nil, err
 	}
@@ -179,7 +181,7 @@ func (r *eventResolver) EndsAt(ctx context.Context, e *model.Event) (*time.Time,
 }
 
 func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Decimal, error) {
-	full, err := loaded(ctx, e)
+	full, err := fullEvent(ctx, e)
 	if full == nil {
 		return nil, err
 	}
@@ -190,11 +192,11 @@ func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Dec
 }
 
 func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int, after *string) (*model.MarketConnection, error) {
-	part, err := cutOf(listHash("event", e.EventID), first, after)
+	part, err := parsePageArguments(listHash("event", e.EventID), first, after)
 	if err != nil {
 		return nil, err
 	}
-	full, err := loaded(ctx, e)
+	full, err := fullEvent(ctx, e)
 	if full == nil {
 		return nil, err
 	}
@@ -222,7 +224,7 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	if err != nil {
 		return nil, err
 	}
-	q, err := searchOf(query, filter, or(sort, market.SortRelevance), or(order, market.Descending))
+	q, err := searchOf(query, filter, valueOr(sort, market.SortRelevance), valueOr(order, market.Descending))
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +236,7 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 		if err != nil || read.Value == nil {
 			return venuePage[*market.Market]{}, err
 		}
-		meta = older(meta, read.Meta)
+		meta = olderMeta(meta, read.Meta)
 		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
 	}, marketKey, list, n, after)
 	if err != nil {
@@ -243,7 +245,7 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	return marketConnection(ctx, p, meta), nil
 }
 
-// searchOf checks the arguments of a search.
+// searchOf returns the search for checked arguments.
 func searchOf(text string, filter *model.MarketSearchFilter, sort market.Sort, order market.Direction) (market.Search, error) {
 	q := market.Search{Text: text, Sort: sort, Direction: order}
 	if len(text) > 1000 {
@@ -255,13 +257,13 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort market.Sort, o
 	if slices.Contains(filter.Status, market.StatusUnknown) {
 		return q, badInput("markets can't be searched by the status UNKNOWN")
 	}
-	q.Status, q.Category, q.Tag = filter.Status, or(filter.Category, ""), or(filter.Tag, "")
-	q.EndsAfter, q.EndsBefore = or(filter.EndsAfter, time.Time{}), or(filter.EndsBefore, time.Time{})
+	q.Status, q.Category, q.Tag = filter.Status, valueOr(filter.Category, ""), valueOr(filter.Tag, "")
+	q.EndsAfter, q.EndsBefore = valueOr(filter.EndsAfter, time.Time{}), valueOr(filter.EndsBefore, time.Time{})
 	return q, nil
 }
 
-// older returns the Meta of a list that was read in parts: the first part's, or that of a part received before it.
-func older(a, b market.Meta) market.Meta {
+// olderMeta returns the older of two Metas. The result is stale if one of them is.
+func olderMeta(a, b market.Meta) market.Meta {
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {
 		b.Stale = a.Stale || b.Stale
 		return b

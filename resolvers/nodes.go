@@ -36,7 +36,7 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	}
 }
 
-// node turns a pointer to an object into a Node, and a nil one into none.
+// node returns object as a Node. It avoids a Node that holds a nil pointer.
 func node[T model.Node](object *T, err error) (model.Node, error) {
 	if object == nil || err != nil {
 		return nil, err

@@ -22,13 +22,13 @@ func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int,
 	if positions, err = market.KeepRedeemable(set, positions, redeemable); err != nil {
 		return nil, err
 	}
-	if err := market.SortPositions(set, positions, read.Meta, or(sort, market.PositionSortVenue)); err != nil {
+	if err := market.SortPositions(set, positions, read.Meta, valueOr(sort, market.PositionSortVenue)); err != nil {
 		return nil, err
 	}
 	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).Key().String() }, part)
 	nodes, edges := rowsOf(ctx, p, func(p **market.Position) model.Position {
 		return model.Position{Position: *p, Address: u.Address, Meta: read.Meta}
-	}, func(p *model.Position) holding { return holdingOf(p.Position) },
+	}, func(p *model.Position) tokenRef { return tokenRefOf(p.Position) },
 		func(cursor string, node model.Position) model.PositionEdge {
 			return model.PositionEdge{Cursor: cursor, Node: node}
 		})
@@ -44,7 +44,7 @@ func pointers(positions []market.Position) []*market.Position {
 }
 
 func (r *positionResolver) Valuation(ctx context.Context, p *model.Position, basis *market.PriceBasis) (*model.Valuation, error) {
-	by := or(basis, "")
+	by := valueOr(basis, "")
 	if p.Valued != nil && p.ValuedBy == by {
 		return &model.Valuation{Valuation: p.Valued, Of: p, By: by}, nil
 	}
@@ -60,7 +60,7 @@ func (r *positionResolver) Valuation(ctx context.Context, p *model.Position, bas
 }
 
 func (r *positionResolver) Redeemable(ctx context.Context, p *model.Position) (*bool, error) {
-	m, err := marketOf(ctx, holdingOf(p.Position))
+	m, err := marketOf(ctx, tokenRefOf(p.Position))
 	if m == nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func (r *positionResolver) Redeemable(ctx context.Context, p *model.Position) (*
 }
 
 func (r *positionResolver) Market(ctx context.Context, p *model.Position) (*model.Market, error) {
-	return marketOf(ctx, holdingOf(p.Position))
+	return marketOf(ctx, tokenRefOf(p.Position))
 }
 
 func (r *positionResolver) Token(ctx context.Context, p *model.Position) (*model.Token, error) {
-	t, err := tokenOf(ctx, holdingOf(p.Position))
+	t, err := tokenOf(ctx, tokenRefOf(p.Position))
 	if t != nil {
 		t.Shown = p.Shown
 	}
@@ -80,13 +80,13 @@ func (r *positionResolver) Token(ctx context.Context, p *model.Position) (*model
 }
 
 func (r *userResolver) Portfolio(ctx context.Context, u *model.User, basis *market.PriceBasis) (*model.PortfolioSummary, error) {
-	set, by := loaders.From(ctx), or(basis, "")
+	set, by := loaders.From(ctx), valueOr(basis, "")
 	read, err := readUser(ctx, &set.Positions, u.Address)
 	var valuations []*market.Valuation
 	if err == nil {
 		_, valuations, err = market.ValueAll(set, pointers(*read.Value), read.Meta, by)
 	}
-	if err == loaders.ErrPending { // its fields find what they will read
+	if err == loaders.ErrPending { // lets its fields request their values in this pass
 		return &model.PortfolioSummary{Portfolio: &market.Portfolio{}, Address: u.Address, Basis: by}, nil
 	}
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
-	if permitted(ctx, p.Address) == nil {
-		set.Orders.Prefetch([]market.Address{p.Address}) // beside the balance, not behind it
+	if checkAccess(ctx, p.Address) == nil {
+		set.Orders.Prefetch([]market.Address{p.Address}) // fetch orders and balance together
 	}
 	cash, err := readCash(ctx, p.Address)
 	if cash == nil {
@@ -122,9 +122,9 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	return &available, nil
 }
 
-// readCash reads an account's cash, nil where the venue does not state it.
+// readCash returns an account's cash, or nil if the venue does not state it.
 func readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
-	if err := permitted(ctx, a); err != nil {
+	if err := checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	read, err := loaders.From(ctx).Balances.Get(a)

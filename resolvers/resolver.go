@@ -1,5 +1,5 @@
-// Package resolvers answers the graph's fields: each checks its arguments, makes one call and returns. Everything is
-// read through the loaders of the response. The methods of a type of the schema belong to tokenResolver and its like.
+// Package resolvers implements the fields of the GraphQL schema. A resolver checks its arguments, makes one call and returns.
+// It reads all data through the loaders of the response. Methods are grouped by schema type, for example on tokenResolver.
 package resolvers
 
 import (
@@ -13,22 +13,24 @@ import (
 	"oddsgraph/loaders"
 )
 
-// Resolver is the root of all resolvers. It holds no data; every response reads through its own loaders.
+// Resolver is the root of all resolvers and implements graph.ResolverRoot. It holds no data of responses and is safe for
+// concurrent use.
 type Resolver struct {
-	// Status tells how the service does. It must not wait.
+	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus
-	// Clock says what day it is, for default ranges.
+	// Clock gives the current day for default ranges.
 	Clock market.Clock
-	// Feed is the live state that subscriptions follow, Sources what they read beside it.
+	// Feed is the live state that subscriptions read. Sources are for reads outside of events.
 	Feed    *feed.Feed
 	Sources loaders.Sources
-	// Timeout is how long the first event of a subscription may take.
+	// Timeout limits the wait for the first event of a subscription.
 	Timeout time.Duration
-	// Scope tells apart the callers that follow one account.
+	// Scope returns a name for the caller's credentials, so that callers with different credentials do not share an account's
+	// topic.
 	Scope func(ctx context.Context, a market.Address) string
 }
 
-// The resolvers of the schema's types. A missing method is a compile error here.
+// One resolver for each schema type with resolver fields. A missing method is a compile error in the methods below.
 type (
 	eventResolver            struct{ *Resolver }
 	historyRecordResolver    struct{ *Resolver }

@@ -9,24 +9,26 @@ import (
 	"oddsgraph/loaders"
 )
 
-// holding is what a row of an account says of the token that it is about.
-type holding struct{ marketID, tokenID, outcome string }
+// tokenRef identifies the token of an account's row by the fields that the venue sent; each may be empty.
+type tokenRef struct{ marketID, tokenID, outcome string }
 
-func holdingOf(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }
+func tokenRefOf(p *market.Position) tokenRef { return tokenRef{p.MarketID, p.TokenID, p.Outcome} }
 
-func holdingOfOrder(o *model.Order) holding { return holding{o.MarketID, o.Order.TokenID, o.Outcome} }
-
-func holdingOfTrade(t *model.Trade) holding {
-	return holding{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome}
+func tokenRefOfOrder(o *model.Order) tokenRef {
+	return tokenRef{o.MarketID, o.Order.TokenID, o.Outcome}
 }
 
-func holdingOfRecord(h *model.HistoryRecord) holding {
-	return holding{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
+func tokenRefOfTrade(t *model.Trade) tokenRef {
+	return tokenRef{t.Trade.MarketID, t.Trade.TokenID, t.Trade.Outcome}
 }
 
-// rowsOf makes the nodes and edges of a page of an account's rows. It looks up the markets and prices that are selected below
-// them.
-func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold func(*N) holding, edge func(cursor string, node N) E) ([]N, []E) {
+func tokenRefOfRecord(h *model.HistoryRecord) tokenRef {
+	return tokenRef{h.HistoryRecord.MarketID, h.HistoryRecord.TokenID, h.HistoryRecord.Outcome}
+}
+
+// rowsOf returns the nodes and edges of a page of an account's rows. It prefetches their markets and prices if the client
+// selects them.
+func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold func(*N) tokenRef, edge func(cursor string, node N) E) ([]N, []E) {
 	nodes := exec.MakeList[N](ctx, len(p.items))
 	for i := range p.items {
 		nodes[i] = node(&p.items[i])
@@ -35,8 +37,8 @@ func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold f
 	return nodes, edgesOf(ctx, p, nodes, edge)
 }
 
-// market names the market of the row in the best way that is known, if any is.
-func (h holding) market() (ref market.MarketRef, ok bool) {
+// market returns the most specific reference to the row's market. ok is false if the row names neither market nor token.
+func (h tokenRef) market() (ref market.MarketRef, ok bool) {
 	switch {
 	case h.marketID != "":
 		return byID(h.marketID), true
@@ -47,7 +49,7 @@ func (h holding) market() (ref market.MarketRef, ok bool) {
 	}
 }
 
-// fieldsOfRows returns the paths to fields of the rows of a connection.
+// fieldsOfRows returns the paths of fields below the nodes and edges of a connection.
 func fieldsOfRows(fields ...[]string) (paths [][]string) {
 	for _, f := range fields {
 		paths = append(paths, append([]string{"nodes"}, f...), append([]string{"edges", "node"}, f...))
@@ -55,16 +57,16 @@ func fieldsOfRows(fields ...[]string) (paths [][]string) {
 	return paths
 }
 
-// The fields that read the market of each row of an account, and the price of its token, whatever their arguments.
+// Paths of the fields that read a row's market, and of the fields that read its token's price.
 var (
 	fieldsOfMarkets = fieldsOfRows([]string{"market"}, []string{"redeemable"},
 		[]string{"token", "outcome"}, []string{"token", "outcomeKind"}, []string{"token", "winner"}, []string{"token", "market"})
 	fieldsOfPrices = fieldsOfRows([]string{"token", "price"})
 )
 
-// prefetchRows looks up the markets and prices of a connection's rows where they are selected. The fields would look up the
-// same one by one, which takes longer than a list.
-func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) holding) {
+// prefetchRows looks up the markets and prices of all rows at once, if the client selects them. One lookup of a list is faster
+// than one lookup for each row.
+func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) tokenRef) {
 	x := exec.From(ctx)
 	if x == nil || len(rows) == 0 {
 		return
@@ -90,8 +92,8 @@ func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) holding) {
 	}
 }
 
-// marketOf reads the market that a row of an account belongs to.
-func marketOf(ctx context.Context, h holding) (*model.Market, error) {
+// marketOf reads the market of a row. It returns nil if the market is unknown.
+func marketOf(ctx context.Context, h tokenRef) (*model.Market, error) {
 	ref, ok := h.market()
 	if !ok {
 		return nil, nil
@@ -99,9 +101,9 @@ func marketOf(ctx context.Context, h holding) (*model.Market, error) {
 	return readMarket(ctx, ref)
 }
 
-// tokenOf returns the token of a row of an account: the one that it names, else the one that its market trades for its
-// outcome, compared without case. It is nil where neither is known.
-func tokenOf(ctx context.Context, h holding) (*model.Token, error) {
+// tokenOf returns the token of a row. If the row has no token id, tokenOf searches the market's outcomes for the row's label,
+// ignoring case. It returns nil if no token is found.
+func tokenOf(ctx context.Context, h tokenRef) (*model.Token, error) {
 	if h.tokenID != "" {
 		return object(ctx, model.Token{TokenID: h.tokenID, MarketID: h.marketID}), nil
 	}
@@ -117,21 +119,21 @@ func tokenOf(ctx context.Context, h holding) (*model.Token, error) {
 }
 
 func (r *orderResolver) Market(ctx context.Context, o *model.Order) (*model.Market, error) {
-	return marketOf(ctx, holdingOfOrder(o))
+	return marketOf(ctx, tokenRefOfOrder(o))
 }
 
 func (r *orderResolver) Token(ctx context.Context, o *model.Order) (*model.Token, error) {
-	return tokenOf(ctx, holdingOfOrder(o))
+	return tokenOf(ctx, tokenRefOfOrder(o))
 }
 
 func (r *tradeResolver) Market(ctx context.Context, t *model.Trade) (*model.Market, error) {
-	return marketOf(ctx, holdingOfTrade(t))
+	return marketOf(ctx, tokenRefOfTrade(t))
 }
 
 func (r *tradeResolver) Token(ctx context.Context, t *model.Trade) (*model.Token, error) {
-	return tokenOf(ctx, holdingOfTrade(t))
+	return tokenOf(ctx, tokenRefOfTrade(t))
 }
 
 func (r *historyRecordResolver) Market(ctx context.Context, h *model.HistoryRecord) (*model.Market, error) {
-	return marketOf(ctx, holdingOfRecord(h))
+	return marketOf(ctx, tokenRefOfRecord(h))
 }

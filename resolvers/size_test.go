@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestResolversAreShort counts the lines between the braces of every method of a schema type. A resolver checks its arguments,
-// makes one call and returns; what is longer belongs to the domain, a loader or the feed.
+// TestResolversAreShort limits the lines of every method of a schema type. Longer code belongs to the domain, a loader or the
+// feed.
 func TestResolversAreShort(t *testing.T) {
 	const mean, most = 9, 25
 	files, err := filepath.Glob("*.go")

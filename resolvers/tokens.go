@@ -33,7 +33,8 @@ func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model
 
 func identity(id string) string { return id }
 
-// The values that are shown of a token while they are pending. The pass is void then, but what is selected below them is read.
+// Placeholders for pending values. The response of this pass is discarded, but fields below a placeholder request their
+// values.
 
 func pendingPrice(tokenID string) *market.Price { return &market.Price{TokenID: tokenID} }
 
@@ -57,7 +58,7 @@ func (r *queryResolver) Spreads(ctx context.Context, tokenIDs []string) ([]*mode
 	})
 }
 
-// spreadOf returns what was read of the top of a book, nil where nothing stands there.
+// spreadOf returns the top of a book, or nil if the book is empty.
 func spreadOf(ctx context.Context, read market.Read[*market.Spread]) *model.Spread {
 	s := read.Value
 	if s == nil || s.BestBid == nil && s.BestAsk == nil && s.Spread == nil {
@@ -73,7 +74,7 @@ func (r *tokenResolver) Market(ctx context.Context, t *model.Token) (*model.Mark
 	return readMarket(ctx, refOf(t))
 }
 
-// refOf names a token's market in the best way that is known.
+// refOf returns the most specific reference to a token's market.
 func refOf(t *model.Token) market.MarketRef {
 	if t.MarketID != "" {
 		return byID(t.MarketID)
@@ -81,7 +82,7 @@ func refOf(t *model.Token) market.MarketRef {
 	return byToken(t.TokenID)
 }
 
-// outcomeOf returns a token's market and its outcome in it; both are nil where the venue does not know it.
+// outcomeOf returns a token's market and its outcome. Both are nil if the venue does not know the token.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
 	m := t.In
 	if m == nil {
@@ -118,7 +119,7 @@ func (r *tokenResolver) Winner(ctx context.Context, t *model.Token) (*bool, erro
 	if won := m.Won(o); won != nil || !m.Summary || m.Status != market.StatusResolved {
 		return won, nil
 	}
-	full, err := readMarket(ctx, byID(m.MarketID)) // a list may leave the winner out
+	full, err := readMarket(ctx, byID(m.MarketID)) // lists may omit the winner
 	if full == nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (r *tokenResolver) Spread(ctx context.Context, t *model.Token) (*model.Spre
 }
 
 func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
-	d := or(depth, 20)
+	d := valueOr(depth, 20)
 	if d < 1 || d > market.MaxBookDepth {
 		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
 	}
@@ -173,14 +174,14 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
 }
 
-// days checks a range of days and returns its bounds: the last 7 days unless it says otherwise.
+// days returns the first and last day of a range. The default is the last 7 days.
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {
-		market.RecorderFrom(ctx).Until((today + 1).Start()) // another day is the last one then
+		market.RecorderFrom(ctx).Until((today + 1).Start()) // the default range changes at midnight
 	}
-	last = or(to, today)
-	first = or(from, last-defaultDays+1)
+	last = valueOr(to, today)
+	first = valueOr(from, last-defaultDays+1)
 	switch {
 	case first > last:
 		return 0, 0, badInput("from (%s) is after to (%s)", first, last)
@@ -205,8 +206,8 @@ func (r *Resolver) readHistory(ctx context.Context, t *model.Token, from, to *ma
 
 func (r *tokenResolver) History(ctx context.Context, t *model.Token, from, to *market.Date, order *market.Direction) (*model.PriceHistory, error) {
 	h, err := r.readHistory(ctx, t, from, to)
-	if h != nil && or(order, market.Ascending) == market.Descending {
-		h.Points = slices.Clone(h.Points) // what was read is shared
+	if h != nil && valueOr(order, market.Ascending) == market.Descending {
+		h.Points = slices.Clone(h.Points) // other responses share the points
 		slices.Reverse(h.Points)
 	}
 	return h, err

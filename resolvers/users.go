@@ -23,8 +23,8 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	return nil, nil
 }
 
-// permitted refuses reads of an account by anonymous callers, and by those who may read another account alone.
-func permitted(ctx context.Context, a market.Address) error {
+// checkAccess returns an error for anonymous callers and for callers who may not read this account.
+func checkAccess(ctx context.Context, a market.Address) error {
 	switch c := market.CredentialsFrom(ctx); {
 	case c == nil:
 		return market.Errorf(market.CodeUnauthenticated, "user data needs credentials; send them in X-Venue-Credentials, or a bearer token in Authorization")
@@ -35,9 +35,9 @@ func permitted(ctx context.Context, a market.Address) error {
 	return nil
 }
 
-// readUser reads a value of an account as the caller sees it.
+// readUser reads a value of an account with the caller's credentials.
 func readUser[T any](ctx context.Context, from *loaders.Loader[market.Address, T], a market.Address) (market.Read[*T], error) {
-	if err := permitted(ctx, a); err != nil {
+	if err := checkAccess(ctx, a); err != nil {
 		return market.Read[*T]{}, err
 	}
 	read, err := from.Get(a)
@@ -48,11 +48,11 @@ func readUser[T any](ctx context.Context, from *loaders.Loader[market.Address, T
 }
 
 func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balance, error) {
-	if err := permitted(ctx, u.Address); err != nil {
+	if err := checkAccess(ctx, u.Address); err != nil {
 		return nil, err
 	}
 	read, err := loaders.From(ctx).Balances.Get(u.Address)
-	if err != nil || read.Value == nil { // the venue may know the account without a balance
+	if err != nil || read.Value == nil { // the venue may know the account but no balance
 		return nil, err
 	}
 	return &model.Balance{Balance: read.Value, Address: u.Address, Meta: read.Meta}, nil
@@ -69,14 +69,14 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 	}
 	orders := pick(*read.Value, func(o *market.Order) bool { return in(o.MarketID) && (side == nil || o.Side == *side) })
 	p := cutPage(ctx, orders, func(o **market.Order) string { return (*o).OrderID }, part)
-	nodes, edges := rowsOf(ctx, p, func(o **market.Order) model.Order { return model.Order{Order: *o, Address: u.Address} }, holdingOfOrder,
+	nodes, edges := rowsOf(ctx, p, func(o **market.Order) model.Order { return model.Order{Order: *o, Address: u.Address} }, tokenRefOfOrder,
 		func(cursor string, node model.Order) model.OrderEdge {
 			return model.OrderEdge{Cursor: cursor, Node: node}
 		})
 	return &model.OrderConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
-// filterByMarket returns a test for the markets of a list; nil lets all pass.
+// filterByMarket returns a filter for market ids. A nil list accepts all markets.
 func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	if marketIDs == nil {
 		return func(string) bool { return true }, nil
@@ -91,15 +91,15 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	return func(id string) bool { return in[id] }, nil
 }
 
-// listArguments checks the arguments of a list of an account that is read whole: which part of it is shown, and which markets.
-func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part cut, in func(string) bool, err error) {
-	if part, err = cutOf(listHash(list, string(a)), first, after); err == nil {
+// listArguments checks the arguments of an account's list that is read whole. It returns the page and a filter for market ids.
+func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, in func(string) bool, err error) {
+	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {
 		in, err = filterByMarket(marketIDs)
 	}
 	return part, in, err
 }
 
-// pick returns pointers to the rows for which keep is true.
+// pick returns pointers to the rows that keep accepts.
 func pick[T any](rows []T, keep func(*T) bool) []*T {
 	picked := make([]*T, 0, len(rows))
 	for i := range rows {
@@ -110,14 +110,14 @@ func pick[T any](rows []T, keep func(*T) bool) []*T {
 	return picked
 }
 
-// readAccountPage checks the arguments of a list of an account that the venue pages, and reads a page of it.
+// readAccountPage checks the arguments of an account's list that the venue sends in pages, and reads a page.
 func readAccountPage[T any](ctx context.Context, list string, a market.Address, first *int, after *string, from, to *time.Time, key func(*T) string, read func(page string, limit int) (venuePage[T], error)) (page[T], error) {
 	n, err := pageSize(first, defaultPage, maxUpstreamPage)
 	if err == nil {
 		err = checkSpan(from, to)
 	}
 	if err == nil {
-		err = permitted(ctx, a)
+		err = checkAccess(ctx, a)
 	}
 	if err != nil {
 		return page[T]{}, err
@@ -131,7 +131,7 @@ func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, af
 			return nil, err
 		}
 	}
-	set, q := loaders.From(ctx), market.TradeQuery{MarketID: or(marketID, ""), From: or(from, time.Time{}), To: or(to, time.Time{})}
+	set, q := loaders.From(ctx), market.TradeQuery{MarketID: valueOr(marketID, ""), From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
 	p, err := readAccountPage(ctx, "trades", u.Address, first, after, from, to, (*market.Trade).Key, func(page string, limit int) (venuePage[market.Trade], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.Trades(u.Address, q)
@@ -143,7 +143,7 @@ func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	nodes, edges := rowsOf(ctx, p, func(t *market.Trade) model.Trade { return model.Trade{Trade: t} }, holdingOfTrade,
+	nodes, edges := rowsOf(ctx, p, func(t *market.Trade) model.Trade { return model.Trade{Trade: t} }, tokenRefOfTrade,
 		func(cursor string, node model.Trade) model.TradeEdge {
 			return model.TradeEdge{Cursor: cursor, Node: node}
 		})
@@ -161,7 +161,7 @@ func (r *userResolver) History(ctx context.Context, u *model.User, first *int, a
 	if slices.Contains(kinds, market.HistoryUnknown) {
 		return nil, badInput("history can't be filtered by the kind UNKNOWN")
 	}
-	set, q := loaders.From(ctx), market.HistoryQuery{Kinds: kinds, From: or(from, time.Time{}), To: or(to, time.Time{})}
+	set, q := loaders.From(ctx), market.HistoryQuery{Kinds: kinds, From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
 	p, err := readAccountPage(ctx, "history", u.Address, first, after, from, to, (*market.HistoryRecord).Key, func(page string, limit int) (venuePage[market.HistoryRecord], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.History(u.Address, q)
@@ -173,7 +173,7 @@ func (r *userResolver) History(ctx context.Context, u *model.User, first *int, a
 	if err != nil {
 		return nil, err
 	}
-	nodes, edges := rowsOf(ctx, p, func(h *market.HistoryRecord) model.HistoryRecord { return model.HistoryRecord{HistoryRecord: h} }, holdingOfRecord,
+	nodes, edges := rowsOf(ctx, p, func(h *market.HistoryRecord) model.HistoryRecord { return model.HistoryRecord{HistoryRecord: h} }, tokenRefOfRecord,
 		func(cursor string, node model.HistoryRecord) model.HistoryEdge {
 			return model.HistoryEdge{Cursor: cursor, Node: node}
 		})

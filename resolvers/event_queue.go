@@ -1,0 +1,118 @@
+package resolvers
+
+import (
+	"context"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"oddsgraph/graph/exec"
+)
+
+// eventQueue holds the next events of a subscription: values, errors and the end. The subscription adds an entry before it
+// sends a value; the engine takes the entries. It is safe for concurrent use.
+type eventQueue struct {
+	mu    sync.Mutex
+	begun bool
+	queue []StreamEvent
+	// more receives a value when the queue grows.
+	more chan struct{}
+	// admit is called before a subscription reads an account. It may be nil.
+	admit func() error
+}
+
+// StreamEvent announces the next event of a subscription. The zero value announces a value on the channel.
+type StreamEvent struct {
+	// Problem is an error sent instead of a value, or the error that ended the subscription.
+	Problem error
+	// Ended is set on the last event.
+	Ended bool
+}
+
+type eventQueueKey struct{}
+
+// WithEventQueue returns a context whose subscription announces its events to NextEvent. admit is called at most once, before
+// the subscription reads an account. Its error ends the subscription.
+func WithEventQueue(ctx context.Context, admit func() error) context.Context {
+	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{more: make(chan struct{}, 1), admit: admit})
+}
+
+// queueOf returns the queue of ctx, or a new queue without a reader.
+func queueOf(ctx context.Context) *eventQueue {
+	if t, ok := ctx.Value(eventQueueKey{}).(*eventQueue); ok {
+		return t
+	}
+	return &eventQueue{more: make(chan struct{}, 1)}
+}
+
+// NextEvent waits for the next event of the subscription of ctx. It returns Ended if the subscription has not begun or ctx has
+// ended.
+func NextEvent(ctx context.Context) StreamEvent {
+	t := queueOf(ctx)
+	for {
+		turn, ok := t.take()
+		if ok {
+			return turn
+		}
+		select {
+		case <-t.more:
+		case <-ctx.Done():
+			return StreamEvent{Ended: true}
+		}
+	}
+}
+
+// take removes the next event. ok is false if there is none yet. The end stays in the queue.
+func (t *eventQueue) take() (next StreamEvent, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.begun {
+		return StreamEvent{Ended: true}, true
+	}
+	if len(t.queue) == 0 {
+		return next, false
+	}
+	next = t.queue[0]
+	if !next.Ended {
+		t.queue = t.queue[1:]
+	}
+	return next, true
+}
+
+// begin marks the subscription as started.
+func (t *eventQueue) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = true
+}
+
+func (t *eventQueue) add(next StreamEvent) {
+	t.mu.Lock()
+	t.queue = append(t.queue, next)
+	t.mu.Unlock()
+	select {
+	case t.more <- struct{}{}:
+	default:
+	}
+}
+
+// event announces a value.
+func (t *eventQueue) event() { t.add(StreamEvent{}) }
+
+// problem announces an error that is sent instead of a value. ctx is the subscription's.
+func (t *eventQueue) problem(ctx context.Context, err error) {
+	t.add(StreamEvent{Problem: atField(ctx, err)})
+}
+
+// end announces the end, with an error unless err is nil.
+func (t *eventQueue) end(ctx context.Context, err error) {
+	if err != nil {
+		err = atField(ctx, err)
+	}
+	t.add(StreamEvent{Problem: err, Ended: true})
+}
+
+// atField adds the path of ctx's field to an error.
+func atField(ctx context.Context, err error) error {
+	return &gqlerror.Error{Err: err, Message: "subscription failed", Path: exec.StreamPath(ctx)}
+}
