@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ready is a Source that answers at once, from memory or from upstream.
+// ready is a Source that returns values at once.
 type ready struct {
 	hit    bool
 	price  market.Price
@@ -46,7 +46,7 @@ func tokens(n int) []string {
 	return keys
 }
 
-// BenchmarkGetMany is what a response pays for a list of 100 prices, its set included.
+// BenchmarkGetMany measures a response that reads a list of 100 cached prices, including its Set.
 func BenchmarkGetMany(b *testing.B) {
 	keys := tokens(100)
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))
@@ -63,7 +63,7 @@ func BenchmarkGetMany(b *testing.B) {
 	}
 }
 
-// A response that finds everything in the cache allocates for its context and recorder, not for each key.
+// A response with cache hits only allocates for its context and recorder, not for each key.
 func TestHitsDoNotAllocatePerKey(t *testing.T) {
 	allocations := func(n int) float64 {
 		keys := tokens(n)
@@ -81,12 +81,12 @@ func TestHitsDoNotAllocatePerKey(t *testing.T) {
 	if many > few+15 {
 		t.Error("each key allocates")
 	}
-	if few > 7 { // the race detector takes some of what is used again
+	if few > 7 { // sync.Pool drops some values under the race detector
 		t.Error("each set allocates")
 	}
 }
 
-// A pass that reads again what is pending, or has arrived, does not allocate.
+// Repeated reads of pending or present keys do not allocate.
 func TestReadingAgainDoesNotAllocate(t *testing.T) {
 	keys := tokens(50)
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))

@@ -1,12 +1,12 @@
-// Package loaders reads everything that a response is built from.
+// Package loaders reads all data of a response.
 //
-// A Set belongs to one response, in a subscription to one event, and to one goroutine. It has one table per kind of data, and a
-// key has one value within it, whichever field reads it.
+// A Set belongs to one response and one goroutine. An event of a subscription is a response. A Set has one table for each kind
+// of data. Within a response every field sees the same value of a key.
 //
-// A response is made in passes. A read never waits: it returns what the cache or an earlier call gave, or ErrPending. The first
-// pass finds what can be read from the cache and notes the rest. Fetch sends the missing keys, all of one kind in one batch, and
-// the next pass finds their values. A pass without a pending read is the response.
+// A response is made in passes. Reads do not block. A read returns a value from the cache or from an earlier fetch, or
+// ErrPending. During a pass the Set collects the missing keys. Fetch sends them, one batch for each kind, and the next pass
+// finds their values. A pass without pending reads yields the response.
 //
-// Sharing between responses is the cache's task, so an error is never remembered past its response, and no other client's
-// cancellation is felt.
+// The cache, not this package, shares calls between responses. Errors are kept for one response only, and cancelling a
+// response does not affect another.
 package loaders

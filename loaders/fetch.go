@@ -8,53 +8,53 @@ import (
 )
 
 const (
-	// minPatience is the least time that Fetch waits for other values once the first has arrived, patienceOf how many times as
-	// long as the last pass took it waits at least: what hangs on the first value must not wait for a slow call, and passes take a
-	// fifth of a processor at most.
+	// After the first value has arrived, Fetch waits for other values at least minPatience, and at least patienceOf times the
+	// duration of the last pass. So a slow call does not delay the fields below a fast one, and passes take at most a fifth of a
+	// processor.
 	minPatience = time.Millisecond
 	patienceOf  = 4
-	// maxArrivals is how many batches can hand over their results without waiting for the end of a pass.
+	// maxArrivals is the number of batches that can deliver results while the Set's goroutine runs a pass.
 	maxArrivals = 16
 )
 
-// response is what the loaders of a Set share. It belongs to the goroutine of the Set.
+// response is the state that the loaders of a Set share. The Set's goroutine owns it.
 type response struct {
-	// ctx is that of look-ups, calls that of the calls that Fetch makes, which cancel ends.
+	// ctx is for lookups, calls for the calls of Fetch. cancel ends calls.
 	ctx      context.Context
 	calls    context.Context
 	cancel   context.CancelFunc
 	recorder *market.Recorder
 	journal  *market.Journal
-	// made counts the calls that the keys sent so far take, which are maxCalls at most unless that is 0.
+	// made counts the upstream calls of all keys sent so far. maxCalls limits it unless maxCalls is 0.
 	made, maxCalls int
-	// refused is the error of keys that would have taken more.
+	// refused is the error of Fetch once maxCalls was exceeded.
 	refused error
 
-	// pending reports that the present pass has read a value that is not there yet.
+	// pending reports whether the current pass has read a missing value.
 	pending bool
-	// failed is the error of keys that are missing from now on; nil as long as they can be fetched.
+	// failed is the error of all further missing keys, or nil while keys can be fetched.
 	failed error
-	// began is when the present pass began.
+	// began is the start of the current pass.
 	began time.Time
-	// underway counts the keys that were sent and have not arrived.
-	underway int
-	// arrivals carries the results of batches to the goroutine of the Set.
+	// inFlight counts the keys that were sent and have no result yet.
+	inFlight int
+	// arrivals delivers the results of batches to the Set's goroutine.
 	arrivals chan func()
 }
 
-// Pending reports whether the present pass has read a value that is not there yet. The pass is void then.
+// Pending reports whether the current pass has read a value that is missing. If so, discard the output of the pass.
 func (s *Set) Pending() bool { return s.pending }
 
-// Fetch ends a pass that is pending: it sends the missing keys, one batch for each kind, and waits for values. ctx bounds the
-// calls too. Fetch returns nil when another pass may find more: all values have arrived, or some have and the rest takes its
-// time. Of keys that are a call each it waits for all, until half of the time that ctx has left, so that what hangs on them leaves
-// together. At the end of ctx, or when the keys would take more calls than the response may make, it returns why; call Fail then.
+// Fetch ends a pending pass. It sends the missing keys, one batch for each kind, and waits for values. It returns nil when
+// another pass can use them: all have arrived, or some have and the others are slow. For kinds that take one call for each key
+// it waits longer, up to half of ctx's remaining time, so that the reads below these keys share a batch. It returns an error
+// when ctx ends or the keys would exceed the limit of upstream calls. Call Fail with that error.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.take(); err != nil {
+	if err := s.countCalls(); err != nil {
 		return err
 	}
 	if s.cancel == nil {
@@ -69,8 +69,8 @@ func (s *Set) Fetch(ctx context.Context) error {
 	return err
 }
 
-// take counts the calls of the missing keys. It returns an error if they are too many.
-func (s *Set) take() error {
+// countCalls adds the calls of the missing keys. It returns an error if they exceed maxCalls.
+func (s *Set) countCalls() error {
 	var most market.Kind
 	sum, largest := s.made, 0
 	for _, l := range s.loaders() {
@@ -88,21 +88,21 @@ func (s *Set) take() error {
 	return nil
 }
 
-// Calls returns the number of upstream calls that the keys fetched so far take by themselves. Some of them may have shared calls with
-// other responses.
+// Calls returns the number of upstream calls that the keys fetched so far need. The cache may have shared some of these calls
+// with other responses.
 func (s *Set) Calls() int { return s.made }
 
 // Refused returns the error of Fetch if the response would have taken too many upstream calls.
 func (s *Set) Refused() error { return s.refused }
 
-// await lands values as Fetch says.
+// await stores arriving values until Fetch may return.
 func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	var enough, half <-chan time.Time
 	late, last := false, false
-	for s.underway > 0 && !(late && (last || !s.split())) {
+	for s.inFlight > 0 && !(late && (last || !s.partial())) {
 		select {
-		case land := <-s.arrivals:
-			land()
+		case deliver := <-s.arrivals:
+			deliver()
 			if enough == nil {
 				t := time.NewTimer(patience)
 				defer t.Stop()
@@ -123,46 +123,46 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	}
 	for {
 		select {
-		case land := <-s.arrivals:
-			land()
+		case deliver := <-s.arrivals:
+			deliver()
 		default:
 			return nil
 		}
 	}
 }
 
-// split reports whether keys that are a call each have arrived in part.
-func (s *Set) split() bool {
+// partial reports whether a kind with one call for each key has received only some of its values.
+func (s *Set) partial() bool {
 	for _, l := range s.loaders() {
-		if l.split() {
+		if l.partial() {
 			return true
 		}
 	}
 	return false
 }
 
-// Fail ends fetching, after an error of Fetch: calls under way are cancelled, and results that have arrived are kept. From now on
-// reads of what is missing return err, and no pass is pending.
+// Fail stops fetching after an error of Fetch. It cancels the calls in flight and keeps the results that have arrived. Further
+// reads of missing values return err, and no pass is pending.
 func (s *Set) Fail(err error) {
 	if s.cancel != nil {
 		s.cancel()
 	}
-	s.land()
+	s.awaitAll()
 	s.failed, s.pending = err, false
 	for _, l := range s.loaders() {
 		l.fail(err)
 	}
 }
 
-// land waits for all that is under way.
-func (s *Set) land() {
-	for s.underway > 0 {
+// awaitAll waits for all keys in flight.
+func (s *Set) awaitAll() {
+	for s.inFlight > 0 {
 		(<-s.arrivals)()
 	}
 }
 
-// Complete calls pass until it reads nothing that is missing, and fetches what is between the calls. After an error of Fetch the
-// last call gets errors for what is still missing.
+// Complete calls pass until no read is pending, with a Fetch after each pending pass. If Fetch fails, the last pass reads
+// errors for the values that are still missing.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {
@@ -171,7 +171,7 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 	}
 }
 
-// Read calls read with a set of its own, repeatedly as Complete does.
+// Read calls read with a new Set until no read is pending, like Complete.
 func Read(ctx context.Context, of Sources, read func(*Set)) {
 	ctx, set, _ := With(ctx, of)
 	defer set.Done()

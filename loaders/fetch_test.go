@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Fetch returns a while after the first value, but waits for keys that are a call each until half of the time is gone.
+// Fetch returns shortly after the first value. For kinds with one call for each key it waits up to half of the remaining time.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -36,7 +36,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads events and prices, says which are pending, and fetches, which must take until then.
+		// pass reads events and prices, checks which are pending, and fetches. Fetch must return at the time then.
 		pass := func(then time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -55,10 +55,10 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 				t.Errorf("%v after %s, want it after %s", err, time.Since(start), then)
 			}
 		}
-		time.Sleep(time.Second / 2) // so long does the first pass take
+		time.Sleep(time.Second / 2) // the duration of the first pass
 		at := time.Second/2 + patienceOf*time.Second/2
 		pass(at, "slow quick", "slow")
-		at += 10 * time.Second // all but the slow one, which left before
+		at += 10 * time.Second // all except the slow one, which was sent before
 		release <- struct{}{}
 		pass(at, "slow a late ", "slow", "a", "late")
 		at += time.Second + minPatience
@@ -72,7 +72,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	})
 }
 
-// At the end of the time, what has come is read, what is under way gets its own error, and what was not sent the given one.
+// After Fail, values that arrived are readable, calls in flight return their own errors, and keys that were not sent return
+// the given error.
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices("hit"), &source[string, market.Spread]{}
@@ -114,7 +115,7 @@ func TestFail(t *testing.T) {
 	})
 }
 
-// A response that ends early ends its calls, and no other's.
+// Done cancels the calls of its response and of no other.
 func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices()
@@ -143,7 +144,7 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	})
 }
 
-// Keys of prices leave in one call, books in one each, and a long list is not cut.
+// All price keys share one call, every book has its own call, and long lists are not split.
 func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	const n = 10_000
 	s, books := prices(), &source[market.BookQuery, market.Book]{}
@@ -162,7 +163,7 @@ func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	}
 }
 
-// All depths of a token's book that a response reads are answered by one book, the deepest.
+// All depths of a token's book in a response are served from the deepest book.
 func TestBookDepths(t *testing.T) {
 	levels := make([]market.Level, 200)
 	of := func(covers int) func(q market.BookQuery) *market.Book {
@@ -229,7 +230,7 @@ func TestBookDepths(t *testing.T) {
 	}
 }
 
-// Every kind of data is read from its own source, under the response's context and into its recorder, each query once.
+// Every kind of data is read from its own source, with the response's context and recorder, once for each query.
 func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
@@ -300,7 +301,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	}
 }
 
-// A set is used again by other responses, which find nothing of this one, and its context leads to none of theirs.
+// A reused Set holds no data of the response before, and a retained context does not reach the new response.
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[market.BookQuery, market.Book]{}).cache(market.BookQuery{TokenID: "a", Depth: 20})
@@ -324,7 +325,7 @@ func TestDoneForgets(t *testing.T) {
 	}
 }
 
-// Read calls its function until it has read all, and once more with errors at the end of its time.
+// Read repeats its function until no value is pending, and once more with errors when ctx ends.
 func TestRead(t *testing.T) {
 	s := prices()
 	var rs results
@@ -351,7 +352,7 @@ func TestFromPanicsWithoutASet(t *testing.T) {
 	From(t.Context())
 }
 
-// A response that would take more calls than it may makes none of those that go too far. What is in memory takes none.
+// A response over its call limit does not send the keys that exceed the limit. Cached keys need no calls.
 func TestTooManyCalls(t *testing.T) {
 	s, events := prices("hit", "known"), &source[market.EventRef, market.Event]{}
 	set, _ := with(t, Sources{Prices: s, Events: events, MaxCalls: 3})
@@ -375,7 +376,7 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// An operation that is refused for its calls does not wait for those under way.
+// Exceeding the call limit cancels the calls in flight.
 func TestTooManyCallsEndsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices(), &source[string, market.Spread]{}

@@ -14,61 +14,61 @@ import (
 )
 
 var (
-	// ErrPending is the error of a read whose value has not arrived yet. The pass that gets it is void.
+	// ErrPending is the error of a read whose value has not arrived. Discard the output of the pass.
 	ErrPending = errors.New("the value has not arrived yet")
-	// errNoAnswer is the error of a key whose source did not return.
+	// errNoAnswer is the error of a key for which the source panicked or returned no result.
 	errNoAnswer = errors.New("the source gave no answer")
-	// ErrTooManyCalls is the cause of the error of a response that would take more upstream calls than it may.
+	// ErrTooManyCalls is the cause of the error of a response that exceeds its limit of upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")
 )
 
 const (
-	// never is longer than any response takes: batches leave by Flush alone.
+	// never is longer than any response. Batches are sent by Flush, not by the dataloader's timer.
 	never = time.Hour
-	// maxKept is the number of results whose memory a table keeps for other responses.
+	// maxKept is the number of results up to which a table's memory is reused for other responses.
 	maxKept = 1000
 )
 
-// Source is where a loader reads: a look-up in memory and a fetch from upstream.
+// Source provides the data of a loader, from memory or from upstream.
 type Source[K comparable, T any] interface {
-	// Lookup answers keys from memory, into out, and returns the indexes of the others appended to missing. It never
-	// asks upstream.
+	// Lookup writes the results of cached keys to out and appends the indexes of the other keys to missing. It makes no upstream
+	// call.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of upstream calls that fetching keys takes at present.
+	// Calls returns the number of upstream calls that fetching keys needs now.
 	Calls(keys []K) int
-	// Fetch asks upstream for keys and waits under ctx. The results are aligned with the keys.
+	// Fetch reads keys from upstream and waits until ctx ends. The results are aligned with keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Loader reads one kind of data for one response. It belongs to the goroutine of its Set.
+// Loader reads one kind of data for one response. The Set's goroutine owns it.
 type Loader[K comparable, T any] struct {
 	*response
 	kind   market.Kind
 	source Source[K, T]
-	// gathers reports that one call carries several keys.
-	gathers bool
+	// batched reports whether one upstream call can carry several keys.
+	batched bool
 
-	// index holds the place in results of each key that was read. The result of a key that is missing has the error ErrPending.
+	// index maps each key to its index in results. The result of a missing key is ErrPending.
 	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	// missing are keys to send with the next Fetch, stale those to refresh when the response is made.
+	// missing are keys to send with the next Fetch. stale are keys to refresh after the response.
 	missing, stale []K
-	// sent and back count the keys that were sent, and those of them that arrived, since nothing was under way.
+	// sent counts the keys sent since nothing was in flight, back those of them with a result.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 
-	// one, fresh and absent are memory of look-ups.
+	// one, fresh and absent are buffers for lookups.
 	one    [1]K
 	fresh  []K
 	absent []int
 }
 
-// begin gives the loader a source for a response.
+// begin sets the source of a new response.
 func (l *Loader[K, T]) begin(source Source[K, T]) { l.source = source }
 
-// Get reads a key. It returns ErrPending if the value is not there yet.
+// Get reads a key. It returns ErrPending if the value is missing.
 func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	i, known := l.index[key]
 	if !known {
@@ -83,7 +83,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	return r.Value, r.Err
 }
 
-// GetMany reads keys into out, which is aligned with them.
+// GetMany reads keys into out. out is aligned with keys.
 func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	l.enter(keys)
 	for i, key := range keys {
@@ -94,10 +94,11 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	}
 }
 
-// Prefetch looks up keys that will be read, and notes those that are missing. It does not make the pass void.
+// Prefetch looks up keys and marks the missing ones for the next Fetch. It does not make the pass pending.
 func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
 
-// Peek returns the value of a key that was read or prefetched. ok is false if it was not, is pending or has failed.
+// Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read, is pending or has
+// failed.
 func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	i, known := l.index[key]
 	if !known || l.results[i].Err != nil {
@@ -106,7 +107,7 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	return l.results[i].Value, true
 }
 
-// enter gives the keys that are new to the response their results.
+// enter looks up the keys that the response has not read yet.
 func (l *Loader[K, T]) enter(keys []K) {
 	if l.index == nil {
 		l.index = make(map[K]int, len(keys))
@@ -129,7 +130,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 	l.results = slices.Grow(l.results, len(keys))[:first+len(keys)]
 	results, answered := l.results[first:], false
 	defer func() {
-		if !answered { // the source panics
+		if !answered { // the source panicked
 			for i := range results {
 				results[i].Err = errNoAnswer
 			}
@@ -153,7 +154,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 	l.note(keys, results)
 }
 
-// note records what a look-up found, counts it, and collects the keys of stale values.
+// note records the results of a lookup, counts hits and misses and collects stale keys.
 func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
 	n := market.Reads{Misses: uint32(len(l.absent))}
 	for i := range results {
@@ -182,7 +183,7 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 	l.journal.Looked(l.kind, n)
 }
 
-// cost returns the kind, and the number of calls that its missing keys take.
+// cost returns the kind and the number of upstream calls that its missing keys need.
 func (l *Loader[K, T]) cost() (market.Kind, int) {
 	if len(l.missing) == 0 {
 		return l.kind, 0
@@ -190,7 +191,7 @@ func (l *Loader[K, T]) cost() (market.Kind, int) {
 	return l.kind, l.source.Calls(l.missing)
 }
 
-// send lets the missing keys leave: together, or each in a call of its own where a call carries one.
+// send starts the calls of the missing keys: one batch, or one call for each key if the kind is not batched.
 func (l *Loader[K, T]) send() {
 	if len(l.missing) == 0 {
 		return
@@ -199,29 +200,29 @@ func (l *Loader[K, T]) send() {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
 			dataloader.WithWait[K, struct{}](never),
 			dataloader.WithInputCapacity[K, struct{}](64),
-			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // the table remembers
+			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // the table is the cache
 	}
 	if l.back == l.sent {
 		l.sent, l.back = 0, 0
 	}
 	l.sent += len(l.missing)
-	l.underway += len(l.missing)
+	l.inFlight += len(l.missing)
 	for i, key := range l.missing {
 		l.batch.Load(l.calls, key)
-		if !l.gathers || i == len(l.missing)-1 {
+		if !l.batched || i == len(l.missing)-1 {
 			l.batch.Flush()
 		}
 	}
 	l.missing = l.missing[:0]
 }
 
-// split reports whether some of the keys that left each on its own have arrived and others have not.
-func (l *Loader[K, T]) split() bool { return !l.gathers && l.back > 0 && l.back < l.sent }
+// partial reports whether some but not all of the single calls have returned.
+func (l *Loader[K, T]) partial() bool { return !l.batched && l.back > 0 && l.back < l.sent }
 
-// fetch is the dataloader's batch function. Its results go to the goroutine of the Set.
+// fetch is the dataloader's batch function. It sends the results to the Set's goroutine.
 func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[struct{}] {
 	results := l.ask(ctx, keys)
-	l.arrivals <- func() { l.land(keys, results) }
+	l.arrivals <- func() { l.store(keys, results) }
 	out := make([]*dataloader.Result[struct{}], len(keys))
 	for i := range out {
 		out[i] = nothing
@@ -229,10 +230,10 @@ func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result
 	return out
 }
 
-// nothing is what a dataloader gets for a key: the values go another way.
+// nothing is the dataloader's result of every key. The values are delivered through arrivals.
 var nothing = &dataloader.Result[struct{}]{}
 
-// ask asks the source. It recovers panics itself, because the dataloader prints them past our log.
+// ask calls the source and recovers its panics. The dataloader would print them without our logger.
 func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
 	failed := errNoAnswer
 	defer func() {
@@ -242,7 +243,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 		if len(results) == len(keys) {
 			return
 		}
-		results = make([]market.Result[market.Read[*T]], len(keys)) // nobody knows whose is which
+		results = make([]market.Result[market.Read[*T]], len(keys)) // the results can't be matched with keys
 		for i := range results {
 			results[i].Err = failed
 		}
@@ -250,10 +251,10 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 	return l.source.Fetch(ctx, keys)
 }
 
-// land puts the results of a batch in their places.
-func (l *Loader[K, T]) land(keys []K, results []market.Result[market.Read[*T]]) {
+// store stores the results of a batch.
+func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
 	l.back += len(keys)
-	l.underway -= len(keys)
+	l.inFlight -= len(keys)
 	var n market.Reads
 	for i, key := range keys {
 		l.results[l.index[key]] = results[i]
@@ -269,7 +270,7 @@ func (l *Loader[K, T]) land(keys []K, results []market.Result[market.Read[*T]]) 
 	l.journal.Looked(l.kind, n)
 }
 
-// fail ends the keys that were not sent.
+// fail sets err as the result of all keys that were not sent.
 func (l *Loader[K, T]) fail(err error) {
 	for _, key := range l.missing {
 		l.results[l.index[key]].Err = err
@@ -278,7 +279,7 @@ func (l *Loader[K, T]) fail(err error) {
 	l.missing = l.missing[:0]
 }
 
-// forget drops a key that is missing and was not sent.
+// forget removes a missing key that was not sent.
 func (l *Loader[K, T]) forget(key K) {
 	if i := slices.Index(l.missing, key); i >= 0 {
 		l.missing = slices.Delete(l.missing, i, i+1)
@@ -286,26 +287,26 @@ func (l *Loader[K, T]) forget(key K) {
 	}
 }
 
-// done starts the refresh of the stale values that were read.
+// done starts the background refresh of stale values.
 func (l *Loader[K, T]) done() {
 	if len(l.stale) > 0 {
 		l.source.Refresh(l.ctx, l.stale)
 	}
 }
 
-// empty readies the loader for another response.
+// empty clears the loader for another response.
 func (l *Loader[K, T]) empty() {
 	l.source = nil
 	if len(l.results) == 0 {
 		return
 	}
 	if len(l.results) > maxKept {
-		*l = Loader[K, T]{response: l.response, kind: l.kind, gathers: l.gathers}
+		*l = Loader[K, T]{response: l.response, kind: l.kind, batched: l.batched}
 		return
 	}
 	clear(l.index)
 	clear(l.results)
-	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // none was longer than the results are
+	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // none is longer than results
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
 	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]

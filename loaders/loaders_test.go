@@ -20,22 +20,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source is a Source that a test decides on. Every answer is a new value.
+// source is a Source controlled by the test. Every result is a new value.
 type source[K comparable, T any] struct {
 	mu        sync.Mutex
-	cached    map[K]bool // stale where false
+	cached    map[K]bool // false: stale
 	lookups   [][]K
 	fetches   [][]K
 	refreshed [][]K
 	handles   map[K]*market.Handle
 
-	gate  chan struct{} // each fetch waits to be received from, or for its context
+	gate  chan struct{} // each fetch waits until gate can be received from, or ctx ends
 	fetch func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 	look  func(ctx context.Context)
 	value func(key K) *T
 }
 
-// prices returns a source of prices that has keys in memory.
+// prices returns a source of prices with cached keys.
 func prices(cached ...string) *source[string, market.Price] {
 	s := &source[string, market.Price]{value: func(key string) *market.Price { return &market.Price{TokenID: key} }}
 	return s.cache(cached...)
@@ -84,7 +84,7 @@ func (s *source[K, T]) Refresh(_ context.Context, keys []K) {
 	s.refreshed = append(s.refreshed, slices.Clone(keys))
 }
 
-// Calls has two keys in a call.
+// Calls counts one call for two keys.
 func (s *source[K, T]) Calls(keys []K) int { return (len(keys) + 1) / 2 }
 
 func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
@@ -113,7 +113,7 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// with returns a set over sources, which is done with the test.
+// with returns a Set over sources. The test's cleanup calls Done.
 func with(t *testing.T, of Sources) (*Set, *market.Recorder) {
 	t.Helper()
 	ctx, set, recorder := With(t.Context(), of)
@@ -142,7 +142,7 @@ func fetch(t *testing.T, set *Set) {
 	}
 }
 
-// wantTokens fails unless results are those of tokens.
+// wantTokens fails unless the results are the prices of tokens.
 func wantTokens(t *testing.T, rs results, tokens ...string) {
 	t.Helper()
 	for i, r := range rs {
@@ -152,7 +152,7 @@ func wantTokens(t *testing.T, rs results, tokens ...string) {
 	}
 }
 
-// What a pass misses leaves in one batch, however it is read, without waiting, and is there for the next pass.
+// All missing keys of a pass are sent in one batch, without a delay, and the next pass finds their values.
 func TestMissingKeysLeaveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices("hit")
@@ -189,7 +189,7 @@ func TestMissingKeysLeaveTogether(t *testing.T) {
 	})
 }
 
-// A key is looked up once, and has one value in a response, whatever becomes of the cache.
+// A key is looked up once for each response and keeps its value, even if the cache changes.
 func TestKeyHasOneValueInAResponse(t *testing.T) {
 	s := prices("hit", "other")
 	set, _ := with(t, Sources{Prices: s})
@@ -231,7 +231,7 @@ func TestPeekReadsNothing(t *testing.T) {
 	}
 }
 
-// Stale values answer, and are refreshed in one list when the response is made, each key once.
+// Stale values are returned at once. Done refreshes them in one list, each key once.
 func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
 	s := prices("fresh", "a", "b")
 	s.cached["a"], s.cached["b"] = false, false
@@ -250,7 +250,7 @@ func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
 	}
 }
 
-// The look-ups of a response are counted by key.
+// Each key counts as one read.
 func TestReadsAreCountedOnce(t *testing.T) {
 	s := prices("hit", "stale", "absent")
 	s.cached["stale"] = false
@@ -281,7 +281,7 @@ func TestReadsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A read that fails leaves the recorder without a basis, and the next response asks again.
+// A failed read marks the recorder as incomplete, and the next response fetches again.
 func TestErrorsEndWithTheResponse(t *testing.T) {
 	s := prices()
 	s.fetch = func(_ context.Context, keys []string) results {
@@ -308,7 +308,7 @@ func TestErrorsEndWithTheResponse(t *testing.T) {
 	}
 }
 
-// A source that panics or answers wrongly costs the keys their values and nothing else, and nothing is written past our log.
+// A source that panics or returns wrong results fails its keys only, and nothing bypasses our logger.
 func TestBadSources(t *testing.T) {
 	var printed bytes.Buffer
 	defer log.SetOutput(log.Writer())
@@ -343,7 +343,7 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// A look-up that panics is the reader's panic, and does not make the key absent for the next reader.
+// A panic in a lookup reaches the reader, and the key is still readable afterwards.
 func TestPanicInALookup(t *testing.T) {
 	s := prices("a", "b")
 	s.look = func(context.Context) { panic("boom") }

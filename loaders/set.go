@@ -43,17 +43,17 @@ type Set struct {
 	trades   Loader[market.TradesKey, market.TradePage]
 	records  Loader[market.HistoryKey, market.HistoryPage]
 	response
-	// reading is the context that the set belongs to.
+	// reading is the context of the response.
 	reading *reading
-	// depths are the greatest depths asked for of each token's book.
+	// depths holds the greatest requested depth of each token's book.
 	depths map[string]int
 }
 
-// loader is what a Set does with all its loaders.
+// loader is the part of Loader that does not depend on its types.
 type loader interface {
 	cost() (market.Kind, int)
 	send()
-	split() bool
+	partial() bool
 	fail(err error)
 	done()
 	empty()
@@ -66,15 +66,15 @@ func (s *Set) loaders() [market.Kinds]loader {
 	}
 }
 
-// sets are used again, since their tables are large.
+// sets reuses Sets, since their tables are large.
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
 	r := &s.response
-	s.Prices = Loader[string, market.Price]{response: r, kind: market.KindPrice, gathers: true}
-	s.Spreads = Loader[string, market.Spread]{response: r, kind: market.KindSpread, gathers: true}
+	s.Prices = Loader[string, market.Price]{response: r, kind: market.KindPrice, batched: true}
+	s.Spreads = Loader[string, market.Spread]{response: r, kind: market.KindSpread, batched: true}
 	s.books = Loader[market.BookQuery, market.Book]{response: r, kind: market.KindBook}
 	s.Histories = Loader[market.PriceHistoryQuery, market.PriceHistory]{response: r, kind: market.KindHistory}
-	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: market.KindMarket, gathers: true}
+	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: market.KindMarket, batched: true}
 	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: market.KindEvent}
 	s.searches = Loader[market.SearchKey, market.SearchPage]{response: r, kind: market.KindSearch}
 	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: market.KindBalance}
@@ -101,7 +101,7 @@ func (r *reading) Value(key any) any {
 	return r.Recording.Value(key)
 }
 
-// With returns a context for one response, with a set and a recorder of its own. Call Done when the response is made.
+// With returns a context for one response, with its own Set and recorder. Call Done after the response.
 func With(ctx context.Context, of Sources) (context.Context, *Set, *market.Recorder) {
 	s := sets.Get().(*Set)
 	r := &reading{set: s}
@@ -123,31 +123,31 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *market.Recor
 	return r, s, &r.Recorder
 }
 
-// From returns the set of a response. It panics where there is none: every response is given one by With.
+// From returns the Set of a response. It panics if ctx was not made by With.
 func From(ctx context.Context) *Set { return ctx.Value(setKey{}).(*Set) }
 
-// Done ends the response: it starts the refresh of the stale values that were read, all of a kind together, cancels the calls
-// that are under way and waits for them. The context has no set then.
+// Done ends the response. It starts one refresh of all stale values of a kind, cancels the calls in flight and waits for them.
+// Do not use the context afterwards.
 func (s *Set) Done() {
-	s.recorder = nil // what arrives from now on is in no response
+	s.recorder = nil // later results belong to no response
 	if s.cancel != nil {
 		s.cancel()
 	}
-	s.land()
+	s.awaitAll()
 	for _, l := range s.loaders() {
 		l.done()
 		l.empty()
 	}
-	s.reading.set = nil // a holder of the context must not reach another response
+	s.reading.set = nil // a retained context must not reach another response's data
 	s.reading = nil
 	clear(s.depths)
 	s.response = response{}
 	sets.Put(s)
 }
 
-// Book reads a token's book, which has depth levels a side or more, where it holds so many. All depths of a token that a
-// response reads are answered by one book: when a deeper one is read than before, the pass is void and the next one reads it for
-// all.
+// Book reads a token's book with at least depth levels a side, or fewer if the book has fewer. All reads of a token in a
+// response share the deepest book. A read that needs a deeper book makes the pass pending, and the next pass uses that book
+// everywhere.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = market.BookDepthStep(depth)
 	known := s.depths[tokenID]
