@@ -10,8 +10,8 @@ import (
 
 const queryMarket = `query($id: String!) { market(marketId: $id) { status description resolution { winningOutcome } tokens { outcome winner } freshness { stale } } }`
 
-// asked returns a market as a query shows it.
-func (s *service) asked(t *testing.T, id string) any {
+// shownMarket returns a market as a query shows it.
+func (s *service) shownMarket(t *testing.T, id string) any {
 	t.Helper()
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
@@ -52,7 +52,7 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 			query := strings.Replace(subMarkets, "marketId status", "marketId status resolution { winningOutcome } outcomes: tokens { outcome }", 1)
 			sub := s.dial(t, anonymous).subscribe(t, query, vars{"ids": []string{id}})
 			sub.until(t, "the market as it is", func(v any) bool { return at(v, "market.freshness.stale") == false })
-			s.asked(t, id)
+			s.shownMarket(t, id)
 			before := s.venue.Stats()
 			if err := test.change(t, s.venue, id); err != nil {
 				t.Fatal(err)
@@ -62,12 +62,12 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 				if shows := test.shows(at(v, "market")); !shows && (fresh || test.announced) {
 					t.Fatalf("the event shows the market from before its change: %s", asJSON(v))
 				}
-				if m := s.asked(t, id); !test.shows(m) && (at(m, "freshness.stale") == false || test.announced) {
+				if m := s.shownMarket(t, id); !test.shows(m) && (at(m, "freshness.stale") == false || test.announced) {
 					t.Fatalf("a query shows the market from before its change: %s", asJSON(m))
 				}
 				return fresh
 			})
-			m := s.asked(t, id)
+			m := s.shownMarket(t, id)
 			if !test.shows(m) || at(m, "freshness.stale") != false {
 				t.Errorf("in the end a query shows %s", asJSON(m))
 			}

@@ -380,7 +380,7 @@ func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	if !until(patience, so) {
-		t.Fatalf("in vain: %s", what)
+		t.Fatalf("still not true after %v: %s", patience, what)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestUnreadOutputBesidesResponses(t *testing.T) {
 	}
 }
 
-// overSockets sends a query ninety times on each of several WebSockets, after ten other queries.
+// overSockets sends ten other queries and then this one ninety times, on each of several WebSockets.
 func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.Closer) {
 	first := echoed(3)
 	return p.each(t, sockets, func(w *wire) {
