@@ -19,8 +19,7 @@ const (
 // bystander is a client that has nothing to do with the attack. It repeats a cached query, and each query must succeed.
 type bystander struct {
 	p *target
-	// before and during hold the duration of each query. beforeTotal and duringTotal are the times of both phases, with the
-	// pauses.
+	// before and during hold the duration of each query. beforeTotal and duringTotal include the pauses between them.
 	before, during           []time.Duration
 	beforeTotal, duringTotal time.Duration
 
@@ -31,8 +30,7 @@ type bystander struct {
 	done sync.WaitGroup
 }
 
-// startBystander returns a bystander. It has measured its queries without an attack, and repeats them in the background until
-// end is called.
+// startBystander measures queries without an attack, then repeats them in the background until end is called.
 func (p *target) startBystander(t *testing.T) *bystander {
 	b := &bystander{p: p, over: make(chan struct{})}
 	b.stop = sync.OnceFunc(func() { close(b.over) })

@@ -221,10 +221,10 @@ func TestFaultsOverSeveralQueries(t *testing.T) {
 	}
 }
 
-// roundTripper is the RoundTrip function of the venue client's transport.
+// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip makes the exchange.
+// RoundTrip calls e.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
 // withTransport replaces the client's transport by one that lacks a defence.

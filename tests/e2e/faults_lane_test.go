@@ -98,8 +98,8 @@ type lane struct {
 	reads    *completedReads
 }
 
-// completedReads records, by endpoint, when the latest of the completed reads began. A read is complete when its results
-// have been processed.
+// completedReads holds, for each endpoint, the latest start time of a completed read. A read is complete when its
+// results have been processed.
 type completedReads struct {
 	mu   sync.Mutex
 	left map[string]time.Time

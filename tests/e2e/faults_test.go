@@ -114,14 +114,14 @@ const (
 )
 
 // checkMemory runs f and reports memory that f left in use or allocated beyond the limits.
-func checkMemory(inPassing, left uint64, f func() error) error {
+func checkMemory(allocated, left uint64, f func() error) error {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	err := f()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > inPassing {
+	if n := after.TotalAlloc - before.TotalAlloc; n > allocated {
 		err = errors.Join(err, fmt.Errorf("%d MiB were allocated", n>>20))
 	}
 	if after.HeapAlloc > before.HeapAlloc+left {
