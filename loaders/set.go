@@ -87,7 +87,7 @@ var sets = sync.Pool{New: func() any {
 
 type setKey struct{}
 
-// reading is the context of a response that has a set and a recorder of its own.
+// reading is the context of a response. It holds the response's Set and recorder.
 type reading struct {
 	market.Recording
 	set *Set

@@ -96,7 +96,7 @@ func portfolioUpdate(a market.Address, by market.PriceBasis, reason model.Update
 	for i, h := range p.Changed {
 		u.Changed[i] = model.Position{Position: h.Position, Address: a, Meta: h.Meta, Valued: h.Valuation, ValuedBy: by}
 		if price := h.Quotes.Price; price.Value != nil {
-			u.Changed[i].Shown = &model.Shown{Price: &model.TokenPrice{Quote: price.Value, Meta: price.Meta}}
+			u.Changed[i].Preloaded = &model.Preloaded{Price: &model.TokenPrice{Quote: price.Value, Meta: price.Meta}}
 		}
 	}
 	for i, gone := range p.Closed {

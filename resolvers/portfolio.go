@@ -74,7 +74,7 @@ func (r *positionResolver) Market(ctx context.Context, p *model.Position) (*mode
 func (r *positionResolver) Token(ctx context.Context, p *model.Position) (*model.Token, error) {
 	t, err := tokenOf(ctx, tokenRefOf(p.Position))
 	if t != nil {
-		t.Shown = p.Shown
+		t.Preloaded = p.Preloaded
 	}
 	return t, err
 }

@@ -127,8 +127,8 @@ func (r *tokenResolver) Winner(ctx context.Context, t *model.Token) (*bool, erro
 }
 
 func (r *tokenResolver) Price(ctx context.Context, t *model.Token) (*model.TokenPrice, error) {
-	if t.Shown != nil && t.Shown.Price != nil {
-		return t.Shown.Price, nil
+	if t.Preloaded != nil && t.Preloaded.Price != nil {
+		return t.Preloaded.Price, nil
 	}
 	read, err := loaders.From(ctx).Prices.Get(t.TokenID)
 	if err == loaders.ErrPending {
@@ -141,8 +141,8 @@ func (r *tokenResolver) Price(ctx context.Context, t *model.Token) (*model.Token
 }
 
 func (r *tokenResolver) Spread(ctx context.Context, t *model.Token) (*model.Spread, error) {
-	if t.Shown != nil && t.Shown.Spread != nil {
-		return t.Shown.Spread, nil
+	if t.Preloaded != nil && t.Preloaded.Spread != nil {
+		return t.Preloaded.Spread, nil
 	}
 	read, err := loaders.From(ctx).Spreads.Get(t.TokenID)
 	if err == loaders.ErrPending {
@@ -159,8 +159,8 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	if d < 1 || d > market.MaxBookDepth {
 		return nil, badInput("depth is %d; it must be 1 to %d", d, market.MaxBookDepth)
 	}
-	if t.Shown != nil && t.Shown.Book != nil && t.Shown.Book.Book.Covers(d) {
-		shown := *t.Shown.Book
+	if t.Preloaded != nil && t.Preloaded.Book != nil && t.Preloaded.Book.Book.Covers(d) {
+		shown := *t.Preloaded.Book
 		shown.Book = shown.Book.Cut(d)
 		return &shown, nil
 	}

@@ -4,7 +4,7 @@ import "strconv"
 
 const hex = "0123456789ABCDEF"
 
-// escaped are the bytes that don't stand in a string of JSON as they are.
+// escaped marks the bytes that JSON strings must escape.
 var escaped = func() (t [256]bool) {
 	for c := range byte(' ') {
 		t[c] = true
@@ -13,7 +13,7 @@ var escaped = func() (t [256]bool) {
 	return t
 }()
 
-// AppendString appends a string in JSON as graphql.MarshalString writes it: bytes that are no UTF-8 stay as they are.
+// AppendString appends a JSON string in the form of graphql.MarshalString. Invalid UTF-8 is copied unchanged.
 func AppendString(dst []byte, s string) []byte {
 	if !plain(s) {
 		return appendEscaped(dst, s)
@@ -23,7 +23,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plain reports whether all bytes of a string stand in JSON as they are. It looks at eight at a time.
+// plain reports whether a JSON string needs no escapes. It checks eight bytes at a time.
 func plain(s string) bool {
 	if len(s) < 8 {
 		for i := range len(s) {
@@ -38,7 +38,7 @@ func plain(s string) bool {
 		i = min(i, last)
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// A byte less n borrows from its highest bit where it is below n and has not got that bit itself.
+		// Subtracting n sets a byte's highest bit if the byte is less than n and that bit was clear.
 		control, quote, backslash := w, w^each*'"', w^each*'\\'
 		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
 			return false

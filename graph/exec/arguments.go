@@ -6,7 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// decode returns the field's arguments with the variables of an execution, or a refusal.
+// decode returns the field's arguments for the variables of an execution, or a refusal.
 func (f *Field) decode(x *Execution) any {
 	if f.refused != nil {
 		return refusal{f.refused}
@@ -21,7 +21,7 @@ func (f *Field) decode(x *Execution) any {
 	return decoded
 }
 
-// decodeAll decodes the arguments by gqlgen's own functions. gqlgen panics for a literal that is out of range.
+// decodeAll decodes the arguments with gqlgen's functions. It recovers their panic for literals out of range.
 func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decoded any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -31,8 +31,8 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given returns the field's arguments in the usual case: each that is given has a value of a known form, and none is
-// left to its default. It returns nil in every other.
+// given decodes the arguments one by one without a map. It returns nil if an argument has an unknown form or needs its
+// default; the caller then uses decodeAll.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil
@@ -55,7 +55,7 @@ func (f *Field) given(x *Execution) any {
 	return arguments
 }
 
-// gives reports whether an argument is given: a variable that is not leaves it out.
+// gives reports whether an argument is present. An argument whose variable is absent is not present.
 func (f *Field) gives(x *Execution, name string) bool {
 	a := f.field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind != ast.Variable {
@@ -65,7 +65,7 @@ func (f *Field) gives(x *Execution, name string) bool {
 	return given
 }
 
-// Strings returns a list of strings as a variable holds it, and false for any other value, which gqlgen may still coerce.
+// Strings returns the list of strings in a variable's value. ok is false for any other value, which gqlgen may still coerce.
 func Strings(v any) (list []string, ok bool) {
 	if list, ok = v.([]string); ok {
 		return list, true

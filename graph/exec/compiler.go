@@ -1,12 +1,13 @@
 // Package exec executes queries and subscriptions.
 //
-// An operation's selections are compiled once, to a tree of numbered fields with their keys encoded and their arguments
-// decoded, and executed by generated code that calls the resolvers and appends JSON to a buffer. It runs on the caller's
-// goroutine, one field after the other, so it is for resolvers that do not wait: a resolver whose value is not there yet
-// returns any error, and the caller executes the operation again when the value has arrived. Each execution is one pass.
+// An operation's selections are compiled once to a tree of numbered fields. Their response keys are encoded and their constant
+// arguments are decoded in advance. Generated code calls the resolvers and appends JSON to a buffer.
 //
-// A pass always completes. It collects the errors of fields with their paths and locations, and null spreads to the nearest
-// object or element that may be null, as the GraphQL specification says.
+// Fields run one after the other on the caller's goroutine, so resolvers must not block. A resolver whose value is missing
+// returns an error. The caller fetches the value and executes the operation again. Each execution is one pass.
+//
+// Every pass runs all fields. It collects errors with paths and locations. A null propagates to the nearest nullable parent,
+// as the GraphQL specification says.
 package exec
 
 import (
@@ -15,25 +16,25 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Typename is the number of the field __typename in every object type.
+// Typename is the number of __typename in every object type.
 const Typename = 0
 
-// Type is what the generated code knows of a type.
+// Type describes a type to the compiler. Generated code provides it.
 type Type struct {
-	// Fields are those of an object type that it can write, by name.
+	// Fields are the fields of an object type by name.
 	Fields map[string]FieldOf
-	// Possible are the object types that it tells apart in an abstract type. Selections on them are in this order.
+	// Possible are the object types of an abstract type, in the order of Field.Of.
 	Possible []string
 }
 
-// FieldOf is a field of an object type as the generated code knows it.
+// FieldOf describes a field of an object type.
 type FieldOf struct {
-	// Number tells the field from the others of its type. It is greater than Typename.
+	// Number is unique within the type and greater than Typename.
 	Number int
-	// Arguments decodes the field's arguments to the form in which the generated code wants them; nil where it takes none.
+	// Arguments decodes the field's arguments to the type that generated code expects; nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
-	// New returns the same without any argument given, and Set decodes one into it that is not null. It reports whether it did:
-	// what it does not know, or refuses, is for Arguments. They save the maps, and are nil where nothing is known.
+	// New returns empty arguments, and Set decodes one non-null argument into them without a map. If Set returns false, use
+	// Arguments. Both are nil if no argument has a known form.
 	New func(x *Execution) any
 	Set func(to any, name string, value any) bool
 }
@@ -43,14 +44,14 @@ type Compiler struct {
 	schema *ast.Schema
 	types  map[string]Type
 	query  func(*Execution, *Selection) bool
-	// subscribe starts the stream of a root field of subscriptions; nil where the schema has none.
+	// subscribe starts the stream of a subscription's root field; nil if the schema has no subscriptions.
 	subscribe func(*Execution, *Field) Events
-	// satisfies are the type conditions that each object type meets.
+	// satisfies lists, for each object type, the type conditions that apply to it.
 	satisfies map[string][]string
 }
 
-// NewCompiler returns a compiler for a schema. types are the types that the generated code knows. query writes the root of a query and
-// reports whether it is not null, subscribe starts the stream of a root field of subscriptions.
+// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes a query's root
+// object and reports whether it is not null. subscribe starts the stream of a subscription's root field.
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {

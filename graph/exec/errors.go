@@ -10,14 +10,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Error is what went wrong at one place of a response. It belongs to the document: do not keep it longer.
+// Error is an error at one place of a response. It refers to the document, so do not retain it longer than the document.
 type Error struct {
 	Err error
-	// field is the field that failed, nil for the whole operation.
+	// field is the field that failed, or nil for the whole operation.
 	field *Field
-	// indexes are those of the list elements on the way to the field, and of the element that failed.
+	// indexes are the list indexes on the path to the failed field or element, outermost first.
 	indexes []int
-	// ofArgument says that Err is the refusal of an argument, which its path names.
+	// ofArgument is set if Err rejects an argument. Err's path names the argument.
 	ofArgument bool
 }
 
@@ -29,13 +29,13 @@ func (e *Error) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns the error without its place.
+// Unwrap returns the error without its path.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Path returns the place in the response, nil for the whole operation.
+// Path returns the path in the response, or nil for the whole operation.
 func (e *Error) Path() ast.Path { return e.path(func(f *ast.Field) string { return f.Alias }) }
 
-// FieldPath is Path with the names of the fields instead of their keys in the response.
+// FieldPath is like Path, with field names instead of aliases.
 func (e *Error) FieldPath() ast.Path { return e.path(func(f *ast.Field) string { return f.Name }) }
 
 func (e *Error) path(name func(*ast.Field) string) (path ast.Path) {
@@ -63,7 +63,7 @@ func (e *Error) path(name func(*ast.Field) string) (path ast.Path) {
 	return path
 }
 
-// Locations returns where the field stands in the document.
+// Locations returns the position of the field in the document.
 func (e *Error) Locations() []gqlerror.Location {
 	if e.field == nil || e.field.field.Position == nil {
 		return nil
@@ -71,7 +71,7 @@ func (e *Error) Locations() []gqlerror.Location {
 	return []gqlerror.Location{{Line: e.field.field.Position.Line, Column: e.field.field.Position.Column}}
 }
 
-// Argument returns the path of the argument that was refused, "" where none was.
+// Argument returns the path of the rejected argument, or "".
 func (e *Error) Argument() string {
 	var located *gqlerror.Error
 	if !e.ofArgument || !errors.As(e.Err, &located) {
@@ -80,7 +80,7 @@ func (e *Error) Argument() string {
 	return located.Path.String()
 }
 
-// Panic is a panic as an error.
+// Panic is a recovered panic with its stack.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -89,5 +89,5 @@ type Panic struct {
 // Error implements error.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Recovered returns what recover returned as an error. It is called where the panic is recovered, for the sake of its stack.
+// Recovered converts a recovered value to an error. Call it in the deferred function, so that the stack shows the panic.
 func Recovered(p any) error { return &Panic{p, debug.Stack()} }

@@ -9,17 +9,17 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Execution is one pass over an operation, and the context of its resolvers. It belongs to one goroutine and is reused
-// afterwards, so nobody may keep it.
+// Execution is one pass over an operation, and the context of its resolvers. One goroutine owns it. It is reused after the
+// pass, so do not retain it.
 type Execution struct {
 	context.Context
 	// Buf is the response so far. Generated code appends to it.
 	Buf []byte
-	// Limit is the length of Buf beyond which generated code asks Full before it writes a field.
+	// Limit is the length of Buf above which generated code calls Full before the next field.
 	Limit int
 
-	// room bounds the response, which begins at start of Buf and has so many bytes of errors beside. full says that it has
-	// become too large, so that nothing more is written.
+	// room limits the size of the response, which begins at Buf[start]. errorsInSize is the part of the size that counts for
+	// errors. full is set once the response is too large; nothing is written afterwards.
 	room                Room
 	start, errorsInSize int
 	full                bool
@@ -27,21 +27,21 @@ type Execution struct {
 	variables map[string]any
 	// arguments holds the decoded arguments of fields by slot, or a refusal.
 	arguments []any
-	// field is the field whose resolver runs.
+	// field is the field whose resolver is running.
 	field *Field
-	// indexes are the indexes of the list elements that contain the present object, outermost first.
+	// indexes are the indexes of the list elements that contain the current object, outermost first.
 	indexes []int
 	errs    []Error
 	// taken is memory for the indexes of errors.
 	taken []int
-	// slabs hold a *slab for each type whose values were made.
+	// slabs holds a *slab for each type that Make has allocated.
 	slabs []interface{ empty() }
 }
 
-// executions are reused with their slabs, whose memory is near the processor then.
+// executions reuses Executions with their slabs.
 var executions = sync.Pool{New: func() any { return &Execution{} }}
 
-// release ends the use of an execution.
+// release clears the execution and makes it available for reuse.
 func (x *Execution) release() {
 	for _, s := range x.slabs {
 		s.empty()
@@ -62,7 +62,7 @@ func (x *Execution) Value(key any) any {
 	return x.Context.Value(key)
 }
 
-// From returns the execution that a resolver's context belongs to, or nil.
+// From returns the execution of a resolver's context, or nil.
 func From(ctx context.Context) *Execution {
 	if x, ok := ctx.(*Execution); ok {
 		return x
@@ -71,18 +71,18 @@ func From(ctx context.Context) *Execution {
 	return x
 }
 
-// Selects reports whether a field is selected, under whatever key, of the object that the resolver which runs is to return:
-// one of its own, or of what the fields before it on the path hold. It is not for fields of abstract types.
+// Selects reports whether the client selects a field below the one whose resolver is running. path holds field names, not
+// aliases. Abstract types are not supported.
 func (x *Execution) Selects(path ...string) bool {
 	return x.field != nil && x.field.Sub.selects(path)
 }
 
-// SelectsAny reports whether a field at the end of one of the paths is selected, see Selects.
+// SelectsAny reports whether one of the paths is selected, see Selects.
 func (x *Execution) SelectsAny(paths [][]string) bool {
 	return slices.ContainsFunc(paths, func(path []string) bool { return x.Selects(path...) })
 }
 
-// selects reports whether a field is selected at the end of a path. Nothing is selected of nil.
+// selects reports whether the field at the end of a path is selected. It returns false for a nil Selection.
 func (s *Selection) selects(path []string) bool {
 	if s == nil {
 		return false
@@ -96,13 +96,13 @@ func (s *Selection) selects(path []string) bool {
 	return false
 }
 
-// Enter notes the field whose resolver is about to run, and returns the context for it.
+// Enter sets the field whose resolver runs next and returns the resolver's context.
 func (x *Execution) Enter(f *Field) context.Context {
 	x.field = f
 	return x
 }
 
-// Report implements Reporter for the field whose resolver runs.
+// Report implements Reporter for the running resolver's field.
 func (x *Execution) Report(err error) { x.add(x.field, err) }
 
 // ReportAt implements Reporter.
@@ -113,16 +113,16 @@ func (x *Execution) ReportAt(index int, err error) {
 	x.Unlist()
 }
 
-// Reporter takes the errors that a resolver reports beside its value. An Execution is one.
+// Reporter receives errors that a resolver reports in addition to its value. Execution implements it.
 type Reporter interface {
-	// Report adds an error to the field, ReportAt to one element of its list.
+	// Report adds an error to the field. ReportAt adds one to an element of its list.
 	Report(err error)
 	ReportAt(index int, err error)
 }
 
 type reporterKey struct{}
 
-// WithReporter returns a context for a resolver that another executor calls.
+// WithReporter returns a context for resolvers that another executor calls.
 func WithReporter(ctx context.Context, r Reporter) context.Context {
 	return context.WithValue(ctx, reporterKey{}, r)
 }
@@ -135,13 +135,13 @@ func reporter(ctx context.Context) Reporter {
 	return ctx.Value(reporterKey{}).(Reporter)
 }
 
-// Report adds an error to the field that the resolver with this context is for. The field has its value nevertheless.
+// Report adds an error to the field of the resolver's context. The field keeps its value.
 func Report(ctx context.Context, err error) { reporter(ctx).Report(err) }
 
-// ReportAt is Report for one element of the list that the resolver returns.
+// ReportAt is like Report, for one element of the resolver's list.
 func ReportAt(ctx context.Context, index int, err error) { reporter(ctx).ReportAt(index, err) }
 
-// Error adds an error to a field, which has no value then.
+// Error adds an error to a field that has no value.
 func (x *Execution) Error(f *Field, err error) { x.add(f, err) }
 
 func (x *Execution) add(f *Field, err error) {
@@ -155,11 +155,10 @@ func (x *Execution) add(f *Field, err error) {
 	x.errs = append(x.errs, Error{Err: err, field: f, indexes: x.taken[from:len(x.taken):len(x.taken)]})
 }
 
-// errNull is the error of a value that is null where the schema allows none.
+// errNull is the error of a non-null field whose value is null.
 var errNull = errors.New("must not be null")
 
-// Missing adds an error to a field that is null where the schema does not allow it, unless an error at the field or below it
-// says why.
+// Missing adds an error to a non-null field whose value is null, unless the field or a field below it already has an error.
 func (x *Execution) Missing(f *Field) {
 	if x.full {
 		return
@@ -172,7 +171,7 @@ func (x *Execution) Missing(f *Field) {
 	x.add(f, errNull)
 }
 
-// Enlist begins a list of objects. Element says which of them follows, Unlist ends the list.
+// Enlist begins a list of objects. Call Element before each of them and Unlist at the end.
 func (x *Execution) Enlist() { x.indexes = append(x.indexes, 0) }
 
 // Element begins the element with an index.
@@ -181,10 +180,10 @@ func (x *Execution) Element(index int) { x.indexes[len(x.indexes)-1] = index }
 // Unlist ends a list.
 func (x *Execution) Unlist() { x.indexes = x.indexes[:len(x.indexes)-1] }
 
-// refusal stands for arguments that can't be decoded.
+// refusal is stored instead of arguments that can't be decoded.
 type refusal struct{ err error }
 
-// Arguments returns a field's decoded arguments. Where they are refused it adds the error to the field and returns nil.
+// Arguments returns a field's decoded arguments. If they are invalid, it adds the error to the field and returns nil.
 func (x *Execution) Arguments(f *Field) any {
 	if f.slot < 0 {
 		return f.arguments
@@ -204,11 +203,11 @@ func (x *Execution) Arguments(f *Field) any {
 
 // Object is the state of an object that is being written.
 type Object struct {
-	// Next is the index of the field that is written.
+	// Next is the index of the current field.
 	Next int
-	// start and value are where the object and the value of the present field begin in the response.
+	// start and value are the offsets of the object and of the current field's value in Buf.
 	start, value int
-	// depth is how many lists contain the object.
+	// depth is the number of lists that contain the object.
 	depth int
 	null  bool
 }
@@ -222,10 +221,10 @@ func (x *Execution) Field(o *Object, f *Field) {
 	o.value = len(x.Buf)
 }
 
-// Nullify makes the object null, since a field is null that must not be. The other fields are executed nevertheless.
+// Nullify makes the object null because a non-null field is null. The other fields still run.
 func (o *Object) Nullify() { o.null = true }
 
-// Close ends an object and reports whether there is one. A null is left for the caller to write.
+// Close ends an object and reports whether it is not null. The caller writes the null.
 func (x *Execution) Close(s *Selection, o *Object) bool {
 	if o.null {
 		x.Buf = x.Buf[:o.start]
@@ -238,7 +237,7 @@ func (x *Execution) Close(s *Selection, o *Object) bool {
 	return true
 }
 
-// Recover, deferred around the writing of an object's fields, turns a panic into an error of the field that was written.
+// Recover is deferred by the function that writes an object's fields. It converts a panic to an error of the current field.
 func (x *Execution) Recover(s *Selection, o *Object) {
 	p := recover()
 	if p == nil {
@@ -260,7 +259,7 @@ func (x *Execution) Recover(s *Selection, o *Object) {
 // Null writes null.
 func (x *Execution) Null() { x.Buf = append(x.Buf, "null"...) }
 
-// Marshal writes a value by its own marshaler. It reports false, and writes nothing, for null.
+// Marshal writes a value with its own marshaler. It writes nothing and returns false for null.
 func (x *Execution) Marshal(m graphql.Marshaler) bool {
 	if m == graphql.Null {
 		return false
@@ -269,7 +268,7 @@ func (x *Execution) Marshal(m graphql.Marshaler) bool {
 	return true
 }
 
-// writer is the response as an io.Writer.
+// writer appends to the response as an io.Writer.
 type writer struct{ x *Execution }
 
 func (w writer) Write(p []byte) (int, error) {

@@ -11,44 +11,43 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// maxVariants is how many combinations of the values of conditions are kept compiled.
+// maxVariants is the number of variants that an operation keeps.
 const maxVariants = 16
 
-// Operation is an operation of a document that was found valid. Which fields it has, and in which order, depends on the
-// variables in @skip and @include, so it is compiled for each combination of their values that comes. It is safe for
-// concurrent use, keeps the document, and is to be kept beside it.
+// Operation is a validated operation. Its fields and their order depend on the variables in @skip and @include, so it is
+// compiled once for each combination of their values. It refers to its document. It is safe for concurrent use.
 type Operation struct {
 	compiler   *Compiler
 	document   *ast.QueryDocument
 	definition *ast.OperationDefinition
-	// grown is told how many bytes were compiled.
+	// grown is called with the number of bytes that a new variant takes.
 	grown func(bytes int)
-	// switches are the variables that fields depend on, sorted.
+	// switches are the variables in @skip and @include, sorted.
 	switches []string
-	// size is that of the last result.
+	// size is the size of the last result in bytes.
 	size atomic.Int64
 
-	// variants are compiled under mu and read without it, by the values of the switches. A map does not change any more.
+	// variants are keyed by the values of the switches. mu serializes writers, which replace the map. Readers need no lock.
 	mu       sync.Mutex
 	variants atomic.Pointer[map[string]*variant]
 }
 
-// variant is an operation compiled for some values of its switches.
+// variant is an operation compiled for one combination of switch values.
 type variant struct {
 	root *Selection
-	// slots counts the fields whose arguments are decoded in executions, bytes is about what the variant takes.
+	// slots is the number of fields whose arguments are decoded in each execution. bytes is the approximate size of the variant.
 	slots, bytes int
 }
 
-// Operation returns an operation of a document. It is compiled when it is executed; grown is told then how many bytes that
-// takes, so that they can be bounded together with the document. It must not execute the operation.
+// Operation returns an operation of a document. It is compiled on first use. grown is called with the approximate bytes of
+// each new variant, so that a cache of documents can count them. grown must not execute the operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
 	return &Operation{compiler: c, document: doc, definition: op, grown: grown, switches: switchesOf(doc, op)}
 }
 
-// Execute runs one pass over a query: it appends the data to buf. variables are those of the operation, coerced and with
-// defaults. Resolvers get an Execution as their context. data is nil where the operation can't be executed with its variables.
-// room bounds the data and errors together; nil is no bound. What it refuses is the only error then, and the data are null.
+// Execute runs one pass over a query and appends the data to buf. variables are coerced and include defaults. An Execution is
+// the context of the resolvers. data is nil if the operation can't run with these variables. room limits data and errors
+// together; nil is no limit. If room returns an error, that is the only error and the data are null.
 func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -57,19 +56,19 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	return o.run(ctx, variables, buf, room, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
-// run runs one pass, in which write writes the root and reports whether it is not null.
+// run runs one pass. write writes the root object and reports whether it is not null.
 func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables = ctx, buf, variables
 	if size := x.enter(room, int(o.size.Load())); cap(buf)-len(buf) < size || cap(buf) == 0 {
-		x.Buf = slices.Grow(buf, size+size/8+64) // a buffer that was good for the last result may be good for this one
+		x.Buf = slices.Grow(buf, size+size/8+64) // results of an operation have similar sizes
 	}
 	x.arguments = slices.Grow(x.arguments, v.slots)[:v.slots]
 	if !write(x) {
 		x.Null()
 	}
 	if last := len(v.root.Fields) - 1; last >= 0 && len(x.Buf) > x.Limit {
-		x.Full(&v.root.Fields[last]) // nothing was written behind it that would have asked
+		x.Full(&v.root.Fields[last]) // no later field has checked the limit
 	}
 	data = x.Buf
 	full := x.full
@@ -79,14 +78,14 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 	if len(x.errs) > 0 {
 		errs = slices.Clone(x.errs)
 	}
-	x.release() // unless something panicked and may still hold it
+	x.release() // not deferred: after a panic something may still refer to x
 	if !full {
 		o.size.Store(int64(len(data) - len(buf)))
 	}
 	return data, errs
 }
 
-// variant returns the operation as compiled for variables.
+// variant returns the compiled variant for variables.
 func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	var bits [16]byte
 	key := bits[:0]
@@ -109,7 +108,7 @@ func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	return o.compile(string(key))
 }
 
-// compile compiles the operation for the values of its switches, and keeps the result unless there are too many.
+// compile compiles the variant of a key. It keeps up to maxVariants variants.
 func (o *Operation) compile(key string) (*variant, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,8 +133,8 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for variables before Execute or Subscribe needs it. own is about how many bytes a Stream with them
-// takes for itself, since the operation keeps too many other variants.
+// Compile compiles the operation for variables before Execute or Subscribe. own is the approximate number of bytes of a
+// variant that the operation does not keep because it has maxVariants others; a Stream then holds it alone.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -149,7 +148,7 @@ func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	return v.bytes, nil
 }
 
-// switchesOf returns the variables in the @skip and @include that an operation reaches.
+// switchesOf returns the variables in @skip and @include of all selections that the operation reaches.
 func switchesOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
 	var names []string
 	seen := map[string]bool{}

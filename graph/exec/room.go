@@ -1,17 +1,16 @@
 package exec
 
-// errorSize is what an error counts for in the size of a response, in bytes.
+// errorSize is the assumed size of an error in the response, in bytes.
 const errorSize = 1 << 10
 
-// Room bounds the size of a response while it is written. It is for one execution at a time.
+// Room limits the size of a response while it is written. One execution uses it at a time.
 type Room interface {
-	// Grow returns the size in bytes up to which a response may grow that is about to exceed size. An error takes the place of
-	// the response. Growing from 0 never fails.
+	// Grow is called when a response is about to exceed size. It returns the new limit in bytes. An error replaces the response.
+	// Grow(0) does not fail.
 	Grow(size int) (limit int, err error)
 }
 
-// enter gives the response its first room and returns the size that the buffer should have: expected, or less where there is
-// no room for so much yet.
+// enter sets the response's first limit and returns the initial size of the buffer: expected, or less if the limit is smaller.
 func (x *Execution) enter(room Room, expected int) int {
 	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
 	if room == nil {
@@ -28,8 +27,8 @@ func (x *Execution) enter(room Room, expected int) int {
 
 const maxInt = int(^uint(0) >> 1)
 
-// Full reports whether the response has become too large for another field. It is asked when Buf has passed Limit. The error of the
-// room is then that of the field, and the only one.
+// Full reports whether the response is too large for another field. Generated code calls it when Buf exceeds Limit. The room's
+// error becomes the error of the field and the only error.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true
@@ -47,5 +46,5 @@ func (x *Execution) Full(f *Field) bool {
 	return true
 }
 
-// Stop ends an object before its next field, since the response is full.
+// Stop skips the remaining fields of an object because the response is full.
 func (o *Object) Stop(s *Selection) { o.Next, o.null = len(s.Fields), true }

@@ -12,47 +12,48 @@ import (
 )
 
 const (
-	// maxFields bounds what one operation is compiled to. What is selected through fragments is counted wherever it is spread.
+	// maxFields limits the fields of a compiled operation. A fragment counts wherever it is spread.
 	maxFields = 10_000
-	// bytesPerField is about what a compiled field takes, with its key and decoded arguments.
+	// bytesPerField is the approximate size of a compiled field with its key and arguments.
 	bytesPerField = 256
 )
 
-// Selection is what is selected of an object type: its fields in the order in which they are written, each once.
+// Selection is the list of selected fields of an object type, in response order without duplicates.
 type Selection struct {
 	Fields []Field
-	// Text tells the selection from every other of the same type, whatever document it is of. It is "" where a field takes
-	// arguments or holds objects, and where there are none.
+	// Text identifies the selection among all selections of its type, across documents. It is "" if a field takes arguments or
+	// holds objects, or if there are no fields.
 	Text string
 }
 
 // Field is a selected field.
 type Field struct {
-	// Number is the field's in its object type.
+	// Number is the field's number in its object type.
 	Number int
-	// Key is all that stands before the value: { or a comma, and the field's key in the response.
+	// Key is the text before the value: "{" or a comma, then the encoded response key.
 	Key string
-	// Sub is what is selected of the object that the field holds. Where that is one of an abstract type, Of holds a selection
-	// for each type that it may be, in the order of Type.Possible.
+	// Sub is the selection on the field's object type. For an abstract type, Of has a selection for each possible type, in the
+	// order of Type.Possible.
 	Sub *Selection
 	Of  []*Selection
 
 	name string
-	// parent is the field that holds the object, nil for a field of the root.
+	// parent is the field that holds the object, or nil at the root.
 	parent *Field
-	// lists is how many lists the value is in. nonNull says that it can't be null.
+	// lists is the number of lists around the value. nonNull is set if the value can't be null.
 	lists   int
 	nonNull bool
-	// arguments are decoded where they hold no variables. Others have a slot, and are decoded once in an execution.
+	// arguments are the decoded arguments if they contain no variables. Otherwise they have a slot and are decoded once in each
+	// execution.
 	arguments any
 	slot      int
-	// refused is why arguments without variables can't be decoded.
+	// refused is the decoding error of arguments without variables.
 	refused error
 	known   FieldOf
 	field   *ast.Field
 }
 
-// isBelow reports whether f is another field or below it.
+// isBelow reports whether f is other or a descendant of other.
 func (f *Field) isBelow(other *Field) bool {
 	for ; f != nil; f = f.parent {
 		if f == other {
@@ -62,7 +63,7 @@ func (f *Field) isBelow(other *Field) bool {
 	return false
 }
 
-// compilation is the compiling of one operation.
+// compilation is the state of compiling one variant.
 type compilation struct {
 	*Compiler
 	op     *graphql.OperationContext
@@ -70,7 +71,7 @@ type compilation struct {
 	slots  int
 }
 
-// compileOperation compiles an operation for the given values of the variables in @skip and @include.
+// compileOperation compiles an operation for the given values of its switches.
 func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, switches map[string]any) (*variant, error) {
 	run := &compilation{Compiler: c, op: &graphql.OperationContext{Doc: doc, Operation: op, Variables: switches}}
 	object := c.schema.Query
@@ -86,8 +87,8 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 
 var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles what is selected of an object type in the value of a field, nil for the root. Fields are collected by gqlgen itself, so that which there are and
-// where they stand can't differ.
+// selection compiles the selection on an object type. parent is nil for the root. gqlgen collects the fields, so that fields
+// and order are the same as in gqlgen.
 func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {
@@ -113,7 +114,7 @@ func (c *compilation) selection(set ast.SelectionSet, object string, parent *Fie
 	return s, nil
 }
 
-// merged merges fields with the same key, which gqlgen leaves apart where one is selected on a union.
+// merged merges fields with the same key. gqlgen does not merge them if one is selected on a union.
 func merged(collected []graphql.CollectedField) []graphql.CollectedField {
 	at := make(map[string]int, len(collected))
 	out := make([]graphql.CollectedField, 0, len(collected))
@@ -128,7 +129,7 @@ func merged(collected []graphql.CollectedField) []graphql.CollectedField {
 	return out
 }
 
-// text returns the Text of a selection: numbers and keys of its fields, which are all that the response shows of it.
+// text returns the Text of a selection: the numbers and keys of its fields.
 func text(fields []Field) string {
 	var text []byte
 	for i := range fields {
@@ -174,7 +175,7 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 	return err
 }
 
-// argumentsOf decodes a field's arguments, or gives them a slot where they hold variables.
+// argumentsOf decodes a field's arguments, or assigns a slot if they contain variables.
 func (c *compilation) argumentsOf(f *Field) {
 	if f.known.Arguments == nil {
 		return

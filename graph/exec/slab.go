@@ -2,10 +2,10 @@ package exec
 
 import "context"
 
-// slab hands out values of one type, several of which are made at once, since the objects of a list come one by one. When the
-// execution has ended its values are handed out again.
+// slab allocates values of one type in blocks, since the objects of a list are made one by one. It reuses the values after the
+// execution.
 type slab[T any] struct {
-	// values are those that were made last, used of which were handed out.
+	// values is the current block. The first used values were handed out.
 	values []T
 	used   int
 }
@@ -13,12 +13,11 @@ type slab[T any] struct {
 const (
 	minMade = 4
 	maxMade = 64
-	// maxKept bounds how many values a slab keeps for another execution.
+	// maxKept limits the values that a slab keeps for another execution.
 	maxKept = 512
 )
 
-// Make returns a new, zero T for the response that ctx belongs to. In an execution it is used again for something else when the
-// execution has ended; so it is for what nobody keeps longer.
+// Make returns a zero T for the response of ctx. In an execution the value is reused after the execution, so do not retain it.
 func Make[T any](ctx context.Context) *T {
 	if x := From(ctx); x != nil {
 		return &slabOf[T](x).take(1)[0]
@@ -26,7 +25,7 @@ func Make[T any](ctx context.Context) *T {
 	return new(T)
 }
 
-// MakeList is Make for n values in a row. The list is never nil, which would be written as null.
+// MakeList is like Make for n consecutive values. The list is never nil, because nil would be written as null.
 func MakeList[T any](ctx context.Context, n int) []T {
 	if x := From(ctx); x != nil {
 		return slabOf[T](x).take(n)
@@ -54,7 +53,7 @@ func (s *slab[T]) take(n int) []T {
 	return s.values[from:s.used:s.used]
 }
 
-// empty takes back the values that were handed out.
+// empty clears the values and makes them available again.
 func (s *slab[T]) empty() {
 	if len(s.values) > maxKept {
 		s.values = nil

@@ -7,11 +7,11 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Events are the events of a root field of subscriptions.
+// Events are the events of a subscription's root field.
 type Events interface {
-	// next waits for an event, and reports false when none will come or ctx has ended.
+	// next waits for an event. It returns false when the stream or ctx has ended.
 	next(ctx context.Context) bool
-	// write writes the present event as the value of the field.
+	// write writes the current event as the value of the field.
 	write(x *Execution, f *Field) bool
 }
 
@@ -22,8 +22,8 @@ type events[T any] struct {
 	value func(x *Execution, f *Field, event T) bool
 }
 
-// EventsOf returns the events that arrive on a channel. value writes one as the value of a field, and reports false where
-// that is null and must not be.
+// EventsOf returns the events of a channel. value writes an event as the value of a field. It returns false if a non-null
+// value is null.
 func EventsOf[T any](from <-chan T, value func(x *Execution, f *Field, event T) bool) Events {
 	return &events[T]{from: from, value: value}
 }
@@ -39,7 +39,7 @@ func (e *events[T]) next(ctx context.Context) (ok bool) {
 
 func (e *events[T]) write(x *Execution, f *Field) bool { return e.value(x, f, e.event) }
 
-// Stream is a subscription that was started. It belongs to one goroutine at a time.
+// Stream is a running subscription. One goroutine uses it at a time.
 type Stream struct {
 	operation *Operation
 	variables map[string]any
@@ -47,10 +47,10 @@ type Stream struct {
 	events    Events
 }
 
-// errRootFields is the refusal of a subscription whose selection is not one field.
+// errRootFields is the error of a subscription that does not select exactly one field.
 var errRootFields = gqlerror.Errorf("must subscribe to exactly one stream")
 
-// Subscribe starts a subscription, which ends with ctx. Execute is for queries.
+// Subscribe starts a subscription. It ends when ctx ends. Use Execute for queries.
 func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*Stream, []Error) {
 	v, err := o.variant(variables)
 	if err == nil && (len(v.root.Fields) != 1 || v.root.Fields[0].Number == Typename) {
@@ -60,7 +60,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 		return nil, []Error{{Err: err}}
 	}
 	s := &Stream{operation: o, variables: variables, variant: v}
-	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // its own, which the stream may keep
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not from the pool, since the stream retains it
 	s.start(x)
 	if s.events == nil {
 		return nil, x.errs
@@ -79,10 +79,10 @@ func (s *Stream) start(x *Execution) {
 	s.events = s.operation.compiler.subscribe(x, f)
 }
 
-// Next waits for the next event. It reports false when none will come, or ctx has ended.
+// Next waits for the next event. It returns false when the stream or ctx has ended.
 func (s *Stream) Next(ctx context.Context) bool { return s.events.next(ctx) }
 
-// Execute runs one pass over the present event, like Operation.Execute.
+// Execute runs one pass over the current event, like Operation.Execute.
 func (s *Stream) Execute(ctx context.Context, buf []byte, room Room) (data []byte, errs []Error) {
 	return s.operation.run(ctx, s.variables, buf, room, s.variant, s.write)
 }
@@ -102,7 +102,7 @@ func (s *Stream) field(x *Execution, o *Object) {
 	}
 }
 
-// streamContext is the context of the resolver of a subscription, which may keep it.
+// streamContext is the context of a subscription's resolver. The resolver may retain it.
 type streamContext struct {
 	context.Context
 	path ast.Path
@@ -118,12 +118,13 @@ func (c *streamContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Start returns the context for the resolver of a subscription's root field. Unlike that of other resolvers it can be kept.
+// Start returns the context for the resolver of a subscription's root field. Unlike other resolvers, it may retain the
+// context.
 func (x *Execution) Start(f *Field) context.Context {
 	return &streamContext{x.Context, ast.Path{ast.PathName(f.field.Alias)}}
 }
 
-// StreamPath returns the path of the subscription that a resolver's context belongs to.
+// StreamPath returns the path of the subscription's field for a context made by Start.
 func StreamPath(ctx context.Context) ast.Path {
 	path, _ := ctx.Value(pathKey{}).(ast.Path)
 	return path

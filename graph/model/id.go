@@ -20,8 +20,8 @@ const (
 	KindToken  = "Token"
 )
 
-// separator stands between the parts of an id; identifiers with control characters are refused, so only the last part, an
-// outcome's label, might hold it.
+// separator separates the parts of an id. Ids with control characters are rejected, so only the last part, an outcome's label,
+// can contain it.
 const separator = "\n"
 
 // EncodeID returns the opaque global id of an object.
@@ -30,8 +30,8 @@ func EncodeID(kind string, parts ...string) string {
 	return string(AppendID(buf[:0], kind, parts...))
 }
 
-// AppendID appends the opaque global id of an object, which needs no escapes in JSON. A type whose ids are shown in lists has
-// a method of this name beside ID.
+// AppendID appends the opaque global id of an object. The id needs no JSON escapes. Types whose ids appear in lists have a
+// method AppendID beside ID, which generated code prefers.
 func AppendID(dst []byte, kind string, parts ...string) []byte {
 	var buf [192]byte
 	id := append(buf[:0], kind...)

@@ -15,7 +15,7 @@ const (
 	MarketUnknown  MarketChange = "UNKNOWN"
 )
 
-// ParseMarketChange maps the stream's word; what is not known is UNKNOWN.
+// ParseMarketChange converts the stream's name of a change. Unknown names become UNKNOWN.
 func ParseMarketChange(kind string) MarketChange {
 	switch c := MarketChange(kind); c {
 	case MarketCreated, MarketStatus, MarketMetadata, MarketTickSize, MarketResolved:
@@ -25,8 +25,8 @@ func ParseMarketChange(kind string) MarketChange {
 	}
 }
 
-// Shown are values of a token that an event carries, so that its nested fields show them and nothing newer.
-type Shown struct {
+// Preloaded holds values of a token that came with an event. Fields below the event show them instead of newer values.
+type Preloaded struct {
 	Price  *TokenPrice
 	Spread *Spread
 	Book   *Orderbook
@@ -42,7 +42,7 @@ type PriceUpdate struct {
 
 // Token returns the token with the event's price.
 func (u PriceUpdate) Token() Token {
-	return Token{TokenID: u.Price.Quote.TokenID, Shown: &Shown{Price: &u.Price, Spread: u.Spread}}
+	return Token{TokenID: u.Price.Quote.TokenID, Preloaded: &Preloaded{Price: &u.Price, Spread: u.Spread}}
 }
 
 // OrderbookUpdate is a change of a book.
@@ -59,7 +59,7 @@ func (u OrderbookUpdate) TokenID() string { return u.Book.Book.TokenID }
 
 // Token returns the token with the event's book.
 func (u OrderbookUpdate) Token() Token {
-	return Token{TokenID: u.Book.Book.TokenID, Shown: &Shown{Book: &u.Book}}
+	return Token{TokenID: u.Book.Book.TokenID, Preloaded: &Preloaded{Book: &u.Book}}
 }
 
 // Sequence returns an opaque mark of the book's state.

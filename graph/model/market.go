@@ -75,7 +75,7 @@ func (m Market) Token(o *market.Outcome) Token {
 // Freshness returns the age of the market.
 func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 
-// Event is a group of markets. What needs the group itself is read when it is asked for, unless Loaded has it already.
+// Event is a group of markets. Fields of the group are read on demand, unless Loaded is set.
 type Event struct {
 	EventID, EventSlug, EventTitle string
 	Loaded                         *market.Event
@@ -116,8 +116,8 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label that won, where that is known: the resolution's spelling, unless the venue flags another
-// outcome as the winner.
+// WinningOutcome returns the label of the winner, or nil if it is unknown. It is the resolution's label, unless the venue
+// flags another outcome as the winner.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:
@@ -131,19 +131,19 @@ func (r Resolution) WinningOutcome() *string {
 // ResolvedAt returns when the market was resolved.
 func (r Resolution) ResolvedAt() *time.Time { return instant(&r.Resolution.ResolvedAt) }
 
-// Source returns what the resolution rests on.
+// Source returns the source that the venue names for the resolution.
 func (r Resolution) Source() *string { return text(&r.Resolution.Source) }
 
 // Token is one outcome of a market.
 type Token struct {
 	TokenID string
-	// MarketID is the market that the token is known to belong to; empty when that is not known.
+	// MarketID is the token's market, or empty if it is unknown.
 	MarketID string
-	// In is that market where the token was met in it; nil otherwise. Meta is its age.
+	// In is the market through which the token was reached, or nil. Meta is the age of In.
 	In   *market.Market
 	Meta market.Meta
-	// Shown are values that the token was met with in an event; nil otherwise.
-	Shown *Shown
+	// Preloaded holds the event's values if the token came with an event; nil otherwise.
+	Preloaded *Preloaded
 }
 
 // IsNode marks Token as a Node.
@@ -239,7 +239,7 @@ func (b Orderbook) Bids() []market.Level { return b.Book.Bids }
 // Asks returns the sell levels, best first.
 func (b Orderbook) Asks() []market.Level { return b.Book.Asks }
 
-// Written keeps what bids and asks were written as.
+// Written returns the cache of the rendered bids and asks.
 func (b Orderbook) Written() *market.Written { return b.Book.Written }
 
 // Spread returns the distance between the sides.
@@ -273,7 +273,7 @@ type PriceHistory struct {
 // Freshness returns the age of the history.
 func (h PriceHistory) Freshness() Freshness { return freshness(h.Meta) }
 
-// FillEstimate is what trading at once would give.
+// FillEstimate is the estimated result of a market order.
 type FillEstimate struct {
 	market.Fill
 	Meta market.Meta

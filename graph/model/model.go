@@ -1,5 +1,5 @@
-// Package model holds the graph's objects: the domain's values, what a field needs to know of where they were met, and
-// the fields that can be answered without a read. Everything that reads is in package resolvers.
+// Package model holds the Go types of the GraphQL schema. They wrap the domain's values and the context in which a value was
+// read. Fields that need no read are methods here; fields that read are in package resolvers.
 package model
 
 import (

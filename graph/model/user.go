@@ -32,7 +32,7 @@ func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 type PortfolioSummary struct {
 	*market.Portfolio
 	Address market.Address
-	// Basis is what the positions were to be priced by; empty for the best that is known of each.
+	// Basis is the requested price basis; empty is the best known price of each position.
 	Basis market.PriceBasis
 }
 
@@ -55,11 +55,11 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the position's valuation by the basis ValuedBy where it was met with one in an event.
+	// Valued is the position's valuation by ValuedBy if it came with an event; nil otherwise.
 	Valued   *market.Valuation
 	ValuedBy market.PriceBasis
-	// Shown are values of the token that the event carries; nil otherwise.
-	Shown *Shown
+	// Preloaded holds the event's values of the token; nil otherwise.
+	Preloaded *Preloaded
 }
 
 // IsNode marks Position as a Node.
