@@ -1,3 +1,3 @@
-// Package telemetry is what an operator sees of the service: a log that shows no secrets, traces, and Prometheus metrics with a
-// bounded number of series.
+// Package telemetry provides the service's log, traces and metrics. The log redacts secrets, and the number of metric series
+// is bounded.
 package telemetry

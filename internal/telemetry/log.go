@@ -13,11 +13,11 @@ import (
 
 type requestKey struct{}
 
-// request is the context of a request, and what is known of it in the log.
+// request is the context of a request, with the request's id.
 type request struct {
 	context.Context
 	id string
-	// told tells that a line says what became of it.
+	// told is set once a log line describes the request's result.
 	told atomic.Bool
 }
 
@@ -65,7 +65,7 @@ var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 // may change while it logs, where it is a slog.LevelVar.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	if _, ok := w.(*Writer); !ok {
-		w = &inTurn{to: w}
+		w = &lockedWriter{to: w}
 	}
 	handler := func(options *slog.HandlerOptions) slog.Handler {
 		if format == "json" {
@@ -77,25 +77,26 @@ func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	return slog.New(&idHandler{h: h, root: h, to: w, plain: handler(nil)})
 }
 
-// inTurn has lines written one after the other, as a Writer does.
-type inTurn struct {
+// lockedWriter serializes writes, like a Writer.
+type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
 // Write implements io.Writer.
-func (w *inTurn) Write(line []byte) (int, error) {
+func (w *lockedWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.to.Write(line)
 }
 
-// idHandler keeps the way from root to h, since an id must be added before the first group is opened.
+// idHandler adds the request id at the top level. It keeps the steps from root to h, because the id must be added before the
+// first group is opened.
 type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // from root to h; empty when no group is open
 	grouped bool
-	// to is what is written to, and plain writes there without redaction; nil where that is not known.
+	// to is the log's destination. plain writes to it without redaction. Both are nil if the destination is unknown.
 	to    io.Writer
 	plain slog.Handler
 }

@@ -11,18 +11,18 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Operations logs one line for each operation, with all that is known of it. Of those that went well only some have a line
-// when there are too many in a second; those that failed have one each, as long as the log has room. It is safe for
-// concurrent use.
+// Operations logs one line for each operation. When there are too many in a second it samples the lines of successful
+// operations. Failed operations always have a line, as long as the log's buffer has room. It is safe for concurrent use.
 type Operations struct {
 	log *slog.Logger
-	// lines writes what is logged here: texts of our own, which need no redaction.
+	// lines logs texts of our own without redaction.
 	lines    slog.Handler
 	sampled  atomic.Uint64
 	sampling sampling
 }
 
-// NewOperations returns what logs operations where log does, which is one of NewLogger. More than above a second are too many.
+// NewOperations returns an Operations that writes to log, a logger of NewLogger. Sampling begins above this many operations a
+// second.
 func NewOperations(log *slog.Logger, above int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {
@@ -31,13 +31,13 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(above)}}
 }
 
-// Sampled returns how many operations have no line because there were too many of them.
+// Sampled returns the number of operations without a line because of sampling.
 func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
-// Ended logs an operation that is over.
+// Ended logs an operation that has ended.
 func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 	of := requestFrom(ctx)
-	if of != nil && j.Transport != "websocket" { // of which the request is another thing
+	if of != nil && j.Transport != "websocket" { // a WebSocket's request carries many operations
 		of.told.Store(true)
 	}
 	level := levelOf(j.Outcome)
@@ -61,10 +61,10 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 	}
 	r := slog.NewRecord(now, level, "operation", 0)
 	r.AddAttrs(attrs...)
-	_ = o.lines.Handle(ctx, r) // there is no log to report a failure in
+	_ = o.lines.Handle(ctx, r) // a failing log can't report its own failure
 }
 
-// appendOperation appends what is known of an operation.
+// appendOperation appends the attributes of an operation.
 func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
 	text := func(key, value string) {
 		if value != "" {
@@ -88,7 +88,7 @@ func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
 	}
 	attrs = append(attrs, slog.Duration("elapsed", j.Elapsed), slog.Int64("cost", j.Points))
 	text("response", j.Response)
-	var sum market.Reads // what the cache has said of all keys
+	var sum market.Reads // over all kinds
 	for k := range market.Kind(market.Kinds) {
 		sum = sum.Plus(j.Reads(k))
 	}
@@ -110,7 +110,7 @@ func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
 	return attrs
 }
 
-// levelOf returns the level of a line: what the venue or the service itself has failed at is a warning.
+// levelOf returns the level of a line. Failures of the venue or the service are warnings.
 func levelOf(outcome string) slog.Level {
 	switch market.Code(outcome) {
 	case market.CodeInternal:

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// oneOf is how many of those that went well one line stands for when there are too many of them.
-const oneOf = 100
+// sampleRate is the number of successes that one sampled line stands for.
+const sampleRate = 100
 
-// sampling says which of those that went well have a line. It is safe for concurrent use.
+// sampling selects the successes that are logged. It is safe for concurrent use.
 type sampling struct {
-	lines *Writer // nil where it is not known how much room there is
+	lines *Writer
 	above int64
-	// second is the one that is counted in, seen how many have gone well in it.
+	// second is the current Unix second, seen the number of successes in it.
 	second, seen atomic.Int64
 }
 
-// linesOf returns what a logger of NewLogger writes to, if that is known.
+// linesOf returns the Writer of a logger of NewLogger, or nil.
 func linesOf(log *slog.Logger) *Writer {
 	if h, ok := log.Handler().(*idHandler); ok {
 		w, _ := h.to.(*Writer)
@@ -26,10 +26,10 @@ func linesOf(log *slog.Logger) *Writer {
 	return nil
 }
 
-// weight returns how many of those that went well a line of this one stands for: 0 where it has none.
+// weight returns the number of successes that this line stands for, or 0 if it is not logged.
 func (s *sampling) weight(now time.Time) int {
 	if s.lines != nil && s.lines.crowded() {
-		return 0 // the room that is left is for failures
+		return 0 // keep the remaining space for failures
 	}
 	if second, last := now.Unix(), s.second.Load(); second != last && s.second.CompareAndSwap(last, second) {
 		s.seen.Store(0)
@@ -37,8 +37,8 @@ func (s *sampling) weight(now time.Time) int {
 	switch n := s.seen.Add(1); {
 	case n <= s.above:
 		return 1
-	case (n-s.above)%oneOf == 0:
-		return oneOf
+	case (n-s.above)%sampleRate == 0:
+		return sampleRate
 	}
 	return 0
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the service's figures in a Prometheus registry of their own. Its methods may be called at the same time.
-// Labels come from fixed or bounded sets, whatever is passed in: what does not fit is counted as "other".
+// Metrics are the service's metrics in their own Prometheus registry. They are safe for concurrent use. Every label has a
+// bounded number of values; further values are counted as "other".
 //
-// What happens often is counted here; what the parts of the service count themselves is read by Register at each scrape.
+// Frequent events are counted here. Register adds counts of other packages, which are read at each scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -56,7 +56,7 @@ func (m *Metrics) gauge(name, help string, labels prometheus.Labels) prometheus.
 	return g
 }
 
-// histogram is a classic one and a native one, of which Prometheus takes what it is configured for.
+// histogram returns a classic and native histogram. Prometheus reads the form for which it is configured.
 func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,

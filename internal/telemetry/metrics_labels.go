@@ -8,22 +8,22 @@ import (
 
 const (
 	other = "other"
-	// maxLabels bounds the values of a label that is not a fixed set.
+	// maxLabels limits the values of a label without a fixed set.
 	maxLabels = 64
 )
 
-// bounded lets through the first so many different words; its zero value is ready.
+// bounded passes a limited number of different words through. The zero value is ready to use.
 type bounded struct {
-	// most is how many; 0 stands for maxLabels.
+	// most is the limit; 0 is maxLabels.
 	most int
-	// shape returns what a word is as a label; nil stands for word.
+	// shape normalizes a word; nil is word.
 	shape func(string) string
 
 	mu    sync.Mutex
 	words map[string]string
 }
 
-// label returns a word as it is shown, or "other" when it comes too late or is empty or long.
+// label returns the label value of a word: "other" if the limit is reached or the word is empty or too long.
 func (b *bounded) label(s string) string {
 	if s == "" || len(s) > 100 {
 		return other
@@ -51,7 +51,7 @@ func (b *bounded) label(s string) string {
 	return label
 }
 
-// word is in lower case with '_' for what is no letter, digit or '-'.
+// word converts to lower case and replaces all characters except letters, digits and '-' with '_'.
 func word(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -64,7 +64,7 @@ func word(s string) string {
 	}, s)
 }
 
-// name leaves a name as it is, as far as it is a text.
+// name returns valid UTF-8 unchanged.
 func name(s string) string {
 	if !utf8.ValidString(s) {
 		return other

@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxNames bounds the trusted documents that are told apart.
+// maxNames limits the trusted documents with a label of their own.
 const maxNames = 100
 
-// kinds are those of operations; unknown is that of what was refused before it was known to be one.
+// kinds are the kinds of operations. unknown is for requests that were refused before parsing.
 var kinds = map[string]bool{"query": true, "mutation": true, "subscription": true, "unknown": true}
 
 // operations count what clients ask.
@@ -42,7 +42,7 @@ func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration
 		name = o.names.label(name)
 	}
 	o.total.WithLabelValues(kind, name, o.codes.label(code)).Inc()
-	if kind != "subscription" { // which lasts as long as its client likes
+	if kind != "subscription" { // its duration depends on the client
 		o.duration.WithLabelValues(kind, name).Observe(elapsed.Seconds())
 	}
 	if rule != "" {
@@ -50,8 +50,7 @@ func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration
 	}
 }
 
-// EventFailed counts an event of a subscription parts of which failed, by the codes of its errors, of which there are no two
-// alike.
+// EventFailed counts an event of a subscription with errors. codes are the distinct codes of its errors.
 func (m *Metrics) EventFailed(codes []string) {
 	for _, code := range codes {
 		m.operations.events.WithLabelValues(m.operations.codes.label(code)).Inc()

@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The kinds of metrics that are read at each scrape.
+// The kinds of metrics.
 const (
 	// Counter only grows while the program runs.
 	Counter = prometheus.CounterValue
@@ -10,13 +10,13 @@ const (
 	Gauge = prometheus.GaugeValue
 )
 
-// Family is a metric that is read of a snapshot of type S.
+// Family is a metric that is read from a snapshot of type S.
 type Family[S any] struct {
 	Kind       prometheus.ValueType
 	Name, Help string
 	// Labels are the names of its labels.
 	Labels []string
-	// Read calls sample for each of its series, once, with the values of the labels.
+	// Read calls sample once for each series, with the values of its labels.
 	Read func(s S, sample func(value float64, labels ...string))
 }
 
@@ -25,8 +25,8 @@ func Single[S any](value func(s S) float64) func(S, func(float64, ...string)) {
 	return func(s S, sample func(float64, ...string)) { sample(value(s)) }
 }
 
-// Register adds metrics that are all read of one snapshot at each scrape. snapshot may be called at the same time. Labels come
-// from it as they are, so they must be few. It panics when a name is there already.
+// Register adds metrics that are read from one snapshot at each scrape. snapshot must be safe for concurrent use. Labels are
+// not bounded, so the snapshot must have few values. Register panics if a name is already registered.
 func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
 	c := &snapshotCollector[S]{snapshot: snapshot, families: families}
 	for _, f := range families {

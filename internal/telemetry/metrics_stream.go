@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Stream counts what happens on the venue's stream. Its methods may be called at the same time.
+// Stream counts events of the venue's stream. It is safe for concurrent use.
 type Stream struct {
 	frames, drift, lost *prometheus.CounterVec
 	lag                 prometheus.Observer
@@ -28,11 +28,11 @@ func (s *Stream) open(m *Metrics) {
 // Frame counts a frame of a type.
 func (s *Stream) Frame(kind string) { s.frames.WithLabelValues(s.types.label(kind)).Inc() }
 
-// Drift counts a frame that was not quite what was agreed.
+// Drift counts a frame that deviates from the venue's contract.
 func (s *Stream) Drift(what string) { s.drift.WithLabelValues(s.drifts.label(what)).Inc() }
 
 // Reconnect counts a connection that was lost or could not be opened.
 func (s *Stream) Reconnect(reason string) { s.lost.WithLabelValues(s.reasons.label(reason)).Inc() }
 
-// Lag takes note of how long a change was under way. Where the venue's clock is ahead it is none.
+// Lag records the delay of a change. It is 0 if the venue's clock is ahead.
 func (s *Stream) Lag(d time.Duration) { s.lag.Observe(max(d, 0).Seconds()) }

@@ -15,7 +15,7 @@ var endpoints = map[string]bool{
 	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
 }
 
-// venueCalls count what the venue is asked.
+// venueCalls counts calls to the venue.
 type venueCalls struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -41,7 +41,7 @@ func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapse
 	v.keys.WithLabelValues(label).Observe(float64(keys))
 }
 
-// Drift counts a part of an answer that could not be used while the rest was.
+// Drift counts a part of a response that could not be read while the rest could.
 func (m *Metrics) Drift(endpoint, what string) {
 	m.venue.drift.WithLabelValues(endpointLabel(endpoint), m.venue.drifts.label(what)).Inc()
 }

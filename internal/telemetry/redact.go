@@ -11,18 +11,18 @@ import (
 
 const redacted = "[redacted]"
 
-// secretEndings end the names of what must not be logged, compared without case, '-', '_' and '.'.
+// secretEndings are endings of secret names, compared without case, '-', '_' and '.'.
 var secretEndings = []string{
 	"credentials", "authorization", "apikey", "secret", "passphrase", "password", "cookie", "cookies", "bearer", "signature",
 }
 
-// secretNames must not be logged either; as endings they would catch innocent names.
+// secretNames are secret names that would match harmless names if used as endings.
 var secretNames = map[string]bool{
 	"token": true, "accesstoken": true, "refreshtoken": true, "bearertoken": true, "authtoken": true, "sessiontoken": true,
 	"idtoken": true, "privatekey": true,
 }
 
-// secretName tells whether a key names a secret. tokenId and similar ids of the venue do not.
+// secretName reports whether a key names a secret. tokenId and similar ids of the venue are not secret.
 func secretName(key string) bool {
 	var buffer [64]byte
 	folded := buffer[:0]
@@ -50,21 +50,20 @@ const names = `credentials|authorization|api[-_]?key|secret|passphrase|password|
 
 var (
 	urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
-	// query matches a secret parameter where there is no scheme before it: /api/user/orders?credentials=…
+	// query matches a secret parameter of a URL without scheme: /api/user/orders?credentials=…
 	query = regexp.MustCompile(`(?i)([?&](?:[a-z_-]*(?:` + names + `))=)[^\s"'&]*`)
-	// field matches a secret member of a JSON text, escaped one that of a JSON text within quotes, member that of a
-	// struct or a map as fmt prints it.
+	// field matches a secret member in JSON, escaped one in JSON within quotes, member one in a struct or map printed by fmt.
 	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
-	// object matches credentials that are a JSON object, whatever is in it, to the end of the text.
+	// object matches from a JSON object with credentials to the end of the text.
 	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
 )
 
-// redactText returns s without what looks like a secret: user info of URLs, their queries when they hold a secret
-// parameter or came with user info, secret parameters and members by their names, and Authorization values.
+// redactText removes secrets from a text: user info of URLs, secret parameters and members, and Authorization values. It
+// removes the whole query of a URL that has user info or a secret parameter.
 func redactText(s string) string {
 	if strings.Contains(s, "://") {
 		s = urls.ReplaceAllStringFunc(s, redactURL)
@@ -84,11 +83,11 @@ func redactText(s string) string {
 	return s
 }
 
-// redactURL returns a URL without its user info, and without its query when that may hold a secret.
+// redactURL removes a URL's user info, and its query if the query may hold a secret.
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
-		// Nobody knows where its parts begin: keep what comes before any of them.
+		// The URL's parts can't be located: keep the text before the first possible part.
 		before, _, _ := strings.Cut(s, "://")
 		return before + "://" + redacted
 	}
@@ -127,7 +126,7 @@ func redact(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// printed tells whether a secret shows when v is printed by fmt or as JSON, and returns that print without it.
+// printed reports whether fmt or JSON would print a secret of v. It returns the print without the secret.
 func printed(v any) (text string, secret bool) {
 	switch v := v.(type) {
 	case nil, slog.Level, *slog.Source:

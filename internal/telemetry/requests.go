@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// RequestIDHeader carries a request's id, both ways.
+// RequestIDHeader carries the request's id in requests and responses.
 const RequestIDHeader = "X-Request-Id"
 
-// Requests gives every request an id, which the client gets in RequestIDHeader and the log in every line, and logs one
-// line for each of which Operations has told nothing; of those with a status below 500 only some, when there are more of them
-// than above in a second. It takes over the client's id where that is 1 to 64 letters, digits, '-', '_' or '.'. Nothing else
-// of what the client says is logged, since any of it can be a secret: not the URL but the pattern of the mux that it matched,
-// and no method but those of HTTP.
+// Requests returns a middleware that assigns an id to every request. The id is in RequestIDHeader of the response and in every
+// log line. A client's id is kept if it has 1 to 64 letters, digits, '-', '_' or '.'.
+//
+// The middleware logs one line for each request that Operations has not logged. Above the given number a second it samples the
+// lines of requests with a status below 500. Other client input can be secret and is not logged: the line has the mux pattern
+// instead of the URL, and OTHER for unknown methods.
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +31,7 @@ func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 		ctx.Context, ctx.id = r.Context(), id
 		r = r.WithContext(ctx)
 		defer func() {
-			seen.ResponseWriter = nil // what outlives the request, as a WebSocket does, holds on to its context
+			seen.ResponseWriter = nil // a WebSocket retains the context after the request
 			if seen.request.told.Load() || !log.Enabled(ctx, slog.LevelInfo) {
 				return
 			}
@@ -50,7 +51,7 @@ func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	})
 }
 
-// method returns a request's method, or OTHER for one that HTTP does not define.
+// method returns a request's method, or OTHER if HTTP does not define it.
 func method(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
@@ -73,7 +74,7 @@ func goodID(id string) bool {
 	return true
 }
 
-// response notes what was answered.
+// response records the status and size of a response.
 type response struct {
 	http.ResponseWriter
 	request request

@@ -23,19 +23,19 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxLinks is how many operations a call to the venue is linked with, unless OTEL_SPAN_LINK_COUNT_LIMIT says otherwise.
+// maxLinks limits the operations linked with a call to the venue. OTEL_SPAN_LINK_COUNT_LIMIT overrides it.
 const maxLinks = 2048
 
-// Tracer follows operations, and the calls to the venue that they wait for, in traces that OpenTelemetry sends. It is safe for
-// concurrent use. Close it to have everything sent.
+// Tracer records operations and their calls to the venue as OpenTelemetry traces. It is safe for concurrent use. Close sends
+// the remaining spans.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 }
 
-// OpenTracer returns a tracer as OpenTelemetry's variables want it
-// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/), which sends by OTLP over HTTP in the
-// background; nil where they name no collector. It tells log, at most, where traces can't be sent.
+// OpenTracer returns a tracer configured by OpenTelemetry's variables
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). It sends traces by OTLP over HTTP in
+// the background. It returns nil if the variables name no collector. Failures to send are logged, at a limited rate.
 func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	wanted, err := tracesWanted()
 	if !wanted || err != nil {
@@ -51,7 +51,7 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	about, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", "oddsgraph"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
-	if err != nil { // which quotes
+	if err != nil { // do not wrap err, it quotes the variables
 		return nil, errors.Join(errors.New("traces: OTEL_RESOURCE_ATTRIBUTES is not name=value,…"), exporter.Shutdown(context.Background()))
 	}
 	ear.reading("OTEL_TRACES_SAMPLER")
@@ -62,12 +62,12 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about), sdktrace.WithIDGenerator(identifiers{}),
 		sdktrace.WithRawSpanLimits(limits))
 	if err := ear.open(); err != nil {
-		return nil, errors.Join(err, provider.Shutdown(context.Background())) // it has nothing to send
+		return nil, errors.Join(err, provider.Shutdown(context.Background())) // no spans to send yet
 	}
 	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
 }
 
-// tracesWanted reports whether the environment names a collector of traces. The error is about what can't be had.
+// tracesWanted reports whether the environment names a collector. It returns an error for unsupported settings.
 func tracesWanted() (bool, error) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
@@ -89,15 +89,15 @@ func tracesWanted() (bool, error) {
 		return false, fmt.Errorf("%s is %.64q; want http/protobuf or http/json, which a collector takes on port 4318", name, protocol)
 	}
 	if to, err := url.Parse(endpoint); endpoint != "" && (err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "") {
-		return false, fmt.Errorf("%s is no URL of a collector; want one such as http://collector:4318", endpointName) // it may hold a password
+		return false, fmt.Errorf("%s is no URL of a collector; want one such as http://collector:4318", endpointName) // the value may hold a password
 	}
 	return true, nil
 }
 
-// Close sends what is left, as long as ctx lasts.
+// Close sends the remaining spans until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err // of a collector that can't be reached the log has told already
+		return err // an unreachable collector was already logged
 	}
 	return nil
 }
@@ -111,14 +111,14 @@ func (s operationSpan) Context() market.TraceContext {
 	return market.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}
 }
 
-// contextOf names a span that is sampled.
+// contextOf returns the context of a sampled span.
 func contextOf(c market.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
 }
 
-// Began begins the span of an operation, if it is sampled. It lies below the span that traceparent names where that is trusted.
-// Otherwise it begins a trace of its own, with a link to the client's span: a client must not decide what is sampled. Neither
-// tracestate nor baggage is read, since they could hold anything.
+// Began starts the span of an operation if it is sampled. If traceparent is trusted, its span is the parent. Otherwise the
+// operation starts a new trace with a link to the client's span, so that clients do not control sampling. tracestate and
+// baggage are ignored, since they can hold anything.
 func (t *Tracer) Began(j *market.Journal, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)
@@ -181,7 +181,7 @@ func (t *Tracer) Ended(ctx context.Context, j *market.Journal) {
 	s.End(trace.WithTimestamp(ended))
 }
 
-// addReads adds what the cache has said and which batches were waited for as events, and links to the calls of those.
+// addReads adds cache counts and awaited batches as events, and links to the calls of these batches.
 func (t *Tracer) addReads(s operationSpan, j *market.Journal, ended time.Time) {
 	for k := range market.Kind(market.Kinds) {
 		if r := j.Reads(k); r != (market.Reads{}) {
@@ -217,8 +217,8 @@ func batchAttributes(b market.Batch, more ...attribute.KeyValue) []attribute.Key
 		attribute.Float64("queue.wait", between(b.Admitted, b.Left)))
 }
 
-// Batch makes a span of each call to the venue of a batch that has ended, linked with the operations that have waited for it.
-// A call that nobody of a trace has waited for, such as a refresh, has a trace of its own, if that is sampled.
+// Batch records a span for each call of a completed batch, linked with the operations that waited for it. A call without a
+// traced waiter, such as a refresh, has its own trace if that is sampled.
 func (t *Tracer) Batch(b market.Batch, waited []*market.Journal) {
 	var links []trace.Link
 	var spans []market.TraceContext
@@ -255,7 +255,7 @@ func (t *Tracer) Batch(b market.Batch, waited []*market.Journal) {
 
 type identifierKey struct{}
 
-// identifiers names spans by random numbers, but for calls to the venue, which were told their names.
+// identifiers generates random span ids. Spans of venue calls have ids that were chosen before.
 type identifiers struct{}
 
 // NewIDs implements sdktrace.IDGenerator.

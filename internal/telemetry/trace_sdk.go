@@ -12,35 +12,35 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// sdkEar hears what OpenTelemetry says of itself, which quotes the variables that it can't read, and so may hold secrets:
-// no value of it is kept. Until it is opened it collects what is wrong with the environment, from then on it tells the log.
-type sdkEar struct {
+// otelErrorHandler receives OpenTelemetry's internal messages. They quote variables and may hold secrets, so only the
+// variable's name is used. Until open it collects configuration errors; afterwards it logs the messages.
+type otelErrorHandler struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
 	opened bool
-	// variables is how the names of the variables begin that are being read.
+	// variables is the prefix of the variables that are being read.
 	variables []string
 	wrong     []string
 }
 
-// listenToSDK makes the ear the one that OpenTelemetry speaks to.
-func listenToSDK(log *slog.Logger) *sdkEar {
-	e := &sdkEar{log: log}
+// listenToSDK installs the handler in OpenTelemetry.
+func listenToSDK(log *slog.Logger) *otelErrorHandler {
+	e := &otelErrorHandler{log: log}
 	otel.SetLogger(logr.New(e))
 	otel.SetErrorHandler(e)
 	return e
 }
 
-// reading tells how the names of the variables begin that are read next.
-func (e *sdkEar) reading(variables ...string) {
+// reading sets the prefix of the variables that are read next.
+func (e *otelErrorHandler) reading(variables ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.variables = variables
 }
 
-// open ends the collection and returns what was wrong, or nil.
-func (e *sdkEar) open() error {
+// open returns the collected errors, or nil. Later messages are logged.
+func (e *otelErrorHandler) open() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.opened = true; len(e.wrong) > 0 {
@@ -49,8 +49,8 @@ func (e *sdkEar) open() error {
 	return nil
 }
 
-// hear takes in a message without values. It reports whether it was collected.
-func (e *sdkEar) hear(message string) bool {
+// hear reports whether a message was collected. The message must not contain values.
+func (e *otelErrorHandler) hear(message string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.opened {
@@ -72,20 +72,20 @@ func (e *sdkEar) hear(message string) bool {
 }
 
 // Handle implements otel.ErrorHandler.
-func (e *sdkEar) Handle(err error) {
+func (e *otelErrorHandler) Handle(err error) {
 	if !e.hear("a value is not allowed") {
 		e.log.Warn("traces are lost", "error", err)
 	}
 }
 
 // Init implements logr.LogSink.
-func (e *sdkEar) Init(logr.RuntimeInfo) {}
+func (e *otelErrorHandler) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink: 1 is a warning, 4 information, among it numbers that are none.
-func (e *sdkEar) Enabled(level int) bool { return level <= 4 }
+// Enabled implements logr.LogSink. Level 1 is a warning. Level 4 is information, which includes invalid numbers.
+func (e *otelErrorHandler) Enabled(level int) bool { return level <= 4 }
 
 // Info implements logr.LogSink.
-func (e *sdkEar) Info(level int, message string, about ...any) {
+func (e *otelErrorHandler) Info(level int, message string, about ...any) {
 	switch name := variable(about); {
 	case name != "":
 		e.Error(nil, message, name)
@@ -94,8 +94,8 @@ func (e *sdkEar) Info(level int, message string, about ...any) {
 	}
 }
 
-// Error implements logr.LogSink. Of the error nothing is kept, since it may quote.
-func (e *sdkEar) Error(_ error, message string, about ...any) {
+// Error implements logr.LogSink. It drops the error's text, which may quote values.
+func (e *otelErrorHandler) Error(_ error, message string, about ...any) {
 	if name := variable(about); name != "" {
 		message += " " + name
 	}
@@ -105,12 +105,12 @@ func (e *sdkEar) Error(_ error, message string, about ...any) {
 }
 
 // WithValues implements logr.LogSink.
-func (e *sdkEar) WithValues(...any) logr.LogSink { return e }
+func (e *otelErrorHandler) WithValues(...any) logr.LogSink { return e }
 
 // WithName implements logr.LogSink.
-func (e *sdkEar) WithName(string) logr.LogSink { return e }
+func (e *otelErrorHandler) WithName(string) logr.LogSink { return e }
 
-// variable returns the name of the variable that a message is about, if it is about one.
+// variable returns the name of the variable in a message, or "".
 func variable(about []any) string {
 	if len(about) > 0 {
 		if name, _ := about[0].(string); strings.HasPrefix(name, "OTEL_") {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Writer hands what is logged to another writer behind the backs of those who log, who never wait for it: what finds no
-// room is dropped and counted. It is safe for concurrent use. Close it to have everything written.
+// Writer is a buffered, asynchronous writer of log lines. Write does not block; lines without space in the buffer are dropped
+// and counted. It is safe for concurrent use. Close writes the remaining lines.
 type Writer struct {
 	to      io.Writer
 	dropped atomic.Uint64
@@ -18,22 +18,21 @@ type Writer struct {
 
 	// mu protects the rest.
 	mu sync.Mutex
-	// waiting holds whole lines, spare the memory of those that were written before.
+	// waiting holds whole lines. spare is the buffer that was written before, for reuse.
 	waiting, spare []byte
 	limit          int
-	// busy tells that lines are being written.
+	// busy is set while lines are being written.
 	busy, closed bool
-	// changed is signalled when there are lines to write, and when all of them are written.
+	// changed is signalled when lines arrive and when all lines are written.
 	changed sync.Cond
-	// hurry has lines written that others are waited for to join.
+	// hurry ends the delay in which more lines are collected.
 	hurry chan struct{}
 }
 
-// gathering is how long lines wait for others to be written with them, since to wake whoever writes them takes longer than to
-// make a line.
-const gathering = 2 * time.Millisecond
+// batchDelay is how long lines wait for others, since waking the goroutine costs more than formatting a line.
+const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a writer that holds at most limit bytes which to has not taken yet.
+// NewWriter returns a writer to `to` that buffers at most limit bytes.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
@@ -41,7 +40,7 @@ func NewWriter(to io.Writer, limit int) *Writer {
 	return w
 }
 
-// Write takes a line, or drops it and counts it where there is no room, or after Close. It never fails.
+// Write buffers a line. It drops and counts the line if there is no space, or after Close. It never returns an error.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +48,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 		w.dropped.Add(1)
 	} else {
 		if len(w.waiting) == 0 && !w.busy {
-			w.changed.Broadcast() // else the writer looks again by itself
+			w.changed.Broadcast() // a writing goroutine checks again without a signal
 		}
 		w.waiting = append(w.waiting, line...)
 		if len(w.waiting) > w.limit/4 {
@@ -59,17 +58,17 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// crowded reports whether more than half of the room is taken, so that what matters little had better stay away.
+// crowded reports whether the buffer is more than half full. Unimportant lines should be skipped then.
 func (w *Writer) crowded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.waiting) > w.limit/2
 }
 
-// Dropped returns how many lines were lost since the start: no room was left for them, or writing them failed.
+// Dropped returns the number of lines lost since the start, for lack of space or because a write failed.
 func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
 
-// hasten has what is waiting written now.
+// hasten starts writing the buffered lines now.
 func (w *Writer) hasten() {
 	select {
 	case w.hurry <- struct{}{}:
@@ -77,7 +76,7 @@ func (w *Writer) hasten() {
 	}
 }
 
-// Flush waits until everything that was taken before is written.
+// Flush waits until all lines buffered so far are written.
 func (w *Writer) Flush() {
 	w.hasten()
 	w.mu.Lock()
@@ -87,8 +86,7 @@ func (w *Writer) Flush() {
 	}
 }
 
-// Close writes what is left and ends the goroutine of the writer. It waits at most so long, since whoever should read the
-// lines may have stopped to.
+// Close writes the remaining lines and stops the goroutine. It waits at most patience, since the destination may block.
 func (w *Writer) Close(patience time.Duration) {
 	w.mu.Lock()
 	w.closed = true
@@ -103,10 +101,10 @@ func (w *Writer) Close(patience time.Duration) {
 	}
 }
 
-// run writes what is there, all of it at once.
+// run writes all buffered lines together.
 func (w *Writer) run() {
 	defer close(w.done)
-	gathered := time.NewTimer(gathering)
+	gathered := time.NewTimer(batchDelay)
 	defer gathered.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +117,7 @@ func (w *Writer) run() {
 		}
 		w.busy = true
 		w.mu.Unlock()
-		gathered.Reset(gathering)
+		gathered.Reset(batchDelay)
 		select {
 		case <-gathered.C:
 		case <-w.hurry:
@@ -128,7 +126,7 @@ func (w *Writer) run() {
 		lines := w.waiting
 		w.waiting, w.spare = w.spare[:0], nil
 		w.mu.Unlock()
-		if n, err := w.to.Write(lines); err != nil { // there is no log to report it in
+		if n, err := w.to.Write(lines); err != nil { // a failing log can't report its own failure
 			w.dropped.Add(uint64(bytes.Count(lines[min(max(n, 0), len(lines)):], []byte{'\n'})))
 		}
 		w.mu.Lock()
