@@ -113,7 +113,8 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},
 		Clients: quota.Limits{
-			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
+			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Total: cfg.Client.Total,
+			Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
 		},
 		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
 		Pages:   []fs.FS{web.Built(), web.Plain()},

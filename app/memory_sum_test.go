@@ -28,6 +28,9 @@ func (c consumer) row() string {
 	return fmt.Sprintf("| %s | %s | %.1f MiB |", c.name, c.written, c.bytes()/(1<<20))
 }
 
+// unsentBytes bounds the unsent bytes of a connection in the kernel: 16 KiB and one segment of 64 KiB.
+const unsentBytes = 80 << 10
+
 // consumers returns the rows for the shipped deployment. memory_linux_test.go measures the idle program, a connection
 // and a subscription. The other rows follow from the configuration and from constants.
 func consumers(cfg config.Config, limit float64) []consumer {
@@ -41,7 +44,7 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		room("Responses and events that are executed, or that clients have not read", math.Max(math.Floor(limit/outputShare), leastResponses*float64(cfg.MaxResponse))),
 		room("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*math.Max(float64(cfg.MaxBody), float64(cfg.Client.Message)))),
 		each("TCP connections, with the 16 KiB of a body or response that cost nothing", cfg.MaxConnections, 32*kib),
-		each("Subscriptions of one client", cfg.Client.Operations, 3*kib),
+		each("Subscriptions of all clients (`--client-total`)", cfg.Client.Total, 3*kib),
 		room("Cached data (`--cache-memory`)", float64(cfg.Cache.Memory)),
 		room("Cached responses (`--cache-responses`)", float64(cfg.Cache.Responses)),
 		room("Compiled documents", httpapi.MaxDocumentBytes),
@@ -95,6 +98,12 @@ func TestMemorySum(t *testing.T) {
 		want, sum = append(want, c.row()), sum+c.bytes()
 	}
 	want = append(want, fmt.Sprintf("| Sum | | | %.1f MiB |", sum/(1<<20)))
+	kernel := consumer{count: config.Default().MaxConnections, each: unsentBytes}.bytes()
+	container := fmt.Sprintf("up to %s: %.1f MiB for %s connections, so %.0f MiB with the sum above", size(unsentBytes), kernel/(1<<20),
+		thousands(config.Default().MaxConnections), math.Ceil((sum+kernel)/(1<<20)))
+	if !strings.Contains(strings.Join(strings.Fields(section), " "), container) {
+		t.Errorf("docs/limits.md does not say %q", container)
+	}
 	var got []string
 	for line := range strings.Lines(section) {
 		if strings.HasPrefix(line, "|") {

@@ -10,8 +10,8 @@ const (
 	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. What is larger passes them by, in one more
 	// system call; the server's own are eight times and twice as large, and idle sockets consist of little else.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer is how much the kernel keeps for a client that does not read. With its own bound of megabytes, a slow client
-	// would be sent what was new long ago.
+	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged; Linux doubles it. The listener bounds unsent bytes,
+	// but not those that were sent to a client that acknowledges nothing.
 	sendBuffer = 128 << 10
 )
 

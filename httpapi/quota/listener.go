@@ -26,7 +26,7 @@ type ConnectionLimits struct {
 }
 
 // Listener accepts connections within limits and closes those beyond them at once. It bounds the kernel's send buffer of each TCP
-// connection. It is safe for concurrent use.
+// connection, and on Linux the unsent bytes in it. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -54,6 +54,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			if tcp, ok := c.(*net.TCPConn); ok {
 				_ = tcp.SetWriteBuffer(sendBuffer) // the connection works with a larger one, too
 			}
+			boundUnsent(c)
 			return &connection{Conn: c, release: sync.OnceFunc(func() { l.release(client) })}, nil
 		}
 		_ = c.Close()

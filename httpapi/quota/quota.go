@@ -13,8 +13,10 @@ import (
 type Limits struct {
 	// Connections that stay open: 1,000.
 	Connections int
-	// Operations on them: 10,000.
+	// Operations on them: 9,000.
 	Operations int
+	// Total bounds the operations of all clients together, shared out by Fair: 12,000, or four thirds of Operations if that is more.
+	Total int
 	// Executions of subscriptions that a client has a part in, of which equal ones have one in common: 500.
 	Executions int
 	// Watched are the ids that those follow, each counted in every execution: 20,000.
@@ -27,7 +29,9 @@ type Clients struct {
 
 	mu      sync.Mutex
 	holders map[netip.Prefix]*holder
-	refused uint64
+	// operations counts those of all clients.
+	operations int
+	refused    uint64
 }
 
 type holder struct{ connections, operations, executions, watched int }
@@ -38,7 +42,10 @@ func New(l Limits) *Clients {
 		l.Connections = 1000
 	}
 	if l.Operations <= 0 {
-		l.Operations = 10_000
+		l.Operations = 9000
+	}
+	if l.Total <= 0 {
+		l.Total = max(12_000, l.Operations+l.Operations/3+1)
 	}
 	if l.Executions <= 0 {
 		l.Executions = 500
@@ -67,17 +74,33 @@ func (c *Clients) Disconnect(client netip.Addr) {
 
 // Begin counts an operation, or returns a RATE_LIMITED error; End takes it back.
 func (c *Clients) Begin(client netip.Addr) error {
-	return c.take(client, func(h *holder) bool {
+	err := c.take(client, func(h *holder) bool {
 		if h.operations >= c.limits.Operations {
 			return false
 		}
 		h.operations++
 		return true
 	}, "more than %d operations at once of one client address", c.limits.Operations)
+	if err != nil {
+		return err
+	}
+	err = c.take(client, func(h *holder) bool {
+		if !Fair(h.operations-1, 1, c.limits.Total-c.operations) {
+			return false
+		}
+		c.operations++
+		return true
+	}, "no room among the %d operations at once of all clients", c.limits.Total)
+	if err != nil {
+		c.give(client, func(h *holder) { h.operations-- })
+	}
+	return err
 }
 
 // End takes back Begin.
-func (c *Clients) End(client netip.Addr) { c.give(client, func(h *holder) { h.operations-- }) }
+func (c *Clients) End(client netip.Addr) {
+	c.give(client, func(h *holder) { h.operations--; c.operations-- })
+}
 
 // Execute counts an execution that follows so many ids, or returns a RATE_LIMITED error; Executed takes it back.
 func (c *Clients) Execute(client netip.Addr, ids int) error {

@@ -41,6 +41,35 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestTotalOperations has clients share the total: one alone has three quarters of it, and another still finds room.
+func TestTotalOperations(t *testing.T) {
+	c := quota.New(quota.Limits{Operations: 100, Total: 40})
+	begin := func(host byte, want int) {
+		t.Helper()
+		client := netip.AddrFrom4([4]byte{192, 0, 2, host})
+		n := 0
+		for ; n < 1000; n++ {
+			if err := c.Begin(client); err != nil {
+				if market.CodeOf(err) != market.CodeRateLimited {
+					t.Errorf("client %d: %v", host, err)
+				}
+				break
+			}
+		}
+		if n != want {
+			t.Errorf("client %d began %d operations, want %d", host, n, want)
+		}
+	}
+	begin(1, 30)
+	begin(2, 7) // three quarters of the other 10
+	begin(3, 2)
+	begin(1, 0)
+	for range 30 {
+		c.End(netip.AddrFrom4([4]byte{192, 0, 2, 1}))
+	}
+	begin(4, 23) // three quarters of the 31 free
+}
+
 func TestExecutions(t *testing.T) {
 	c := quota.New(quota.Limits{Executions: 2, Watched: 100})
 	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

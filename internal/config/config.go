@@ -96,7 +96,8 @@ type JWT struct {
 type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
-	Operations  int   `default:"10000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
+	Operations  int   `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
+	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients, of which one client address has at most three times what it leaves free."`
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address; equal ones are one."`
 	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that those follow, each counted in every subscription."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`

@@ -55,7 +55,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("the seed is %d; %s=%d draws the same", seed, soakSeedEnv, seed)
 
 	w := newRecordedVenue(t, 1, 60, [2]int{})
-	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000")...)
+	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000", "--client-total=20000")...)
 	s := &soak{checkedLoad: newCheckedLoad(p.service, w), process: p, recordedVenue: w, rand: rand.New(rand.NewPCG(seed, 0)), faultCounts: make(map[string]int)}
 	s.sample(w.tokens[:4]) // allocate what is allocated once
 	began := time.Now()

@@ -61,7 +61,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 		t.Run(fmt.Sprintf("%d on a socket", test.each), func(t *testing.T) {
 			t.Parallel()
 			venue := newWitness(t)
-			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000", "--client-operations=20000")...)
+			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000", "--client-operations=20000", "--client-total=40000")...)
 			l := newListeners(t, p, venue, test.each)
 			l.join(1)
 			l.warm()

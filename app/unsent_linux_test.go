@@ -1,0 +1,72 @@
+package app
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"oddsgraph/httpapi/quota"
+)
+
+// TestUnsentBytesOfOneConnection has clients read nothing. The kernel must hold at most unsentBytes for each
+// connection, whatever receive buffer the client has and however long the writes are.
+func TestUnsentBytesOfOneConnection(t *testing.T) {
+	for _, receive := range []int{4 << 10, 128 << 10, 1 << 20} {
+		for _, chunk := range []int{4 << 10, 1 << 20} {
+			unsent := unreadBytes(t, receive, chunk)
+			t.Logf("receive buffer of %d bytes, writes of %d: %d bytes unsent", receive, chunk, unsent)
+			if unsent == 0 || unsent > unsentBytes {
+				t.Errorf("receive buffer of %d bytes, writes of %d: the kernel holds %d unsent bytes, want 1 to %d", receive, chunk, unsent, unsentBytes)
+			}
+		}
+	}
+}
+
+// unreadBytes returns how many bytes the kernel has not sent when a write to a client that does not read has timed out.
+func unreadBytes(t *testing.T, receive, chunk int) int {
+	t.Helper()
+	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, nil, slog.New(slog.DiscardHandler), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	client, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_ = client.(*net.TCPConn).SetReadBuffer(receive)
+	c, err := s.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	for block := make([]byte, chunk); err == nil; {
+		_, err = c.Write(block)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return unsentOf(t, c)
+}
+
+// unsentOf returns how many bytes of a connection the kernel has not sent.
+func unsentOf(t *testing.T, c net.Conn) (n int) {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err == nil {
+		if failed := raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }); failed != nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
