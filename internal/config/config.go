@@ -1,8 +1,8 @@
-// Package config reads what oddsgraph is told by its command line, environment and configuration file into one checked value.
+// Package config parses the command line, environment and configuration file into one validated value.
 //
-// Every flag has a variable of the same words (--venue-url is ODDSGRAPH_VENUE_URL), which may stand in the environment or
-// in the file. A flag wins over the environment, that over the file, the file over the default. The struct tags below are
-// the only list of names, defaults, limits and meanings: parsing, --help and docs/configuration.md are all made from them.
+// Every flag has a variable: --venue-url is ODDSGRAPH_VENUE_URL, in the environment or in the file. A flag overrides the
+// environment, the environment overrides the file, and the file overrides the default. Names, defaults, limits and help texts
+// are struct tags below. Parsing, --help and docs/configuration.md use these tags.
 package config
 
 import (
@@ -17,7 +17,7 @@ import (
 // Command is one of the program's subcommands.
 type Command string
 
-// The subcommands. CommandServe is meant when none is named.
+// The subcommands. CommandServe is the default.
 const (
 	CommandServe       Command = "serve"
 	CommandVenue       Command = "venue"
@@ -34,16 +34,16 @@ func (c Command) configured() bool {
 	return c != CommandSchema && c != CommandVersion && c != CommandLicenses
 }
 
-// ErrHelp tells that the caller asked for --help and got it; there is nothing left to do and nothing went wrong.
+// ErrHelp is returned after --help was printed.
 var ErrHelp = errors.New("help was printed")
 
-// Config is what the program was told. It is read-only after Parse. Printed by fmt or slog it shows neither user info
-// nor queries of URLs; its single fields do not have that protection.
+// Config holds the program's settings. It is read-only after Parse. fmt and slog print it without user info and queries of
+// URLs; printing a single field does not redact.
 type Config struct {
 	// Command is the subcommand that was asked for.
 	Command Command `kong:"-"`
 
-	// origins says where each flag that has no default comes from.
+	// origins names the source of each flag that is not a default.
 	origins map[string]string
 
 	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value a line, of which the environment and flags win; SIGHUP has it read again. Empty reads none."`
@@ -84,7 +84,7 @@ type Config struct {
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
 }
 
-// JWT says which tokens of an identity provider are accepted.
+// JWT configures the tokens of an identity provider.
 type JWT struct {
 	Issuer       string `placeholder:"TEXT" check:"text" help:"Issuer of JSON Web Tokens that are accepted as bearer tokens, exactly as in their claim iss; needs the other settings of this group and --accounts-file. Empty accepts none."`
 	Audience     string `placeholder:"TEXT" check:"text" help:"Audience that must be in the claim aud."`
@@ -92,7 +92,7 @@ type JWT struct {
 	AccountClaim string `default:"sub" check:"text" help:"Claim whose text is the subject of an account in the accounts file."`
 }
 
-// Client bounds what one client keeps open.
+// Client limits what one client keeps open.
 type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
@@ -105,14 +105,14 @@ type Client struct {
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Greatest message of a client on a WebSocket; a longer one closes it."`
 }
 
-// Documents says which documents clients may name instead of sending their texts.
+// Documents configures trusted documents, which clients may send by name.
 type Documents struct {
 	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves; 0 switches them off."`
 	Trusted   string `default:"off" oneof:"off,allow,require" help:"What the documents of the manifest are for: nothing, to be executed beside any others, or to be the only ones that are executed."`
 	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's or a map of ids to texts; changes are in force within a second."`
 }
 
-// Limit bounds what a client may ask in one operation, before it is validated and executed.
+// Limit limits an operation before it is validated and executed.
 type Limit struct {
 	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Greatest size of a document."`
 	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Words, values and signs of a document."`
@@ -129,7 +129,7 @@ type Limit struct {
 	Calls      int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, takes at most; what is cached takes none."`
 }
 
-// Log says how much is logged and in which form.
+// Log configures the level and format of the log.
 type Log struct {
 	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Least level that is logged."`
 	Format string     `default:"text" oneof:"text,json" help:"Form of a log line."`
@@ -137,7 +137,7 @@ type Log struct {
 	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Operations a second that are logged, each with one line; of those beyond, one in a hundred that went well is, and every one that failed."`
 }
 
-// Venue says which venue is asked and how.
+// Venue configures the venue's address and calls.
 type Venue struct {
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path; empty starts the embedded demo venue."`
 	Credentials string        `default:"auto" oneof:"auto,query,header,none" help:"How a caller's credentials reach the venue: in the credentials parameter, in the X-Api-Credentials header, or not at all; with none, user data is served only to bearer tokens, each for the address of its account; auto is the header with the demo venue, unless that is strict, and the parameter with any other."`
@@ -153,7 +153,7 @@ type Venue struct {
 	KeyPerMinute    int `default:"300" min:"0" max:"1000000" help:"Requests a minute that the venue allows one API key, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
 }
 
-// Demo says how the embedded venue behaves.
+// Demo configures the embedded venue.
 type Demo struct {
 	Listen          string        `default:"127.0.0.1:0" check:"listen" help:"Address of the demo venue; port 0 takes a free one and logs it."`
 	Latency         time.Duration `default:"0s" min:"0s" max:"1m" help:"Time that every answer of the demo venue takes at least."`
@@ -178,44 +178,44 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is how long past its fresh time public data answers while the venue's request budget is short.
+	// Stretch is how long public data is served past its fresh time while the venue's request budget is short.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long past its fresh time public data still answers while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
-	// Memory is what the entries of all kinds may take, Responses what whole responses may.
+	// Memory limits the entries of all kinds in bytes, Responses the cached responses.
 	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds, of which each has a fixed share. What was read longest ago goes when its share is full, before its kind has its greatest number of entries."`
 	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses, each kept while an execution would give the same; 0 keeps none."`
 }
 
-// HardExpiry limits a kind of data that is never served past its time.
+// HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
-	// Fresh is how long a value answers without a question to the venue; 0 means that the kind is never cached.
+	// Fresh is how long a value is served without a call to the venue. The kind is not cached if it is 0.
 	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} answers without asking the venue; 0s never caches it."`
-	// Size is the greatest number of entries.
+	// Size is the maximum number of entries.
 	Size int `default:"${size}" min:"1" max:"10000000" help:"Greatest number of cached entries of this kind."`
 }
 
-// Expiry limits a kind of data that may be served for a while past its time.
+// Expiry configures a kind of data that may be served stale.
 type Expiry struct {
 	HardExpiry
-	// Stale is how long past Fresh a value still answers while it is refreshed behind the answer.
+	// Stale is how long after Fresh a value is served while it is refreshed in the background.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long past its fresh time one ${kind} still answers while it is refreshed."`
 }
 
-// Auto is the value of Venue.Credentials and Explain that leaves the choice to the program.
+// Auto lets the program choose the value of Venue.Credentials or Explain.
 const Auto = "auto"
 
-// Off is the value of AdminListen that serves nothing, which empty does too, and of StateDir that records nothing.
+// Off disables AdminListen and StateDir. An empty AdminListen is off, too.
 const Off = "off"
 
-// Parse reads args (without the program's name), environ (in the form of os.Environ) and the file that either names. Help
-// goes to out, followed by ErrHelp. Any other error joins every problem found, one a line. An empty variable counts as
-// unset. CommandSchema, CommandVersion and CommandLicenses read neither environ nor file.
+// Parse reads args (without the program's name), environ (in the form of os.Environ) and the configuration file. It writes
+// help to out and returns ErrHelp. Any other error joins all problems, one a line. An empty variable counts as unset.
+// CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)
 }
 
-// HealthcheckURL is where CommandHealthcheck finds the server that runs with this Config on the same host.
+// HealthcheckURL returns the URL at which CommandHealthcheck checks a server with this Config on the same host.
 func (c Config) HealthcheckURL() string {
 	host, port, _ := net.SplitHostPort(c.Listen)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// maxFile is the greatest size of a configuration file in bytes.
+// maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 64 << 10
 
 // line is a variable of a configuration file.
@@ -27,10 +27,10 @@ type file struct {
 	lines []line
 }
 
-// place is where a line stands, as compilers tell it.
+// place returns the file and line number in the form of compilers.
 func (f *file) place(l line) string { return fmt.Sprintf("%s:%d", f.path, l.number) }
 
-// lookup returns the line of a variable. Of several the first counts, and one without a value counts as none.
+// lookup returns the line of a variable. The first of several lines counts. A variable without a value is unset.
 func (f *file) lookup(name string) (line, bool) {
 	i := slices.IndexFunc(f.lines, func(l line) bool { return l.name == name })
 	if i < 0 || f.lines[i].value == "" {
@@ -39,7 +39,7 @@ func (f *file) lookup(name string) (line, bool) {
 	return f.lines[i], true
 }
 
-// open reads the file that --config names, once. What is wrong with it is among the problems of p.
+// open reads the file of --config once. It reports errors to p.
 func (p *parser) open(ctx *kong.Context) {
 	if p.file != nil {
 		return
@@ -79,11 +79,11 @@ func (p *parser) open(ctx *kong.Context) {
 	}
 }
 
-// check says what is wrong with the name of a line; known are the variables without our prefix.
+// check returns the problem of a line's name, if any. known are the variables without our prefix.
 func (f *file) check(l line, assigns bool, known []string) error {
 	key, ours := strings.CutPrefix(l.name, prefix)
 	switch {
-	case !assigns || !ours: // not quoted: it may be what went with a secret in the line before
+	case !assigns || !ours: // not quoted: it may continue a secret of the line before
 		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
 	case l.name == variable("config"):
 		return fmt.Errorf("%s names this file and cannot stand in it", l.name)
@@ -99,7 +99,7 @@ func (f *file) check(l line, assigns bool, known []string) error {
 func readFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		var of *fs.PathError // which names the path too
+		var of *fs.PathError // names the path as well
 		if errors.As(err, &of) {
 			err = of.Err
 		}

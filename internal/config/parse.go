@@ -18,10 +18,10 @@ import (
 
 const prefix = "ODDSGRAPH_"
 
-// environment is where a variable of the environment comes from.
+// environment is the origin of values from environment variables.
 const environment = "environment"
 
-// stateDirectory is the variable by which systemd names the directories that StateDirectory= makes, with colons between.
+// stateDirectory is the variable in which systemd lists the directories of StateDirectory=, separated by colons.
 const stateDirectory = "STATE_DIRECTORY"
 
 // grammar is Config with the subcommands around it.
@@ -54,15 +54,14 @@ var groups = kong.Groups{
 	"demo":      "Demo venue",
 }
 
-// parser is one run of Parse. Values that cannot be read are collected rather than returned to kong, which would stop
-// at the first.
+// parser is one run of Parse. It collects invalid values, because kong would stop at the first.
 type parser struct {
 	out      io.Writer
 	names    []string          // of the set variables with our prefix, in their order
 	values   map[string]string // of the same variables
-	file     *file             // nil until it was read
+	file     *file             // nil before it is read
 	origins  map[*kong.Value]string
-	stateDir string // systemd's, "" without one
+	stateDir string // systemd's directory, or ""
 	helped   bool
 	problems []error
 }
@@ -95,7 +94,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	}
 	if err != nil {
 		p.problems = append(p.problems, err)
-		// Kong gave up before it came to the environment: read that for its own problems, so that they are told too.
+		// Kong stopped before it read the environment: read it here to report its problems, too.
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command = Command(ctx.Command())
@@ -120,7 +119,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	return &g.Config, nil
 }
 
-// given returns where the flags that have no default come from, by their names.
+// given returns the source of each flag that is not a default.
 func (p *parser) given(ctx *kong.Context) map[string]string {
 	var given map[string]string
 	for _, path := range ctx.Path {
@@ -162,7 +161,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	)
 }
 
-// resolve looks a flag that was not given up in the environment, and then in the configuration file.
+// resolve looks up a flag in the environment, then in the configuration file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !Command(ctx.Command()).configured() {
 		return nil, nil
@@ -204,7 +203,7 @@ func (d decoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// boolDecoder lets a flag stand without a value.
+// boolDecoder accepts a flag without a value.
 type boolDecoder struct{ decoder }
 
 // IsBool implements kong.BoolMapper.
@@ -219,7 +218,7 @@ func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 	return d.decoder.Decode(ctx, target)
 }
 
-// report adds a problem with the text s of v. It names first what the user wrote: the variable, the line, or the flag.
+// report adds a problem with the text s of v. It names the source first: the variable, the line or the flag.
 func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	first, second := "--"+v.Name, variable(v.Name)
 	switch origin := p.origins[v]; origin {
@@ -233,12 +232,12 @@ func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	case isURL(v):
 		s = redactURL(s)
 	case v.Name == "venue-credentials":
-		s = "[not shown]" // its name invites credentials themselves
+		s = "[not shown]" // users may put credentials here by mistake
 	}
 	p.problems = append(p.problems, fmt.Errorf("%s (%s): %q %w; want %s", first, second, s, wrong, want))
 }
 
-// dropUnknownFlags reports flags that do not exist and returns the other arguments, so that kong goes on.
+// dropUnknownFlags reports unknown flags and returns the other arguments, so that kong continues.
 func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 	known := flagNames(k)
 	kept := make([]string, 0, len(args))
@@ -260,7 +259,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 	return kept
 }
 
-// linked matches variables that container platforms set for a service of the name oddsgraph.
+// linked matches variables that container platforms set for a service named oddsgraph.
 var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
 // checkNames reports variables with our prefix that no flag reads.
@@ -274,7 +273,7 @@ func (p *parser) checkNames(k *kong.Kong) {
 	}
 }
 
-// unknown is the problem of a variable, key after our prefix, that none of the known keys is.
+// unknown returns the problem of an unknown variable. key is its name without our prefix.
 func unknown(key string, known []string) error {
 	return fmt.Errorf("%s%s is no variable of oddsgraph%s", prefix, key, suggest(prefix, key, known))
 }
@@ -314,7 +313,7 @@ func flagOf(k *kong.Kong, name string) *kong.Flag {
 	return k.Model.Flags[slices.IndexFunc(k.Model.Flags, func(f *kong.Flag) bool { return f.Name == name })]
 }
 
-// suggest names what the user may have meant, if anything comes near.
+// suggest returns the most similar known name, if one is similar enough.
 func suggest(before, name string, known []string) string {
 	best, least := "", len(name)/3+1
 	for _, k := range known {

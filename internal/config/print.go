@@ -13,18 +13,18 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// setting is one value of a Config, and as it may be shown.
+// setting is one value of a Config with its printable form.
 type setting struct {
 	flag  *kong.Flag
 	value any
 	text  string
 }
 
-// printed is a grammar that is built once, since that takes long, and holds one Config after the other.
+// printed is a grammar that is reused for several Configs, since building one is slow.
 var printed struct {
 	sync.Mutex
 	grammar grammar
-	flags   []*kong.Flag // of the grammar, which they point into
+	flags   []*kong.Flag // point into the grammar
 }
 
 // settings lists c in the order of its declaration, URLs redacted.
@@ -34,7 +34,7 @@ func settings(c Config) []setting {
 	if printed.flags == nil {
 		k, err := newParser(nil, io.Discard).kong(&printed.grammar)
 		if err != nil {
-			panic("config: the struct tags are wrong: " + err.Error()) // parsing would have failed first
+			panic("config: the struct tags are wrong: " + err.Error()) // Parse fails earlier
 		}
 		printed.flags = k.Model.Flags
 	}
@@ -85,7 +85,7 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// Show writes a table of every flag, its value and where that comes from, without user info and queries of URLs.
+// Show writes a table of every flag with its value and source, without user info and queries of URLs.
 func (c Config) Show(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
@@ -95,7 +95,7 @@ func (c Config) Show(w io.Writer) error {
 	return table.Flush()
 }
 
-// Differences returns the flags of which other has another value.
+// Differences returns the flags whose values differ in other.
 func (c Config) Differences(other Config) []string {
 	var names []string
 	theirs := settings(other)
@@ -116,7 +116,7 @@ func Default() Config {
 	return *c
 }
 
-// takes says which texts v takes.
+// takes describes the valid values of v.
 func takes(v *kong.Value) string {
 	switch m := v.Mapper.(type) {
 	case decoder:

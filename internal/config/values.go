@@ -65,15 +65,15 @@ func parseInt[T int | int64](s string) (T, error) {
 	return T(n), err
 }
 
-// check reads the text of one value; its error says what is wrong. want says what would be right in a sentence, takes
-// in a table.
+// check parses the text of one value. Its error describes the problem. want describes valid values in a sentence, takes in a
+// table.
 type check struct {
 	read  func(tag *kong.Tag, s string) (any, error)
 	want  func(tag *kong.Tag) string
 	takes func(tag *kong.Tag) string
 }
 
-// kind is what the tag check says of a text, or of each element of a list.
+// kind is a check of a text, or of each element of a list.
 type kind struct {
 	check       func(s string) error // nil accepts every text
 	want, takes string
@@ -94,7 +94,7 @@ var kinds = map[string]kind{
 	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
 }
 
-// kindOf returns the kind of a tag: that of its check, or a choice from its oneof.
+// kindOf returns the kind for a field's tag check or oneof.
 func kindOf(tag *kong.Tag, choice string) kind {
 	if known, ok := kinds[tag.Get("check")]; ok {
 		return known
@@ -116,7 +116,7 @@ func (k kind) verify(s string) error {
 	return k.check(s)
 }
 
-// ranged is the check of a value between the tags min and max, both included.
+// ranged checks a value against the tags min and max, both included.
 func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 	return check{
 		read: func(tag *kong.Tag, s string) (any, error) {
@@ -176,7 +176,7 @@ func readLevel(tag *kong.Tag, s string) (any, error) {
 	return l, err
 }
 
-// readText reads a string by its tag check or oneof. A string without either is taken as it is.
+// readText parses a string with its tag check or oneof. Without either, every string is valid.
 func readText(tag *kong.Tag, s string) (any, error) {
 	if s == "" && tag.Get("check") == "admin" {
 		return Off, nil
@@ -184,7 +184,7 @@ func readText(tag *kong.Tag, s string) (any, error) {
 	return s, kindOf(tag, "").verify(s)
 }
 
-// readList reads a list by its tag check or oneof. Elements that are empty are left out.
+// readList parses a list with its tag check or oneof. It skips empty elements.
 func readList(tag *kong.Tag, s string) (any, error) {
 	var list List
 	for element := range strings.SplitSeq(s, ",") {
@@ -276,7 +276,7 @@ func checkParameter(s string) error {
 	return nil
 }
 
-// Names returns what stands behind the colon in each element.
+// Names returns the part after the colon of each element.
 func (l List) Names() map[string]string {
 	names := make(map[string]string, len(l))
 	for _, element := range l {
@@ -325,8 +325,8 @@ func readURL(s string, schemes ...string) (*url.URL, error) {
 	return u, nil
 }
 
-// redactURL returns s without user info, query and fragment. What is no URL is not shown at all, since nobody knows
-// where its secrets are.
+// redactURL returns s without user info, query and fragment. It hides a text that is not a URL, because its secrets can't be
+// located.
 func redactURL(s string) string {
 	if s == "" {
 		return ""

@@ -35,7 +35,7 @@ type Tracer struct {
 
 // OpenTracer returns a tracer configured by OpenTelemetry's variables
 // (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). It sends traces by OTLP over HTTP in
-// the background. It returns nil if the variables name no collector. Failures to send are logged, at a limited rate.
+// the background. It returns nil if the variables name no collector. Failures to send are logged.
 func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	wanted, err := tracesWanted()
 	if !wanted || err != nil {
