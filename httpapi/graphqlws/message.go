@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 	"unicode/utf8"
 
@@ -30,18 +31,27 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers hold frames.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// buffers[i] holds buffers of 1 KiB << i for frames.
+var buffers [7]sync.Pool
 
-func buffer() *bytes.Buffer {
-	b := buffers.Get().(*bytes.Buffer)
-	b.Reset()
-	return b
+// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB: a small frame that a
+// client does not read must not hold a large buffer.
+func buffer(size int) *bytes.Buffer {
+	class := bits.Len(uint(size-1) >> 10)
+	if class >= len(buffers) {
+		return bytes.NewBuffer(make([]byte, 0, size))
+	}
+	if b, ok := buffers[class].Get().(*bytes.Buffer); ok {
+		b.Reset()
+		return b
+	}
+	return bytes.NewBuffer(make([]byte, 0, 1<<10<<class))
 }
 
+// putBuffer keeps a buffer for another frame, unless it is larger than maxKept.
 func putBuffer(b *bytes.Buffer) {
 	if b.Cap() <= maxKept {
-		buffers.Put(b)
+		buffers[bits.Len(uint(b.Cap()-1)>>10)].Put(b)
 	}
 }
 

@@ -99,7 +99,7 @@ func (k *socket) advance(op *operation) bool {
 	payload, over, end := op.member.Take()
 	switch {
 	case payload != nil:
-		buf := buffer()
+		buf := buffer(len(op.next) + len(payload) + 1)
 		buf.Write(op.next)
 		buf.Write(payload)
 		buf.WriteByte('}')
