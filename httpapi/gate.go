@@ -12,26 +12,25 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// gate bounds how many operations are under way at once, and how many wait for that and for how long. It shares both out
-// among the clients, which are told apart as by quota.Network: a client takes of either what is quota.Fair. What becomes free
-// goes to the client that waits with the least under way.
+// gate bounds the operations that run at once, and the operations that wait to run. Clients, one for each quota.Network, share both:
+// a client takes a place only if that is quota.Fair. A free place goes to the waiting client with the fewest running operations.
 type gate struct {
 	operations, queue int
 	patience          time.Duration
 
 	mu sync.Mutex
-	// inside counts the operations under way, waiting those that wait.
+	// inside counts running operations, waiting counts waiting ones.
 	inside, waiting int
-	// clients are those that have an operation inside or waiting; spare are shares of others, to be used again.
+	// clients holds the share of each client with running or waiting operations. spare holds unused shares for the next clients.
 	clients map[netip.Prefix]*share
 	spare   []*share
 }
 
-// share is what one client has of a gate.
+// share counts the operations of one client.
 type share struct {
 	client netip.Prefix
 	inside int
-	// waiting are the operations that wait, the first to come first. Each is told by closing that it is inside.
+	// waiting holds a channel for each waiting operation, the oldest first. The gate closes the channel when the operation may run.
 	waiting []chan struct{}
 	leave   func()
 }
@@ -40,11 +39,11 @@ func newGate(operations, queue int, patience time.Duration) *gate {
 	return &gate{operations: operations, queue: queue, patience: patience, clients: make(map[netip.Prefix]*share)}
 }
 
-// retryAfter is when a client that was turned away had better come again.
+// retryAfter is the delay that a refused client should wait before its next attempt.
 const retryAfter = time.Second
 
-// enter waits until an operation of the client in ctx may go on. leave must be called once, when it is done. The error is a
-// refusal, or the cause of ctx's end.
+// enter waits until an operation of the client in ctx may run. The caller must call leave once, when the operation is done. The
+// error is a refusal, or the cause of the end of ctx.
 func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	g.mu.Lock()
 	s := g.share(quota.Network(identityFrom(ctx).client))
@@ -79,7 +78,7 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	return nil, err
 }
 
-// share returns the share of a client. The lock is held.
+// share returns the share of a client. The caller holds the lock.
 func (g *gate) share(client netip.Prefix) *share {
 	s := g.clients[client]
 	if s != nil {
@@ -96,8 +95,8 @@ func (g *gate) share(client netip.Prefix) *share {
 	return s
 }
 
-// forget lets go of a share in which nothing is left. There are never more of them than operations inside and waiting at
-// once, and one. The lock is held.
+// forget makes an empty share spare. The gate never has more shares than operations that ran and waited at the same time, plus one.
+// The caller holds the lock.
 func (g *gate) forget(s *share) {
 	if s.inside == 0 && len(s.waiting) == 0 {
 		delete(g.clients, s.client)
@@ -105,13 +104,13 @@ func (g *gate) forget(s *share) {
 	}
 }
 
-// admit counts an operation as inside. The lock is held.
+// admit counts an operation as running. The caller holds the lock.
 func (g *gate) admit(s *share) {
 	s.inside++
 	g.inside++
 }
 
-// leave counts an operation as done and admits those that may go on now.
+// leave counts an operation as done and admits the waiting operations that may run now.
 func (g *gate) leave(s *share) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +134,7 @@ func (g *gate) leave(s *share) {
 	g.forget(s)
 }
 
-// giveUp takes an operation out of the queue, or reports false where it is inside already.
+// giveUp removes an operation from the queue. It returns false if the operation was admitted already.
 func (g *gate) giveUp(s *share, turn chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,13 +148,14 @@ func (g *gate) giveUp(s *share, turn chan struct{}) bool {
 	return true
 }
 
-// stats returns how many operations are inside and how many wait.
+// stats returns the number of running and of waiting operations.
 func (g *gate) stats() (inside, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.inside, g.waiting
 }
 
+// busy returns the refusal of an operation for which the gate has no place.
 func busy() error {
 	err := market.Errorf(market.CodeRateLimited, "the service has too much to do; try again in a moment")
 	err.RetryAfter = retryAfter

@@ -28,23 +28,24 @@ const (
 	maxBearer = 8192
 )
 
-// Accounts finds what a bearer token stands for.
+// Accounts finds the accounts of bearer tokens.
 type Accounts interface {
-	// Lookup returns the account of a token. The error is a market.Error, of code UNAUTHENTICATED if the token is not good.
+	// Lookup returns the account of a token. The error is a market.Error, with CodeUnauthenticated for an invalid token.
 	Lookup(ctx context.Context, token string) (*auth.Account, error)
 }
 
-// Refusals remembers by address and key which tokens and credentials were refused.
+// Refusals counts refused tokens and credentials by address and key.
 type Refusals interface {
-	// Check returns the error for a key that is not looked at for now.
+	// Check returns an error if the key was refused too often from the address.
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts credentials that the venue is about to be asked with for the first time; end takes whether it accepted them.
+	// Guess counts credentials that are about to be sent to the venue for the first time. The caller reports to end whether the
+	// venue accepted them.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
-// identities find out who is asking. Nothing but headers and the payload of connection_init says it: no cookie, no parameter.
+// identities reads the identity of a client from headers or from the payload of connection_init, never from cookies or parameters.
 type identities struct {
 	accounts Accounts // nil where no bearer tokens are known
 	refusals Refusals
@@ -52,14 +53,14 @@ type identities struct {
 	client func(r *http.Request) netip.Addr
 	// trusted reports whether a trusted proxy sent a request; nil trusts nobody.
 	trusted func(r *http.Request) bool
-	// unchecked says that the venue checks no credentials.
+	// unchecked reports that the venue checks no credentials.
 	unchecked bool
 	parsed    *parsedCredentials
-	// names are the names of the clients that came last.
+	// names caches the names of recent clients, as caller returns them.
 	names *lru.Cache[netip.Prefix, string]
 }
 
-// maxNames bounds the clients' names that are remembered.
+// maxNames bounds names.
 const maxNames = 1000
 
 func newIdentities(cfg Config) *identities {
@@ -70,19 +71,19 @@ func newIdentities(cfg Config) *identities {
 	return &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked, parsed: newParsedCredentials(), names: names}
 }
 
-// identity is who is asking. The zero value is anonymous.
+// identity identifies the client of a request or connection. The zero value is anonymous.
 type identity struct {
 	client netip.Addr
 	// proxied reports that a trusted proxy sent the request, so its headers can be believed.
 	proxied     bool
 	credentials *market.Credentials
-	// account is what a bearer token stood for; nil with credentials of the caller's own.
+	// account is the account of the bearer token; nil for a client that sent credentials.
 	account *auth.Account
 }
 
 type identityKey struct{}
 
-// asking is a context that knows who asks.
+// asking is a context with the identity of the client.
 type asking struct {
 	context.Context
 	identity
@@ -96,7 +97,7 @@ func (a *asking) Value(key any) any {
 	return a.Context.Value(key)
 }
 
-// identityFrom returns who asks in a context.
+// identityFrom returns the identity in a context.
 func identityFrom(ctx context.Context) identity {
 	if a, ok := ctx.Value(identityKey{}).(*asking); ok {
 		return a.identity
@@ -104,8 +105,8 @@ func identityFrom(ctx context.Context) identity {
 	return identity{}
 }
 
-// fromHeaders finds out who sends a request. Its context ends when the account is revoked, with that as its cause. A request
-// with bad credentials is refused rather than answered as somebody else. The error is a market.Error.
+// fromHeaders identifies the sender of a request. The request's context also ends when the account is no longer valid. Invalid
+// credentials are an error, so their sender is never served as anonymous. The error is a market.Error.
 func (i *identities) fromHeaders(r *request) (err error) {
 	r.asking, err = i.identify(r.asking.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
@@ -115,7 +116,7 @@ func (i *identities) fromHeaders(r *request) (err error) {
 	return err
 }
 
-// reading returns a context to read in, as whoever asks in ctx.
+// reading returns a context for reads by the client in ctx.
 func (i *identities) reading(ctx context.Context) context.Context {
 	id := identityFrom(ctx)
 	ctx = market.WithCaller(ctx, i.caller(id))
@@ -164,7 +165,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	return i.reading(&now), nil
 }
 
-// identify returns a context that knows who the credentials or the bearer token belong to; with an error, nobody.
+// identify returns a context with the identity of the credentials or the bearer token. With an error the identity is anonymous.
 func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (asking, error) {
 	nobody, id := asking{Context: ctx}, identity{client: client}
 	switch {
@@ -198,8 +199,8 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	return asking{ctx, id}, nil
 }
 
-// caller names who asks for the sake of fairness: an account of ours, or else the address, since credentials that only the
-// venue can check may be made up.
+// caller returns the name by which the budget of venue calls is shared: the account of the service, or else the address. Credentials
+// do not count, since a client can invent any number of them.
 func (i *identities) caller(id identity) string {
 	if id.account != nil {
 		return "account " + string(id.account.Address)
@@ -213,8 +214,8 @@ func (i *identities) caller(id identity) string {
 	return name
 }
 
-// lookup returns the account of an Authorization header. A known token is good from any address: others may share it with
-// somebody who guesses, all clients behind an undeclared proxy for example.
+// lookup returns the account of an Authorization header. It accepts a valid token from any address, whatever that address sent
+// before: all clients behind an undeclared proxy share one.
 func (i *identities) lookup(ctx context.Context, client netip.Addr, value string) (*auth.Account, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
 	token = strings.TrimSpace(token)
@@ -266,14 +267,14 @@ func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
 
-// refused counts an operation for which the venue refused the caller's own credentials.
+// refused counts an operation whose credentials the venue refused, unless they belong to an account of the service.
 func (i *identities) refused(ctx context.Context) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
 		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
 	}
 }
 
-// guess counts a guess of a caller with credentials of his own.
+// guess counts credentials that the client sent itself; see Refusals.Guess.
 func (i *identities) guess(ctx context.Context) (end func(accepted bool), err error) {
 	id := identityFrom(ctx)
 	if id.credentials == nil || id.account != nil {
@@ -282,13 +283,13 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess is the guess of a subscription: its first event settles it, or else its end.
+// guess reports for a subscription whether the venue accepted its credentials: by its first event, or else by its end.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)
 }
 
-// begin counts the guess until ctx ends. The error is a refusal.
+// begin counts the credentials in ctx. If nothing settles the guess before ctx ends, they count as refused. The error is a refusal.
 func (g *guess) begin(ctx context.Context, who *identities) (err error) {
 	if g.end, err = who.guess(ctx); err != nil {
 		return err
@@ -297,7 +298,7 @@ func (g *guess) begin(ctx context.Context, who *identities) (err error) {
 	return nil
 }
 
-// settle takes whether the venue accepted the credentials. Only the first call counts.
+// settle reports whether the venue accepted the credentials. Only the first call counts.
 func (g *guess) settle(accepted bool) {
 	g.once.Do(func() {
 		if g.end != nil {
@@ -306,7 +307,7 @@ func (g *guess) settle(accepted bool) {
 	})
 }
 
-// handler identifies requests for next, which does not see what they did it with.
+// handler identifies the senders of requests for next. It hides their credentials from next.
 func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
 		r := newRequest(plain)
