@@ -1,0 +1,154 @@
+package architecture
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The limits in lines, and of packages directly in internal.
+const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 9
+
+// tooLong are the files and functions from before these limits. Split them when you change them, and add none.
+var tooLong = map[string]bool{
+	"bench/lab.go measure":                          true,
+	"bench/lab.go newLab":                           true,
+	"bench/load.go run":                             true,
+	"httpapi/graphql.go serve":                      true,
+	"httpapi/graphqlws/operation.go begin":          true,
+	"httpapi/reply.go send":                         true,
+	"httpapi/sse.go run":                            true,
+	"internal/cache/budget_test.go":                 true,
+	"internal/cache/coalescer.go":                   true,
+	"internal/cache/coalescer.go do":                true,
+	"internal/cache/coalescer_test.go":              true,
+	"internal/cache/live_test.go":                   true,
+	"internal/cache/store.go":                       true,
+	"internal/cache/store.go accept":                true,
+	"internal/demo/endpoints_test.go":               true,
+	"internal/demo/endpoints_user.go answerRecords": true,
+	"internal/demo/faults.go":                       true,
+	"internal/demo/faults.go serveFault":            true,
+	"internal/demo/stream_faults.go deliver":        true,
+	"internal/demo/stream_requests.go address":      true,
+	"internal/demo/stream_rules_test.go":            true,
+	"internal/demo/universe.go addEvent":            true,
+	"internal/demo/wallets.go":                      true,
+	"internal/feed/chaos_test.go":                   true,
+	"internal/feed/fanout_test.go":                  true,
+	"internal/feed/feed.go":                         true,
+	"internal/feed/splice_test.go":                  true,
+	"internal/feed/topic.go":                        true,
+	"internal/feed/topic_test.go":                   true,
+	"internal/market/types.go":                      true,
+	"internal/ratelimit/budget_test.go":             true,
+	"internal/ratelimit/queue.go plan":              true,
+	"internal/venue/client_test.go":                 true,
+	"internal/venue/forms_test.go":                  true,
+	"internal/venue/lookup.go":                      true,
+	"internal/venue/markets.go":                     true,
+	"internal/venue/stream/outbox.go":               true,
+	"internal/venue/stream/reconnect_test.go":       true,
+	"internal/venue/stream/session.go":              true,
+	"internal/venue/stream/session_test.go":         true,
+	"resolvers/errors.go Presenter":                 true,
+}
+
+// productFiles returns the Go files that are not generated, with their text.
+func productFiles(t *testing.T, match func(name string) bool) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && file != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || !match(file) {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err == nil && !bytes.Contains(text, []byte("\n// Code generated ")) && !bytes.HasPrefix(text, []byte("// Code generated ")) {
+			files[filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))] = text
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("only %d files were found", len(files))
+	}
+	return files
+}
+
+// TestSizes fails for files and functions that are longer than the limits.
+func TestSizes(t *testing.T) {
+	used := map[string]bool{}
+	check := func(what string, lines, most int) {
+		switch known := tooLong[what]; {
+		case lines <= most:
+		case known:
+			used[what] = true
+		default:
+			t.Errorf("%s has %d lines, more than %d: split it", what, lines, most)
+		}
+	}
+	for name, text := range productFiles(t, func(string) bool { return true }) {
+		most := maxFile
+		switch {
+		case name == "server.go":
+			most = maxServer
+		case strings.HasSuffix(name, "_test.go"):
+			most = maxTestFile
+		}
+		check(name, bytes.Count(text, []byte("\n")), most)
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, name, text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				check(name+" "+f.Name.Name, files.Position(f.End()).Line-files.Position(f.Pos()).Line+1, maxFunction)
+			}
+		}
+	}
+	for what := range tooLong {
+		if !used[what] {
+			t.Errorf("%s is short enough: take it off tooLong", what)
+		}
+	}
+}
+
+// TestFolders bounds the number of packages directly in internal, and allows only server.go in the root.
+func TestFolders(t *testing.T) {
+	packages, err := os.ReadDir(filepath.Join(root, "internal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) > maxInternal {
+		t.Errorf("internal has %d packages, more than %d: nest those that only one other imports", len(packages), maxInternal)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	if !slices.Equal(files, []string{"server.go"}) {
+		t.Errorf("the root has %q, want server.go alone", files)
+	}
+}
