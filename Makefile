@@ -20,7 +20,7 @@ export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run tools web test clients pages docs screenshots soak check generate fmt lint bench build binary reproducible release notes cc
+.PHONY: help run tools web test clients pages docs mutations screenshots soak check generate fmt lint bench build binary reproducible release notes cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ pages: web ## run the checks of the pages in a browser alone, showing each
 
 docs: ## run every code block of the documentation and follow its links, showing each
 	$(GO) test -run '^TestDocs' -count=1 -v ./tests/e2e
+
+mutations: ## remove each defence from a copy of the code alone, showing the test that fails
+	$(GO) test -run '^TestMutations$$' -count=1 -v ./tests/mutations
 
 screenshots: web ## draw the images of docs/images anew
 	@mkdir -p bin/screenshots docs/images

@@ -60,16 +60,6 @@ type Config struct {
 	Observer func(b market.Batch, waited []*market.Journal)
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
-	// Without switches defences off.
-	Without Defences
-}
-
-// Defences are what tests switch off one by one, to show that each is missed. Nobody else does.
-type Defences struct {
-	// Callers keeps what different callers read of one account apart.
-	Callers bool
-	// Waiters keeps a call going as long as somebody waits for it, whoever leaves.
-	Waiters bool
 }
 
 // DefaultConfig returns the documented defaults.
@@ -132,7 +122,6 @@ func New(venue Venue, cfg Config) *Cache {
 		cfg.Admission = admitAll{}
 	}
 	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope()}
-	c.scope.off = cfg.Without.Callers
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)

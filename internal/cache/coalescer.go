@@ -49,8 +49,6 @@ type coalescer[K comparable, T any] struct {
 	tasks    *tasks
 	// waiting counts the callers inside do.
 	waiting atomic.Int64
-	// hasty ends a flight when the first of its waiters leaves; by Defences.
-	hasty bool
 	// slots holds a token for each call in flight.
 	slots chan struct{}
 
@@ -384,7 +382,7 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 // leave takes a waiter off a flight. A key that has not left and that nobody waits for any more is dropped, a call none of
 // whose keys has a waiter is cancelled. The caller holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
-	if f.waiters--; f.waiters > 0 && !c.hasty || f.ended {
+	if f.waiters--; f.waiters > 0 || f.ended {
 		return
 	}
 	if !f.batch.left {

@@ -41,7 +41,7 @@ func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, w weig
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: l.batch,
 			priority: l.priority, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, l.width),
-			hasty: b.cfg.Without.Waiters, changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.cfg.Cost(l.endpoint, keys, bytes) },
+			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.cfg.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() {
 			c.scope = b.scope.credentials

@@ -1169,8 +1169,8 @@ func (c *chaos) look(ctx context.Context, k *token, watches [2]*Watch, n int) er
 	return nil
 }
 
-// play runs a chaos of a seed over a feed without some of its defences.
-func playChaos(t *testing.T, seed uint64, wired bool, without defences) (c *chaos, err error) {
+// playChaos runs the chaos of a seed over a feed, with the stream's real client in between if wired is set.
+func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c = &chaos{
@@ -1196,7 +1196,6 @@ func playChaos(t *testing.T, seed uint64, wired bool, without defences) (c *chao
 		c.cache = cache.New(c, cache.DefaultConfig())
 		defer c.cache.Close()
 		c.feed = New(Config{Sink: c.cache, Origin: c.cache.Origin()})
-		c.feed.without = without
 		c.feed.Connect(c)
 		defer c.feed.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -1242,7 +1241,7 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			c, err := playChaos(t, seed, wired, defences{})
+			c, err := playChaos(t, seed, wired)
 			events, reasons := 0, make(map[string]int)
 			for _, r := range c.readers {
 				events += r.events
@@ -1279,43 +1278,4 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 			}
 		})
 	}
-}
-
-// TestChaosFindsWhatIsMissing switches off one defence after the other: without any of them the chaos finds a wrong book
-// or a topic that stays behind.
-func TestChaosFindsWhatIsMissing(t *testing.T) {
-	for _, x := range []struct {
-		name    string
-		without defences
-		finds   string
-	}{
-		{"sequence", defences{sequence: true}, "wrong: "},
-		{"crossed book", defences{crossed: true}, "wrong: "},
-		{"replaced, not merged", defences{replace: merged}, "wrong: "},
-		{"tail", defences{tail: true}, "hang: "},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := playChaos(t, 1, false, x.without)
-			if err == nil || !strings.HasPrefix(err.Error(), x.finds) {
-				t.Fatalf("without it the chaos finds %v", err)
-			}
-			t.Log(err)
-		})
-	}
-}
-
-// merged lays a snapshot over what was known, as it must not be; full books without numbers are left alone.
-func merged(known, snapshot *market.Book) *market.Book {
-	if known == nil || snapshot.Seq == 0 {
-		return snapshot
-	}
-	var all []market.LevelChange
-	for _, l := range snapshot.Bids {
-		all = append(all, market.LevelChange{Side: market.SideBuy, Level: l})
-	}
-	for _, l := range snapshot.Asks {
-		all = append(all, market.LevelChange{Side: market.SideSell, Level: l})
-	}
-	return applyChanges(known, all)
 }

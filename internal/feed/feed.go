@@ -83,7 +83,6 @@ type Feed struct {
 	demand   *demand
 	reads    *reads
 	shares   shares
-	without  defences
 
 	// mu protects topics, public and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
 	// that, never the other way round. The upstream is called under it and under topics' locks, the sink under topics'.
@@ -91,13 +90,6 @@ type Feed struct {
 	topics map[market.Topic]*topic
 	public int // topics that are not users'
 	closed bool
-}
-
-// defences are the checks that keep a wrong book from being published, each of which tests switch off in turn.
-type defences struct {
-	sequence, crossed, tail bool
-	// replace makes what a snapshot is to be merged with what was known.
-	replace func(known, snapshot *market.Book) *market.Book
 }
 
 // counts are the feed's counters.

@@ -411,7 +411,7 @@ func (t *topic) change(m *market.Message) {
 		return
 	}
 	late := t.late(m)
-	if seen(&t.state, m) && !t.feed.without.sequence || late && (m.Seq == 0 || t.base.seq != 0) {
+	if seen(&t.state, m) || late && (m.Seq == 0 || t.base.seq != 0) {
 		return
 	}
 	if !t.follows(&t.state, m) {
@@ -447,7 +447,7 @@ func skips(s *State, m *market.Message) bool {
 
 // follows reports whether a change is the next one after a state.
 func (t *topic) follows(s *State, m *market.Message) bool {
-	if m.Seq == 0 || t.feed.without.sequence {
+	if m.Seq == 0 {
 		return true
 	}
 	if s.Seq == 0 {
@@ -460,7 +460,7 @@ func (t *topic) follows(s *State, m *market.Message) bool {
 // number of the known state is what was asked for. The first snapshot of a session may count from anew where the venue
 // names no epoch, and where it does it is believed after a resync.
 func (t *topic) old(m *market.Message) bool {
-	if !t.state.Known || !seen(&t.state, m) || t.feed.without.sequence {
+	if !t.state.Known || !seen(&t.state, m) {
 		return false
 	}
 	switch {
@@ -475,7 +475,7 @@ func (t *topic) old(m *market.Message) bool {
 
 // crossed reports whether a state has a book that no real one is like.
 func (t *topic) crossed(s *State) bool {
-	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book) && !t.feed.without.crossed
+	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book)
 }
 
 // gap makes the topic stale and asks for a snapshot. The lock is held.
@@ -559,7 +559,7 @@ func (t *topic) fruitless() bool {
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.phase != following || epoch != "" && epoch == t.past || t.feed.without.tail {
+	if t.ended || t.phase != following || epoch != "" && epoch == t.past {
 		return
 	}
 	if t.state.Seq != 0 { // else the venue numbers nothing that we know of
@@ -598,11 +598,7 @@ func (t *topic) whole(s *State, m *market.Message) (items Items) {
 	case market.MessagePrice:
 		s.Price, s.Spread = m.Price, m.Spread
 	case market.MessageBookSnapshot:
-		book := m.Book
-		if merge := t.feed.without.replace; merge != nil {
-			book = merge(s.Book, book)
-		}
-		s.Book = numbered(book, m)
+		s.Book = numbered(m.Book, m)
 	case market.MessageTradesSnapshot:
 		s.Trades, items = tape(s.Trades, m.Trades, known)
 	case market.MessageUserSnapshot:

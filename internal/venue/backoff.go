@@ -32,7 +32,6 @@ var backoffWaits = wire.Backoff{Least: leastBackoff, Most: mostBackoff}
 type backoffs struct {
 	clock market.Clock
 	rand  func() float64
-	off   bool // by Defences
 	// secret is the random key of the process under which accounts are hashed.
 	secret [32]byte
 
@@ -84,7 +83,7 @@ func (b *backoffs) refusal(e market.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.keys.Peek(backoffKey{e, key})
-	if !ok || b.off {
+	if !ok {
 		return nil
 	}
 	if left := known.until.Sub(b.clock.Now()); left > 0 {

@@ -51,7 +51,6 @@ type breaker struct {
 	endpoint string
 	clock    market.Clock
 	rand     func() float64
-	off      bool // by Defences
 	// changed is told of every change of the state.
 	changed func(Circuit)
 
@@ -157,7 +156,7 @@ func (b *breaker) trips(subject string) bool {
 		}
 		b.subjects[subject] = struct{}{}
 	}
-	return b.failures >= tripAfter && len(b.subjects) >= tripSubjects && !b.off
+	return b.failures >= tripAfter && len(b.subjects) >= tripSubjects
 }
 
 func (b *breaker) forget() {

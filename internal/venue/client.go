@@ -61,14 +61,6 @@ type Config struct {
 	Log       *slog.Logger
 	// Rand returns numbers from 0 to less than 1 for jitter; nil means those of math/rand. It is called concurrently.
 	Rand func() float64
-	// Without switches defences off.
-	Without Defences
-}
-
-// Defences are what tests switch off one by one, to show that each is missed. Nobody else does.
-type Defences struct {
-	// Backoff is the memory of what has failed, Breaker the circuits, Drift that a bad element costs only itself.
-	Backoff, Breaker, Drift bool
 }
 
 // Observer is told what the client does. Its methods are called concurrently and must not block.
@@ -94,7 +86,6 @@ type Client struct {
 	clock     market.Clock
 	observer  Observer
 	log       *slog.Logger
-	without   Defences
 	// rand returns a random number in [0,1).
 	rand func() float64
 
@@ -135,7 +126,6 @@ func New(cfg Config) (*Client, error) {
 		clock:     cfg.Clock,
 		observer:  cfg.Observer,
 		log:       cfg.Log,
-		without:   cfg.Without,
 		rand:      cfg.Rand,
 	}
 	switch c.mode {
@@ -163,7 +153,6 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.name(cfg.Names)
 	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
-	c.backoffs.off = c.without.Backoff
 	c.lay()
 	return c, nil
 }
@@ -182,7 +171,7 @@ func (c *Client) lay() {
 		l := laid[path]
 		if l == nil {
 			l = &line{
-				breaker: &breaker{endpoint: market.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged, off: c.without.Breaker},
+				breaker: &breaker{endpoint: market.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged},
 				slots:   make(chan struct{}, maxInFlight),
 			}
 			laid[path] = l

@@ -341,9 +341,6 @@ func (l *lookup[T]) ask(ctx context.Context, c *Client, parameter string, keys [
 		}
 	}
 	c.report(l.endpoint, n)
-	if c.without.Drift && len(n) > 0 && err == nil {
-		err = badElement(l.endpoint, errors.New(n[0]))
-	}
 	if err != nil {
 		err = orBad(l.endpoint, err)
 		for i := range out {

@@ -19,7 +19,6 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/venue"
 )
 
 // These rows need more than one query.
@@ -260,11 +259,9 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound disables one defence at a time, and expects a row of the matrix to fail.
+// TestMissingDefencesAreFound takes away each defence that the configuration or the transport can take away, and requires that rows
+// of the matrix fail. tests/mutations takes away the others.
 func TestMissingDefencesAreFound(t *testing.T) {
-	without := func(d venue.Defences) func(*app.Wiring) {
-		return func(w *app.Wiring) { w.Client.Without = d }
-	}
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
 			z, err := gzip.NewReader(bytes.NewReader(body))
@@ -347,14 +344,11 @@ func TestMissingDefencesAreFound(t *testing.T) {
 				return base.RoundTrip(r)
 			}
 		}), rows: []string{"prices, refused, cold"}},
-		{name: "backoff memory", rig: without(venue.Defences{Backoff: true}), rows: []string{"prices, 500, cold"}},
-		{name: "breaker", rig: without(venue.Defences{Breaker: true}), rows: []string{circuitRow.name}},
 		{name: "Retry-After", rig: withTransport(t, unlimited), rows: []string{"trades, 429 with seconds, cold", "trades, 429 with a date, cold"}},
 		{name: "truncated-body check", rig: withTransport(t, changingBodies(func(_ *http.Response, body []byte) []byte { return completeJSON(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
 		{name: "200-with-error check", rig: withTransport(t, changingBodies(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
 		{name: "deadline of a call", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 2 * callTimeout},
 		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTimeout + callTimeout},
-		{name: "credential part of the key", rig: func(w *app.Wiring) { w.Reads.Without.Callers = true }, rows: []string{callersRow.name}},
 		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
 		{name: "admission", rig: func(w *app.Wiring) { w.Reads.Admission = nil }, rows: []string{overBudgetRow.name}},
 		{name: "fair share", rig: withAdmission(func(w *market.Want) { w.Caller = "" }), rows: []string{greedyClientRow.name}},
@@ -367,9 +361,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 		}, rows: []string{fullQueueRow.name}},
 		{name: "stretched stale time", rig: func(w *app.Wiring) { w.Reads.Stretch = 0 }, rows: []string{throttledRow.name}},
 		{name: "end of calls that nobody waits for", rig: withTransport(t, deaf), rows: []string{abandonedRow.name}},
-		{name: "calls last as long as somebody waits", rig: func(w *app.Wiring) { w.Reads.Without.Waiters = true }, rows: []string{sharedRow.name}},
 		{name: "no hedging", rig: withTransport(t, hedging), args: []string{"--venue-timeout=3s"}, rows: []string{"prices, hang, cold"}},
-		{name: "tolerance of drift", rig: without(venue.Defences{Drift: true}), rows: []string{"prices, a bad element", "spreads, a bad element"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,177 @@
+// Package mutations proves that tests cover the defences of the product: without a defence, a named test fails.
+package mutations
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/tests/tool"
+)
+
+// mutation removes one defence from a copy of a source file. A test of its package must fail with the copy.
+type mutation struct {
+	name string
+	// file is the path of the source file below the module's root. find occurs in the file exactly once.
+	file, find, replace string
+	// run selects the test, as in go test -run. It may name a subtest.
+	run string
+	// message is a part of what the test must report. Empty means any failure.
+	message string
+}
+
+var mutations = []mutation{
+	{
+		name: "two callers share an account's cache entry",
+		file: "internal/cache/users.go", find: "c != nil {\n\t\tmac.Write([]byte{0})", replace: "c != nil && false {\n\t\tmac.Write([]byte{0})",
+		run: "^TestCallersNeverShareUserData$", message: "sees what is another's",
+	},
+	{
+		name: "a credential's entries hold another credential's responses",
+		file: "httpapi/respcache/scope.go", find: `c.scopes.of("account", string(address), credentials.Wire())`, replace: `c.scopes.of("account", string(address))`,
+		run: "^TestCallersAreKeptApart$",
+	},
+	{
+		name: "a caller that leaves drops the keys of other callers",
+		file: "internal/cache/coalescer.go", find: "f.waiters > 0 || f.ended", replace: "f.ended",
+		run: "^TestOneCallersCancellationFailsNobodyElse$/^queued$", message: "asked for [c]",
+	},
+	{
+		name: "failed keys are read again at once",
+		file: "internal/venue/backoff.go", find: "if !ok {\n\t\treturn nil\n\t}\n\tif left", replace: "if ok || !ok {\n\t\treturn nil\n\t}\n\tif left",
+		run: "^TestNoKeyIsAskedForBeforeItsBackoffEnds$",
+	},
+	{
+		name: "the circuit never opens",
+		file: "internal/venue/breaker.go", find: "return b.failures >= tripAfter && len(b.subjects) >= tripSubjects", replace: "return false",
+		run: "^TestTheCircuitOpensAndClosesAgain$",
+	},
+	{
+		name: "a bad element fails its whole list",
+		file: "internal/venue/lookup.go", find: "c.report(l.endpoint, n)\n\tif err != nil {", replace: "c.report(l.endpoint, n)\n\tif len(n) > 0 && err == nil {\n\t\terr = badElement(l.endpoint, errors.New(n[0]))\n\t}\n\tif err != nil {",
+		run: "^(TestPriceForms|TestSpreadForms)$",
+	},
+	{
+		name: "a repeated change counts as a gap",
+		file: "internal/feed/topic.go", find: "if seen(&t.state, m) || late &&", replace: "if late &&",
+		run: "^TestTopics$", message: "TestTopics/orderbook/duplicates",
+	},
+	{
+		name: "gaps in the numbers are ignored",
+		file: "internal/feed/topic.go", find: "if m.Seq == 0 {\n\t\treturn true\n\t}\n\tif s.Seq == 0 {", replace: "if true {\n\t\treturn true\n\t}\n\tif s.Seq == 0 {",
+		run: "^TestChaos$/^seed_1$", message: "wrong: ",
+	},
+	{
+		name: "an old snapshot replaces a newer state",
+		file: "internal/feed/topic.go", find: "if !t.state.Known || !seen(&t.state, m) {\n\t\treturn false", replace: "if true {\n\t\treturn false",
+		run: "^TestTopics$", message: "TestTopics/orderbook/an_old_snapshot_in_a_gap",
+	},
+	{
+		name: "crossed books are published",
+		file: "internal/feed/topic.go", find: "t.key.Channel == market.ChannelOrderbook && crossed(s.Book)", replace: "false",
+		run: "^TestChaos$/^seed_1$", message: "wrong: ",
+	},
+	{
+		name: "a snapshot is merged with the book before it",
+		file: "internal/feed/topic.go", find: "s.Book = numbered(m.Book, m)\n\tcase market.MessageTradesSnapshot", replace: `book := m.Book
+		if s.Book != nil && m.Book.Seq != 0 {
+			var levels []market.LevelChange
+			for _, l := range m.Book.Bids {
+				levels = append(levels, market.LevelChange{Side: market.SideBuy, Level: l})
+			}
+			for _, l := range m.Book.Asks {
+				levels = append(levels, market.LevelChange{Side: market.SideSell, Level: l})
+			}
+			book = applyChanges(s.Book, levels)
+		}
+		s.Book = numbered(book, m)
+	case market.MessageTradesSnapshot`,
+		run: "^TestChaos$/^seed_1$", message: "wrong: ",
+	},
+	{
+		name: "heartbeats reveal no lost message",
+		file: "internal/feed/topic.go", find: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.past {", replace: "if true {",
+		run: "^TestChaos$/^seed_1$", message: "hang: ",
+	},
+}
+
+// TestMutations runs a test of the package for each mutation and requires that the test fails.
+func TestMutations(t *testing.T) {
+	root, err := tool.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			m.mustFail(t, root)
+		})
+	}
+}
+
+// mustFail runs the mutation's test and requires that the test fails.
+func (m *mutation) mustFail(t *testing.T, root string) {
+	t.Helper()
+	dir := path.Dir(m.file)
+	// go test keeps the result of this test until a file in a directory that the test has read changes.
+	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	// These flags are those of the program, so that its packages are compiled once.
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", m.overlay(t, root), "-trimpath", "-buildvcs=false", "-vet=off", "-count=1", "-timeout=2m", "-run", m.run, "./"+dir)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	output := string(out)
+	switch {
+	case err == nil:
+		t.Errorf("the tests %s pass without the defence:\n%s", m.run, output)
+	case !strings.Contains(output, "--- FAIL: Test"):
+		t.Errorf("no test failed: %v\n%s", err, output)
+	case !strings.Contains(output, m.message):
+		t.Errorf("the failure does not mention %q:\n%s", m.message, output)
+	default:
+		t.Log(firstFailure(output))
+	}
+}
+
+// overlay writes the mutated file and returns the path of an overlay, as go test -overlay reads it.
+func (m *mutation) overlay(t *testing.T, root string) string {
+	t.Helper()
+	file := filepath.Join(root, filepath.FromSlash(m.file))
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.find); n != 1 {
+		t.Fatalf("%s has the text %d times, want once: change the mutation with the code:\n%s", m.file, n, m.find)
+	}
+	dir := t.TempDir()
+	mutated, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
+	replacement, err := json.Marshal(map[string]map[string]string{"Replace": {file: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), m.find, m.replace, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, replacement, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
+
+// firstFailure returns the lines of a test's output that name the first failure.
+func firstFailure(output string) string {
+	_, failure, _ := strings.Cut(output, "--- FAIL: ")
+	lines := strings.SplitN(failure, "\n", 5)
+	return strings.Join(lines[:min(len(lines), 4)], "\n")
+}
