@@ -37,7 +37,7 @@ func TestSharedThingsTakeRoomOnce(t *testing.T) {
 	s.Release(client(0), "a") // another client pays for it
 	held(750)
 	hold(0, "c", 100, true)
-	hold(3, "d", 151, false) // of which nothing is left
+	hold(3, "d", 151, false) // no room is left
 	held(850)
 	for i := byte(1); i < 100; i++ {
 		s.Release(client(i), "a")
