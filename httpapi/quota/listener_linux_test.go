@@ -37,7 +37,9 @@ func TestSendBuffersAreBounded(t *testing.T) {
 			break
 		}
 	}
-	if taken > 1<<20 {
+	// 80 KiB are unsent, and the client's kernel has received the rest.
+	if taken > 256<<10 {
 		t.Errorf("the kernel took %d bytes", taken)
 	}
+	t.Logf("the kernel took %d bytes", taken)
 }

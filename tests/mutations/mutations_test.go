@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,13 +102,24 @@ var mutations = []mutation{
 	},
 }
 
+// TestDefencesAreInTheSource fails for a mutation whose text is not in its file exactly once: change it with the code.
+func TestDefencesAreInTheSource(t *testing.T) {
+	root, err := tool.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range slices.Concat(mutations, bounds) {
+		t.Run(m.name, func(t *testing.T) { m.overlay(t, root) })
+	}
+}
+
 // TestMutations runs a test of the package for each mutation and requires that the test fails.
 func TestMutations(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutations {
+	for _, m := range slices.Concat(mutations, bounds) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			m.mustFail(t, root)

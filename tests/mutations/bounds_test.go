@@ -1,0 +1,90 @@
+package mutations
+
+// bounds remove what keeps a client from taking the memory, the time or the accounts of others.
+var bounds = []mutation{
+	{
+		name: "a response grows beyond its limit",
+		file: "graph/exec/room.go", find: "if err == nil {\n\t\tx.Limit", replace: "if err == nil || true {\n\t\tx.Limit",
+		run: "^TestRoom$",
+	},
+	{
+		name: "one client takes all memory for bodies and responses",
+		file: "httpapi/quota/memory.go", find: "if !Fair(m.holders[client], n, m.free) {", replace: "if n > m.free {",
+		run: "^TestRoomIsShared$",
+	},
+	{
+		name: "a client that leaves still pays for a document that others use",
+		file: "httpapi/quota/shared.go", find: "if t.payer == client {", replace: "if false {",
+		run: "^TestSharedThingsTakeRoomOnce$",
+	},
+	{
+		name: "a client has any number of connections",
+		file: "httpapi/quota/listener.go", find: "if l.limits.PerClient > 0 &&", replace: "if false &&",
+		run: "^TestConnectionsPerClient$",
+	},
+	{
+		name: "no connection is kept free for health checks",
+		file: "httpapi/quota/listener.go", find: "total -= total / reservedShare", replace: "total -= 0",
+		run: "^TestRoomForHealthChecks$",
+	},
+	{
+		name: "a client that does not read fills the kernel's buffers",
+		file: "httpapi/quota/listener.go", find: "boundUnsent(c)", replace: "_ = c",
+		run: "^TestSendBuffersAreBounded$",
+	},
+	{
+		name: "events beyond a client's rate are produced",
+		file: "httpapi/quota/pace.go", find: "c.saved, c.at = p.present(c, now)-float64(n), now", replace: "c.saved, c.at = p.present(c, now), now",
+		run: "^TestPace$",
+	},
+	{
+		name: "a bad key locks out all keys of its address",
+		file: "httpapi/auth/refusals.go", find: "r.pairs.Peek(pair{quota.Network(addr), key})", replace: "r.pairs.Peek(pair{quota.Network(addr), Key{}})",
+		run: "^TestRefusals$",
+	},
+	{
+		name: "guesses under way do not count",
+		file: "httpapi/auth/refusals.go", find: "taken, wait := len(g.underWay), time.Second", replace: "taken, wait := 0, time.Second",
+		run: "^TestGuesses$",
+	},
+	{
+		name: "tokens for other services are accepted",
+		file: "httpapi/auth/jwt/verifier.go", find: ", AnyAudience: josejwt.Audience{v.cfg.Audience}", replace: "",
+		run: "^TestTokens$",
+	},
+	{
+		name: "tokens of any issuer are accepted",
+		file: "httpapi/auth/jwt/verifier.go", find: "josejwt.Expected{Issuer: v.cfg.Issuer, ", replace: "josejwt.Expected{",
+		run: "^TestTokens$",
+	},
+	{
+		name: "tokens that never expire are accepted",
+		file: "httpapi/auth/jwt/verifier.go", find: "if claims.Expiry == nil {", replace: "if false {",
+		run: "^TestTokens$",
+	},
+	{
+		name: "a page reaches the service by DNS rebinding",
+		file: "app/hosts/hosts.go", find: "applies(r) && !served(r.Host, names)", replace: "false",
+		run: "^TestGuard$",
+	},
+	{
+		name: "unknown documents of one client are compiled without a limit",
+		file: "httpapi/engine.go", find: "leave, err := e.compiling.enter(ctx)", replace: "leave, err := func() {}, error(nil)",
+		run: "^TestUnknownDocumentsWait$",
+	},
+	{
+		name: "what is sent once displaces what is used",
+		file: "httpapi/doorkeeper/doorkeeper.go", find: "return ok", replace: "return ok || true",
+		run: "^TestAgain$",
+	},
+	{
+		name: "the errors of a response have no bound",
+		file: "httpapi/refused.go", find: "if len(errs) < 2 {", replace: "if true {",
+		run: "^TestRefusalsAreShort$",
+	},
+	{
+		name: "a subscription of one account is shared with another",
+		file: "httpapi/subscriptions.go", find: "if c := market.CredentialsFrom(ctx); c != nil {\n\t\taddress", replace: "if c := market.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
+		run: "^TestSubscribersOfOneAccountShare$",
+	},
+}
