@@ -46,7 +46,7 @@ func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Cont
 
 // pays has a client pay for what waits for a member. It is called before the member is used.
 func (s *subscriptions) pays(ctx context.Context, m *fanout.Member) {
-	m.Charge(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
+	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 }
 
 // start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
@@ -82,7 +82,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 			return nil, s.refused(ctx, j, s.engine.refuse(ctx, err))
 		}
 		var begun atomic.Bool
-		m.OnLeave(func(fanout.Departure) {
+		m.OnLeave(func(fanout.MemberStats) {
 			release()
 			if begun.CompareAndSwap(false, true) { // its turn has never come
 				j.Outcome, j.Elapsed = market.OutcomeCancelled, time.Since(j.Started)
@@ -112,9 +112,9 @@ func (s *subscriptions) refused(ctx context.Context, j *market.Journal, refusal 
 
 // over returns what tells of a subscription when its member has left. ctx is that of the client's connection. It holds on to
 // no more of the journal than it needs, since a subscription lasts.
-func (s *subscriptions) over(ctx context.Context, j *market.Journal) func(fanout.Departure) {
+func (s *subscriptions) over(ctx context.Context, j *market.Journal) func(fanout.MemberStats) {
 	said, span := j.Operation, j.Span
-	return func(had fanout.Departure) {
+	return func(had fanout.MemberStats) {
 		j := &market.Journal{Operation: said, Span: span}
 		j.Elapsed, j.Events, j.Outcome = time.Since(j.Started), had.Events, market.OutcomeOK
 		var refused *market.Error
@@ -174,7 +174,7 @@ func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *oper
 	defer op.turn.end()
 	ctx = &op.turn
 	defer func() {
-		if op.room.settle(0); !m.Promise(len(body)) {
+		if op.room.settle(0); !m.Reserve(len(body)) {
 			body, errs = present(s.engine.refuse(ctx, s.engine.unread(j.Transport)))
 		}
 	}()

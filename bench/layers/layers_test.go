@@ -203,7 +203,7 @@ func BenchmarkFanOut(b *testing.B) {
 			payload := []byte(`{"data":{"priceChanged":{"price":{"price":"0.5"}}}}`)
 			b.ReportAllocs()
 			for b.Loop() {
-				s.group.Post(market.Envelope{Mode: market.Replace})
+				s.group.Announce(market.Envelope{Mode: market.Replace})
 				s.next <- payload
 				<-s.laid
 				for _, m := range all {

@@ -16,8 +16,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestJoiner: who joins in mid-stream is shown the present state and gets exactly the events after it, although some before
-// it are on their way still.
+// TestJoiner: a member that joins in mid-stream is shown the present state and gets exactly the events after it,
+// although earlier events are still on their way.
 func TestJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -26,17 +26,17 @@ func TestJoiner(t *testing.T) {
 	s.post("I1", state(delta))
 	h.Join(context.Background(), key("k"), second.Member, open)
 	if !s.waiting() {
-		t.Fatal("the execution does not hear of the joiner")
+		t.Fatal("Waiting was not signalled for the joiner")
 	}
-	// Three events are posted before the first of them is handed over: a transport may lag behind.
-	s.group.Post(delta)
-	to, resync, ok := s.group.Take()
+	// Three events are announced before the first of them is returned: a transport may lag behind.
+	s.group.Announce(delta)
+	to, resync, ok := s.group.TakeWaiting()
 	if !ok || resync {
 		t.Fatalf("taken: %v, as a resync: %v", ok, resync)
 	}
-	s.group.Post(market.Envelope{Mode: market.Delta, State: true, To: to})
+	s.group.Announce(market.Envelope{Mode: market.Delta, State: true, To: to})
 	s.group.Admit(to)
-	s.group.Post(delta)
+	s.group.Announce(delta)
 	s.hand("D2")
 	second.expect(t)
 	s.hand("I2")
@@ -48,23 +48,23 @@ func TestJoiner(t *testing.T) {
 	}
 }
 
-// TestEarlyJoiner: who joins before the first event is shown nothing of its own.
+// TestEarlyJoiner: a member that joins before the first event is shown no state of its own.
 func TestEarlyJoiner(t *testing.T) {
 	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
 	h.Join(context.Background(), key("k"), first.Member, open)
 	s := opened()
 	h.Join(context.Background(), key("k"), second.Member, open)
-	if _, _, ok := s.group.Take(); ok {
-		t.Error("somebody waits for a present state that there is not yet")
+	if _, _, ok := s.group.TakeWaiting(); ok {
+		t.Error("a member waits for the present state before the first event")
 	}
-	s.hand("not posted")
+	s.hand("not announced")
 	s.post("I", state(replaced))
-	first.expect(t, "not posted", "I")
-	second.expect(t, "not posted", "I")
+	first.expect(t, "not announced", "I")
+	second.expect(t, "not announced", "I")
 }
 
-// TestTurns: neither joiners nor those that missed something wait while the others come again and again.
+// TestTurns: neither joiners nor members that missed events wait forever while the others keep coming.
 func TestTurns(t *testing.T) {
 	open, opened := open(t)
 	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
@@ -81,13 +81,14 @@ func TestTurns(t *testing.T) {
 			t.Errorf("turn %d: shown %v, as a resync: %v", i, ok, resync)
 		}
 		if i == 0 && !s.waiting() {
-			t.Error("those who wait still are not called for")
+			t.Error("Waiting was not signalled for the other members")
 		}
 	}
 	slow.expect(t, "state")
 }
 
-// TestMany: the present state is executed once for a thousand that join at once, not for those that have left.
+// TestMany: the present state is executed once for a thousand members that join together, and not for members that have
+// left.
 func TestMany(t *testing.T) {
 	open, opened := open(t)
 	h, first := newHub(t, fanout.Limits{}), newReader()
@@ -120,12 +121,12 @@ func TestMany(t *testing.T) {
 	late := newReader()
 	h.Join(context.Background(), key("k"), late.Member, open)
 	late.Leave()
-	if _, _, ok := s.group.Take(); ok {
+	if _, _, ok := s.group.TakeWaiting(); ok {
 		t.Error("the present state is wanted by one that has left")
 	}
 }
 
-// TestLast: the execution ends with its last member, not before, and another one begins when somebody asks again.
+// TestLast: the execution ends with its last member, not before. The next join opens a new execution.
 func TestLast(t *testing.T) {
 	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -156,7 +157,7 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestLeftBeforeJoining: a member that leaves before it has joined opens nothing and holds nothing.
+// TestLeftBeforeJoining: a member that leaves before it has joined opens no group and is not counted.
 func TestLeftBeforeJoining(t *testing.T) {
 	open, opened := open(t)
 	h, gone, there := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -173,7 +174,7 @@ func TestLeftBeforeJoining(t *testing.T) {
 	}
 }
 
-// TestKeys: what is not equal is executed apart.
+// TestKeys: subscriptions with different keys have different executions.
 func TestKeys(t *testing.T) {
 	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
@@ -187,7 +188,7 @@ func TestKeys(t *testing.T) {
 	b.expect(t, "b")
 }
 
-// TestEnd: when an execution ends by itself, its members hear why, after all that was sent to them.
+// TestEnd: when an execution ends by itself, its members get the reason after all queued events.
 func TestEnd(t *testing.T) {
 	for _, errors := range []string{"", `[{"message":"no"}]`} {
 		open, opened := open(t)
@@ -226,7 +227,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestClose: executions end, members hear nothing, and who comes later is refused.
+// TestClose: executions end, members get no end, and later joins are refused.
 func TestClose(t *testing.T) {
 	open, opened := open(t)
 	h, a := newHub(t, fanout.Limits{}), newReader()
@@ -250,17 +251,17 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// counter is a subscription of a number that grows by one with each event. It shows the number to whom waits, and goes on
-// doing so when it has reached its end, until it is stopped.
+// counter is a subscription to a number that grows by one with each event. At its end it goes on showing the number to
+// joiners until it is stopped.
 type counter struct {
 	ctx     context.Context
 	group   *fanout.Group
 	to      int
 	events  chan string
 	stopped chan struct{}
-	// reached is called with each number before the next.
+	// reached is called with each number before the next one.
 	reached func(number int)
-	// present counts how often the number was shown.
+	// present counts how often the present number was shown.
 	present atomic.Int64
 }
 
@@ -268,7 +269,7 @@ func (c *counter) run() {
 	defer close(c.events)
 	number := 0
 	post := func(kind string, e market.Envelope) bool {
-		c.group.Post(e)
+		c.group.Announce(e)
 		select {
 		case c.events <- kind + strconv.Itoa(number):
 			return true
@@ -298,7 +299,7 @@ func (c *counter) run() {
 			}
 			c.reached(number)
 		case <-c.group.Waiting():
-			to, resync, ok := c.group.Take()
+			to, resync, ok := c.group.TakeWaiting()
 			if !ok {
 				continue
 			}
@@ -322,7 +323,7 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() []byte { return nil }
 
-// replay follows the number as a client does, until it is to or the member has ended.
+// replay reads the numbers as a client does, until to or until the member ends.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {
@@ -351,19 +352,19 @@ func (r *reader) replay(to, pause int) error {
 		}
 		if pause > 0 && reads%pause == 0 {
 			for range 20 {
-				// Others run meanwhile, so that this one falls behind.
+				// Others run meanwhile, so that this reader falls behind.
 				runtime.Gosched()
 			}
 		}
 	}
 }
 
-// TestReplay: whoever joins whenever, and however slowly it reads, what it gets replays to the same state.
+// TestReplay: the events replay to the same state whenever a member joins and however slowly it reads.
 func TestReplay(t *testing.T) {
 	const to, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})
 	random := rand.New(rand.NewPCG(1, 2))
-	// Of each number, how many join as soon as it is reached.
+	// joiners holds, for each number, how many members join when it is reached.
 	joiners := make([]int, to+1)
 	for range readers {
 		joiners[random.IntN(to)]++
@@ -397,7 +398,7 @@ func TestReplay(t *testing.T) {
 		go c.run()
 		return c
 	}
-	anchor := newReader() // keeps the group
+	anchor := newReader() // keeps the group open
 	h.Join(context.Background(), key("k"), anchor.Member, open)
 	if err := anchor.replay(to, 0); err != nil {
 		t.Errorf("the first reader: %v", err)
@@ -405,7 +406,7 @@ func TestReplay(t *testing.T) {
 	wg.Wait()
 	stats := h.Stats()
 	if stats.Lost == 0 {
-		t.Error("nobody fell behind, so nothing was shown of what happens then")
+		t.Error("no reader fell behind: the test shows nothing")
 	}
 	t.Logf("%d events, %d fell behind, the present state was shown %d times to %d readers", stats.Events, stats.Lost, source.Load().present.Load(), readers)
 	close(source.Load().stopped)

@@ -15,24 +15,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
+// patience bounds every wait of a test.
 const patience = 20 * time.Second
 
-// script is a subscription whose events the test hands over one by one.
+// script is a subscription whose events the test returns one by one.
 type script struct {
 	t      *testing.T
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// laid is signalled when the group asks for the next event: the one before lies in the queues.
+	// laid is signalled when the group asks for the next event: the previous event is in the queues.
 	laid  chan struct{}
 	asked bool
 	last  []byte
-	// closed is closed when the execution was told to end.
+	// closed is closed when the execution's context has ended.
 	closed chan struct{}
 }
 
-// open returns what opens s, and s once it is open.
+// open returns an Open, and a function that waits for the script that the Open starts.
 func open(t *testing.T) (fanout.Open, func() *script) {
 	opened := make(chan *script, 1)
 	return func(ctx context.Context, g *fanout.Group) fanout.Source {
@@ -64,24 +64,24 @@ func (s *script) Next() ([]byte, bool) {
 
 func (s *script) Last() []byte { return s.last }
 
-// hand hands an event over without telling of it and waits until it lies in the queues.
+// hand returns an event that was not announced and waits until it is in the queues.
 func (s *script) hand(payload string) {
 	s.t.Helper()
 	send(s.t, s.events, []byte(payload))
 	receive(s.t, s.laid)
 }
 
-// post hands over an event.
+// post announces and returns an event.
 func (s *script) post(payload string, e market.Envelope) {
 	s.t.Helper()
-	s.group.Post(e)
+	s.group.Announce(e)
 	s.hand(payload)
 }
 
-// show shows the present state to whom Take returns, and returns whether there was anybody.
+// show shows the present state to the members that TakeWaiting returns, and reports whether there were any.
 func (s *script) show(payload string, e market.Envelope) (resync, ok bool) {
 	s.t.Helper()
-	to, resync, ok := s.group.Take()
+	to, resync, ok := s.group.TakeWaiting()
 	if !ok {
 		return false, false
 	}
@@ -91,7 +91,7 @@ func (s *script) show(payload string, e market.Envelope) (resync, ok bool) {
 	return resync, true
 }
 
-// waiting reports whether the execution was told that somebody waits for the present state.
+// waiting reports whether Waiting was signalled.
 func (s *script) waiting() bool {
 	select {
 	case <-s.group.Waiting():
@@ -101,7 +101,7 @@ func (s *script) waiting() bool {
 	}
 }
 
-// reader is a member and what wakes it.
+// reader is a member with a channel that its wake function signals.
 type reader struct {
 	*fanout.Member
 	woken chan struct{}
@@ -118,7 +118,7 @@ func newReader() *reader {
 	return r
 }
 
-// take returns all that waits.
+// take returns all queued payloads.
 func (r *reader) take() (payloads []string, over bool, end fanout.End) {
 	for {
 		payload, over, end := r.Take()

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"sync"
@@ -10,63 +11,63 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Key tells which subscriptions are equal: those of the same document, operation, variables and rights.
+// Key identifies equal subscriptions: the same document, operation, variables and rights.
 type Key [32]byte
 
-// Source is a subscription that is being executed. Next waits for an event and returns its response, which nobody changes
-// any more; ok is false when there is none left, and last may be a response that says why.
+// Source is a subscription that is being executed. Next waits for an event and returns its response, which must not be
+// changed. ok is false after the last event.
 type Source interface {
 	Next() (payload []byte, ok bool)
-	// Last is asked when Next has said that there is nothing left: the errors that ended the subscription as a JSON list,
-	// nil where it ended by itself.
+	// Last is called after Next has returned false. It returns the errors that ended the subscription as a JSON list, or
+	// nil if there were none.
 	Last() (errors []byte)
 }
 
-// Open starts to execute a subscription for a group, until ctx ends.
+// Open starts to execute a subscription for a group. The execution ends with ctx.
 type Open func(ctx context.Context, g *Group) Source
 
-// Limits bound what waits for one member. The zero value of a field takes its default.
+// Limits bound the queue of one member. The zero value of a field takes its default.
 type Limits struct {
-	// Events is the greatest number of events that must all arrive which may wait for a member before it is ended: 1,000.
+	// Events is the number of Append events that may wait for a member; one more ends it. The default is 1,000.
 	Events int
-	// Deltas is the greatest number of deltas that may wait for a member before it starts anew: 64.
+	// Deltas is the number of deltas that may wait for a member; after one more it restarts from the present state. The
+	// default is 64.
 	Deltas int
-	// Ahead is how many bytes must wait for every member before the execution pauses, so that what changes meanwhile is one event:
-	// 64 KiB.
+	// Ahead is a number of unread bytes: the execution pauses while every member has as many, so that later changes
+	// become one event. The default is 64 KiB.
 	Ahead int
-	// Pace bounds what is executed and delivered for a client; nil is no bound. An event costs its bytes and perEvent, and a
-	// sixteenth of that for each delivery.
+	// Pace bounds what is executed and delivered for a client; nil means no limit. An event costs its bytes and
+	// perEvent, and a sixteenth of that for each delivery.
 	Pace Pace
-	// Bytes is the greatest size of all that waits for a member before it is ended, unless it is a single event: 4 MiB.
+	// Bytes bounds the payloads that wait for a member; one more event ends it. A single event may be larger. The
+	// default is 4 MiB.
 	Bytes int
 }
 
-// Pace bounds what clients may spend. Its methods do not wait.
+// Pace limits the rate of each client. Its methods do not wait.
 type Pace interface {
-	// Spend takes n from a client, Debt returns how long it has to wait until it owes nothing.
+	// Spend charges a client n bytes. Debt returns how long the client has to wait until it is out of debt.
 	Spend(client netip.Prefix, n int)
 	Debt(client netip.Prefix) time.Duration
 }
 
-const (
-	// perEvent is what an event costs beside its bytes; a delivery costs one part in deliveryShare of both.
-	perEvent, deliveryShare = 512, 16
-)
+// perEvent is the cost of an event on top of its bytes; a delivery costs one part in deliveryShare of both.
+const perEvent, deliveryShare = 512, 16
 
-// Stats are counters since the start, and what there is now.
+// Stats are the hub's gauges, and its counters since the start.
 type Stats struct {
 	// Groups and Members are open now.
 	Groups, Members int
-	// Executions counts the groups that were opened, Events their events and Deliveries the queues that those were laid in.
+	// Executions counts the groups opened, Events their events, and Deliveries the queues that an event was appended to.
 	Executions, Events, Deliveries uint64
-	// Conflated counts events that took the place of others, Lost the members that started anew, Dropped those that were
-	// ended because too much waited for them.
+	// Conflated counts the events that a newer one replaced, Lost the members that restarted after missed deltas,
+	// Dropped the members ended because too much waited for them.
 	Conflated, Lost, Dropped uint64
-	// Crowded counts the events for which a member's client had no room. Its member started anew or was ended.
+	// Crowded counts the events that did not fit a client's memory. The member restarted or was ended.
 	Crowded uint64
 }
 
-// Hub holds the groups. It is safe for concurrent use. Close it to end them.
+// Hub holds the groups. It is safe for concurrent use. Close ends the groups.
 type Hub struct {
 	limits Limits
 	counts counts
@@ -75,7 +76,7 @@ type Hub struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	// mu protects the rest. A group's lock may be taken inside it, a member's inside that, never the other way round.
+	// mu protects the rest. Lock order: the hub, then a group, then a member.
 	mu     sync.Mutex
 	groups map[Key]*Group
 	closed bool
@@ -86,30 +87,23 @@ type counts struct {
 	executions, events, deliveries, conflated, lost, dropped, crowded atomic.Uint64
 }
 
-// New returns a hub without groups.
+// New returns an empty hub.
 func New(l Limits) *Hub {
-	l.Events, l.Deltas, l.Bytes, l.Ahead = or(l.Events, 1000), or(l.Deltas, 64), or(l.Bytes, 4<<20), or(l.Ahead, 64<<10)
+	l.Events, l.Deltas, l.Bytes, l.Ahead = cmp.Or(l.Events, 1000), cmp.Or(l.Deltas, 64), cmp.Or(l.Bytes, 4<<20), cmp.Or(l.Ahead, 64<<10)
 	h := &Hub{limits: l, groups: make(map[Key]*Group)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
 
-func or(v, otherwise int) int {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
-}
-
-// Join makes m a member of the group of a key, which is opened where there is none: its context has the values of ctx and
-// lasts as long as the group has members. A member joins once, and not at all when it has left.
+// Join adds m to the group of a key and opens the group if there is none. The group's context has the values of ctx, and
+// ends with the last member. A member joins once; a member that has left does not join.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
 
-// JoinCharged is Join for a client who is charged for the group, once for all members that are of the client's: charge is asked
-// before the first of them joins, and release called when the last has left, or when the execution has ended where nobody is
-// left. The error is that of charge, with which m has not joined. Neither may use the hub.
+// JoinCharged is Join for a client that pays for the group, once for all of its members. charge is called before the
+// client's first member joins; its error is returned and m does not join. release is called after the client's last
+// member has left, for the group's last client after the execution has ended. Neither function may use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,12 +116,12 @@ func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.
 	if opened {
 		g = newGroup(h, key)
 	}
-	p, err := g.payers.charge(client, charge)
+	p, err := g.billing.charge(client, charge)
 	if err != nil {
 		return err
 	}
-	if !g.enter(m, p) {
-		g.payers.leave(p)
+	if !g.add(m, p) {
+		g.billing.leave(p)
 		return nil
 	}
 	if !opened {
@@ -146,16 +140,16 @@ func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.
 	return nil
 }
 
-// leave takes a member out of its group, which ends with its last one.
+// leave removes a member from its group and ends a group that is empty.
 func (h *Hub) leave(g *Group, m *Member) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g.exit(m) {
+	if g.remove(m) {
 		h.forget(g)
 	}
 }
 
-// spend has the clients of a group pay for an event of so many bytes and its deliveries.
+// spend charges the clients of a group for an event of the given size and for its deliveries.
 func (h *Hub) spend(g *Group, bytes int) {
 	if h.limits.Pace == nil {
 		return
@@ -165,13 +159,13 @@ func (h *Hub) spend(g *Group, bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	cost := bytes + perEvent
-	for _, p := range g.payers {
+	for _, p := range g.billing {
 		h.limits.Pace.Spend(p.client, cost+cost*p.delivered/deliveryShare)
 		p.delivered = 0
 	}
 }
 
-// debt returns how long the clients of a group have to wait until one of them owes nothing.
+// debt returns how long it takes until the first client of a group is out of debt.
 func (h *Hub) debt(g *Group) (least time.Duration) {
 	if h.limits.Pace == nil {
 		return 0
@@ -179,7 +173,7 @@ func (h *Hub) debt(g *Group) (least time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := true
-	for _, p := range g.payers {
+	for _, p := range g.billing {
 		debt := h.limits.Pace.Debt(p.client)
 		if debt == 0 {
 			return 0
@@ -191,16 +185,16 @@ func (h *Hub) debt(g *Group) (least time.Duration) {
 	return least
 }
 
-// release takes what is charged for a group off all that are charged still.
+// release calls release for every client that still pays for a group.
 func (h *Hub) release(g *Group) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, p := range g.payers {
+	for _, p := range g.billing {
 		p.release()
 	}
 }
 
-// forget ends a group. The lock is held.
+// forget ends a group. The caller holds the lock.
 func (h *Hub) forget(g *Group) {
 	if h.groups[g.key] == g {
 		delete(h.groups, g.key)
@@ -208,15 +202,14 @@ func (h *Hub) forget(g *Group) {
 	g.cancel()
 }
 
-// ended takes a group whose execution has come to its end out of the hub, so that nobody joins it any more.
+// ended removes a group whose execution has ended, so that no member joins it.
 func (h *Hub) ended(g *Group) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forget(g)
 }
 
-// Close ends all groups and waits for their executions. Their members are told nothing: it is for whoever holds them to
-// say goodbye.
+// Close ends all groups and waits for their executions. It does not end the members: their owners do.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -225,7 +218,7 @@ func (h *Hub) Close() {
 	h.done.Wait()
 }
 
-// Stats returns the counters.
+// Stats returns the present gauges and counters.
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	groups := len(h.groups)

@@ -7,26 +7,26 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is how much may wait for a member without room: no more than a subscription takes anyway.
+// freeBytes may wait for a member without being counted: the subscription itself takes more.
 const freeBytes = 2 << 10
 
-// Room is memory that clients share. Its methods do not wait.
-type Room interface {
-	// Take takes n bytes for a client, or reports false; Give takes them back.
+// Memory is a number of bytes that clients share. Its methods do not wait.
+type Memory interface {
+	// Take reserves n bytes for a client, or reports false. Give returns them.
 	Take(client netip.Prefix, n int) bool
 	Give(client netip.Prefix, n int)
 }
 
-// Member is one reader: a subscription of a client. Whoever holds it takes what there is when it is woken, and leaves in
-// the end. Its methods are safe for concurrent use.
+// Member is one client's subscription. Its owner calls Take after each wake, and Leave at the end. A Member is safe for
+// concurrent use.
 type Member struct {
 	wake func(*Member)
 
-	// The group's lock protects these. place is the member's in the list of members, -1 outside of it; since is the number
-	// of the first event for all that it gets.
-	place int
+	// The group's lock guards index and since. index is the position in the group's members, -1 if there is none. since
+	// is the number of the first event that the member gets.
+	index int
 	since uint64
-	// payer is who is charged for it, protected by the hub's lock.
+	// payer is guarded by the hub's lock.
 	payer *payer
 
 	// mu protects the rest.
@@ -34,53 +34,53 @@ type Member struct {
 	group *Group
 	queue []*event
 	bytes int
-	// room holds so much for what waits, for what was taken and is being written, and for what was promised to Send or are the errors
-	// of the end; nil is no bound.
-	room                    Room
+	// memory holds the bytes that are queued, being written, promised to Send, or the errors of the end. A nil memory
+	// has no limit.
+	memory                  Memory
 	client                  netip.Prefix
 	held, writing, promised int
-	// deltas and appended count those in the queue. behind tells that a delta was lost; the group is told of it when the
-	// queue is empty.
+	// deltas and appended count the queued events of these modes. behind is true after a delta was lost; the group
+	// learns of it when the queue is empty.
 	deltas, appended int
 	behind           bool
-	// over tells that nothing more comes, end why.
+	// over is true when nothing more will be queued; end says why.
 	over bool
 	end  End
-	// events and taken count what was taken, and its bytes. left tells that the member has left, onLeave is told of it.
+	// events and taken count the events taken and their bytes. onLeave is called when the member leaves.
 	events, taken int64
 	left          bool
-	onLeave       func(Departure)
+	onLeave       func(MemberStats)
 }
 
-// Departure is what a member has had by the time that it leaves.
-type Departure struct {
-	// Events and Bytes count what it has taken.
+// MemberStats are the figures of a member.
+type MemberStats struct {
+	// Events and Bytes count what was taken.
 	Events, Bytes int64
-	// End is how its subscription ended; zero where it did not, or was over.
+	// End is how the subscription ended, zero if it did not end or ended without an error.
 	End End
 }
 
-// event is one with what is said of it. All members that it waits for have the same one, and nobody changes it.
+// event is an immutable payload that all queues share, with its envelope.
 type event struct {
 	payload []byte
 	market.Envelope
 }
 
-// End is how a subscription ended for a member: both nil where it was over.
+// End is how a subscription ended for a member. The zero value is an end without an error.
 type End struct {
-	// Errors is a JSON list of what ended the subscription.
+	// Errors is a JSON list of the errors that ended the subscription.
 	Errors []byte
-	// Err is what ended it for this member alone.
+	// Err ended the subscription for this member alone.
 	Err error
-	// Unread says that the client had no room for more, since it leaves too much unread.
+	// Unread says that the client leaves too much unread to be sent its errors.
 	Unread bool
 }
 
-// NewMember returns a member of no group. wake is called whenever there is something to take and must not wait; it may be
-// called while the group's lock is held, so it must not leave or take either.
-func NewMember(wake func(*Member)) *Member { return &Member{wake: wake, place: -1} }
+// NewMember returns a member of no group. wake is called when there is something to take. wake must not wait or call the
+// member: it may run under the group's lock.
+func NewMember(wake func(*Member)) *Member { return &Member{wake: wake, index: -1} }
 
-// join reports whether the member may still enter a group.
+// join sets the member's group, or reports false if the member must not join.
 func (m *Member) join(g *Group) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,39 +91,39 @@ func (m *Member) join(g *Group) bool {
 	return true
 }
 
-// OnLeave has f told once, when the member leaves or at once where it has left.
-func (m *Member) OnLeave(f func(Departure)) {
+// OnLeave has f called once when the member leaves, or at once if it has left.
+func (m *Member) OnLeave(f func(MemberStats)) {
 	m.mu.Lock()
-	left, had := m.left, m.departure()
+	left, stats := m.left, m.stats()
 	if !left {
 		m.onLeave = f
 	}
 	m.mu.Unlock()
 	if left {
-		f(had)
+		f(stats)
 	}
 }
 
-// departure returns what the member has had. The lock is held.
-func (m *Member) departure() Departure { return Departure{m.events, m.taken, m.end} }
+// stats returns the member's figures. The caller holds the lock.
+func (m *Member) stats() MemberStats { return MemberStats{m.events, m.taken, m.end} }
 
-// Leave ends the membership, or keeps the member from joining. Leaving again does nothing.
+// Leave ends the membership. A member that has not joined will not join. More calls do nothing.
 func (m *Member) Leave() {
 	m.mu.Lock()
-	g, told, had := m.group, m.onLeave, m.departure()
+	g, onLeave, stats := m.group, m.onLeave, m.stats()
 	m.over, m.queue, m.left, m.onLeave = true, nil, true, nil
 	m.bytes, m.promised = 0, 0
-	m.hold()
+	m.settle()
 	m.mu.Unlock()
 	if g != nil {
 		g.hub.leave(g, m)
 	}
-	if told != nil {
-		told(had)
+	if onLeave != nil {
+		onLeave(stats)
 	}
 }
 
-// Send lays a response into the queue of a member of no group, whose operation is executed for it alone.
+// Send queues a response for a member without a group, whose operation is executed for it alone.
 func (m *Member) Send(payload []byte) {
 	m.mu.Lock()
 	if m.left {
@@ -132,83 +132,84 @@ func (m *Member) Send(payload []byte) {
 	}
 	m.appended++
 	m.bytes, m.promised = m.bytes+len(payload), 0
-	m.hold()
+	m.settle()
 	m.queue = append(m.queue, &event{payload, market.Envelope{Mode: market.Append}})
 	m.mu.Unlock()
 	m.wake(m)
 }
 
-// Charge has a room hold for a client what waits for the member. It is called before the member joins or is sent anything.
-func (m *Member) Charge(room Room, client netip.Prefix) { m.room, m.client = room, client }
+// SetMemory sets the memory that holds the member's unread bytes on behalf of a client. Call it before any other method.
+func (m *Member) SetMemory(memory Memory, client netip.Prefix) { m.memory, m.client = memory, client }
 
-// Promise makes room for a response that Send brings, or reports that the client has none.
-func (m *Member) Promise(n int) bool {
+// Reserve reserves n bytes for the next Send, or reports false if they do not fit.
+func (m *Member) Reserve(n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.left {
 		return true
 	}
 	m.promised = n
-	if !m.hold() {
+	if !m.settle() {
 		m.promised = 0
 		return false
 	}
 	return true
 }
 
-// hold makes the room that is needed now, or gives back what is not. It reports whether there was room. The lock is held.
-func (m *Member) hold() bool {
-	if m.room == nil {
+// settle adjusts the bytes held to the bytes needed and reports whether they fit. The caller holds the lock.
+func (m *Member) settle() bool {
+	if m.memory == nil {
 		return true
 	}
 	switch more := max(m.bytes+m.writing+m.promised-freeBytes, 0) - m.held; {
 	case more > 0:
-		if !m.room.Take(m.client, more) {
+		if !m.memory.Take(m.client, more) {
 			return false
 		}
 		m.held += more
 	case more < 0:
-		m.room.Give(m.client, -more)
+		m.memory.Give(m.client, -more)
 		m.held += more
 	}
 	return true
 }
 
-// unread returns how many bytes wait for the member or are being written.
+// unread returns the bytes that are queued or being written.
 func (m *Member) unread() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.bytes + m.writing
 }
 
-// Written notes that what Take has returned last was written, or never will be. It is called after Leave, too.
+// Written releases the payload of the last Take, whether it was written or discarded. It may be called after Leave.
 func (m *Member) Written() {
 	m.mu.Lock()
 	m.writing = 0
-	m.hold()
+	m.settle()
 	g := m.group
 	m.mu.Unlock()
 	if g != nil {
-		g.resume()
+		g.signalWanted()
 	}
 }
 
-// Finish ends the operation of a member of no group behind what was sent. Errors that have no room end it as unread.
+// Finish ends the operation of a member without a group after its queued responses. Errors that do not fit the memory
+// end it as unread.
 func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
 
-// Take returns the next response, which must not be changed. It has room until Written or the next Take. Where there is none, over tells that none will come any more,
-// and end why.
+// Take returns the next response, which must not be changed. It is counted until Written or the next Take. A nil payload
+// with over means that no response will follow; end says why.
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
 	m.writing = 0
 	if len(m.queue) > 0 {
 		payload = m.remove(0).payload
 		m.writing = len(payload)
-		m.hold()
+		m.settle()
 		m.events++
 		m.taken += int64(len(payload))
 		if len(m.queue) == 0 && cap(m.queue) > 16 {
-			m.queue = nil // a queue that was long once is rare
+			m.queue = nil // long queues are rare
 		}
 		m.mu.Unlock()
 		return payload, false, End{}
@@ -216,10 +217,10 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	over, end = m.over, m.end
 	behind, g := m.behind && !over, m.group
 	m.behind = false
-	m.hold()
+	m.settle()
 	m.mu.Unlock()
 	if g != nil {
-		g.resume()
+		g.signalWanted()
 	}
 	if behind {
 		g.resync(m)
@@ -227,7 +228,7 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	return nil, over, end
 }
 
-// remove takes an event out of the queue. The lock is held.
+// remove takes event i out of the queue. The caller holds the lock.
 func (m *Member) remove(i int) *event {
 	e := m.queue[i]
 	m.bytes -= len(e.payload)
@@ -243,14 +244,14 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// lay puts an event into the queue as its envelope says. The group's lock is held.
-func (m *Member) lay(e *event) {
+// enqueue adds an event to the queue as its envelope says. The caller holds the group's lock.
+func (m *Member) enqueue(e *event) {
 	if m.add(e) {
 		m.wake(m)
 	}
 }
 
-// add returns whether there is something new to take.
+// add reports whether Take has something new to return.
 func (m *Member) add(e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -274,7 +275,7 @@ func (m *Member) add(e *event) bool {
 		m.bytes += len(e.payload)
 	}
 	switch {
-	case m.appended > limits.Events || m.bytes > limits.Bytes && len(m.queue) > 1: // one alone may be of any size
+	case m.appended > limits.Events || m.bytes > limits.Bytes && len(m.queue) > 1: // a single event may have any size
 		counts.dropped.Add(1)
 		m.clear()
 		m.over = true
@@ -283,18 +284,18 @@ func (m *Member) add(e *event) bool {
 		counts.lost.Add(1)
 		m.clear()
 		m.behind, m.since = true, outside
-	case !m.hold():
+	case !m.settle():
 		counts.crowded.Add(1)
 		m.crowd(replaced || len(m.queue) > 1 || m.writing > 0)
 	default:
 		return !replaced
 	}
-	m.hold()
+	m.settle()
 	return true
 }
 
-// crowd lets a member that has no room for what waits start anew when it has read what is being written. One that has nothing to
-// read, or would miss what must arrive, ends.
+// crowd handles an event that does not fit the memory. A member that is reading restarts from the present state. A
+// member that reads nothing, or would miss an Append event, ends.
 func (m *Member) crowd(reading bool) {
 	ends := m.appended > 0 || !reading
 	m.clear()
@@ -303,10 +304,10 @@ func (m *Member) crowd(reading bool) {
 	}
 }
 
-// tooMuchUnread is the end of a member whose client has no room.
+// tooMuchUnread ends a member whose client has no memory left.
 var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
 
-// replace puts an event into the place of the newest one of its topic, unless that is none that can be replaced.
+// replace puts an event in the place of the newest one of its topic, if that one may be replaced.
 func (m *Member) replace(e *event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
 		q := m.queue[i]
@@ -324,8 +325,8 @@ func (m *Member) replace(e *event) bool {
 	return false
 }
 
-// supersede takes what waits of a topic out of the queue, since the whole state of it follows. The first state stays, so
-// that a reader sees where it began, and so does what must arrive.
+// supersede removes the queued events of a topic, since its whole state follows. The first state stays, so that a reader
+// sees where it began, and so do Append events.
 func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {
@@ -353,7 +354,7 @@ func (m *Member) finish(errors []byte, err error) {
 		return
 	}
 	m.over, m.end = true, End{Errors: errors, Err: err}
-	if m.promised = len(errors); !m.hold() { // until it leaves
+	if m.promised = len(errors); !m.settle() { // the errors are held until the member leaves
 		m.promised, m.end = 0, tooMuchUnread
 	}
 	m.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// step is an event, and the queue of a member that does not read.
+// step is an event for a member that does not read.
 type step struct {
 	payload string
 	market.Envelope
 }
 
-// TestQueue: what waits for a member that does not read is what the envelopes say.
+// TestQueue: the envelopes decide what waits for a member that does not read.
 func TestQueue(t *testing.T) {
 	initial, resync := state(replaced), state(replaced)
 	for _, test := range []struct {
@@ -78,7 +78,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestLargeEvents: an event that is larger than all that may wait reaches those who read it before the next one.
+// TestLargeEvents: an event larger than Bytes reaches members that read it before the next event.
 func TestLargeEvents(t *testing.T) {
 	for name, e := range map[string]market.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// TestTooMuch: a member that too much waits for is ended, and the others are not.
+// TestTooMuch: a member that leaves too much unread is ended, and the others are not.
 func TestTooMuch(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -144,7 +144,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestLostDelta: a member that misses deltas starts anew from the present state once it has read, and goes on from there.
+// TestLostDelta: a member that misses deltas restarts from the present state once it reads, and goes on from there.
 func TestLostDelta(t *testing.T) {
 	open, opened := open(t)
 	h, slow, quick := newHub(t, fanout.Limits{Deltas: 3}), newReader(), newReader()
@@ -158,7 +158,7 @@ func TestLostDelta(t *testing.T) {
 	if s.waiting() {
 		t.Fatal("a member that has not read yet waits for the present state")
 	}
-	slow.expect(t) // nothing that waited can be understood
+	slow.expect(t) // the queued deltas are of no use
 	if !s.waiting() {
 		t.Fatal("a member that missed something does not wait for the present state")
 	}
@@ -176,7 +176,7 @@ func TestLostDelta(t *testing.T) {
 	if lost := h.Stats().Lost; lost != 1 {
 		t.Errorf("%d were lost, want 1", lost)
 	}
-	for _, e := range deltas(11, 14) { // and once more
+	for _, e := range deltas(11, 14) { // it misses deltas once more
 		s.post(e.payload, e.Envelope)
 		quick.expect(t, e.payload)
 	}
@@ -194,7 +194,7 @@ func deltas(from, to int) (all []step) {
 	return all
 }
 
-// TestSlowMember: the others get the same events in the same order, whatever one does not read.
+// TestSlowMember: the other members get the same events in the same order when one does not read.
 func TestSlowMember(t *testing.T) {
 	for name, e := range map[string]market.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestSlowMember(t *testing.T) {
 	}
 }
 
-// TestAlone: a member of no group has the responses that were sent to it, and then its end.
+// TestAlone: a member without a group gets the responses that were sent to it, then its end.
 func TestAlone(t *testing.T) {
 	r := newReader()
 	r.Send([]byte("a"))

@@ -163,7 +163,7 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 // publish hands an event over to a subscription that somebody has started.
 func (o *operator) publish(t testing.TB, query string, payload []byte, mode market.Mode) {
 	t.Helper()
-	o.group(t, query).Post(market.Envelope{Mode: mode})
+	o.group(t, query).Announce(market.Envelope{Mode: mode})
 	send(t, o.topic(query).events, payload)
 }
 

@@ -44,14 +44,14 @@ type Stream[T any] = iter.Seq2[Event[T], error]
 
 // Group is who a stream is for: readers that came at different times. Its methods do not wait.
 type Group interface {
-	// Post announces the next event before it is handed over.
-	Post(e market.Envelope)
+	// Announce gives the envelope of the next event before the stream yields the event.
+	Announce(e market.Envelope)
 	// Waiting is signalled while readers wait for the present state.
 	Waiting() <-chan struct{}
-	// Take returns an audience of them, and signals Waiting again where there are more. resync reports that they have missed
-	// something; otherwise they have seen nothing yet.
-	Take() (to market.Audience, resync, ok bool)
-	// Admit lets an audience have what is posted from now on.
+	// TakeWaiting returns an audience of waiting readers, and signals Waiting again if there are more. resync says that they
+	// have missed events; otherwise they are new.
+	TakeWaiting() (to market.Audience, resync, ok bool)
+	// Admit gives an audience all events that are announced from now on.
 	Admit(to market.Audience)
 }
 
@@ -109,7 +109,7 @@ func (o *outlet[T]) repeat(u *unknowns) error {
 func (o *outlet[T]) post(e Event[T], envelope market.Envelope) error {
 	o.sent++
 	if o.group != nil {
-		o.group.Post(envelope)
+		o.group.Announce(envelope)
 	}
 	if !o.yield(e, nil) {
 		return errStopped

@@ -298,13 +298,13 @@ func (g *readers) join() {
 	synctest.Wait()
 }
 
-func (g *readers) Post(e market.Envelope) {
+func (g *readers) Announce(e market.Envelope) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.posts = append(g.posts, e)
 }
 func (g *readers) Waiting() <-chan struct{} { return g.waiting }
-func (g *readers) Take() (market.Audience, bool, bool) {
+func (g *readers) TakeWaiting() (market.Audience, bool, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.joined == 0 {

@@ -188,7 +188,7 @@ func (l *loop) joiners() <-chan struct{} {
 // serve sends the present state to some of the readers that wait for it. If others still wait, the group signals again.
 func (l *loop) serve() error {
 	l.joined, l.reread = time.Time{}, false
-	to, resync, ok := l.Group.Take()
+	to, resync, ok := l.Group.TakeWaiting()
 	if !ok {
 		return nil
 	}

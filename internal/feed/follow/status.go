@@ -38,7 +38,7 @@ func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, s
 			return nil
 		case <-tick.C:
 		case <-waiting:
-			to, resync, ok := out.group.Take()
+			to, resync, ok := out.group.TakeWaiting()
 			if !ok {
 				continue
 			}

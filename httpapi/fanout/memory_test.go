@@ -11,13 +11,13 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// room is a room of some bytes for all clients.
-type room struct {
+// memory is a fanout.Memory of some bytes for all clients together.
+type memory struct {
 	mu   sync.Mutex
 	free int
 }
 
-func (r *room) Take(_ netip.Prefix, n int) bool {
+func (r *memory) Take(_ netip.Prefix, n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n > r.free {
@@ -27,13 +27,13 @@ func (r *room) Take(_ netip.Prefix, n int) bool {
 	return true
 }
 
-func (r *room) Give(_ netip.Prefix, n int) {
+func (r *memory) Give(_ netip.Prefix, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.free += n
 }
 
-func (r *room) want(t *testing.T, free int) {
+func (r *memory) want(t *testing.T, free int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,23 +42,23 @@ func (r *room) want(t *testing.T, free int) {
 	}
 }
 
-// text returns a payload of so many KiB that begins with a name. Of what waits for a member, 2 KiB are free.
+// text returns a payload of kib KiB that begins with name. The first 2 KiB of a member are not counted.
 func text(name string, kib int) string { return name + strings.Repeat(" ", kib<<10-len(name)) }
 
-// TestRoom has events wait for a member in the room of its client.
-func TestRoom(t *testing.T) {
+// TestMemory: queued and written events count in the memory of the member's client.
+func TestMemory(t *testing.T) {
 	h := newHub(t, fanout.Limits{})
-	r := &room{free: 10 << 10}
+	r := &memory{free: 10 << 10}
 	begin := func(name string) (*reader, *script) {
 		opens, opened := open(t)
 		m := newReader()
-		m.Charge(r, netip.Prefix{})
+		m.SetMemory(r, netip.Prefix{})
 		h.Join(t.Context(), key(name), m.Member, opens)
 		return m, opened()
 	}
 	m, s := begin("a")
 	s.post(text("I", 2), state(delta))
-	r.want(t, 10<<10) // it is free
+	r.want(t, 10<<10) // not counted
 	s.post(text("a", 6), delta)
 	r.want(t, 4<<10)
 	s.post(text("b", 4), delta)
@@ -66,14 +66,14 @@ func TestRoom(t *testing.T) {
 	if payload, _, _ := m.Take(); payload[0] != 'I' {
 		t.Fatalf("%.10s", payload)
 	}
-	r.want(t, 0) // it is being written
+	r.want(t, 0) // being written
 	m.Written()
 	r.want(t, 2<<10)
-	s.post(text("c", 4), delta) // has no room, so that a state must follow
+	s.post(text("c", 4), delta) // does not fit, so the member must restart
 	r.want(t, 10<<10)
 	m.expect(t)
 	if !s.waiting() {
-		t.Fatal("nobody waits for the present state")
+		t.Fatal("no member waits for the present state")
 	}
 	if resync, ok := s.show(text("R", 3), state(delta)); !resync || !ok {
 		t.Fatalf("%v, %v", resync, ok)
@@ -104,14 +104,14 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestRoomOfASend is for an operation that is executed for one member alone.
-func TestRoomOfASend(t *testing.T) {
-	r := &room{free: 10 << 10}
+// TestMemoryOfASend is for an operation that is executed for one member alone.
+func TestMemoryOfASend(t *testing.T) {
+	r := &memory{free: 10 << 10}
 	one, other := newReader(), newReader()
-	one.Charge(r, netip.Prefix{})
-	other.Charge(r, netip.Prefix{})
-	if !one.Promise(10<<10) || other.Promise(10<<10) || !other.Promise(4<<10) {
-		t.Error("the promises are not those of the room")
+	one.SetMemory(r, netip.Prefix{})
+	other.SetMemory(r, netip.Prefix{})
+	if !one.Reserve(10<<10) || other.Reserve(10<<10) || !other.Reserve(4<<10) {
+		t.Error("the promises are not those of the memory")
 	}
 	r.want(t, 0)
 	one.Send([]byte(text("a", 10)))
@@ -122,11 +122,11 @@ func TestRoomOfASend(t *testing.T) {
 	one.Written()
 	r.want(t, 8<<10)
 	other.Leave()
-	other.Send([]byte(text("b", 4))) // to nobody
+	other.Send([]byte(text("b", 4))) // it has left
 	r.want(t, 10<<10)
 }
 
-// askedAgain reports whether a group has asked for its next event.
+// askedAgain reports whether the group has asked for its next event.
 func (s *script) askedAgain() bool {
 	synctest.Wait()
 	select {
@@ -137,7 +137,7 @@ func (s *script) askedAgain() bool {
 	}
 }
 
-// TestPause has an execution pause while enough waits for all of its members.
+// TestPause: an execution pauses while all members have enough unread.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(t, fanout.Limits{Ahead: 10})
@@ -147,7 +147,7 @@ func TestPause(t *testing.T) {
 		s := opened()
 		event := func() {
 			t.Helper()
-			s.group.Post(replaced)
+			s.group.Announce(replaced)
 			send(t, s.events, []byte("0123456789"))
 		}
 		event()
@@ -173,12 +173,12 @@ func TestPause(t *testing.T) {
 			t.Fatal("it pauses before that has something")
 		}
 		other.Leave()
-		one.Leave() // and the execution ends, though it pauses
+		one.Leave() // the execution ends though it pauses
 		receive(t, s.closed)
 	})
 }
 
-// debts is a pace by which the clients owe some time.
+// debts is a Pace with a time until which each client is in debt.
 type debts struct {
 	mu    sync.Mutex
 	spent map[netip.Prefix]int
@@ -197,7 +197,7 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients has clients pay for what is executed and delivered, and an execution wait for the first of them that owes nothing.
+// TestPaceOfClients: clients pay for execution and deliveries, and an execution waits for the first client out of debt.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
@@ -219,7 +219,7 @@ func TestPaceOfClients(t *testing.T) {
 		pace.until[one], pace.until[other] = time.Now().Add(5*time.Second), time.Now().Add(3*time.Second)
 		pace.mu.Unlock()
 		began := time.Now()
-		s.group.Post(replaced)
+		s.group.Announce(replaced)
 		send(t, s.events, []byte(text("a", 4)))
 		receive(t, s.laid)
 		if waited := time.Since(began); waited != 3*time.Second {
@@ -231,21 +231,21 @@ func TestPaceOfClients(t *testing.T) {
 	})
 }
 
-// TestErrorsTakeRoom ends members by errors. What has no room ends a member as one that leaves too much unread.
-func TestErrorsTakeRoom(t *testing.T) {
-	r := &room{free: 10 << 10}
+// TestErrorsTakeMemory: the errors of an end count. Errors that do not fit end the member as unread.
+func TestErrorsTakeMemory(t *testing.T) {
+	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {
 		m := fanout.NewMember(func(*fanout.Member) {})
-		m.Charge(r, netip.Prefix{})
+		m.SetMemory(r, netip.Prefix{})
 		m.Finish(fanout.End{Errors: []byte(text("[", 8))})
 		return m
 	}
 	first := finish()
-	r.want(t, 4<<10) // of the 8 KiB, 2 are free
+	r.want(t, 4<<10) // 2 of the 8 KiB are not counted
 	if _, over, end := first.Take(); !over || len(end.Errors) != 8<<10 || end.Unread {
 		t.Errorf("%v %d bytes, %v", over, len(end.Errors), end.Unread)
 	}
-	r.want(t, 4<<10) // until it was told and leaves
+	r.want(t, 4<<10) // until the member leaves
 	second := finish()
 	r.want(t, 4<<10)
 	if _, over, end := second.Take(); !over || end.Errors != nil || !end.Unread || end.Err == nil {

@@ -11,14 +11,14 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// till counts what clients are charged for.
+// till counts how often each client is charged.
 type till struct {
 	mu      sync.Mutex
 	charged map[string]int
 	closed  bool
 }
 
-// charge returns what charges a client.
+// charge returns a charge function for a client.
 func (c *till) charge(client string) func() (func(), error) {
 	return func() (func(), error) {
 		c.mu.Lock()
@@ -44,7 +44,7 @@ func (c *till) want(t *testing.T, when string, want map[string]int) {
 	}
 }
 
-// TestEachClientIsChargedOnce: for a group, as long as one of its members is the client's, whoever opened it.
+// TestEachClientIsChargedOnce: a client pays once for a group while one of the members is its own.
 func TestEachClientIsChargedOnce(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
@@ -60,36 +60,37 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.want(t, "two clients", map[string]int{a: 1, b: 1})
 	first.Leave()
 	first.Leave()
-	of.want(t, "who opened it has another member", map[string]int{a: 1, b: 1})
+	of.want(t, "the opener has another member", map[string]int{a: 1, b: 1})
 	second.Leave()
-	of.want(t, "who opened it has left", map[string]int{a: 0, b: 1})
+	of.want(t, "the opener has left", map[string]int{a: 0, b: 1})
 
 	of.closed = true
 	if refused, err := join(a); err == nil || h.Stats().Members != 1 {
-		t.Errorf("who can't be charged: %v, %+v", err, h.Stats())
+		t.Errorf("a client that cannot be charged: %v, %+v", err, h.Stats())
 	} else {
 		refused.Leave()
 	}
 	more, err := join(b)
 	if err != nil {
-		t.Errorf("who is charged already: %v", err)
+		t.Errorf("a client that pays already: %v", err)
 	}
 	more.Leave()
 	of.closed = false
 	gone := newReader()
 	gone.Leave()
 	_ = h.JoinCharged(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), of.charge(a), open)
-	of.want(t, "who had left before", map[string]int{a: 0, b: 1})
+	of.want(t, "a member that had left", map[string]int{a: 0, b: 1})
 
-	// The last is charged until the execution has ended, so that ending ones can't pile up.
-	s.group.Post(replaced)
+	// The last client pays until the execution has ended, so that ending executions cannot pile up.
+	s.group.Announce(replaced)
 	other.Leave()
 	receive(t, s.closed)
 	h.Close()
 	of.want(t, "all have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded by itself, though members have not left yet.
+// TestNobodyIsChargedForWhatHasEnded: nobody pays for an execution that has ended by itself, even if members have not
+// left.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// payers are the clients who are charged for a group: each once, as long as a member is the client's.
-type payers map[netip.Prefix]*payer
+// billing holds the clients that pay for a group. A client pays once while it has members in the group.
+type billing map[netip.Prefix]*payer
 
 type payer struct {
 	client  netip.Prefix
 	members int
-	// delivered counts the deliveries of the present event, under the group's lock.
+	// delivered counts the deliveries of the present event. It is guarded by the group's lock.
 	delivered int
-	// release may be called again.
+	// release may be called more than once.
 	release func()
 }
 
-// charge returns the payer of one member more.
-func (ps payers) charge(client netip.Prefix, charge func() (release func(), err error)) (*payer, error) {
+// charge adds a member to a client's payer.
+func (ps billing) charge(client netip.Prefix, charge func() (release func(), err error)) (*payer, error) {
 	p := ps[client]
 	if p == nil {
 		release, err := charge()
@@ -33,7 +33,7 @@ func (ps payers) charge(client netip.Prefix, charge func() (release func(), err 
 }
 
 // leave takes a member off its payer.
-func (ps payers) leave(p *payer) {
+func (ps billing) leave(p *payer) {
 	if p.members--; p.members == 0 {
 		delete(ps, p.client)
 		p.release()
