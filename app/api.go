@@ -22,6 +22,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
 	"oddsgraph/resolvers"
@@ -187,7 +188,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 // forget drops cached responses and closes idle topics of a revoked account.
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
-	ctx := market.WithCredentials(context.Background(), a.Credentials)
+	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
 	s.Live.Feed.Hasten(func(t market.Topic) bool {
 		return t.Channel == market.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
 	})

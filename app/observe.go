@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -17,7 +17,7 @@ type Observer struct {
 }
 
 // Began implements httpapi.Observer.
-func (o *Observer) Began(j *market.Journal, said httpapi.Said, trusted bool) {
+func (o *Observer) Began(j *reqctx.Log, said httpapi.Said, trusted bool) {
 	if o.tracer != nil {
 		o.tracer.Began(j, said.Get("Traceparent"), trusted)
 	}
@@ -31,7 +31,7 @@ func (o *Observer) EventFailed(codes []string) {
 }
 
 // Ended implements httpapi.Observer.
-func (o *Observer) Ended(ctx context.Context, j *market.Journal) {
+func (o *Observer) Ended(ctx context.Context, j *reqctx.Log) {
 	if o.Metrics != nil {
 		o.Metrics.Operation(j.Type(), j.Trusted, j.Outcome, j.Rule, j.Elapsed)
 	}

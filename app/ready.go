@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -30,7 +31,7 @@ type readiness struct {
 // publicEndpoints are the names of the endpoints without credentials.
 var publicEndpoints = func() map[string]bool {
 	names := map[string]bool{}
-	for e := market.EndpointPrices; !e.User(); e++ {
+	for e := reqctx.EndpointPrices; !e.User(); e++ {
 		names[e.String()] = true
 	}
 	return names
@@ -39,7 +40,7 @@ var publicEndpoints = func() map[string]bool {
 // note records the outcome of a call. A refused parameter proves that the endpoint exists; a 404 may mean a wrong base URL.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
-	if !publicEndpoints[endpoint] || outcome != market.OutcomeOK && !refused {
+	if !publicEndpoints[endpoint] || outcome != reqctx.OutcomeOK && !refused {
 		return
 	}
 	r.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/ratelimit/spent"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue"
 )
 
@@ -101,7 +102,7 @@ func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed ti
 		s.Metrics.Call(endpoint, keys, status, outcome, elapsed)
 	}
 	s.readiness.note(endpoint, status, outcome, s.clock.Now())
-	if outcome != market.ExchangeCancelled {
+	if outcome != reqctx.CallCancelled {
 		s.reach.note(status)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/loaders"
@@ -59,7 +60,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Memory: int(c.Memory),
 		Batch: cfg.Venue.Batch, InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
-		Cost: func(e market.Endpoint, keys, bytes int) int { return s.Client.Cost(e, keys, bytes) },
+		Cost: func(e reqctx.Endpoint, keys, bytes int) int { return s.Client.Cost(e, keys, bytes) },
 	}
 	if s.budget != nil {
 		out.Admission = s.budget

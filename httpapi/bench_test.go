@@ -20,6 +20,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -170,7 +171,7 @@ func prepared(t testing.TB, body []byte, enter func(context.Context, *turn) erro
 		if err != nil {
 			t.Fatal(err)
 		}
-		op, refusal := e.prepare(t.Context(), &market.Journal{}, p, enter)
+		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, enter)
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}

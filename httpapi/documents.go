@@ -15,7 +15,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/httpapi/doorkeeper"
 	"oddsgraph/httpapi/limits"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/resolvers"
 )
 
@@ -54,7 +54,7 @@ type document struct {
 
 // plan is what is known of an operation before its variables.
 type plan struct {
-	asked  *market.Asked
+	asked  *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
 	// simple reads variables that are simple; nil where some can't be.

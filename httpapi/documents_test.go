@@ -10,7 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/tests/unraced"
 )
 
@@ -227,7 +227,7 @@ func TestCanonicalVariables(t *testing.T) {
 	e := newEngine(testConfig(t), &identities{})
 	const query = `query ($f: MarketSearchFilter, $n: Int = 7, $a: String!) { searchMarkets(query: $a, first: $n, filter: $f) { totalCount } }`
 	canonical := func(variables string) string {
-		op, refused := e.prepare(t.Context(), &market.Journal{}, &params{Query: query, Variables: variables}, atOnce)
+		op, refused := e.prepare(t.Context(), &reqctx.Log{}, &params{Query: query, Variables: variables}, atOnce)
 		if refused != nil {
 			t.Fatalf("%s: %s", variables, appendResponse(nil, refused))
 		}

@@ -22,6 +22,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -96,7 +97,7 @@ type operation struct {
 
 	canonical []byte
 	// recorder holds what the response of a query rests on, once that is there.
-	recorder *market.Recorder
+	recorder *reqctx.Dependencies
 }
 
 // kind returns query, mutation or subscription.
@@ -118,7 +119,7 @@ func (o *operation) canonicalVariables() []byte {
 // prepare makes an operation of what a client asks, or the response that refuses it, which has no data. The operation's turn must be
 // ended. It begins when the document is known: what waits to be compiled keeps no place of those that execute. prepare reads nothing
 // of the venue. What is known of the operation is noted in j.
-func (e *engine) prepare(ctx context.Context, j *market.Journal, p *params, enter func(context.Context, *turn) error) (op *operation, refusal *graphql.Response) {
+func (e *engine) prepare(ctx context.Context, j *reqctx.Log, p *params, enter func(context.Context, *turn) error) (op *operation, refusal *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
@@ -152,7 +153,7 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 }
 
 // compile makes op an operation of a document that a client has named so. Its turn has begun.
-func (e *engine) compile(ctx context.Context, j *market.Journal, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
+func (e *engine) compile(ctx context.Context, j *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}
@@ -174,7 +175,7 @@ func (e *engine) compile(ctx context.Context, j *market.Journal, p *params, name
 	}
 	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, j.Transport), doc, doc.plans[definition]
 	op.name, op.definition, op.given = p.OperationName, definition, p.Variables
-	j.Asked, j.Trusted = op.plan.asked, named.Name
+	j.Info, j.Trusted = op.plan.asked, named.Name
 	var err error
 	if err = e.guard.Variables(p.Variables); err != nil {
 		return []error{err}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
+	"oddsgraph/internal/reqctx"
 
-	"oddsgraph/internal/market"
+	"github.com/99designs/gqlgen/graphql"
 )
 
 // ExplainHeader asks for the way of an operation in the extensions of its response, where that is allowed. WebSockets ask by
@@ -80,23 +80,23 @@ type explainedCall struct {
 }
 
 // explain returns what is known of an operation that was executed and took so many calls. kept is what the cache of responses would have said.
-func explain(j *market.Journal, calls int, kept string) *explanation {
+func explain(j *reqctx.Log, calls int, kept string) *explanation {
 	out := &explanation{
 		Type: j.Type(), Elapsed: milliseconds(time.Since(j.Started)), ResponseCache: kept,
 		Cache: map[string]explainedReads{}, Batches: []explainedBatch{},
 	}
-	if j.Asked != nil {
-		out.Name, out.Document = j.Asked.Name, j.Asked.Document
+	if j.Info != nil {
+		out.Name, out.Document = j.Info.Name, j.Info.Document
 	}
 	out.Cost.Points, out.Cost.UpstreamCalls = j.Points, calls
-	for k := range market.Kind(market.Kinds) {
-		if r := j.Reads(k); r != (market.Reads{}) {
+	for k := range reqctx.Kind(reqctx.Kinds) {
+		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
 			out.Cache[k.String()] = explainedReads(r)
 			out.StaleServed += r.Stale + r.Excused
 		}
 	}
 	batches := j.Batches()
-	slices.SortFunc(batches, func(a, b market.Batch) int { return a.Formed.Compare(b.Formed) })
+	slices.SortFunc(batches, func(a, b reqctx.Batch) int { return a.Formed.Compare(b.Formed) })
 	for _, b := range batches {
 		out.Batches = append(out.Batches, explainBatch(b))
 		out.UpstreamCalls += len(b.Calls)
@@ -108,7 +108,7 @@ func explain(j *market.Journal, calls int, kept string) *explanation {
 	return out
 }
 
-func explainBatch(b market.Batch) explainedBatch {
+func explainBatch(b reqctx.Batch) explainedBatch {
 	out := explainedBatch{
 		Kind: b.Kind.String(), Priority: b.Priority.String(), Keys: b.Keys, Own: b.Own, Outcome: b.Outcome,
 		BudgetWait: between(b.Formed, b.Admitted), QueueWait: between(b.Admitted, b.Left), Upstream: between(b.Left, b.Ended),
@@ -134,7 +134,7 @@ func milliseconds(d time.Duration) float64 {
 }
 
 // explained executes an operation and adds its explanation to the response.
-func (e *engine) explained(ctx context.Context, j *market.Journal, op *operation, media string) *graphql.Response {
+func (e *engine) explained(ctx context.Context, j *reqctx.Log, op *operation, media string) *graphql.Response {
 	kept := e.wouldSay(ctx, op, media)
 	resp := e.execute(ctx, op)
 	extensions := maps.Clone(resp.Extensions)

@@ -19,7 +19,7 @@ import (
 
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // CostHeader asks for the cost of an operation in the extensions of its response.
@@ -140,7 +140,7 @@ func (p *performed) leave() (left room) {
 
 // perform makes the response of an operation in its turn, in the time that it has. An error is one of the request. The turn has ended
 // when it returns: what the client has still to read is in the room of the operation, which must be released.
-func (g *graphQL) perform(r *request, j *market.Journal, p *params) (done performed, err error) {
+func (g *graphQL) perform(r *request, j *reqctx.Log, p *params) (done performed, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), j.Started.Add(g.cfg.Timeout)
 	op, refusal := g.engine.prepare(ctx, j, p, g.gates.enter)
 	if refusal != nil {
@@ -320,7 +320,7 @@ func (g *graphQL) refuse(w http.ResponseWriter, r *request, err error) {
 }
 
 // turnDown answers a request that is not executed.
-func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *market.Journal, err error) {
+func (g *graphQL) turnDown(w http.ResponseWriter, r *request, j *reqctx.Log, err error) {
 	resp := g.engine.refuse(r.Context(), err)
 	media := r.media
 	if media == "" {

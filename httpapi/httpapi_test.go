@@ -16,6 +16,7 @@ import (
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -47,13 +48,13 @@ func (noRefusals) Guess(netip.Addr, auth.Key) (func(bool), error) {
 }
 
 // ended is an Observer of what has ended.
-type ended func(j *market.Journal)
+type ended func(j *reqctx.Log)
 
-func (ended) Began(*market.Journal, Said, bool) {}
+func (ended) Began(*reqctx.Log, Said, bool) {}
 
 func (ended) EventFailed([]string) {}
 
-func (e ended) Ended(_ context.Context, j *market.Journal) { e(j) }
+func (e ended) Ended(_ context.Context, j *reqctx.Log) { e(j) }
 
 // testConfig is a front door with nothing behind it.
 func testConfig(t testing.TB) Config {
@@ -73,7 +74,7 @@ func testConfig(t testing.TB) Config {
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		RequestID: func(context.Context) string { return "test-request" },
-		Observer:  ended(func(*market.Journal) {}),
+		Observer:  ended(func(*reqctx.Log) {}),
 	}
 }
 
@@ -101,7 +102,7 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	var outcomes []string
 	cfg := testConfig(t)
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Observer = ended(func(j *market.Journal) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
+	cfg.Observer = ended(func(j *reqctx.Log) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	for _, test := range []struct {
 		body    string

@@ -17,6 +17,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 const (
@@ -119,9 +120,9 @@ func (i *identities) fromHeaders(r *request) (err error) {
 // reading returns a context for reads by the client in ctx.
 func (i *identities) reading(ctx context.Context) context.Context {
 	id := identityFrom(ctx)
-	ctx = market.WithCaller(ctx, i.caller(id))
+	ctx = reqctx.WithCaller(ctx, i.caller(id))
 	if id.credentials != nil {
-		ctx = market.WithCredentials(ctx, id.credentials)
+		ctx = reqctx.WithCredentials(ctx, id.credentials)
 	}
 	return ctx
 }

@@ -21,6 +21,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -75,7 +76,7 @@ func says(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
 	}
-	c := market.CredentialsFrom(ctx)
+	c := reqctx.CredentialsFrom(ctx)
 	if c == nil {
 		return "anonymous"
 	}
@@ -321,7 +322,7 @@ func TestCredentialsLeaveTheHeaders(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		if market.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
+		if reqctx.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
 			t.Errorf("headers %v", got.Header)
 		}
 		if r.Header.Get(name) == "" {

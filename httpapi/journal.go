@@ -13,6 +13,7 @@ import (
 
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -38,13 +39,13 @@ const maxName = 64
 type Observer interface {
 	// Began is called for an operation before anything is known of it. said is what the client says of its own trace; trusted
 	// reports that a trusted proxy sent it.
-	Began(j *market.Journal, said Said, trusted bool)
+	Began(j *reqctx.Log, said Said, trusted bool)
 	// EventFailed is told of an event of a subscription that goes on although parts of it failed, by which codes, each once: of
 	// what is executed, however many share it.
 	EventFailed(codes []string)
 	// Ended is told of every operation when its response was made, right before it is sent, and of a subscription when it is
 	// over. The journal is the observer's then, but for what is read still.
-	Ended(ctx context.Context, j *market.Journal)
+	Ended(ctx context.Context, j *reqctx.Log)
 }
 
 // Said is what a client says of an operation beside what it asks: of its own trace, by the names of W3C's headers, and whether
@@ -52,9 +53,9 @@ type Observer interface {
 type Said interface{ Get(name string) string }
 
 // begin begins to note an operation.
-func (e *engine) begin(ctx context.Context, transport string, said Said) *market.Journal {
+func (e *engine) begin(ctx context.Context, transport string, said Said) *reqctx.Log {
 	id := identityFrom(ctx)
-	j := &market.Journal{Operation: market.Operation{Transport: transport, Caller: id.kind(), Started: time.Now()}}
+	j := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.kind(), Started: time.Now()}}
 	j.Explained = e.asksForExplanation(said)
 	if e.cfg.Observer != nil {
 		e.cfg.Observer.Began(j, said, id.proxied && transport != transportWebSocket) // messages pass proxies unread
@@ -63,22 +64,22 @@ func (e *engine) begin(ctx context.Context, transport string, said Said) *market
 }
 
 // noting returns a context whose reads are noted in j, if anybody wants to know.
-func (e *engine) noting(ctx context.Context, j *market.Journal) context.Context {
+func (e *engine) noting(ctx context.Context, j *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !j.Explained {
 		return ctx
 	}
-	return market.WithJournal(ctx, j)
+	return reqctx.WithLog(ctx, j)
 }
 
 // made notes that the response of an operation was made. ctx is that of whoever waits for it.
-func (e *engine) made(ctx context.Context, j *market.Journal, errs gqlerror.List) {
+func (e *engine) made(ctx context.Context, j *reqctx.Log, errs gqlerror.List) {
 	j.Elapsed = time.Since(j.Started)
 	if len(errs) == 0 {
-		j.Outcome = market.OutcomeOK
+		j.Outcome = reqctx.OutcomeOK
 		return
 	}
 	if gone(ctx) {
-		j.Outcome = market.OutcomeCancelled
+		j.Outcome = reqctx.OutcomeCancelled
 		return
 	}
 	if j.Rule = limits.Rule(errs[0]); errors.Is(errs[0], loaders.ErrTooManyCalls) {
@@ -106,7 +107,7 @@ func gone(ctx context.Context) bool {
 
 // end tells of an operation whose response is about to be sent in so many bytes. A panic of who is told takes nothing from the
 // client.
-func (e *engine) end(ctx context.Context, j *market.Journal, bytes int) {
+func (e *engine) end(ctx context.Context, j *reqctx.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	j.Bytes = int64(bytes)
 	if e.cfg.Observer != nil {
@@ -115,8 +116,8 @@ func (e *engine) end(ctx context.Context, j *market.Journal, bytes int) {
 }
 
 // asked says what an operation of a document is.
-func asked(doc *document, op *ast.OperationDefinition) *market.Asked {
-	return &market.Asked{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
+func asked(doc *document, op *ast.OperationDefinition) *reqctx.OperationInfo {
+	return &reqctx.OperationInfo{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
 }
 
 // kind says by what a client is known.

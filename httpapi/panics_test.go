@@ -21,6 +21,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/resolvers"
 )
 
@@ -153,7 +154,7 @@ func TestPanics(t *testing.T) {
 	// What is told of an operation panics too, so that what catches panics in an execution does not get to answer.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
-			cfg.Observer = ended(func(j *market.Journal) {
+			cfg.Observer = ended(func(j *reqctx.Log) {
 				if j.Type() == kind {
 					panic("canary")
 				}

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -80,7 +81,7 @@ func TestPasses(t *testing.T) {
 		Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: "1"} },
 	}}})
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Observer = ended(func(j *market.Journal) {
+	cfg.Observer = ended(func(j *reqctx.Log) {
 		outcomes = append(outcomes, j.Type()+" "+j.Outcome)
 		if j.Elapsed <= 0 {
 			t.Errorf("it took %v", j.Elapsed)
@@ -116,7 +117,7 @@ func TestPasses(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
-	op, refusal := e.prepare(ctx, &market.Journal{}, &params{Query: `{ serviceStatus { version } }`}, atOnce)
+	op, refusal := e.prepare(ctx, &reqctx.Log{}, &params{Query: `{ serviceStatus { version } }`}, atOnce)
 	if refusal != nil {
 		t.Fatal(refusal.Errors)
 	}

@@ -19,6 +19,7 @@ import (
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/httpapi/writev"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // statusOf returns the status of a response: 200 where there are data, else what its first error says.
@@ -62,7 +63,7 @@ type reply struct {
 }
 
 // write writes a response, which takes its room until the caller gives it back. op is nil where nothing was executed.
-func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, media string, status int, resp *graphql.Response, op *operation, room *room) {
+func (g *graphQL) write(w http.ResponseWriter, r *request, j *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
 	g.engine.made(r.Context(), j, resp.Errors)
 	var buf *bytes.Buffer
 	if op != nil {
@@ -87,7 +88,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, j *market.Journal, me
 }
 
 // writeKept writes a response that may go to others, too, and takes its room until the caller gives it back.
-func (g *graphQL) writeKept(w http.ResponseWriter, r *request, j *market.Journal, kept *respcache.Response, room *room) {
+func (g *graphQL) writeKept(w http.ResponseWriter, r *request, j *reqctx.Log, kept *respcache.Response, room *room) {
 	out := reply{note: noteOf(kept), body: kept.Body, kept: kept, cacheable: true}
 	var errs gqlerror.List
 	if out.refused != nil {
@@ -114,7 +115,7 @@ func contentType(media string) []string {
 }
 
 // send sends a response, and notes it right before. What the client is sent keeps its room, and nothing else is kept while it reads.
-func (g *graphQL) send(w http.ResponseWriter, r *request, j *market.Journal, out *reply, room *room) {
+func (g *graphQL) send(w http.ResponseWriter, r *request, j *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	if h["Vary"] == nil {
 		h["Vary"] = variesHeader

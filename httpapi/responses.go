@@ -15,6 +15,7 @@ import (
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // newResponses returns the cache of whole responses, nil where none are kept.
@@ -48,7 +49,7 @@ type note struct {
 	media  string
 	policy policy
 	// What is noted of the operation.
-	asked   *market.Asked
+	asked   *reqctx.OperationInfo
 	trusted string
 	points  int64
 	// The values of headers that are the same whenever the response is sent.
@@ -76,7 +77,7 @@ func (n *note) tagOf(body []byte) string {
 // answer returns the response to an operation that keeps has let pass: one that is kept, that of an equal request at the same
 // time, or that of an execution. Its note says how it is sent as a media type. The error is why the caller gets none. Which of
 // them it was is noted in j.
-func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, media string) (*respcache.Response, error) {
+func (e *engine) answer(ctx context.Context, j *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		op.buffer = getBuffer()
 		defer putBuffer(op.buffer)
@@ -94,7 +95,7 @@ func (e *engine) answer(ctx context.Context, j *market.Journal, op *operation, m
 		n := &note{
 			status: op.room.status(statusOf(resp)), media: media, policy: op.plan.policy,
 			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
-			asked: j.Asked, trusted: j.Trusted, points: j.Points,
+			asked: j.Info, trusted: j.Trusted, points: j.Points,
 		}
 		if len(resp.Errors) > 0 {
 			n.refused = &graphql.Response{Errors: resp.Errors}
@@ -173,19 +174,19 @@ func form(method, media string) string {
 }
 
 // repeats reports whether a request can be known again by its text.
-func (e *engine) repeats(r *request, j *market.Journal) bool {
+func (e *engine) repeats(r *request, j *reqctx.Log) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !j.Explained && !asksForCost(r)
 }
 
 // repeat returns the response to a request whose text is that of one that was answered before, or nil.
-func (e *engine) repeat(r *request, j *market.Journal, text []byte) *respcache.Response {
+func (e *engine) repeat(r *request, j *reqctx.Log, text []byte) *respcache.Response {
 	if !e.repeats(r, j) {
 		return nil
 	}
 	kept := e.responses.Repeat(e.responses.Scope(r.credentials), form(r.Method, r.media), text)
 	if kept != nil {
 		n := noteOf(kept)
-		j.Response, j.Asked, j.Trusted, j.Points = verdictHit, n.asked, n.trusted, n.points
+		j.Response, j.Info, j.Trusted, j.Points = verdictHit, n.asked, n.trusted, n.points
 		e.served(r.Context(), kept)
 	}
 	return kept
@@ -193,7 +194,7 @@ func (e *engine) repeat(r *request, j *market.Journal, text []byte) *respcache.R
 
 // remember lets repeat answer a request by its text, as long as that means the same document: what it names may be
 // registered, trusted or neither by then.
-func (e *engine) remember(r *request, j *market.Journal, text []byte, p *params, op *operation, kept *respcache.Response) {
+func (e *engine) remember(r *request, j *reqctx.Log, text []byte, p *params, op *operation, kept *respcache.Response) {
 	if !e.repeats(r, j) {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -55,7 +56,7 @@ func (s *standing) change(amount string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.handles {
-		h.Bump()
+		h.Invalidate()
 	}
 	clear(s.handles)
 	s.amount = amount
@@ -73,7 +74,7 @@ const priceBody = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 func TestKeptResponses(t *testing.T) {
 	cfg, source := keeping(t)
 	outcomes := map[string]int{}
-	cfg.Observer = ended(func(j *market.Journal) { outcomes[j.Type()+" "+j.Outcome]++ })
+	cfg.Observer = ended(func(j *reqctx.Log) { outcomes[j.Type()+" "+j.Outcome]++ })
 	h := New(cfg)
 	want := func(what, body, data string, executions int64) {
 		t.Helper()
@@ -175,7 +176,7 @@ func TestNotKept(t *testing.T) {
 func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	cfg, source := keeping(t)
 	outcomes := map[string]int{}
-	cfg.Observer = ended(func(j *market.Journal) { outcomes[j.Outcome+" "+j.Response]++ })
+	cfg.Observer = ended(func(j *reqctx.Log) { outcomes[j.Outcome+" "+j.Response]++ })
 	h := New(cfg)
 	const body = `{"query":"{ tokenPrices(tokenIds: [\"no,id\", \"1\"]) { price } token(tokenId: \"1\") { orderbook(depth: 0) { hash } } }"}`
 	want := func(price string, executions int64) {

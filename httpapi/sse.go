@@ -12,6 +12,7 @@ import (
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 const (
@@ -63,7 +64,7 @@ func (e *events) begin() error {
 // serve answers a request that asks for a stream of events. What the operation is refused for is an event too, since the
 // scripts of pages see nothing else of such a response. started is called when the text of p is not needed any more, since the operation
 // has room of its own. An error comes before anything was answered.
-func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params, started func()) error {
+func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *reqctx.Log, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, j *market.Jou
 }
 
 // run streams the events of an operation until it ends or ctx does.
-func (e *events) run(ctx context.Context, w http.ResponseWriter, j *market.Journal, p *params, started func()) {
+func (e *events) run(ctx context.Context, w http.ResponseWriter, j *reqctx.Log, p *params, started func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
 		select {

@@ -20,6 +20,7 @@ import (
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/resolvers"
 )
 
@@ -51,7 +52,7 @@ func (s *subscriptions) pays(ctx context.Context, m *fanout.Member) {
 
 // start starts an operation whose responses are laid into m. The first result carries out one that is no subscription and is
 // to be called on a goroutine of its own; a refusal has no data.
-func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
+func (s *subscriptions) start(ctx context.Context, j *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), refusal *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, refusal = nil, r })
 	op, refusal := s.prepare(ctx, j, p)
 	switch {
@@ -85,7 +86,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 		m.OnLeave(func(fanout.MemberStats) {
 			release()
 			if begun.CompareAndSwap(false, true) { // its turn has never come
-				j.Outcome, j.Elapsed = market.OutcomeCancelled, time.Since(j.Started)
+				j.Outcome, j.Elapsed = reqctx.OutcomeCancelled, time.Since(j.Started)
 				s.engine.end(ctx, j, 0)
 			}
 		})
@@ -104,7 +105,7 @@ func (s *subscriptions) start(ctx context.Context, j *market.Journal, p *params,
 }
 
 // refused tells of an operation that is refused, and returns the response that says so.
-func (s *subscriptions) refused(ctx context.Context, j *market.Journal, refusal *graphql.Response) *graphql.Response {
+func (s *subscriptions) refused(ctx context.Context, j *reqctx.Log, refusal *graphql.Response) *graphql.Response {
 	s.engine.made(ctx, j, refusal.Errors)
 	s.engine.end(ctx, j, 0)
 	return refusal
@@ -112,11 +113,11 @@ func (s *subscriptions) refused(ctx context.Context, j *market.Journal, refusal 
 
 // over returns what tells of a subscription when its member has left. ctx is that of the client's connection. It holds on to
 // no more of the journal than it needs, since a subscription lasts.
-func (s *subscriptions) over(ctx context.Context, j *market.Journal) func(fanout.MemberStats) {
+func (s *subscriptions) over(ctx context.Context, j *reqctx.Log) func(fanout.MemberStats) {
 	said, span := j.Operation, j.Span
 	return func(had fanout.MemberStats) {
-		j := &market.Journal{Operation: said, Span: span}
-		j.Elapsed, j.Events, j.Outcome = time.Since(j.Started), had.Events, market.OutcomeOK
+		j := &reqctx.Log{Operation: said, Span: span}
+		j.Elapsed, j.Events, j.Outcome = time.Since(j.Started), had.Events, reqctx.OutcomeOK
 		var refused *market.Error
 		switch {
 		case had.End.Errors != nil:
@@ -145,7 +146,7 @@ func codesOf(list []byte) (codes []string) {
 }
 
 // prepare makes an operation in a turn of its own: reading its variables takes time, and an operation executes later.
-func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *params) (*operation, *graphql.Response) {
+func (s *subscriptions) prepare(ctx context.Context, j *reqctx.Log, p *params) (*operation, *graphql.Response) {
 	op, refusal := s.engine.prepare(ctx, j, p, s.enter)
 	if refusal == nil {
 		op.turn.end()
@@ -154,7 +155,7 @@ func (s *subscriptions) prepare(ctx context.Context, j *market.Journal, p *param
 }
 
 // respond returns the response to an operation that is no subscription, for which m has room. It may be that of others, too.
-func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *operation, m *fanout.Member) (response []byte) {
+func (s *subscriptions) respond(ctx context.Context, j *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
@@ -166,7 +167,7 @@ func (s *subscriptions) respond(ctx context.Context, j *market.Journal, op *oper
 }
 
 // perform makes the response of an operation in its turn, which ends when m has room for the response.
-func (s *subscriptions) perform(ctx context.Context, j *market.Journal, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
+func (s *subscriptions) perform(ctx context.Context, j *reqctx.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
 	if err := s.enter(ctx, &op.turn); err != nil {
 		return present(s.engine.refuse(ctx, err))
@@ -205,7 +206,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	add(op.document.hash[:])
 	add([]byte(op.name))
 	add(op.canonicalVariables())
-	if c := market.CredentialsFrom(ctx); c != nil {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		address, _ := c.Address()
 		add([]byte(address))
 		add([]byte(c.Wire()))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 const (
@@ -23,8 +24,8 @@ type response struct {
 	ctx      context.Context
 	calls    context.Context
 	cancel   context.CancelFunc
-	recorder *market.Recorder
-	journal  *market.Journal
+	recorder *reqctx.Dependencies
+	journal  *reqctx.Log
 	// made counts the upstream calls of all keys sent so far. maxCalls limits it unless maxCalls is 0.
 	made, maxCalls int
 	// refused is the error of Fetch once maxCalls was exceeded.
@@ -71,7 +72,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 
 // countCalls adds the calls of the missing keys. It returns an error if they exceed maxCalls.
 func (s *Set) countCalls() error {
-	var most market.Kind
+	var most reqctx.Kind
 	sum, largest := s.made, 0
 	for _, l := range s.loaders() {
 		kind, n := l.cost()

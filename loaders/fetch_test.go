@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Fetch returns shortly after the first value. For kinds with one call for each key it waits up to half of the remaining time.
@@ -109,7 +110,7 @@ func TestFail(t *testing.T) {
 		if _, err := set.Book("a", 60); err != over || set.Pending() {
 			t.Errorf("%v, pending %v", err, set.Pending())
 		}
-		if _, ok := recorder.Basis(); ok || len(s.fetches) != 1 {
+		if _, ok := recorder.Snapshot(); ok || len(s.fetches) != 1 {
 			t.Errorf("recorded as if all were known; fetched %v", s.fetches)
 		}
 	})
@@ -132,7 +133,7 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 			t.Error("no error")
 		}
 		set.Done()
-		if b, ok := recorder.Basis(); !ok || len(b.Handles) != 0 {
+		if b, ok := recorder.Snapshot(); !ok || len(b.Handles) != 0 {
 			t.Errorf("what came too late is recorded: %+v, %v", b, ok)
 		}
 		<-s.gate
@@ -235,7 +236,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
 	looked := func(ctx context.Context) {
-		if ctx.Value(mark{}) != "mine" || market.RecorderFrom(ctx) == nil {
+		if ctx.Value(mark{}) != "mine" || reqctx.DependenciesFrom(ctx) == nil {
 			t.Error("looked up under another context")
 		}
 	}
@@ -305,7 +306,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[market.BookQuery, market.Book]{}).cache(market.BookQuery{TokenID: "a", Depth: 20})
-		ctx, set, recorder := With(market.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
+		ctx, set, recorder := With(reqctx.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
 		if len(recorder.Handles()) != 0 || set.Pending() {
 			t.Fatal("the set is not new")
 		}
@@ -316,7 +317,7 @@ func TestDoneForgets(t *testing.T) {
 		}
 		_, _ = set.Prices.Get("b")
 		set.Done()
-		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || market.CallerFrom(ctx) != "ann" || len(recorder.Handles()) != 2 {
+		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || reqctx.CallerFrom(ctx) != "ann" || len(recorder.Handles()) != 2 {
 			t.Fatal("the context leads to a set, or has forgotten what is its own")
 		}
 		if _, ok := set.Prices.Peek("a"); ok || set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {

@@ -11,6 +11,7 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 var (
@@ -45,7 +46,7 @@ type Source[K comparable, T any] interface {
 // Loader reads one kind of data for one response. The Set's goroutine owns it.
 type Loader[K comparable, T any] struct {
 	*response
-	kind   market.Kind
+	kind   reqctx.Kind
 	source Source[K, T]
 	// batched reports whether one upstream call can carry several keys.
 	batched bool
@@ -156,7 +157,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 
 // note records the results of a lookup, counts hits and misses and collects stale keys.
 func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
-	n := market.Reads{Misses: uint32(len(l.absent))}
+	n := reqctx.CacheCounts{Misses: uint32(len(l.absent))}
 	for i := range results {
 		switch r := &results[i]; {
 		case r.Err == ErrPending:
@@ -172,7 +173,7 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 		}
 	}
 	if len(l.absent) == 0 || l.failed != nil {
-		market.RecordAll(l.recorder, results)
+		reqctx.RecordAll(l.recorder, results)
 	} else {
 		for i := range results {
 			if results[i].Err != ErrPending {
@@ -180,11 +181,11 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 			}
 		}
 	}
-	l.journal.Looked(l.kind, n)
+	l.journal.CountReads(l.kind, n)
 }
 
 // cost returns the kind and the number of upstream calls that its missing keys need.
-func (l *Loader[K, T]) cost() (market.Kind, int) {
+func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
 	if len(l.missing) == 0 {
 		return l.kind, 0
 	}
@@ -255,7 +256,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
 	l.back += len(keys)
 	l.inFlight -= len(keys)
-	var n market.Reads
+	var n reqctx.CacheCounts
 	for i, key := range keys {
 		l.results[l.index[key]] = results[i]
 		switch {
@@ -266,8 +267,8 @@ func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]])
 			l.recorder.AnswerAccount()
 		}
 	}
-	market.RecordAll(l.recorder, results)
-	l.journal.Looked(l.kind, n)
+	reqctx.RecordAll(l.recorder, results)
+	l.journal.CountReads(l.kind, n)
 }
 
 // fail sets err as the result of all keys that were not sent.

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -114,7 +115,7 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 }
 
 // with returns a Set over sources. The test's cleanup calls Done.
-func with(t *testing.T, of Sources) (*Set, *market.Recorder) {
+func with(t *testing.T, of Sources) (*Set, *reqctx.Dependencies) {
 	t.Helper()
 	ctx, set, recorder := With(t.Context(), of)
 	if From(ctx) != set {
@@ -268,15 +269,15 @@ func TestReadsAreCountedOnce(t *testing.T) {
 		}
 		return out
 	}
-	var j market.Journal
-	ctx, set, _ := With(market.WithJournal(t.Context(), &j), Sources{Prices: s})
+	var j reqctx.Log
+	ctx, set, _ := With(reqctx.WithLog(t.Context(), &j), Sources{Prices: s})
 	defer set.Done()
 	set.Complete(ctx, func() {
 		for range 2 {
 			getMany(set, "hit", "stale", "absent", "miss")
 		}
 	})
-	if got, want := j.Reads(market.KindPrice), (market.Reads{Hits: 1, Stale: 1, Absent: 1, Misses: 1, Excused: 1}); got != want {
+	if got, want := j.Counts(reqctx.KindPrice), (reqctx.CacheCounts{Hits: 1, Stale: 1, Absent: 1, Misses: 1, Excused: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -295,7 +296,7 @@ func TestErrorsEndWithTheResponse(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if _, ok := recorder.Basis(); ok || len(s.fetches) != 1 {
+	if _, ok := recorder.Snapshot(); ok || len(s.fetches) != 1 {
 		t.Errorf("recorded as if all were known; fetched %v", s.fetches)
 	}
 	s.fetch = nil
@@ -303,7 +304,7 @@ func TestErrorsEndWithTheResponse(t *testing.T) {
 	getMany(next, "a")
 	fetch(t, next)
 	wantTokens(t, getMany(next, "a"), "a")
-	if _, ok := recorder.Basis(); !ok {
+	if _, ok := recorder.Snapshot(); !ok {
 		t.Error("the error of another response is recorded")
 	}
 }

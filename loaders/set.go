@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Sources is all that can be read.
@@ -51,7 +52,7 @@ type Set struct {
 
 // loader is the part of Loader that does not depend on its types.
 type loader interface {
-	cost() (market.Kind, int)
+	cost() (reqctx.Kind, int)
 	send()
 	partial() bool
 	fail(err error)
@@ -60,7 +61,7 @@ type loader interface {
 }
 
 // loaders returns the loaders of all kinds.
-func (s *Set) loaders() [market.Kinds]loader {
+func (s *Set) loaders() [reqctx.Kinds]loader {
 	return [...]loader{
 		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
 	}
@@ -70,18 +71,18 @@ func (s *Set) loaders() [market.Kinds]loader {
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
 	r := &s.response
-	s.Prices = Loader[string, market.Price]{response: r, kind: market.KindPrice, batched: true}
-	s.Spreads = Loader[string, market.Spread]{response: r, kind: market.KindSpread, batched: true}
-	s.books = Loader[market.BookQuery, market.Book]{response: r, kind: market.KindBook}
-	s.Histories = Loader[market.PriceHistoryQuery, market.PriceHistory]{response: r, kind: market.KindHistory}
-	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: market.KindMarket, batched: true}
-	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: market.KindEvent}
-	s.searches = Loader[market.SearchKey, market.SearchPage]{response: r, kind: market.KindSearch}
-	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: market.KindBalance}
-	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: market.KindPositions}
-	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: market.KindOrders}
-	s.trades = Loader[market.TradesKey, market.TradePage]{response: r, kind: market.KindTrades}
-	s.records = Loader[market.HistoryKey, market.HistoryPage]{response: r, kind: market.KindUserHistory}
+	s.Prices = Loader[string, market.Price]{response: r, kind: reqctx.KindPrice, batched: true}
+	s.Spreads = Loader[string, market.Spread]{response: r, kind: reqctx.KindSpread, batched: true}
+	s.books = Loader[market.BookQuery, market.Book]{response: r, kind: reqctx.KindBook}
+	s.Histories = Loader[market.PriceHistoryQuery, market.PriceHistory]{response: r, kind: reqctx.KindHistory}
+	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: reqctx.KindMarket, batched: true}
+	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: reqctx.KindEvent}
+	s.searches = Loader[market.SearchKey, market.SearchPage]{response: r, kind: reqctx.KindSearch}
+	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: reqctx.KindBalance}
+	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: reqctx.KindPositions}
+	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: reqctx.KindOrders}
+	s.trades = Loader[market.TradesKey, market.TradePage]{response: r, kind: reqctx.KindTrades}
+	s.records = Loader[market.HistoryKey, market.HistoryPage]{response: r, kind: reqctx.KindUserHistory}
 	return s
 }}
 
@@ -89,7 +90,7 @@ type setKey struct{}
 
 // reading is the context of a response. It holds the response's Set and recorder.
 type reading struct {
-	market.Recording
+	reqctx.ResponseContext
 	set *Set
 }
 
@@ -98,16 +99,16 @@ func (r *reading) Value(key any) any {
 	if key == (setKey{}) {
 		return r.set
 	}
-	return r.Recording.Value(key)
+	return r.ResponseContext.Value(key)
 }
 
 // With returns a context for one response, with its own Set and recorder. Call Done after the response.
-func With(ctx context.Context, of Sources) (context.Context, *Set, *market.Recorder) {
+func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Dependencies) {
 	s := sets.Get().(*Set)
 	r := &reading{set: s}
-	r.Begin(ctx)
+	r.Init(ctx)
 	s.reading = r
-	s.ctx, s.recorder, s.journal, s.began, s.maxCalls = r, &r.Recorder, market.JournalFrom(ctx), time.Now(), of.MaxCalls
+	s.ctx, s.recorder, s.journal, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), of.MaxCalls
 	s.Prices.begin(of.Prices)
 	s.Spreads.begin(of.Spreads)
 	s.books.begin(of.Books)
@@ -120,7 +121,7 @@ func With(ctx context.Context, of Sources) (context.Context, *Set, *market.Recor
 	s.Orders.begin(of.Orders)
 	s.trades.begin(of.Trades)
 	s.records.begin(of.Records)
-	return r, s, &r.Recorder
+	return r, s, &r.Dependencies
 }
 
 // From returns the Set of a response. It panics if ctx was not made by With.

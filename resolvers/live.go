@@ -8,6 +8,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -66,7 +67,7 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 // read calls f until no value is pending. Subscriptions use it for reads outside of their events. These reads do not count as
 // polling, so the feed does not start to watch their tokens.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
-	loaders.Read(market.WithoutDemand(ctx), r.Sources, f)
+	loaders.Read(reqctx.WithoutPoll(ctx), r.Sources, f)
 }
 
 // readOne is like read, for one value.
@@ -78,7 +79,7 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 // accountOf returns the topic, credentials and read function of an account for the caller of ctx. Read returns a nil value if
 // the venue has none.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
-	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
+	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
 	}}
 }

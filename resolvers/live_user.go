@@ -6,6 +6,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -44,8 +45,8 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	if err := checkSubscription(ctx, a); err != nil {
 		return nil, err
 	}
-	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: market.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
-		return readOne(market.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*market.TradePage], error) {
+	account := follow.Account[market.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*market.TradePage], error) {
+		return readOne(reqctx.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*market.TradePage], error) {
 			return set.Trades(a, market.TradeQuery{Limit: follow.MaxTrades})
 		})
 	}}

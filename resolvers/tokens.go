@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -178,7 +179,7 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {
-		market.RecorderFrom(ctx).Until((today + 1).Start()) // the default range changes at midnight
+		reqctx.DependenciesFrom(ctx).Until((today + 1).Start()) // the default range changes at midnight
 	}
 	last = valueOr(to, today)
 	first = valueOr(from, last-defaultDays+1)

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -15,7 +16,7 @@ func (r *queryResolver) User(_ context.Context, a market.Address) (*model.User, 
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
-	if c := market.CredentialsFrom(ctx); c != nil {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		if a, ok := c.Address(); ok {
 			return &model.User{Address: a}, nil
 		}
@@ -25,13 +26,13 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 
 // checkAccess returns an error for anonymous callers and for callers who may not read this account.
 func checkAccess(ctx context.Context, a market.Address) error {
-	switch c := market.CredentialsFrom(ctx); {
+	switch c := reqctx.CredentialsFrom(ctx); {
 	case c == nil:
 		return market.Errorf(market.CodeUnauthenticated, "user data needs credentials; send them in X-Venue-Credentials, or a bearer token in Authorization")
 	case !c.MayRead(a):
 		return market.Errorf(market.CodeForbidden, "only the caller's own account can be read here, since the venue checks no credentials")
 	}
-	market.RecorderFrom(ctx).ReadAccount()
+	reqctx.DependenciesFrom(ctx).ReadAccount()
 	return nil
 }
 

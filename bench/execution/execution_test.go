@@ -25,6 +25,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -91,7 +92,7 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.ctx = market.WithCredentials(x.ctx, c)
+		x.ctx = reqctx.WithCredentials(x.ctx, c)
 	}
 	x.operation = s.compiler.Operation(doc, doc.Operations[0], func(int) {})
 	return x

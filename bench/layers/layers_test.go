@@ -16,7 +16,9 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue"
 )
 
@@ -78,7 +80,7 @@ func record(b *testing.B) (client *venue.Client, ctx context.Context, tokens, ma
 	if err != nil {
 		b.Fatal(err)
 	}
-	return client, market.WithCredentials(b.Context(), c), tokens, markets
+	return client, reqctx.WithCredentials(b.Context(), c), tokens, markets
 }
 
 func join(ids []string) string {
@@ -203,7 +205,7 @@ func BenchmarkFanOut(b *testing.B) {
 			payload := []byte(`{"data":{"priceChanged":{"price":{"price":"0.5"}}}}`)
 			b.ReportAllocs()
 			for b.Loop() {
-				s.group.Announce(market.Envelope{Mode: market.Replace})
+				s.group.Announce(follow.Envelope{Mode: follow.Replace})
 				s.next <- payload
 				<-s.laid
 				for _, m := range all {

@@ -24,6 +24,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -55,7 +56,7 @@ func newBoth(t testing.TB, u *universe) *both {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ctx = market.WithCredentials(context.Background(), c)
+	b.ctx = reqctx.WithCredentials(context.Background(), c)
 	return b
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 )
 
 // outside is the first event of a member that gets no events at present.
@@ -35,17 +35,17 @@ type Group struct {
 	// last batch was of those behind.
 	newcomers, behind []*Member
 	resynced          bool
-	// batches are the audiences that the execution is showing the present state.
-	batches   []batch
-	audiences market.Audience
+	// batches are the cohorts that the execution is showing the present state.
+	batches []batch
+	cohorts follow.Cohort
 	// announced counts the announced events; envelopes are those of the events that were not delivered yet.
 	announced uint64
-	envelopes []market.Envelope
+	envelopes []follow.Envelope
 }
 
-// batch is an audience. Once it is admitted, events before number admitted may still be on their way to it.
+// batch is a cohort. Once it is admitted, events before number admitted may still be on their way to it.
 type batch struct {
-	to       market.Audience
+	to       follow.Cohort
 	members  []*Member
 	admitted uint64
 }
@@ -155,10 +155,10 @@ func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 // Waiting is signalled when members wait for the present state; TakeWaiting returns them.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
-// TakeWaiting returns an audience of members that wait for the present state. resync says that these members have missed
-// events; otherwise they are new. ok is false if no member waits. Until Admit, only events addressed to the audience
+// TakeWaiting returns a cohort of members that wait for the present state. resync says that these members have missed
+// events; otherwise they are new. ok is false if no member waits. Until Join, only events addressed to the cohort
 // reach it. If other members still wait, Waiting is signalled again.
-func (g *Group) TakeWaiting() (to market.Audience, resync, ok bool) {
+func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	left := func(m *Member) bool { return m.index < 0 }
@@ -172,17 +172,17 @@ func (g *Group) TakeWaiting() (to market.Audience, resync, ok bool) {
 		return 0, false, false
 	}
 	g.resynced = resync
-	g.audiences++
-	g.batches = append(g.batches, batch{to: g.audiences, members: *wanting, admitted: outside})
+	g.cohorts++
+	g.batches = append(g.batches, batch{to: g.cohorts, members: *wanting, admitted: outside})
 	*wanting = nil
 	if len(*others) > 0 {
 		g.signalWaiting()
 	}
-	return g.audiences, resync, true
+	return g.cohorts, resync, true
 }
 
-// Admit gives an audience all events that are announced from now on.
-func (g *Group) Admit(to market.Audience) {
+// Join also sends the cohort all events announced from now on.
+func (g *Group) Join(to follow.Cohort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.batches {
@@ -196,14 +196,14 @@ func (g *Group) Admit(to market.Audience) {
 	g.dropDelivered()
 }
 
-// dropDelivered forgets the audiences that have got every event addressed to them alone.
+// dropDelivered forgets the cohorts that have got every event addressed to them alone.
 func (g *Group) dropDelivered() {
 	delivered := g.announced - uint64(len(g.envelopes))
 	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })
 }
 
 // Announce gives the envelope of the next event that the execution returns.
-func (g *Group) Announce(e market.Envelope) {
+func (g *Group) Announce(e follow.Envelope) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.announced++
@@ -211,9 +211,9 @@ func (g *Group) Announce(e market.Envelope) {
 }
 
 // next returns the envelope and the number of the event to deliver. An event that was not announced is for all members.
-func (g *Group) next() (e market.Envelope, number uint64) {
+func (g *Group) next() (e follow.Envelope, number uint64) {
 	if len(g.envelopes) == 0 {
-		return market.Envelope{Mode: market.Append}, g.announced
+		return follow.Envelope{Mode: follow.Append}, g.announced
 	}
 	e = g.envelopes[0]
 	number = g.announced - uint64(len(g.envelopes))

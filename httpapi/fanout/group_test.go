@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
 
@@ -34,8 +35,8 @@ func TestJoiner(t *testing.T) {
 	if !ok || resync {
 		t.Fatalf("taken: %v, as a resync: %v", ok, resync)
 	}
-	s.group.Announce(market.Envelope{Mode: market.Delta, State: true, To: to})
-	s.group.Admit(to)
+	s.group.Announce(follow.Envelope{Mode: follow.Delta, State: true, To: to})
+	s.group.Join(to)
 	s.group.Announce(delta)
 	s.hand("D2")
 	second.expect(t)
@@ -268,7 +269,7 @@ type counter struct {
 func (c *counter) run() {
 	defer close(c.events)
 	number := 0
-	post := func(kind string, e market.Envelope) bool {
+	post := func(kind string, e follow.Envelope) bool {
 		c.group.Announce(e)
 		select {
 		case c.events <- kind + strconv.Itoa(number):
@@ -308,10 +309,10 @@ func (c *counter) run() {
 			if resync {
 				kind = "R"
 			}
-			if !post(kind, market.Envelope{Mode: market.Delta, State: true, To: to}) {
+			if !post(kind, follow.Envelope{Mode: follow.Delta, State: true, To: to}) {
 				return
 			}
-			c.group.Admit(to)
+			c.group.Join(to)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/httpapi/fanout"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,14 +72,14 @@ func (s *script) hand(payload string) {
 }
 
 // post announces and returns an event.
-func (s *script) post(payload string, e market.Envelope) {
+func (s *script) post(payload string, e follow.Envelope) {
 	s.t.Helper()
 	s.group.Announce(e)
 	s.hand(payload)
 }
 
 // show shows the present state to the members that TakeWaiting returns, and reports whether there were any.
-func (s *script) show(payload string, e market.Envelope) (resync, ok bool) {
+func (s *script) show(payload string, e follow.Envelope) (resync, ok bool) {
 	s.t.Helper()
 	to, resync, ok := s.group.TakeWaiting()
 	if !ok {
@@ -87,7 +87,7 @@ func (s *script) show(payload string, e market.Envelope) (resync, ok bool) {
 	}
 	e.To, e.State = to, true
 	s.post(payload, e)
-	s.group.Admit(to)
+	s.group.Join(to)
 	return resync, true
 }
 
@@ -167,17 +167,17 @@ func key(s string) (k fanout.Key) {
 }
 
 var (
-	replaced = market.Envelope{Mode: market.Replace}
-	appended = market.Envelope{Mode: market.Append}
-	delta    = market.Envelope{Mode: market.Delta}
+	replaced = follow.Envelope{Mode: follow.Replace}
+	appended = follow.Envelope{Mode: follow.Append}
+	delta    = follow.Envelope{Mode: follow.Delta}
 )
 
-func about(topic string, e market.Envelope) market.Envelope {
+func about(topic string, e follow.Envelope) follow.Envelope {
 	e.Topic = topic
 	return e
 }
 
-func state(e market.Envelope) market.Envelope {
+func state(e follow.Envelope) follow.Envelope {
 	e.State = true
 	return e
 }

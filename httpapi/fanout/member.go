@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
 
@@ -63,7 +64,7 @@ type MemberStats struct {
 // event is an immutable payload that all queues share, with its envelope.
 type event struct {
 	payload []byte
-	market.Envelope
+	follow.Envelope
 }
 
 // End is how a subscription ended for a member. The zero value is an end without an error.
@@ -133,7 +134,7 @@ func (m *Member) Send(payload []byte) {
 	m.appended++
 	m.bytes, m.promised = m.bytes+len(payload), 0
 	m.settle()
-	m.queue = append(m.queue, &event{payload, market.Envelope{Mode: market.Append}})
+	m.queue = append(m.queue, &event{payload, follow.Envelope{Mode: follow.Append}})
 	m.mu.Unlock()
 	m.wake(m)
 }
@@ -233,9 +234,9 @@ func (m *Member) remove(i int) *event {
 	e := m.queue[i]
 	m.bytes -= len(e.payload)
 	switch {
-	case e.Mode == market.Append:
+	case e.Mode == follow.Append:
 		m.appended--
-	case e.Mode == market.Delta && !e.State:
+	case e.Mode == follow.Delta && !e.State:
 		m.deltas--
 	}
 	copy(m.queue[i:], m.queue[i+1:])
@@ -261,11 +262,11 @@ func (m *Member) add(e *event) bool {
 	limits, counts := &m.group.hub.limits, &m.group.hub.counts
 	replaced := false
 	switch {
-	case e.Mode == market.Append:
+	case e.Mode == follow.Append:
 		m.appended++
 	case e.State:
 		m.supersede(e.Topic)
-	case e.Mode == market.Replace:
+	case e.Mode == follow.Replace:
 		replaced = m.replace(e)
 	default:
 		m.deltas++
@@ -314,7 +315,7 @@ func (m *Member) replace(e *event) bool {
 		if q.Topic != e.Topic {
 			continue
 		}
-		if q.State || q.Mode != market.Replace {
+		if q.State || q.Mode != follow.Replace {
 			return false
 		}
 		m.group.hub.counts.conflated.Add(1)
@@ -331,7 +332,7 @@ func (m *Member) supersede(topic string) {
 	first := true
 	for i := 0; i < len(m.queue); {
 		q := m.queue[i]
-		if q.Topic != topic || q.Mode == market.Append || q.State && first {
+		if q.Topic != topic || q.Mode == follow.Append || q.State && first {
 			first = first && (q.Topic != topic || !q.State)
 			i++
 			continue

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
 
 // step is an event for a member that does not read.
 type step struct {
 	payload string
-	market.Envelope
+	follow.Envelope
 }
 
 // TestQueue: the envelopes decide what waits for a member that does not read.
@@ -80,7 +81,7 @@ func TestQueue(t *testing.T) {
 
 // TestLargeEvents: an event larger than Bytes reaches members that read it before the next event.
 func TestLargeEvents(t *testing.T) {
-	for name, e := range map[string]market.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
+	for name, e := range map[string]follow.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
 		t.Run(name, func(t *testing.T) {
 			open, opened := open(t)
 			h, slow, quick := newHub(t, fanout.Limits{Bytes: 8}), newReader(), newReader()
@@ -92,7 +93,7 @@ func TestLargeEvents(t *testing.T) {
 				quick.expect(t, payload)
 			}
 			switch got, over, end := slow.take(); {
-			case e.Mode == market.Replace:
+			case e.Mode == follow.Replace:
 				if !slices.Equal(got, []string{"2345678901"}) && !e.State {
 					t.Errorf("the slow one got %q, %v", got, end.Err)
 				}
@@ -196,7 +197,7 @@ func deltas(from, to int) (all []step) {
 
 // TestSlowMember: the other members get the same events in the same order when one does not read.
 func TestSlowMember(t *testing.T) {
-	for name, e := range map[string]market.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
+	for name, e := range map[string]follow.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
 		t.Run(name, func(t *testing.T) {
 			open, opened := open(t)
 			h := newHub(t, fanout.Limits{Events: 10, Deltas: 10})

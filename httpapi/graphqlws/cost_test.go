@@ -14,7 +14,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/handler/transport"
 
 	"oddsgraph/httpapi/graphqlws"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/tests/unraced"
 )
 
@@ -80,7 +80,7 @@ func TestAllocations(t *testing.T) {
 			o.awaitMembers(t, sockets)
 			payload := price(size)
 			perEvent := testing.AllocsPerRun(events, func() {
-				l.hear(sockets, func() { s.publish(t, "subscription a", payload, market.Replace) })
+				l.hear(sockets, func() { s.publish(t, "subscription a", payload, follow.Replace) })
 			})
 			t.Logf("%.2f allocations for each delivery", perEvent/sockets)
 			if perEvent > sockets {
@@ -114,7 +114,7 @@ func BenchmarkDelivery(b *testing.B) {
 		l := listen(b, s.http.Listener.Addr().String(), "subscription a", sockets, 1<<10)
 		o.awaitMembers(b, sockets)
 		payload := price(100)
-		measure(b, l, func() { s.publish(b, "subscription a", payload, market.Replace) })
+		measure(b, l, func() { s.publish(b, "subscription a", payload, follow.Replace) })
 	})
 	b.Run("gqlgen", func(b *testing.B) {
 		g := newGqlgen(0)

@@ -22,6 +22,7 @@ import (
 
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
 
@@ -161,9 +162,9 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 }
 
 // publish hands an event over to a subscription that somebody has started.
-func (o *operator) publish(t testing.TB, query string, payload []byte, mode market.Mode) {
+func (o *operator) publish(t testing.TB, query string, payload []byte, mode follow.Mode) {
 	t.Helper()
-	o.group(t, query).Announce(market.Envelope{Mode: mode})
+	o.group(t, query).Announce(follow.Envelope{Mode: mode})
 	send(t, o.topic(query).events, payload)
 }
 

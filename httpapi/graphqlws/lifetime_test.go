@@ -19,7 +19,7 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 )
 
 // TestSigns: a client is pinged, and stays as long as it gives any sign of life.
@@ -67,7 +67,7 @@ func TestSigns(t *testing.T) {
 
 // TestSlow: a client that does not read is closed, however much waits for it, and the others go on.
 func TestSlow(t *testing.T) {
-	for name, mode := range map[string]market.Mode{"replaced": market.Replace, "deltas": market.Delta} {
+	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator()
 			s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, o)
@@ -109,7 +109,7 @@ func TestStale(t *testing.T) {
 	const size, events = 8 << 10, 1000
 	padding := strings.Repeat("x", size)
 	for i := range events {
-		s.publish(t, "subscription a", fmt.Appendf(nil, `{"data":"%d %s"}`, i, padding), market.Replace)
+		s.publish(t, "subscription a", fmt.Appendf(nil, `{"data":"%d %s"}`, i, padding), follow.Replace)
 		if _, err := quick.hear(); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestManySubscriptions(t *testing.T) {
 		c.subscribe(fmt.Sprint(i), "subscription a")
 	}
 	c.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), market.Append)
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append)
 	seen := make(map[string]bool)
 	for range 1000 {
 		m, err := c.hear()
@@ -313,7 +313,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a new connection: %v", err)
 	}
 	busy.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), market.Append) // it lasts as long as the socket
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // it lasts as long as the socket
 	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
 	busy.subscribe("late", "query") // is answered by the close
 	busy.settled()
@@ -368,7 +368,7 @@ func TestDrainEnds(t *testing.T) {
 	deaf.say(initialise, subscribing("1", "subscription a"))
 	o.awaitMembers(t, 1)
 	for o.hub.Stats().Lost == 0 { // more waits than the kernel keeps
-		s.publish(t, "subscription a", bytes.Repeat([]byte("x"), 32<<10), market.Delta)
+		s.publish(t, "subscription a", bytes.Repeat([]byte("x"), 32<<10), follow.Delta)
 	}
 	endless := s.raw()
 	endless.say(initialise, "violation")

@@ -20,7 +20,7 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 )
 
 // gcPercent is that of all servers that are compared.
@@ -73,7 +73,7 @@ func server(kind string) func(verb string, n int) int {
 		t := new(testing.B)
 		handler = graphqlws.New(graphqlws.Config{Operator: o, Ping: pingEvery, Quota: quota.New(quota.Limits{Connections: 1e6, Operations: 1e6})})
 		payload := price(300)
-		publish = func() { o.publish(t, "subscription { name }", payload, market.Append) }
+		publish = func() { o.publish(t, "subscription { name }", payload, follow.Append) }
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

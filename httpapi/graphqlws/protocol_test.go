@@ -16,7 +16,7 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 )
 
 const (
@@ -279,7 +279,7 @@ func TestOperations(t *testing.T) {
 	c.subscribe("slow", "slow")
 	c.subscribe("q", "query")
 	c.expect(`{"id":"q","type":"next","payload":{"data":{"a":1}}}`, `{"id":"q","type":"complete"}`)
-	s.publish(t, "subscription a", []byte(`{"data":1}`), market.Append)
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append)
 	c.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
 	send(t, o.release, struct{}{})
 	c.expect(`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`)
@@ -333,7 +333,7 @@ func TestOperations(t *testing.T) {
 		}
 		c.settled()
 		other.settled()
-		s.publish(t, "subscription c", []byte(`{"data":2}`), market.Append)
+		s.publish(t, "subscription c", []byte(`{"data":2}`), follow.Append)
 		for _, c := range []*client{c, other} {
 			a, _ := c.hear()
 			b, _ := c.hear()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi/graphqlws"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/feed/follow"
 )
 
 // expect reads a frame.
@@ -29,10 +29,10 @@ func TestEndOfACompletedOperation(t *testing.T) {
 		r.say(initialise)
 		r.expect(`{"type":"connection_ack"}`)
 		r.say(subscribing("1", "subscription a"))
-		o.publish(t, "subscription a", []byte(`"old"`), market.Append)
+		o.publish(t, "subscription a", []byte(`"old"`), follow.Append)
 		synctest.Wait() // the writer waits for the client to read
 		r.say(subscribing("q", "refused"), `{"type":"complete","id":"q"}`, subscribing("q", "subscription b"))
-		o.publish(t, "subscription b", []byte(`"new"`), market.Append)
+		o.publish(t, "subscription b", []byte(`"new"`), follow.Append)
 		synctest.Wait()
 		r.expect(`{"id":"1","type":"next","payload":"old"}`)
 		r.expect(`{"id":"q","type":"next","payload":"new"}`)

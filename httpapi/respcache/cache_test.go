@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TestServedWhileItStands changes one thing of many that a response rests on.
@@ -29,7 +30,7 @@ func TestServedWhileItStands(t *testing.T) {
 		"the end of the stream's session":         func(g *rig, b *basis) { b.session.End(g.clock.Now()) },
 	}
 	for i := range 5 {
-		tests[fmt.Sprintf("entry %d was replaced", i)] = func(_ *rig, b *basis) { b.handles[i].Bump() }
+		tests[fmt.Sprintf("entry %d was replaced", i)] = func(_ *rig, b *basis) { b.handles[i].Invalidate() }
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestServedWhileItStands(t *testing.T) {
 			if strings.HasPrefix(name, "the first") {
 				b.until = time.Time{}
 			}
-			g.ask(t, key, func(_ context.Context, r *market.Recorder) {
+			g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) {
 				on(b.handles...)(nil, r)
 				if !b.until.IsZero() {
 					r.Until(b.until.Add(time.Hour))
@@ -74,17 +75,17 @@ func TestServedWhileItStands(t *testing.T) {
 func TestNeverKept(t *testing.T) {
 	ended := &market.Session{}
 	ended.End(time.Now())
-	for name, record := range map[string]func(g *rig, r *market.Recorder){
-		"a read that failed":          func(g *rig, r *market.Recorder) { r.Record(g.fresh(time.Minute)); r.Record(nil) },
-		"what was stale":              func(g *rig, r *market.Recorder) { r.Record(g.fresh(0)) },
-		"what was streamed":           func(g *rig, r *market.Recorder) { r.Record(market.NewStreamHandle(ended)) },
-		"what changed while it ran":   func(g *rig, r *market.Recorder) { h := g.fresh(time.Minute); r.Record(h); h.Bump() },
-		"what went past while it ran": func(g *rig, r *market.Recorder) { r.Record(g.fresh(time.Second)); g.clock.advance(time.Second) },
-		"a day that ended":            func(g *rig, r *market.Recorder) { r.Until(g.clock.Now()) },
+	for name, record := range map[string]func(g *rig, r *reqctx.Dependencies){
+		"a read that failed":          func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(time.Minute)); r.Record(nil) },
+		"what was stale":              func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(0)) },
+		"what was streamed":           func(g *rig, r *reqctx.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
+		"what changed while it ran":   func(g *rig, r *reqctx.Dependencies) { h := g.fresh(time.Minute); r.Record(h); h.Invalidate() },
+		"what went past while it ran": func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(time.Second)); g.clock.advance(time.Second) },
+		"a day that ended":            func(g *rig, r *reqctx.Dependencies) { r.Until(g.clock.Now()) },
 	} {
 		g := newRig(1 << 20)
 		key := g.question("q", g.Scope(nil))
-		g.ask(t, key, func(_ context.Context, r *market.Recorder) { record(g, r) })
+		g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) { record(g, r) })
 		if s := g.Stats(); s.Stored != 0 || s.Entries != 0 || s.Bytes != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -92,7 +93,7 @@ func TestNeverKept(t *testing.T) {
 	g := newRig(1 << 20)
 	for name, r := range map[string]*Response{
 		"errors":          NewResponse([]byte("x"), nil, nil),
-		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(market.Recorder)),
+		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies)),
 	} {
 		if _, _, err := g.Do(t.Context(), g.question(name, Scope{1}), func(context.Context) *Response { return r }); err != nil {
 			t.Fatal(err)
@@ -113,7 +114,7 @@ func TestCallersAreKeptApart(t *testing.T) {
 	if newRig(1).Scope(account(t, "alice")) == alice {
 		t.Error("a scope can be told without the process's key")
 	}
-	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *market.Recorder){"personal": personally, "public": on} {
+	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *reqctx.Dependencies){"personal": personally, "public": on} {
 		for _, first := range []Scope{alice, nobody} {
 			g := newRig(1 << 20)
 			g.ask(t, g.question(name, first), makes(g.fresh(time.Second)))
@@ -152,7 +153,7 @@ func TestForget(t *testing.T) {
 	g.ask(t, g.question("q", alice), personally(g.fresh(time.Second)))
 	g.ask(t, g.question("q", bob), personally(g.fresh(time.Second)))
 	g.ask(t, g.question("public", alice), on(g.fresh(time.Second)))
-	g.ask(t, g.question("while it runs", alice), func(ctx context.Context, r *market.Recorder) {
+	g.ask(t, g.question("while it runs", alice), func(ctx context.Context, r *reqctx.Dependencies) {
 		personally(g.fresh(time.Second))(ctx, r)
 		g.Forget(account(t, "alice"))
 	})
@@ -248,7 +249,7 @@ func TestWhatIsDeadGoes(t *testing.T) {
 	for i := range 300 {
 		g.ask(t, g.question(fmt.Sprint("dead ", i), Scope{1}), on(dead))
 	}
-	dead.Bump()
+	dead.Invalidate()
 	for i := range 1000 {
 		g.ask(t, g.question(fmt.Sprint("alive ", i), Scope{1}), on(g.fresh(time.Hour)))
 	}
@@ -273,7 +274,7 @@ func TestBytesAreCounted(t *testing.T) {
 		for i := range n {
 			key := g.question(fmt.Sprint(i), Scope{1})
 			r, _, err := g.Do(t.Context(), key, func(context.Context) *Response {
-				var recorder market.Recorder
+				var recorder reqctx.Dependencies
 				for range test.handles {
 					recorder.Record(g.fresh(time.Hour))
 				}
@@ -299,7 +300,7 @@ func TestRepeat(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob := g.Scope(account(t, "alice")), g.Scope(account(t, "bob"))
 	var moved atomic.Bool
-	remember := func(key Key, body string, record func(context.Context, *market.Recorder)) {
+	remember := func(key Key, body string, record func(context.Context, *reqctx.Dependencies)) {
 		t.Helper()
 		g.ask(t, key, record)
 		r, _, _ := g.Do(t.Context(), key, nil)
@@ -324,7 +325,7 @@ func TestRepeat(t *testing.T) {
 	want("a body that means something else now", alice, "POST", "{ mine }", false)
 	moved.Store(false)
 	want("a body that means the same again", alice, "POST", "{ mine }", true)
-	mine.Bump()
+	mine.Invalidate()
 	want("after a change", alice, "POST", "{ mine }", false)
 	want("what has not changed", alice, "POST", "{ public }", true)
 	if len(g.requests) != 1 {
@@ -346,7 +347,7 @@ func TestRepeat(t *testing.T) {
 	if s := g.Stats(); s.Bytes != g.counted() || s.Bytes > 10_000 {
 		t.Errorf("%+v", s)
 	}
-	public.Bump()
+	public.Invalidate()
 	want("after a change, too", bob, "POST", "{ public }", false)
 	g.Remember(r, "POST", []byte("{ late }"), always)
 	if s := g.Stats(); len(g.requests) != 0 || s.Bytes != 0 || s.Entries != 0 {
@@ -372,7 +373,7 @@ func TestARequestWithTheHashOfAnother(t *testing.T) {
 func TestEncodedOnce(t *testing.T) {
 	g := newRig(1 << 20)
 	r, _, _ := g.Do(t.Context(), g.question("q", Scope{1}), func(context.Context) *Response {
-		return NewResponse([]byte("body"), "note", new(market.Recorder))
+		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies))
 	})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -442,7 +443,7 @@ func TestNothingOldIsServed(t *testing.T) {
 			}
 			i := random.IntN(values)
 			old := now[i].Load()
-			old.handle.Bump()
+			old.handle.Invalidate()
 			now[i].Store(&value{old.n + 1, g.fresh(time.Hour)})
 			runtime.Gosched()
 		}
@@ -455,8 +456,8 @@ func TestNothingOldIsServed(t *testing.T) {
 				j := (i + 1) % values
 				least := [2]int{now[i].Load().n, now[j].Load().n}
 				r, _, err := g.Do(t.Context(), g.question(fmt.Sprint(i), Scope{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
-					ctx, recorder := market.WithRecorder(ctx)
-					market.CredentialsFrom(ctx)
+					ctx, recorder := reqctx.WithDependencies(ctx)
+					reqctx.CredentialsFrom(ctx)
 					a, b := now[i].Load(), now[j].Load()
 					recorder.Record(a.handle)
 					recorder.Record(b.handle)

@@ -1,6 +1,6 @@
 // Package respcache keeps whole responses for as long as executing again would give the same bytes.
 //
-// A response holds what it rests on (market.Basis): the handles of everything that was read for it. It is served while every
+// A response holds what it rests on (reqctx.Snapshot): the handles of everything that was read for it. It is served while every
 // handle stands, it is before the earliest instant until which one of them is fresh, and before the instant at which the
 // clock alone changes what it says. Finding that out is an atomic load or two for each handle, and no look-up. So a hit is
 // what an execution would give at that moment, and there is no time to live to be chosen.

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Outcome is where a response came from.
@@ -74,7 +74,7 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		}
 		f.wanted++
 		c.mu.Unlock()
-		market.JournalFrom(f.ctx).Serve(market.JournalFrom(ctx))
+		reqctx.LogFrom(f.ctx).Serve(reqctx.LogFrom(ctx))
 		own, err := c.join(ctx, f, outcome)
 		if err == nil && outcome == Executed {
 			c.sweep()

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // answer is what Do has returned.
@@ -29,7 +29,7 @@ type asker struct {
 // execution is one that is under way.
 type execution struct {
 	ctx      context.Context
-	recorder *market.Recorder
+	recorder *reqctx.Dependencies
 	finish   chan struct{}
 	// never, when it is closed, is what has it not begin before its time is over.
 	never chan struct{}
@@ -46,7 +46,7 @@ func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
 		r, outcome, err := a.Do(ctx, a.key, func(ctx context.Context) *Response {
-			x := &execution{ctx, new(market.Recorder), make(chan struct{}), make(chan struct{})}
+			x := &execution{ctx, new(reqctx.Dependencies), make(chan struct{}), make(chan struct{})}
 			a.running <- x
 			select {
 			case <-x.finish:
@@ -96,10 +96,10 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 
 // TestWhatHasChangedIsForThoseWhoCameBefore has a value change, or a read fail, while an execution is under way.
 func TestWhatHasChangedIsForThoseWhoCameBefore(t *testing.T) {
-	for name, spoil := range map[string]func(a *asker, r *market.Recorder){
-		"a change": func(a *asker, r *market.Recorder) { h := a.fresh(time.Second); r.Record(h); h.Bump() },
-		"an error": func(_ *asker, r *market.Recorder) { r.Record(nil) },
-		"stale":    func(a *asker, r *market.Recorder) { r.Record(a.fresh(0)) },
+	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
+		"a change": func(a *asker, r *reqctx.Dependencies) { h := a.fresh(time.Second); r.Record(h); h.Invalidate() },
+		"an error": func(_ *asker, r *reqctx.Dependencies) { r.Record(nil) },
+		"stale":    func(a *asker, r *reqctx.Dependencies) { r.Record(a.fresh(0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -344,27 +344,27 @@ func TestTheExecutionIsOfTheFirst(t *testing.T) {
 	})
 }
 
-// span is a market.Span.
+// span is a reqctx.Span.
 type span byte
 
-func (s span) Context() market.TraceContext { return market.TraceContext{Span: [8]byte{byte(s)}} }
+func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
 // TestSpansOfThoseWhoShare has the journal of an execution know all who get its response, so that what it waits for is linked
 // with them, too.
 func TestSpansOfThoseWhoShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
-		journals := make([]*market.Journal, 4)
+		journals := make([]*reqctx.Log, 4)
 		var answers []chan answer
 		for i := range journals {
-			journals[i] = &market.Journal{}
+			journals[i] = &reqctx.Log{}
 			if i != 1 { // which is not sampled
 				journals[i].Span = span(i + 1)
 			}
-			answers = append(answers, a.start(market.WithJournal(t.Context(), journals[i])))
+			answers = append(answers, a.start(reqctx.WithLog(t.Context(), journals[i])))
 		}
 		x := <-a.running
-		if got := fmt.Sprint(market.JournalFrom(x.ctx).Spans()); got != "[1 3 4]" {
+		if got := fmt.Sprint(reqctx.LogFrom(x.ctx).Spans()); got != "[1 3 4]" {
 			t.Errorf("the execution is for the spans %s", got)
 		}
 		if by := journals[3].ServedBy(); by != span(1) || journals[0].ServedBy() != nil {

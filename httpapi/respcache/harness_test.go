@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,7 +57,7 @@ func newRig(bytes int64) *rig {
 func (g *rig) fresh(d time.Duration) *market.Handle { return market.NewHandle(g.clock.Now().Add(d)) }
 
 // executed returns what run makes of what was recorded, a new text each time, and counts that.
-func (g *rig) executed(recorder *market.Recorder) *Response {
+func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.executions++
@@ -64,10 +65,10 @@ func (g *rig) executed(recorder *market.Recorder) *Response {
 }
 
 // ask asks a question whose answer rests on what record records.
-func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *market.Recorder)) (body string, outcome Outcome) {
+func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
-		ctx, recorder := market.WithRecorder(ctx)
+		ctx, recorder := reqctx.WithDependencies(ctx)
 		record(ctx, recorder)
 		return g.executed(recorder)
 	})
@@ -78,8 +79,8 @@ func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *mar
 }
 
 // on records handles.
-func on(handles ...*market.Handle) func(context.Context, *market.Recorder) {
-	return func(_ context.Context, r *market.Recorder) {
+func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
+	return func(_ context.Context, r *reqctx.Dependencies) {
 		for _, h := range handles {
 			r.Record(h)
 		}
@@ -87,9 +88,9 @@ func on(handles ...*market.Handle) func(context.Context, *market.Recorder) {
 }
 
 // personally records handles for a caller who is looked at.
-func personally(handles ...*market.Handle) func(context.Context, *market.Recorder) {
-	return func(ctx context.Context, r *market.Recorder) {
-		market.CredentialsFrom(ctx)
+func personally(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
+	return func(ctx context.Context, r *reqctx.Dependencies) {
+		reqctx.CredentialsFrom(ctx)
 		on(handles...)(ctx, r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Response is the bytes that answer a request. It is shared: nothing in it may be changed. Its methods are safe for concurrent
@@ -37,9 +38,9 @@ type Response struct {
 
 // NewResponse returns a response that rests on what was recorded, and takes over its body. The recorder must be nil for a response
 // that may be different the next time, such as one with an error of the venue.
-func NewResponse(body []byte, note any, recorder *market.Recorder) *Response {
+func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response {
 	r := &Response{Body: body, Note: note}
-	basis, ok := recorder.Basis()
+	basis, ok := recorder.Snapshot()
 	if !ok {
 		return r
 	}

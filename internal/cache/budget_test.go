@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/reqctx"
 )
 
 // limited opens a cache whose calls a budget admits, and returns both.
@@ -33,7 +34,7 @@ func limited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Config
 
 // by returns the context of a caller who has so much time.
 func by(t testing.TB, caller string, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(market.WithCaller(t.Context(), caller), d)
+	ctx, cancel := context.WithTimeout(reqctx.WithCaller(t.Context(), caller), d)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -417,7 +418,7 @@ func TestUserCallsCountForTheirKey(t *testing.T) {
 		if _, err := readOne(as(t, "bob"), c.Balances(), "0x1"); err != nil {
 			t.Errorf("another's key: %v", err)
 		}
-		if scope := c.scope.credentials(market.CredentialsFrom(ctx)); scope == c.scope.credentials(market.CredentialsFrom(as(t, "bob"))) || scope == "" || c.scope.credentials(nil) != "" {
+		if scope := c.scope.credentials(reqctx.CredentialsFrom(ctx)); scope == c.scope.credentials(reqctx.CredentialsFrom(as(t, "bob"))) || scope == "" || c.scope.credentials(nil) != "" {
 			t.Error("scopes")
 		}
 	})
@@ -553,7 +554,7 @@ func TestOnlyWhatExistsIsWanted(t *testing.T) {
 		spend(t, b, 47)
 		time.Sleep(40 * time.Second) // all of it is past its stale time
 		tokens := []string{"priced", "none", "booked", "spread", "never"}
-		readAll(market.WithoutDemand(t.Context()), c.Prices(), tokens...)
+		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), tokens...)
 		if got := s.wanted(); len(got) != 0 {
 			t.Errorf("wanted %v", got)
 		}
@@ -671,7 +672,7 @@ func TestManyClientsWithinTheBudget(t *testing.T) {
 				wg.Go(func() {
 					time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
 					for time.Since(start) < d {
-						ctx, cancel := context.WithTimeout(market.WithCaller(t.Context(), fmt.Sprint("client", i)), 10*time.Second)
+						ctx, cancel := context.WithTimeout(reqctx.WithCaller(t.Context(), fmt.Sprint("client", i)), 10*time.Second)
 						next := time.Now().Add(time.Second)
 						if i < 20 {
 							page(ctx, c, i, o)
@@ -753,7 +754,7 @@ func TestAttackerOfRandomIDs(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * 20 * time.Millisecond)
 				for time.Since(start) < 3*time.Minute {
-					ctx, cancel := context.WithTimeout(market.WithCaller(t.Context(), fmt.Sprint("honest", i)), 10*time.Second)
+					ctx, cancel := context.WithTimeout(reqctx.WithCaller(t.Context(), fmt.Sprint("honest", i)), 10*time.Second)
 					for _, r := range readAll(ctx, c.Prices(), ids("t", 0, 40)...) {
 						o.note(r.Value.Meta, r.Err)
 					}
@@ -767,7 +768,7 @@ func TestAttackerOfRandomIDs(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(2 * time.Second)
 				for time.Since(start) < 3*time.Minute {
-					ctx, cancel := context.WithTimeout(market.WithCaller(t.Context(), "attacker"), 10*time.Second)
+					ctx, cancel := context.WithTimeout(reqctx.WithCaller(t.Context(), "attacker"), 10*time.Second)
 					keys := make([]string, 40)
 					for i := range keys {
 						keys[i] = fmt.Sprintf("junk%x", r.Uint64())

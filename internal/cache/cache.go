@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Venue is what the cache reads through. Answers for lists are aligned with the keys; a nil value means that the venue
@@ -55,9 +56,9 @@ type Config struct {
 	Admission Admission
 	// Cost returns the number of HTTP requests that asking an endpoint for so many keys takes at present, whose ids have so many
 	// bytes in a URL; nil means 1.
-	Cost func(endpoint market.Endpoint, keys, bytes int) int
+	Cost func(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Observer is told of every batch that has ended and of those who have waited for it; nil where nobody wants to know.
-	Observer func(b market.Batch, waited []*market.Journal)
+	Observer func(b reqctx.Batch, waited []*reqctx.Log)
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
 }
@@ -116,7 +117,7 @@ func New(venue Venue, cfg Config) *Cache {
 		cfg.Clock = market.SystemClock{}
 	}
 	if cfg.Cost == nil {
-		cfg.Cost = func(market.Endpoint, int, int) int { return 1 }
+		cfg.Cost = func(reqctx.Endpoint, int, int) int { return 1 }
 	}
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}

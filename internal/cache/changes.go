@@ -186,7 +186,7 @@ func (s *store[K, T]) unsettled(slot K, e *entry[T], from origin) (read market.R
 		e.refreshAt.Store(e.awaits.UnixNano())
 	}
 	e.read.Handle = market.NewHandleOfAge(now, age)
-	e.read.Handle.Bump()
+	e.read.Handle.Invalidate()
 	if e.read.Value != nil && (!before || s.entries.get(slot) == nil) {
 		s.replace(s.entries, slot, e)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Admission decides when upstream calls may leave.
@@ -40,11 +41,11 @@ type coalescer[K comparable, T any] struct {
 	scope     func(*market.Credentials) string
 	admission Admission
 	clock     market.Clock
-	kind      market.Kind
+	kind      reqctx.Kind
 	batch     int
 	priority  market.Priority
 	// observer is told of batches that have ended; nil where nobody wants to know.
-	observer func(b market.Batch, waited []*market.Journal)
+	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
 	// waiting counts the callers inside do.
@@ -74,7 +75,7 @@ type flight[K comparable, T any] struct {
 	waiters int
 	batch   *batch[K, T]
 	// waited are the journals of those who have waited, where there is an observer.
-	waited []*market.Journal
+	waited []*reqctx.Log
 }
 
 // batch is a call that will leave or has left.
@@ -101,7 +102,7 @@ type batch[K comparable, T any] struct {
 	// What is told of it: serial tells batches apart, the times are zero where it did not come so far.
 	serial                              uint64
 	formed, admitted, departed, arrived time.Time
-	calls                               []market.Exchange
+	calls                               []reqctx.UpstreamCall
 	err                                 error
 }
 
@@ -119,15 +120,15 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		return out
 	}
 	joined := make([]*flight[K, T], len(keys))
-	want := market.Want{Priority: c.priority, Caller: market.CallerFrom(ctx)}
+	want := market.Want{Priority: c.priority, Caller: reqctx.CallerFrom(ctx)}
 	if refresh {
 		want.Priority = market.PriorityRefresh
 	}
 	want.Deadline, _ = ctx.Deadline()
-	journal := market.JournalFrom(ctx)
+	journal := reqctx.LogFrom(ctx)
 	var credentials *market.Credentials
 	if c.scope != nil {
-		credentials = market.CredentialsFrom(ctx)
+		credentials = reqctx.CredentialsFrom(ctx)
 		want.Scope = c.scope(credentials)
 	}
 
@@ -139,10 +140,10 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	c.round++
 	var refused error
 	coalesced := uint32(0)
-	if market.WantsFresh(ctx) {
+	if reqctx.WantsFresh(ctx) {
 		c.forget(keys)
 	}
-	known, share := c.known(keys, out, market.WantsFresh(ctx))
+	known, share := c.known(keys, out, reqctx.WantsFresh(ctx))
 	for i, key := range keys {
 		f := c.flights[key]
 		if f != nil {
@@ -168,7 +169,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 	c.dismiss(joined, want, out)
 	c.mu.Unlock()
 	c.counters.coalesced.Add(uint64(coalesced))
-	journal.Looked(c.kind, market.Reads{Joined: coalesced})
+	journal.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
 	if journal != nil {
 		defer c.tell(journal, joined)
 	}
@@ -190,7 +191,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 }
 
 // tell notes in a journal the batches of the flights that its operation has waited for.
-func (c *coalescer[K, T]) tell(j *market.Journal, joined []*flight[K, T]) {
+func (c *coalescer[K, T]) tell(j *reqctx.Log, joined []*flight[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	told := make(map[*batch[K, T]]int, 1)
@@ -207,10 +208,10 @@ func (c *coalescer[K, T]) tell(j *market.Journal, joined []*flight[K, T]) {
 }
 
 // describe returns what is told of a batch to whoever waited for so many of its keys. The caller holds the lock.
-func (c *coalescer[K, T]) describe(b *batch[K, T], own int) market.Batch {
-	d := market.Batch{
+func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
+	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.want.Priority, Keys: len(b.flights), Own: own,
-		Formed: b.formed, Admitted: b.admitted, Left: b.departed, Ended: b.arrived, Calls: slices.Clip(b.calls), Outcome: market.OutcomeOK,
+		Formed: b.formed, Admitted: b.admitted, Left: b.departed, Ended: b.arrived, Calls: slices.Clip(b.calls), Outcome: reqctx.OutcomeOK,
 	}
 	if b.err != nil {
 		d.Outcome = string(market.CodeOf(b.err))
@@ -496,7 +497,7 @@ func (c *coalescer[K, T]) work(b *batch[K, T]) {
 }
 
 // arrive gives the flights of a batch their results, and returns what is told of it.
-func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.Read[*T]], err error) market.Batch {
+func (c *coalescer[K, T]) arrive(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.arrived, b.err = time.Now(), err
@@ -531,7 +532,7 @@ func (c *coalescer[K, T]) pass(b *batch[K, T]) {
 }
 
 // waited returns the journals of those who have waited for a batch that has ended.
-func (b *batch[K, T]) waited() (all []*market.Journal) {
+func (b *batch[K, T]) waited() (all []*reqctx.Log) {
 	for _, f := range b.flights {
 		for _, j := range f.waited {
 			if !slices.Contains(all, j) {
@@ -602,9 +603,9 @@ func (c *coalescer[K, T]) ask(b *batch[K, T]) (reads []market.Result[market.Read
 		}
 	}()
 	ctx := market.WithPermit(b.ctx, b.ticket)
-	ctx = market.WithCall(ctx, &departed[K, T]{c: c, b: b})
+	ctx = reqctx.WithCall(ctx, &departed[K, T]{c: c, b: b})
 	if b.credentials != nil {
-		ctx = market.WithCredentials(ctx, b.credentials)
+		ctx = reqctx.WithCredentials(ctx, b.credentials)
 	}
 	c.counters.calls.Add(uint64(c.cost(len(keys), b.bytes)))
 	c.counters.keys.Add(uint64(len(keys)))
@@ -647,7 +648,7 @@ func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	from, first := origin{changes: b.change, left: b.at}, true
 	for _, x := range b.calls {
 		switch {
-		case x.Outcome != market.OutcomeOK:
+		case x.Outcome != reqctx.OutcomeOK:
 		case first:
 			from.age, first = x.Age, false
 		default:
@@ -657,7 +658,7 @@ func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	return from
 }
 
-// departed is the market.Call of a batch.
+// departed is the reqctx.Call of a batch.
 type departed[K comparable, T any] struct {
 	c *coalescer[K, T]
 	b *batch[K, T]
@@ -678,9 +679,9 @@ func (d *departed[K, T]) Deadline() (time.Time, bool) {
 }
 
 // Trace returns the place of one more HTTP call of the batch in the trace of one of its waiters; zero where none is traced.
-func (d *departed[K, T]) Trace() market.TraceContext {
+func (d *departed[K, T]) Trace() reqctx.TraceContext {
 	if d.c.observer == nil {
-		return market.TraceContext{}
+		return reqctx.TraceContext{}
 	}
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
@@ -691,11 +692,11 @@ func (d *departed[K, T]) Trace() market.TraceContext {
 			}
 		}
 	}
-	return market.TraceContext{}
+	return reqctx.TraceContext{}
 }
 
 // Exchanged takes note of an HTTP call that was made for the batch.
-func (d *departed[K, T]) Exchanged(x market.Exchange) {
+func (d *departed[K, T]) NoteCall(x reqctx.UpstreamCall) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	d.b.calls = append(d.b.calls, x)

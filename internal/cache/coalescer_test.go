@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 type prices = []market.Result[market.Read[*market.Price]]
@@ -420,7 +421,7 @@ func TestNothingTravelsUnpaid(t *testing.T) {
 		v, a := &venue{}, newAdmission()
 		oneByOne := true
 		c := open(t, v, admitBy(a), func(cfg *Config) {
-			cfg.Cost = func(_ market.Endpoint, keys, _ int) int {
+			cfg.Cost = func(_ reqctx.Endpoint, keys, _ int) int {
 				if oneByOne {
 					return keys
 				}
@@ -483,7 +484,7 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 				t.Errorf("priority %s, deadline %s; want %s", w.Priority, w.Deadline.Sub(start), want)
 			}
 		}
-		expect := func(call market.Call, want time.Duration) {
+		expect := func(call reqctx.Call, want time.Duration) {
 			t.Helper()
 			queued(0, want)
 			at, ok := call.Deadline()
@@ -502,7 +503,7 @@ func TestDeadlineRisesWithTheWaiters(t *testing.T) {
 
 		a.verdict <- nil
 		synctest.Wait()
-		left, ok := market.CallFrom(v.calls()[0].ctx)
+		left, ok := reqctx.CallFrom(v.calls()[0].ctx)
 		if !ok {
 			t.Fatal("the call is not in its context")
 		}
@@ -659,7 +660,7 @@ type stubborn struct {
 }
 
 func (v *stubborn) Prices(ctx context.Context, tokens []string) ([]market.Result[*market.Price], error) {
-	_ = v.enter(ctx, market.EndpointPrices, tokens...)
+	_ = v.enter(ctx, reqctx.EndpointPrices, tokens...)
 	out := make([]market.Result[*market.Price], len(tokens))
 	price := market.MustDecimal(<-v.answer)
 	for i, id := range tokens {
@@ -899,7 +900,7 @@ func TestLoad(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := len(v.calls(market.EndpointPrices)); n >= 40 {
+		if n := len(v.calls(reqctx.EndpointPrices)); n >= 40 {
 			t.Errorf("%d calls", n)
 		} else {
 			t.Logf("%d calls", n)
@@ -917,7 +918,7 @@ func TestRandomLives(t *testing.T) {
 			cfg.Admission, cfg.Batch, cfg.InFlight = v, 5, 2
 			cfg.Price.TTL = TTL{30 * time.Millisecond, 20 * time.Millisecond}
 			if seed%2 == 0 {
-				cfg.Cost = func(_ market.Endpoint, keys, _ int) int { return keys }
+				cfg.Cost = func(_ reqctx.Endpoint, keys, _ int) int { return keys }
 			}
 			c := New(v, cfg)
 			var wg sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TestFlushForgetsNames flushes markets, and expects that slugs and tokens are read anew as well: a venue may have given
@@ -36,7 +37,7 @@ func TestFlushForgetsNames(t *testing.T) {
 						t.Errorf("%v is still market %s", ref, r.Value.MarketID)
 					}
 					calls := v.calls()
-					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == market.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
+					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
 						t.Errorf("%d calls, the last %+v", len(calls), last)
 					}
 				})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // builder makes stores that share a configuration.
@@ -19,7 +20,7 @@ type builder struct {
 
 // lane is one way to fetch keys of a store.
 type lane[K comparable, T any] struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	priority market.Priority
 	batch    int
 	width    int
@@ -27,7 +28,7 @@ type lane[K comparable, T any] struct {
 }
 
 // newStore returns a store whose keys are fetched by the given lanes.
-func newStore[K comparable, T any](b *builder, of market.Kind, kind Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, lanes ...lane[K, T]) *store[K, T] {
+func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, lanes ...lane[K, T]) *store[K, T] {
 	s := &store[K, T]{
 		kind: of, ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, own: own, weigh: w.of, left: b.cfg.Admission.Left,
 	}
@@ -86,12 +87,12 @@ func (c *Cache) build(b *builder) {
 	v, cfg := c.venue, b.cfg
 	list, single, user := cfg.InFlight, 4*cfg.InFlight, 16*cfg.InFlight
 
-	c.prices = newStore(b, market.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
-		lane[string, market.Price]{market.EndpointPrices, market.PriorityPrices, cfg.Batch, list, v.Prices})
-	c.spreads = newStore(b, market.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
-		lane[string, market.Spread]{market.EndpointSpreads, market.PriorityPrices, cfg.Batch, list, v.Spreads})
-	c.books = newStore(b, market.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
-		lane[market.BookQuery, market.Book]{market.EndpointBook, market.PriorityBooks, 1, single,
+	c.prices = newStore(b, reqctx.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
+		lane[string, market.Price]{reqctx.EndpointPrices, market.PriorityPrices, cfg.Batch, list, v.Prices})
+	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
+		lane[string, market.Spread]{reqctx.EndpointSpreads, market.PriorityPrices, cfg.Batch, list, v.Spreads})
+	c.books = newStore(b, reqctx.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
+		lane[market.BookQuery, market.Book]{reqctx.EndpointBook, market.PriorityBooks, 1, single,
 			one(func(ctx context.Context, q market.BookQuery) (*market.Book, error) {
 				return v.Book(ctx, q.TokenID, q.Depth)
 			})})
@@ -107,8 +108,8 @@ func (c *Cache) build(b *builder) {
 		return old.Depth > fetched.Depth && old.Seq != 0 && old.Epoch == fetched.Epoch && old.Seq >= fetched.Seq
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
-	c.histories = newStore(b, market.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
-		lane[market.PriceHistoryQuery, market.PriceHistory]{market.EndpointPriceHistory, market.PriorityHistory, 1, single,
+	c.histories = newStore(b, reqctx.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
+		lane[market.PriceHistoryQuery, market.PriceHistory]{reqctx.EndpointPriceHistory, market.PriorityHistory, 1, single,
 			one(func(ctx context.Context, q market.PriceHistoryQuery) (*market.PriceHistory, error) {
 				return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
 			})})
@@ -135,16 +136,16 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 		return out
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
-	c.markets = newStore(b, market.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
-		lane[market.MarketRef, market.Market]{market.EndpointMarketsByID, market.PriorityMarkets, cfg.Batch, list,
+	c.markets = newStore(b, reqctx.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
+		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, market.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
 			}},
-		lane[market.MarketRef, market.Market]{market.EndpointMarketBySlug, market.PriorityMarkets, 1, single,
+		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, market.PriorityMarkets, 1, single,
 			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
 				return v.MarketBySlug(ctx, key.Value)
 			})},
-		lane[market.MarketRef, market.Market]{market.EndpointMarketsByToken, market.PriorityMarkets, cfg.Batch, list,
+		lane[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, market.PriorityMarkets, cfg.Batch, list,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByToken(ctx, values(keys))
 			}})
@@ -162,14 +163,14 @@ func (c *Cache) buildMarkets(b *builder, list, single int) {
 	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, maxChanges))
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 
-	c.searches = newStore(b, market.KindSearch, cfg.Search, weight[market.SearchPage]{shares.search, weighSearch}, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
-		lane[market.SearchKey, market.SearchPage]{market.EndpointSearch, market.PrioritySearch, 1, single,
+	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[market.SearchPage]{shares.search, weighSearch}, func(*market.SearchPage) time.Time { return time.Time{} }, ownSearch,
+		lane[market.SearchKey, market.SearchPage]{reqctx.EndpointSearch, market.PrioritySearch, 1, single,
 			one(func(ctx context.Context, key market.SearchKey) (*market.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *market.SearchPage) { c.learn(p.Markets...) }
-	c.events = newStore(b, market.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
-		lane[market.EventRef, market.Event]{market.EndpointSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
+	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
+		lane[market.EventRef, market.Event]{reqctx.EndpointSearch, market.PrioritySearch, 1, single, one(c.fetchEvent)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
 }
 
@@ -195,26 +196,26 @@ func (c *Cache) learn(markets ...*market.Market) {
 func (c *Cache) buildUsers(b *builder, width int) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
-	c.balances = newStore(b, market.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
-		lane[userKey, market.Balance]{market.EndpointBalance, market.PriorityUser, 1, width,
+	c.balances = newStore(b, reqctx.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
+		lane[userKey, market.Balance]{reqctx.EndpointBalance, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
-	c.positions = newStore(b, market.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
-		lane[userKey, []market.Position]{market.EndpointPositions, market.PriorityUser, 1, width,
+	c.positions = newStore(b, reqctx.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
+		lane[userKey, []market.Position]{reqctx.EndpointPositions, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
 				return whole(v.Positions(ctx, key.address))
 			})})
-	c.orders = newStore(b, market.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
-		lane[userKey, []market.Order]{market.EndpointOrders, market.PriorityUser, 1, width,
+	c.orders = newStore(b, reqctx.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
+		lane[userKey, []market.Order]{reqctx.EndpointOrders, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return whole(v.Orders(ctx, key.address))
 			})})
-	c.trades = newStore(b, market.KindTrades, cfg.User, weight[market.TradePage]{shares.trades, weighTrades}, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
-		lane[tradesKey, market.TradePage]{market.EndpointTrades, market.PriorityUser, 1, width,
+	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[market.TradePage]{shares.trades, weighTrades}, func(*market.TradePage) time.Time { return time.Time{} }, ownTrades,
+		lane[tradesKey, market.TradePage]{reqctx.EndpointTrades, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key tradesKey) (*market.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
-	c.records = newStore(b, market.KindUserHistory, cfg.User, weight[market.HistoryPage]{shares.records, weighRecords}, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
-		lane[historyKey, market.HistoryPage]{market.EndpointHistory, market.PriorityUser, 1, width,
+	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[market.HistoryPage]{shares.records, weighRecords}, func(*market.HistoryPage) time.Time { return time.Time{} }, ownRecords,
+		lane[historyKey, market.HistoryPage]{reqctx.EndpointHistory, market.PriorityUser, 1, width,
 			one(func(ctx context.Context, key historyKey) (*market.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})

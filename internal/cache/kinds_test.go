@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 func depth(n int) market.BookQuery { return market.BookQuery{TokenID: "t", Depth: n} }
@@ -189,7 +190,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 						t.Errorf("%+v reads the old entry", ref)
 					}
 				}
-				if n := len(v.calls()); n != 2 || want.Handle.Version() == 0 || v.calls()[1].endpoint != market.EndpointMarketsByID {
+				if n := len(v.calls()); n != 2 || want.Handle.Version() == 0 || v.calls()[1].endpoint != reqctx.EndpointMarketsByID {
 					t.Errorf("%d calls", n)
 				}
 			})
@@ -227,7 +228,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 						t.Errorf("%+v", r.Value)
 					}
 					calls := v.calls()
-					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != market.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
+					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
 						t.Errorf("%d calls, the last %+v", len(calls), last)
 					}
 					if _, known := c.refs.Get(byToken("")); known {

@@ -194,7 +194,7 @@ func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market
 // cutOff makes a streamed entry stale from now on.
 func (s *store[K, T]) cutOff(slot K) {
 	if e := s.entries.get(slot); e != nil && e.session != nil && e.cut.CompareAndSwap(0, s.clock.Now().UnixNano()) {
-		e.read.Handle.Bump()
+		e.read.Handle.Invalidate()
 	}
 }
 

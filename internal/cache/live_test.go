@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 func streamed(received time.Time) market.Meta {
@@ -184,14 +185,14 @@ func TestWatcherHearsOfDemand(t *testing.T) {
 			t.Errorf("heard of %v", w.asked)
 		}
 		w.asked = nil
-		readAll(market.WithoutDemand(t.Context()), c.Prices(), "a", "b")
+		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a", "b")
 		time.Sleep(time.Second)
-		readAll(market.WithoutDemand(t.Context()), c.Prices(), "a") // refreshes
+		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // refreshes
 		synctest.Wait()
 		must(t, c.Spreads(), "s")
 		must(t, c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
 		must(t, c.Markets(), byToken("m"))
-		readAll(market.WithCaller(t.Context(), "ann: "), c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
+		readAll(reqctx.WithCaller(t.Context(), "ann: "), c.Books(), market.BookQuery{TokenID: "b", Depth: 7})
 		if !slices.Equal(w.asked, []string{"prices s", "orderbook b", "ann: orderbook b"}) {
 			t.Errorf("heard of %v", w.asked)
 		}
@@ -247,15 +248,15 @@ type quoting struct {
 }
 
 func (q *quoting) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return list(q.venue, ctx, market.EndpointPrices, ids, func(string) *market.Price { return q.price })
+	return list(q.venue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
 func (q *quoting) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return list(q.venue, ctx, market.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
+	return list(q.venue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
 func (q *quoting) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
-	return single(q.venue, ctx, market.EndpointBook, id, func() *market.Book {
+	return single(q.venue, ctx, reqctx.EndpointBook, id, func() *market.Book {
 		b := *q.book.Cut(depth)
 		b.Depth = depth
 		return &b
@@ -848,7 +849,7 @@ func TestOriginBatches(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := len(v.calls(market.EndpointPrices)); n > 7 {
+		if n := len(v.calls(reqctx.EndpointPrices)); n > 7 {
 			t.Errorf("84 prices took %d calls", n)
 		}
 	})

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale
 // entries answer too; the reader passes their keys to Refresh. Lookup never asks the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
-	l.watched, l.all = s.asked != nil && market.Demands(ctx), true
+	l.watched, l.all = s.asked != nil && reqctx.CountsAsPoll(ctx), true
 	// Entries lie anywhere in memory. Those of a list are found first and looked into then, so that one is not waited for
 	// before the next is on its way.
 	var found [near]*entry[T]
@@ -28,7 +29,7 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 		l.asked = keys
 	}
 	if l.watched && len(l.asked) > 0 {
-		s.asked(market.DemandFrom(ctx), market.CallerFrom(ctx), l.asked)
+		s.asked(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), l.asked)
 	}
 	return l.missing
 }
@@ -43,7 +44,7 @@ type lookup[K comparable, T any] struct {
 	keys    []K
 	out     []market.Result[market.Read[*T]]
 	missing []int
-	said    market.Reads
+	said    reqctx.CacheCounts
 	// asked is what the watcher is told of, of which all tells that it is all keys so far.
 	watched, all bool
 	asked        []K

@@ -58,13 +58,13 @@ func (s *shelf[K, T]) put(key K, e *entry[T]) (evicted int) {
 		if bytes := s.bytes - old.bytes + e.bytes; bytes <= s.room {
 			s.lru.Add(key, e)
 			s.bytes = bytes
-			old.read.Handle.Bump()
+			old.read.Handle.Invalidate()
 			return 0
 		}
 		s.take(key, old)
 	}
 	if e.bytes > s.room {
-		e.read.Handle.Bump()
+		e.read.Handle.Invalidate()
 		return 1
 	}
 	evicted = s.evict(e.bytes)
@@ -92,7 +92,7 @@ func (s *shelf[K, T]) evict(bytes int) (n int) {
 func (s *shelf[K, T]) take(key K, e *entry[T]) {
 	s.lru.Remove(key)
 	s.bytes -= e.bytes
-	e.read.Handle.Bump()
+	e.read.Handle.Invalidate()
 }
 
 // remove takes out the entry of a key and reports whether there was one.

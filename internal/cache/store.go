@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TTL is how long an entry answers.
@@ -112,7 +113,7 @@ func (e *entry[T]) live() bool {
 
 // store keeps one kind of data. It is safe for concurrent use.
 type store[K comparable, T any] struct {
-	kind     market.Kind
+	kind     reqctx.Kind
 	ttl      TTL
 	notFound time.Duration
 	clock    market.Clock
@@ -169,7 +170,7 @@ type store[K comparable, T any] struct {
 
 // tell says which of the keys that were asked for exist.
 func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
-	if s.asked == nil || !market.Demands(ctx) {
+	if s.asked == nil || !reqctx.CountsAsPoll(ctx) {
 		return
 	}
 	exist := keys
@@ -180,7 +181,7 @@ func (s *store[K, T]) tell(ctx context.Context, keys []K, results []market.Resul
 		}
 	}
 	if len(exist) > 0 {
-		s.asked(market.DemandFrom(ctx), market.CallerFrom(ctx), exist)
+		s.asked(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), exist)
 	}
 }
 
@@ -198,8 +199,8 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 // Fetch asks the venue for keys, aligned with them, and waits under ctx. Equal keys of all callers are asked once. What the
 // venue fails to answer is served from memory within its stale time, and within the longer one when the budget is why.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
-	if s.urge != nil && market.Demands(ctx) && s.left() < scarce {
-		s.urge(market.CallerFrom(ctx), keys)
+	if s.urge != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
+		s.urge(reqctx.CallerFrom(ctx), keys)
 	}
 	out := s.fetch(ctx, keys, false)
 	for i := range out {
@@ -336,10 +337,10 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 // refresh fetches the keys of stale entries in the background. It waits at most refreshTimeout. Where refreshes wait for their
 // turn in the budget it waits for refreshPatience, because one that gave up would lose its turn.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
-	caller := market.CallerFrom(ctx)
+	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
 	if s.lanes[0].scope != nil { // else nobody looks who asks, and the reader's recorder is not told that somebody did
-		credentials = market.CredentialsFrom(ctx)
+		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
 		timeout := refreshTimeout
@@ -348,9 +349,9 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		}
 		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
 		defer cancel()
-		wait = market.WithCaller(wait, caller)
+		wait = reqctx.WithCaller(wait, caller)
 		if credentials != nil {
-			wait = market.WithCredentials(wait, credentials)
+			wait = reqctx.WithCredentials(wait, credentials)
 		}
 		s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(refreshPause).UnixNano()
@@ -438,7 +439,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		}
 		if until := old.holds(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-trailing))) {
 			if !s.answers(old, key) {
-				e.read.Handle.Bump()
+				e.read.Handle.Invalidate()
 				return e.read
 			}
 			// The venue's REST answers lag behind what it streamed: it is that which holds until they catch up.
@@ -483,7 +484,7 @@ func (s *store[K, T]) land(slot K, e *entry[T]) {
 }
 
 // said counts what a look-up gave.
-func (c *counters) said(r market.Reads) {
+func (c *counters) said(r reqctx.CacheCounts) {
 	for _, n := range [...]struct {
 		counter *atomic.Uint64
 		keys    uint32

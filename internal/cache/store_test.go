@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 const wallet = market.Address("0x1111111111111111111111111111111111111111")
@@ -246,12 +247,12 @@ func TestRefreshOfPublicDataLooksAtNobody(t *testing.T) {
 		c := open(t, &venue{})
 		readAll(t.Context(), c.Prices(), "a")
 		time.Sleep(time.Second)
-		ctx, recorder := market.WithRecorder(as(t, "reader"))
+		ctx, recorder := reqctx.WithDependencies(as(t, "reader"))
 		if r := readAll(ctx, c.Prices(), "a")[0]; !r.Value.Stale {
 			t.Fatalf("not stale: %+v", r)
 		}
 		synctest.Wait()
-		if b, ok := recorder.Basis(); !ok || b.Personal {
+		if b, ok := recorder.Snapshot(); !ok || b.Personal {
 			t.Errorf("basis %+v, %t", b, ok)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // scope makes the part of a key that separates callers. The random key of the process keeps what an attacker could read
@@ -24,7 +25,7 @@ type userKey struct {
 func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte(a))
-	if c := market.CredentialsFrom(ctx); c != nil {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		mac.Write([]byte{0})
 		mac.Write([]byte(c.Wire()))
 	}
@@ -125,7 +126,7 @@ type freshSource[K comparable, T any] struct{ Source[K, T] }
 
 // Lookup answers keys from memory, or none.
 func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
-	if !market.WantsFresh(ctx) {
+	if !reqctx.WantsFresh(ctx) {
 		return f.Source.Lookup(ctx, keys, out, missing)
 	}
 	for i := range keys {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // as returns a context of a caller with credentials made of a secret; the empty one is anonymous.
@@ -27,7 +28,7 @@ func as(t testing.TB, secret string) context.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return market.WithCredentials(ctx, c)
+	return reqctx.WithCredentials(ctx, c)
 }
 
 // userReads are all reads of user data, each with what tells whose eyes saw the value.
@@ -139,7 +140,7 @@ func TestAccountsNeverShare(t *testing.T) {
 			t.Errorf("%+v, %d calls", r, len(v.calls()))
 		}
 		for _, a := range v.calls() {
-			if a.credentials != market.CredentialsFrom(ctx).Wire() {
+			if a.credentials != reqctx.CredentialsFrom(ctx).Wire() {
 				t.Errorf("asked with %s", a.credentials)
 			}
 		}
@@ -238,14 +239,14 @@ func TestFreshReads(t *testing.T) {
 		}
 		read(ctx)
 		time.Sleep(time.Second / 2)
-		read(market.WithFresh(ctx)) // the first call is under way
+		read(reqctx.WithFresh(ctx)) // the first call is under way
 		read(ctx)                   // and joins the newer one
 		wg.Wait()
 		if n := len(v.calls()); n != 2 {
 			t.Errorf("%d calls, want two", n)
 		}
 		read(ctx)
-		read(market.WithFresh(ctx)) // the answer is remembered
+		read(reqctx.WithFresh(ctx)) // the answer is remembered
 		wg.Wait()
 		if n := len(v.calls()); n != 3 {
 			t.Errorf("%d calls, want three", n)
@@ -295,7 +296,7 @@ func TestKeysHoldNoCredentials(t *testing.T) {
 		if walked < 15 {
 			t.Fatalf("walked over %d keys only", walked)
 		}
-		wire := market.CredentialsFrom(ctx).Wire()
+		wire := reqctx.CredentialsFrom(ctx).Wire()
 		for _, form := range []string{secret, wire, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), fmt.Sprint([]byte(secret)), "phrase"} {
 			if strings.Contains(printed, strings.Trim(form, "[]")) {
 				t.Errorf("a credential is to be read as %s", form)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,19 +44,19 @@ type venue struct {
 
 // ask is one call that the venue got.
 type ask struct {
-	endpoint    market.Endpoint
+	endpoint    reqctx.Endpoint
 	keys        []string
 	ctx         context.Context
 	at          time.Time
 	credentials string // as they would be sent
 }
 
-func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) error {
+func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
 	if err := market.AdmitCall(ctx); err != nil {
 		return err
 	}
 	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, at: time.Now()}
-	if c := market.CredentialsFrom(ctx); c != nil {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		a.credentials = c.Wire()
 	}
 	v.mu.Lock()
@@ -67,8 +68,8 @@ func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) er
 		v.mu.Lock()
 		v.inside--
 		v.mu.Unlock()
-		if c, ok := market.CallFrom(ctx); ok {
-			c.Exchanged(market.Exchange{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: market.OutcomeOK, Age: v.age})
+		if c, ok := reqctx.CallFrom(ctx); ok {
+			c.NoteCall(reqctx.UpstreamCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: reqctx.OutcomeOK, Age: v.age})
 		}
 	}()
 	if v.gate != nil {
@@ -92,7 +93,7 @@ func (v *venue) enter(ctx context.Context, e market.Endpoint, keys ...string) er
 }
 
 // calls returns the calls to some endpoints, or all of them.
-func (v *venue) calls(endpoints ...market.Endpoint) []ask {
+func (v *venue) calls(endpoints ...reqctx.Endpoint) []ask {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var out []ask
@@ -130,7 +131,7 @@ func (v *venue) setUnknown(id string, unknown bool) {
 	v.unknown[id] = unknown
 }
 
-func list[T any](v *venue, ctx context.Context, e market.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+func list[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
 	if err := v.enter(ctx, e, keys...); err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func list[T any](v *venue, ctx context.Context, e market.Endpoint, keys []string
 	return out, nil
 }
 
-func single[T any](v *venue, ctx context.Context, e market.Endpoint, key string, value func() *T) (*T, error) {
+func single[T any](v *venue, ctx context.Context, e reqctx.Endpoint, key string, value func() *T) (*T, error) {
 	if err := v.enter(ctx, e, key); err != nil || !v.knows(key) {
 		return nil, err
 	}
@@ -157,18 +158,18 @@ func single[T any](v *venue, ctx context.Context, e market.Endpoint, key string,
 }
 
 func (v *venue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return list(v, ctx, market.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id} })
+	return list(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id} })
 }
 
 func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return list(v, ctx, market.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
+	return list(v, ctx, reqctx.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
 }
 
 func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
 	v.mu.Lock()
 	v.bookDepths = append(v.bookDepths, depth)
 	v.mu.Unlock()
-	return single(v, ctx, market.EndpointBook, id, func() *market.Book {
+	return single(v, ctx, reqctx.EndpointBook, id, func() *market.Book {
 		if v.book != nil {
 			return v.book(id, depth)
 		}
@@ -177,13 +178,13 @@ func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, e
 }
 
 func (v *venue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
-	return single(v, ctx, market.EndpointPriceHistory, id, func() *market.PriceHistory {
+	return single(v, ctx, reqctx.EndpointPriceHistory, id, func() *market.PriceHistory {
 		return &market.PriceHistory{TokenID: id, From: from, To: to}
 	})
 }
 
 func (v *venue) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
-	return single(v, ctx, market.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *market.SearchPage {
+	return single(v, ctx, reqctx.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *market.SearchPage {
 		if v.search != nil {
 			return v.search(q)
 		}
@@ -199,35 +200,35 @@ func (v *venue) marketOf(id string) *market.Market {
 }
 
 func (v *venue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return list(v, ctx, market.EndpointMarketsByID, ids, v.marketOf)
+	return list(v, ctx, reqctx.EndpointMarketsByID, ids, v.marketOf)
 }
 
 func (v *venue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return list(v, ctx, market.EndpointMarketsByToken, ids, v.marketOf)
+	return list(v, ctx, reqctx.EndpointMarketsByToken, ids, v.marketOf)
 }
 
 func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	return single(v, ctx, market.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
+	return single(v, ctx, reqctx.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
 // seen is user data that tells whose eyes saw it: a number that even a balance can hold.
 func seen(ctx context.Context) string {
 	h := fnv.New64a()
-	if c := market.CredentialsFrom(ctx); c != nil {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		_, _ = h.Write([]byte(c.Wire()))
 	}
 	return strconv.FormatUint(h.Sum64(), 10)
 }
 
 func (v *venue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	return single(v, ctx, market.EndpointBalance, string(a), func() *market.Balance {
+	return single(v, ctx, reqctx.EndpointBalance, string(a), func() *market.Balance {
 		cash := market.MustDecimal(seen(ctx))
 		return &market.Balance{CashBalance: &cash}
 	})
 }
 
 func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	p, err := single(v, ctx, market.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: seen(ctx)} })
+	p, err := single(v, ctx, reqctx.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: seen(ctx)} })
 	if p == nil {
 		return nil, err
 	}
@@ -235,7 +236,7 @@ func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Posit
 }
 
 func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	o, err := single(v, ctx, market.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: seen(ctx)} })
+	o, err := single(v, ctx, reqctx.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: seen(ctx)} })
 	if o == nil {
 		return nil, err
 	}
@@ -243,13 +244,13 @@ func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, e
 }
 
 func (v *venue) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
-	return single(v, ctx, market.EndpointTrades, string(a), func() *market.TradePage {
+	return single(v, ctx, reqctx.EndpointTrades, string(a), func() *market.TradePage {
 		return &market.TradePage{Trades: []market.Trade{{Outcome: seen(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
 func (v *venue) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
-	return single(v, ctx, market.EndpointHistory, string(a), func() *market.HistoryPage {
+	return single(v, ctx, reqctx.EndpointHistory, string(a), func() *market.HistoryPage {
 		return &market.HistoryPage{Records: []market.HistoryRecord{{Outcome: seen(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
 	})
 }

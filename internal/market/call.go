@@ -26,32 +26,6 @@ var priorityNames = [Priorities]string{"refresh", "history", "search", "markets"
 // String returns the priority's name, as metrics show it.
 func (p Priority) String() string { return priorityNames[p] }
 
-// Call is what an upstream call knows of those who wait for it. Both may rise while the call waits to be admitted, when
-// another waiter joins.
-type Call interface {
-	// Priority is the greatest priority of the waiters.
-	Priority() Priority
-	// Deadline is the latest deadline of the waiters; ok is false when one of them waits without a limit.
-	Deadline() (t time.Time, ok bool)
-	// Trace returns the place of the next HTTP call in a trace; zero where it has none.
-	Trace() TraceContext
-	// Exchanged takes note of an HTTP call that has ended.
-	Exchanged(x Exchange)
-}
-
-type callKey struct{}
-
-// WithCall returns a context for one upstream call.
-func WithCall(ctx context.Context, c Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
-// CallFrom returns the call that ctx belongs to; ok is false outside of one.
-func CallFrom(ctx context.Context) (c Call, ok bool) {
-	c, ok = ctx.Value(callKey{}).(Call)
-	return c, ok
-}
-
 // Permit is the admission of one read of the venue, which may take several HTTP calls. It is safe for concurrent use.
 type Permit interface {
 	// AdmitCall waits until one more HTTP call may be made. The calls that were foreseen are admitted with the read; each
@@ -138,34 +112,3 @@ func ReportThrottled(ctx context.Context, until time.Time) {
 		p.Throttled(until)
 	}
 }
-
-// Endpoint is a way of asking the venue: one of its REST endpoints, and what it is asked by.
-type Endpoint uint8
-
-// The ways of asking.
-const (
-	EndpointPrices Endpoint = iota
-	EndpointSpreads
-	EndpointBook
-	EndpointPriceHistory
-	EndpointSearch
-	EndpointMarketsByID
-	EndpointMarketsByToken
-	EndpointMarketBySlug
-	EndpointBalance
-	EndpointPositions
-	EndpointOrders
-	EndpointTrades
-	EndpointHistory
-)
-
-var endpointNames = [...]string{
-	"prices", "spreads", "orderbook", "price-history", "market-search", "market-details", "market-details", "market-details",
-	"balance", "positions", "orders", "trades", "history",
-}
-
-// String returns the last segment of the endpoint's path, as errors, the log and metrics name it.
-func (e Endpoint) String() string { return endpointNames[e] }
-
-// User tells that the endpoint serves the data of one account, as the holder of its credentials sees it.
-func (e Endpoint) User() bool { return e >= EndpointBalance }

@@ -1,9 +1,6 @@
 package market
 
 import (
-	"context"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -100,181 +97,22 @@ func (h *Handle) Age() Age {
 	return h.age
 }
 
-// Bump tells the holders of the handle that the entry was replaced, evicted or is no longer live. It is safe for concurrent use.
-func (h *Handle) Bump() { h.version.Add(1) }
+// Invalidate notes that the entry was replaced, evicted or is no longer live. It is safe for concurrent use.
+func (h *Handle) Invalidate() { h.version.Add(1) }
 
-// Recorder collects what one response rests on: the handles of everything that it was built from, and what else could make
-// the same question be answered otherwise later. It is safe for concurrent use. A nil Recorder ignores everything.
-type Recorder struct {
-	mu sync.Mutex
-	// handles may hold one several times. They begin in first, which is enough for a small response.
-	handles []*Handle
-	first   [8]*Handle
-	until   time.Time
-	// personal tells that the response may depend on who asked, spoiled that nobody can tell how long it holds.
-	personal, spoiled bool
-	// account reports that data of an account are read, answered that the venue has sent some of them.
-	account, answered bool
+// Age is how old an answer of the venue may be, since caches lie between. The zero Age is of an answer that does not say.
+type Age struct {
+	// Known reports that the answer's header says how old it is.
+	Known bool
+	// Least and Most bound the time from when the venue made the answer to when the answer came.
+	Least, Most time.Duration
+	// Renewed is the time from then until a further call brings a newer answer; 0 where that is not known.
+	Renewed time.Duration
 }
 
-// Record adds the handle of what was read, once or more. A nil handle is that of a read that failed or has no
-// entry: it tells nobody when it would give something else, so what the response rests on is not known any more.
-func (r *Recorder) Record(h *Handle) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.grow(1)
-	r.record(h)
-}
-
-// RecordAll records what was read together.
-func RecordAll[T any](r *Recorder, results []Result[Read[T]]) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.grow(len(results))
-	for i := range results {
-		r.record(results[i].Value.Handle)
-	}
-}
-
-// grow makes room for n more handles. The lock is held.
-func (r *Recorder) grow(n int) {
-	if r.handles == nil {
-		r.handles = r.first[:0]
-	}
-	r.handles = slices.Grow(r.handles, n)
-}
-
-// record is Record, for which there is room. The lock is held.
-func (r *Recorder) record(h *Handle) {
-	if h == nil {
-		r.spoiled = true
-		return
-	}
-	r.handles = append(r.handles, h)
-}
-
-// Until tells that the clock alone changes the response from an instant on. The earliest instant counts.
-func (r *Recorder) Until(at time.Time) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.until.IsZero() || at.Before(r.until) {
-		r.until = at
-	}
-}
-
-// ReadAccount notes that data of an account are read with the caller's credentials.
-func (r *Recorder) ReadAccount() {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.account = true
-}
-
-// ReadsAccount reports whether ReadAccount was called.
-func (r *Recorder) ReadsAccount() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.account
-}
-
-// AnswerAccount notes that the venue has sent data of an account, so it accepts the caller's credentials.
-func (r *Recorder) AnswerAccount() {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answered = true
-}
-
-// AnsweredAccount reports whether AnswerAccount was called.
-func (r *Recorder) AnsweredAccount() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.answered
-}
-
-// identify notes that it was looked who asks.
-func (r *Recorder) identify() {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.personal = true
-}
-
-// Handles returns the distinct handles recorded so far, in no order. A nil Recorder has none.
-func (r *Recorder) Handles() []*Handle {
-	b, _ := r.Basis()
-	return b.Handles
-}
-
-// Basis is what a response rests on: while all handles stand and are fresh and it is not yet Until, the same question by the
-// same caller is answered the same.
-type Basis struct {
-	// Handles are distinct and in no order.
-	Handles []*Handle
-	// Until is when the clock alone changes the response; zero where it does not.
-	Until time.Time
-	// Personal tells that the response may depend on the caller's credentials, or on there being none.
-	Personal bool
-}
-
-// Basis returns what was recorded so far. ok is false where something was read of which nobody can tell how long it holds,
-// and for a nil Recorder.
-func (r *Recorder) Basis() (b Basis, ok bool) {
-	if r == nil {
-		return b, false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b = Basis{Handles: make([]*Handle, 0, len(r.handles)), Until: r.until, Personal: r.personal}
-	known := make(map[*Handle]bool, len(r.handles))
-	for _, h := range r.handles {
-		if !known[h] {
-			known[h] = true
-			b.Handles = append(b.Handles, h)
-		}
-	}
-	return b, !r.spoiled
-}
-
-// Recording is the context of a response, together with its recorder. Its reads are recorded, and are one demand of a client,
-// however many values of a token they are. Begin makes it one.
-type Recording struct {
-	requestContext
-	Recorder Recorder
-}
-
-// Begin derives the context from ctx.
-func (r *Recording) Begin(ctx context.Context) {
-	r.requestContext = derive(ctx)
-	r.recorder, r.demand = &r.Recorder, demands.Add(1)
-}
-
-// WithRecorder returns a context in which reads are recorded, and the recorder.
-func WithRecorder(ctx context.Context) (context.Context, *Recorder) {
-	r := &Recording{}
-	r.Begin(ctx)
-	return r, &r.Recorder
+// With returns the age of what was read by two calls.
+func (a Age) With(b Age) Age {
+	return Age{Known: a.Known || b.Known, Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Renewed: max(a.Renewed, b.Renewed)}
 }
 
 // Session is one unbroken time of the venue's stream. Values that were streamed in it point to it, so that the end of a

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -164,7 +162,7 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 	type hidden struct{ c *Credentials }
 	type hiddenValue struct{ c Credentials }
 	values := []any{c, *c, inside{c}, &inside{c}, hidden{c}, &hidden{c}, hiddenValue{*c}, &hiddenValue{*c}, []*Credentials{c}, []Credentials{*c},
-		map[string]*Credentials{"c": c}, map[string]any{"c": *c}, WithCredentials(t.Context(), c)}
+		map[string]*Credentials{"c": c}, map[string]any{"c": *c}}
 	var printed []string
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%T", "%o", "%p", "%c", "%U", "%e", "% x", "%10s", "%-40v"} {
@@ -196,16 +194,6 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 	_ = fmt.Sprint(none)
 }
 
-func TestCredentialsOfContext(t *testing.T) {
-	c, _ := ParseCredentials([]byte(`{"apiKey":"k"}`))
-	if got := CredentialsFrom(WithCredentials(t.Context(), c)); got != c {
-		t.Errorf("got %v", got)
-	}
-	if CredentialsFrom(t.Context()) != nil || CredentialsFrom(WithCredentials(t.Context(), nil)) != nil {
-		t.Error("an anonymous caller has credentials")
-	}
-}
-
 func TestErrors(t *testing.T) {
 	cause := errors.New("dial tcp 10.0.0.1: refused")
 	plain := Errorf(CodeUpstreamUnavailable, "the venue is %s", "away")
@@ -234,15 +222,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestEndpointsOfUsers(t *testing.T) {
-	for e := EndpointPrices; e <= EndpointHistory; e++ {
-		want := slices.Contains([]Endpoint{EndpointBalance, EndpointPositions, EndpointOrders, EndpointTrades, EndpointHistory}, e)
-		if e.User() != want {
-			t.Errorf("endpoint %d serves user data: %v", e, e.User())
-		}
-	}
-}
-
 func TestCombine(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	h := NewHandle(at(9))
@@ -264,78 +243,14 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-func TestHandleAndRecorder(t *testing.T) {
+func TestHandle(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := NewHandle(until), NewHandle(until)
 	if at, ok := h.FreshUntil(); h.Version() != 0 || !ok || !at.Equal(until) {
 		t.Errorf("a new handle has version %d, fresh until %s, %v", h.Version(), at, ok)
 	}
-	h.Bump()
+	h.Invalidate()
 	if h.Version() != 1 || other.Version() != 0 {
 		t.Errorf("versions %d and %d", h.Version(), other.Version())
 	}
-
-	ctx, r := WithRecorder(t.Context())
-	if RecorderFrom(ctx) != r {
-		t.Error("the context has another recorder")
-	}
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() { r.Record(h); r.Record(nil); r.Record(other); h.Bump(); _ = r.Handles() })
-	}
-	wg.Wait()
-	got := r.Handles()
-	if _, ok := r.Basis(); ok {
-		t.Error("a read without a handle has not spoiled the recorder")
-	}
-	if len(got) != 2 || !slices.Contains(got, h) || !slices.Contains(got, other) || h.Version() != 9 {
-		t.Errorf("recorded %v, version %d", got, h.Version())
-	}
-	none := RecorderFrom(t.Context())
-	none.Record(h)
-	if none != nil || none.Handles() != nil {
-		t.Errorf("a recorder without a context: %v", none)
-	}
 }
-
-func TestBasis(t *testing.T) {
-	ctx, r := WithRecorder(t.Context())
-	b, ok := r.Basis()
-	if !ok || b.Personal || !b.Until.IsZero() || len(b.Handles) != 0 {
-		t.Errorf("nothing was recorded: %+v, %v", b, ok)
-	}
-	h, early := NewHandle(time.Unix(9, 0)), time.Unix(5, 0)
-	r.Record(h)
-	r.Until(early.Add(time.Second))
-	r.Until(early)
-	r.Until(early.Add(time.Minute))
-	if b, ok = r.Basis(); !ok || b.Personal || !b.Until.Equal(early) || len(b.Handles) != 1 || b.Handles[0] != h {
-		t.Errorf("%+v, %v", b, ok)
-	}
-	CredentialsFrom(ctx)
-	if b, ok = r.Basis(); !ok || !b.Personal {
-		t.Errorf("a look at the credentials: %+v, %v", b, ok)
-	}
-	none := RecorderFrom(t.Context())
-	none.Until(early)
-	if _, ok := none.Basis(); ok || CredentialsFrom(t.Context()) != nil {
-		t.Error("a context without a recorder has a basis, or credentials")
-	}
-}
-
-func TestCallOfContext(t *testing.T) {
-	if _, ok := CallFrom(t.Context()); ok {
-		t.Error("a call from nowhere")
-	}
-	var c Call = fixedCall{}
-	if got, ok := CallFrom(WithCall(t.Context(), c)); !ok || got != c {
-		t.Errorf("got %v, %v", got, ok)
-	}
-}
-
-type fixedCall struct{}
-
-func (fixedCall) Priority() Priority          { return PriorityUser }
-func (fixedCall) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (fixedCall) Trace() TraceContext         { return TraceContext{} }
-func (fixedCall) Exchanged(Exchange)          {}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Operations logs one line for each operation. When there are too many in a second it samples the lines of successful
@@ -35,7 +36,7 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
 // Ended logs an operation that has ended.
-func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
+func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	of := requestFrom(ctx)
 	if of != nil && j.Transport != "websocket" { // a WebSocket's request carries many operations
 		of.told.Store(true)
@@ -45,7 +46,7 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 		return
 	}
 	now, weight := time.Now(), 1
-	if j.Outcome == market.OutcomeOK {
+	if j.Outcome == reqctx.OutcomeOK {
 		if weight = o.sampling.weight(now); weight == 0 {
 			o.sampled.Add(1)
 			return
@@ -65,7 +66,7 @@ func (o *Operations) Ended(ctx context.Context, j *market.Journal) {
 }
 
 // appendOperation appends the attributes of an operation.
-func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
+func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	text := func(key, value string) {
 		if value != "" {
 			attrs = append(attrs, slog.String(key, value))
@@ -77,9 +78,9 @@ func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
 		}
 	}
 	text("type", j.Type())
-	if j.Asked != nil {
-		text("name", j.Asked.Name)
-		text("document", j.Asked.Document)
+	if j.Info != nil {
+		text("name", j.Info.Name)
+		text("document", j.Info.Document)
 	}
 	text("trusted", j.Trusted)
 	text("outcome", j.Outcome)
@@ -88,9 +89,9 @@ func appendOperation(attrs []slog.Attr, j *market.Journal) []slog.Attr {
 	}
 	attrs = append(attrs, slog.Duration("elapsed", j.Elapsed), slog.Int64("cost", j.Points))
 	text("response", j.Response)
-	var sum market.Reads // over all kinds
-	for k := range market.Kind(market.Kinds) {
-		sum = sum.Plus(j.Reads(k))
+	var sum reqctx.CacheCounts // over all kinds
+	for k := range reqctx.Kind(reqctx.Kinds) {
+		sum = sum.Plus(j.Counts(k))
 	}
 	number("hits", int64(sum.Hits))
 	number("stale", int64(sum.Stale))

@@ -13,19 +13,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // journal returns the journal of an operation that has ended.
-func journal(outcome string) *market.Journal {
-	j := &market.Journal{Operation: market.Operation{
+func journal(outcome string) *reqctx.Log {
+	j := &reqctx.Log{Operation: reqctx.Operation{
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
-		Asked: &market.Asked{Type: "query", Name: "Board", Document: "00ff"},
+		Info: &reqctx.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
 	}}
-	market.WithJournal(context.Background(), j) // so that reads are noted
-	j.Looked(market.KindPrice, market.Reads{Hits: 3, Misses: 2, Joined: 1})
-	j.Looked(market.KindBook, market.Reads{Hits: 4, Stale: 1})
-	j.NoteBatch(market.Batch{Serial: 1, Calls: make([]market.Exchange, 2)})
+	reqctx.WithLog(context.Background(), j) // so that reads are noted
+	j.CountReads(reqctx.KindPrice, reqctx.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
+	j.CountReads(reqctx.KindBook, reqctx.CacheCounts{Hits: 4, Stale: 1})
+	j.NoteBatch(reqctx.Batch{Serial: 1, Calls: make([]reqctx.UpstreamCall, 2)})
 	return j
 }
 
@@ -72,7 +72,7 @@ func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 		if all, samples := lines("BAD_USER_INPUT", 500); all != 500 || samples != 0 {
 			t.Errorf("500 failures have %d lines", all)
 		}
-		if all, _ := lines(market.OutcomeCancelled, 50); all != 50 {
+		if all, _ := lines(reqctx.OutcomeCancelled, 50); all != 50 {
 			t.Errorf("50 that were cancelled have %d lines", all)
 		}
 		time.Sleep(time.Second)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"oddsgraph/internal/reqctx"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -19,8 +21,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"oddsgraph/internal/market"
 )
 
 // maxLinks limits the operations linked with a call to the venue. OTEL_SPAN_LINK_COUNT_LIMIT overrides it.
@@ -102,24 +102,24 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// operationSpan is the market.Span of an operation.
+// operationSpan is the reqctx.Span of an operation.
 type operationSpan struct{ trace.Span }
 
-// Context implements market.Span.
-func (s operationSpan) Context() market.TraceContext {
+// Context implements reqctx.Span.
+func (s operationSpan) Context() reqctx.TraceContext {
 	c := s.SpanContext()
-	return market.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}
+	return reqctx.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}
 }
 
 // contextOf returns the context of a sampled span.
-func contextOf(c market.TraceContext) trace.SpanContext {
+func contextOf(c reqctx.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
 }
 
 // Began starts the span of an operation if it is sampled. If traceparent is trusted, its span is the parent. Otherwise the
 // operation starts a new trace with a link to the client's span, so that clients do not control sampling. tracestate and
 // baggage are ignored, since they can hold anything.
-func (t *Tracer) Began(j *market.Journal, traceparent string, trusted bool) {
+func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)
 	options[0], options[1] = trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(j.Started)
@@ -138,7 +138,7 @@ func (t *Tracer) Began(j *market.Journal, traceparent string, trusted bool) {
 }
 
 // Ended ends the span of an operation.
-func (t *Tracer) Ended(ctx context.Context, j *market.Journal) {
+func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 	s, ok := j.Span.(operationSpan)
 	if !ok {
 		return
@@ -159,9 +159,9 @@ func (t *Tracer) Ended(ctx context.Context, j *market.Journal) {
 			attributes = append(attributes, attribute.String(key, value))
 		}
 	}
-	if j.Asked != nil {
-		add("graphql.operation.name", j.Asked.Name)
-		add("oddsgraph.document", j.Asked.Document)
+	if j.Info != nil {
+		add("graphql.operation.name", j.Info.Name)
+		add("oddsgraph.document", j.Info.Document)
 	}
 	add("oddsgraph.response_cache", j.Response)
 	add("oddsgraph.guard.rule", j.Rule)
@@ -182,9 +182,9 @@ func (t *Tracer) Ended(ctx context.Context, j *market.Journal) {
 }
 
 // addReads adds cache counts and awaited batches as events, and links to the calls of these batches.
-func (t *Tracer) addReads(s operationSpan, j *market.Journal, ended time.Time) {
-	for k := range market.Kind(market.Kinds) {
-		if r := j.Reads(k); r != (market.Reads{}) {
+func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
+	for k := range reqctx.Kind(reqctx.Kinds) {
+		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
 			s.AddEvent("cache", trace.WithTimestamp(ended), trace.WithAttributes(
 				attribute.String("kind", k.String()), attribute.Int("hits", int(r.Hits)), attribute.Int("stale", int(r.Stale)),
 				attribute.Int("absent", int(r.Absent)), attribute.Int("misses", int(r.Misses)), attribute.Int("joined", int(r.Joined)),
@@ -204,7 +204,7 @@ func (t *Tracer) addReads(s operationSpan, j *market.Journal, ended time.Time) {
 	}
 }
 
-func batchAttributes(b market.Batch, more ...attribute.KeyValue) []attribute.KeyValue {
+func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.KeyValue {
 	between := func(from, to time.Time) float64 {
 		if from.IsZero() || to.IsZero() {
 			return 0
@@ -219,9 +219,9 @@ func batchAttributes(b market.Batch, more ...attribute.KeyValue) []attribute.Key
 
 // Batch records a span for each call of a completed batch, linked with the operations that waited for it. A call without a
 // traced waiter, such as a refresh, has its own trace if that is sampled.
-func (t *Tracer) Batch(b market.Batch, waited []*market.Journal) {
+func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 	var links []trace.Link
-	var spans []market.TraceContext
+	var spans []reqctx.TraceContext
 	for _, j := range waited {
 		for _, span := range j.Spans() {
 			c := span.Context()
@@ -245,7 +245,7 @@ func (t *Tracer) Batch(b market.Batch, waited []*market.Journal) {
 			span.SetAttributes(batchAttributes(b, attribute.String("http.request.method", "GET"), attribute.String("oddsgraph.endpoint", x.Endpoint),
 				attribute.Int("http.response.status_code", x.Status), attribute.Int("oddsgraph.keys", x.Keys),
 				attribute.String("oddsgraph.outcome", x.Outcome), attribute.Float64("oddsgraph.wait", x.Waited.Seconds()))...)
-			if x.Outcome != market.OutcomeOK {
+			if x.Outcome != reqctx.OutcomeOK {
 				span.SetStatus(codes.Error, x.Outcome)
 			}
 		}

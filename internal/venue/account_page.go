@@ -5,12 +5,13 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
 // accountPage is a page of a wallet's list that is asked for.
 type accountPage struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	account  market.Address
 	// filter sets the parameters by which the venue may leave rows out.
 	filter func(to *query)
@@ -36,7 +37,7 @@ func (p *accountPage) query(plain, sized bool) *request {
 // pageOf asks for one page of a wallet's list; filter sets the parameters by which the venue may leave rows out, and the caller
 // leaves them out anyway. A page that repeats the one before is the end where the venue ignores offsets; elsewhere its rows look like
 // those before.
-func (c *Client) pageOf(ctx context.Context, e market.Endpoint, a market.Address, filter func(to *query), limit int, token string, keys ...string) (found, turn, notes, error) {
+func (c *Client) pageOf(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *query), limit int, token string, keys ...string) (found, turn, notes, error) {
 	if limit < 0 || limit > maxLimit {
 		return found{}, turn{}, nil, badInput(e, "a page has 1 to 100 rows")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -54,7 +55,7 @@ func BenchmarkAnswers(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
 		for b.Loop() {
-			payload, err := c.open(market.EndpointPositions, resp, body, redact)
+			payload, err := c.open(reqctx.EndpointPositions, resp, body, redact)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -70,7 +71,7 @@ func BenchmarkAnswers(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
 		for b.Loop() {
-			payload, err := c.open(market.EndpointMarketsByID, resp, body, redact)
+			payload, err := c.open(reqctx.EndpointMarketsByID, resp, body, redact)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func BenchmarkAnswers(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
 		for b.Loop() {
-			payload, err := c.open(market.EndpointPrices, resp, body, redact)
+			payload, err := c.open(reqctx.EndpointPrices, resp, body, redact)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -41,7 +42,7 @@ type backoffs struct {
 
 // backoffKey is what is not asked for again: a token, a market, a search or a branch of an account.
 type backoffKey struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	key      string
 }
 
@@ -62,7 +63,7 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 // account returns the key of an account as the caller of ctx sees it: a keyed hash, so that a stranger who makes the venue
 // fail with credentials of his own costs the owner nothing.
 func (b *backoffs) account(ctx context.Context, a market.Address) string {
-	if c := market.CredentialsFrom(ctx); c != nil {
+	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.digest(string(a), c.Wire())
 	}
 	return b.digest(string(a))
@@ -79,7 +80,7 @@ func (b *backoffs) digest(texts ...string) string {
 }
 
 // refusal returns the remembered error of a key whose wait has not ended, with what is left of the wait, or nil.
-func (b *backoffs) refusal(e market.Endpoint, key string) error {
+func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.keys.Peek(backoffKey{e, key})
@@ -95,7 +96,7 @@ func (b *backoffs) refusal(e market.Endpoint, key string) error {
 // settle takes the outcome of a read of keys, which had it in common, and returns it: a failure of the venue's with the
 // time that the keys will not be asked for. Any other answer clears them; what ended for the caller's reasons, or was not
 // sent, says nothing.
-func (b *backoffs) settle(e market.Endpoint, err error, keys ...string) error {
+func (b *backoffs) settle(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := blames(err)
 	if !sent {
 		return err
@@ -156,7 +157,7 @@ func after(err *market.Error, wait time.Duration) *market.Error {
 }
 
 // guarded makes a read of one key, unless it is to be left alone.
-func guarded[T any](c *Client, e market.Endpoint, key string, read func() (T, error)) (T, error) {
+func guarded[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.backoffs.refusal(e, key); err != nil {
 		var none T
 		return none, err

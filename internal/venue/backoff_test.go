@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TestNoKeyIsAskedForBeforeItsBackoffEnds holds it for every read and every failure that passes.
@@ -141,7 +142,7 @@ func TestBackoffIsOfTheCallerAlone(t *testing.T) {
 		c := v.client(t, 0.5)
 		stranger, err := market.ParseCredentials([]byte(`{"apiKey":"junk"}`))
 		must(t, err)
-		theirs := market.WithCredentials(t.Context(), stranger)
+		theirs := reqctx.WithCredentials(t.Context(), stranger)
 		for range 3 {
 			if _, err := c.Balance(theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {
 				t.Fatal(err)

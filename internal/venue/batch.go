@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 const (
@@ -36,7 +36,7 @@ func (u *urlLength) of(configured int, now time.Time) int {
 }
 
 // shorten notes that a list whose ids have so many bytes was too long.
-func (u *urlLength) shorten(c *Client, e market.Endpoint, ids []string) {
+func (u *urlLength) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 	now := c.clock.Now()
 	length := min(u.of(c.maxURL, now), c.overhead(e)+bytesOf(ids)/2)
 	u.mu.Lock()
@@ -46,12 +46,12 @@ func (u *urlLength) shorten(c *Client, e market.Endpoint, ids []string) {
 }
 
 // overhead is the length of a URL without the ids in it.
-func (c *Client) overhead(e market.Endpoint) int {
+func (c *Client) overhead(e reqctx.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(paths[e]) + len("?=") + longestName
 }
 
 // room is the number of bytes that ids may take in one call, with the commas between them.
-func (c *Client) room(e market.Endpoint) int {
+func (c *Client) room(e reqctx.Endpoint) int {
 	return c.lengths[e].of(c.maxURL, c.clock.Now()) - c.overhead(e)
 }
 
@@ -72,7 +72,7 @@ func bytesOf(ids []string) (n int) {
 }
 
 // listCost is Cost for an endpoint that may take lists.
-func (c *Client) listCost(e market.Endpoint, learned *capability, keys, bytes int) int {
+func (c *Client) listCost(e reqctx.Endpoint, learned *capability, keys, bytes int) int {
 	if keys <= 0 || learned != nil && !learned.lists(c.clock.Now()) {
 		return max(keys, 0)
 	}

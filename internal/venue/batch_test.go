@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // pricesUpTo answers prices whose URL is at most so long and has at most so many ids, and refuses others with a status.
@@ -44,7 +44,7 @@ func TestListsAreAsLongAsURLs(t *testing.T) {
 		v := newVenue(t, everywhere(pricesUpTo(length, 1000, 414)))
 		c := v.client(t, func(cfg *Config) { cfg.MaxURL = tt.maxURL })
 		ids := longIDs(tt.ids, tt.digits)
-		if got := c.Cost(market.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
+		if got := c.Cost(reqctx.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
 			t.Errorf("%d ids of %d digits: the cost is %d, want %d", tt.ids, tt.digits, got, tt.calls)
 		}
 		results, err := c.Prices(t.Context(), ids)
@@ -92,11 +92,11 @@ func TestListsBecomeAsLongAsTheVenueTakes(t *testing.T) {
 				v.requests = nil
 				v.mu.Unlock()
 			}
-			if got := c.Cost(market.EndpointPrices, 80, 80*19); got != 2 {
+			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 2 {
 				t.Errorf("the cost is %d", got)
 			}
 			clock.move(relearn)
-			if got := c.Cost(market.EndpointPrices, 80, 80*19); got != 1 {
+			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 1 {
 				t.Errorf("the cost is %d later", got)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -13,14 +14,14 @@ import (
 // out. A level that cannot be read, and a best bid above the best ask, make the answer UPSTREAM_BAD_RESPONSE: a book is
 // used as a whole.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
-	if err := checkID(market.EndpointBook, tokenID); err != nil {
+	if err := checkID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err
 	}
 	if depth < 1 {
-		return nil, badInput(market.EndpointBook, "depth is at least 1")
+		return nil, badInput(reqctx.EndpointBook, "depth is at least 1")
 	}
-	return guarded(c, market.EndpointBook, tokenID, func() (*market.Book, error) {
-		rq := &request{endpoint: market.EndpointBook, keys: 1}
+	return guarded(c, reqctx.EndpointBook, tokenID, func() (*market.Book, error) {
+		rq := &request{endpoint: reqctx.EndpointBook, keys: 1}
 		rq.query.set("tokenId", tokenID).set("depth", strconv.Itoa(depth))
 		payload, err := c.get(ctx, rq)
 		if err != nil || payload.IsNull() {
@@ -28,7 +29,7 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 		}
 		var n notes
 		b, err := decodeBook(payload, tokenID, depth, &n)
-		c.report(market.EndpointBook, n)
+		c.report(reqctx.EndpointBook, n)
 		return b, err
 	})
 }
@@ -36,11 +37,11 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*market.Book, error) {
 	m, ok := objectOf(payload, "orderbook", "book")
 	if !ok {
-		return nil, unknownForm(market.EndpointBook, "not an object")
+		return nil, unknownForm(reqctx.EndpointBook, "not an object")
 	}
 	r := wire.NewRow(m, n.add)
 	if id := r.ID(wire.FieldTokenID); id != "" && id != tokenID {
-		return nil, unknownForm(market.EndpointBook, "the book of another token")
+		return nil, unknownForm(reqctx.EndpointBook, "the book of another token")
 	}
 	b := &market.Book{
 		TokenID:   wire.Intern(tokenID),
@@ -55,7 +56,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*marke
 	b.Spread = spreadOf(r, b)
 	if r.Err != nil {
 		n.add("bad element")
-		return nil, unknownForm(market.EndpointBook, r.Err.Error())
+		return nil, unknownForm(reqctx.EndpointBook, r.Err.Error())
 	}
 	return b.Cut(depth), nil
 }

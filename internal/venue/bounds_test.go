@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TestCallsUnderWayAreBounded: an endpoint that hangs takes so many calls and no more, and no call of another endpoint waits
@@ -62,7 +63,7 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 		if most.Load() > maxInFlight {
 			t.Errorf("%d calls were under way", most.Load())
 		}
-		if len(c.lines[market.EndpointBook].slots) != 0 {
+		if len(c.lines[reqctx.EndpointBook].slots) != 0 {
 			t.Error("a place was not given back")
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // asks makes n reads of different books at the same time and returns their codes.
@@ -174,7 +175,7 @@ func TestWhatOpensNoCircuit(t *testing.T) {
 					for i := range 20 {
 						own, err := market.ParseCredentials([]byte(`{"apiKey":"` + strconv.Itoa(i) + `"}`))
 						must(t, err)
-						_, _ = r.call(market.WithCredentials(t.Context(), own), c)
+						_, _ = r.call(reqctx.WithCredentials(t.Context(), own), c)
 						time.Sleep(2 * time.Second)
 					}
 					same(t, circuit(c, r.name), "closed")
@@ -191,7 +192,7 @@ func TestOneAccountThatFailsCutsNobodyOff(t *testing.T) {
 		ask := func(who string) {
 			own, err := market.ParseCredentials([]byte(`{"apiKey":"` + who + `"}`))
 			must(t, err)
-			_, _ = c.Positions(market.WithCredentials(t.Context(), own), wallet)
+			_, _ = c.Positions(reqctx.WithCredentials(t.Context(), own), wallet)
 			time.Sleep(time.Second)
 		}
 		for range 10 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // The ways in which the caller's credentials travel to the venue.
@@ -65,7 +66,7 @@ type Config struct {
 
 // Observer is told what the client does. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. status is 0 when no answer came; outcome is as in market.Exchange.
+	// Call reports one HTTP call. status is 0 when no answer came; outcome is as in reqctx.UpstreamCall.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
 	// Drift reports that an answer was not quite what the contract says; what is one of a bounded set of fixed texts.
 	Drift(endpoint, what string)
@@ -171,7 +172,7 @@ func (c *Client) lay() {
 		l := laid[path]
 		if l == nil {
 			l = &line{
-				breaker: &breaker{endpoint: market.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged},
+				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged},
 				slots:   make(chan struct{}, maxInFlight),
 			}
 			laid[path] = l
@@ -215,36 +216,36 @@ func (c *Client) Close() {
 // paths are those of the endpoints. The two list forms of market-details are endpoints of their own, since a venue may know
 // only one.
 var paths = [...]string{
-	market.EndpointPrices:         "/api/exchange/prices",
-	market.EndpointSpreads:        "/api/exchange/spreads",
-	market.EndpointBook:           "/api/exchange/orderbook",
-	market.EndpointPriceHistory:   "/api/exchange/price-history",
-	market.EndpointSearch:         "/api/exchange/market-search",
-	market.EndpointMarketsByID:    "/api/exchange/market-details",
-	market.EndpointMarketsByToken: "/api/exchange/market-details",
-	market.EndpointMarketBySlug:   "/api/exchange/market-details",
-	market.EndpointBalance:        "/api/user/balance",
-	market.EndpointPositions:      "/api/user/positions",
-	market.EndpointOrders:         "/api/user/orders",
-	market.EndpointTrades:         "/api/user/trades",
-	market.EndpointHistory:        "/api/user/history",
+	reqctx.EndpointPrices:         "/api/exchange/prices",
+	reqctx.EndpointSpreads:        "/api/exchange/spreads",
+	reqctx.EndpointBook:           "/api/exchange/orderbook",
+	reqctx.EndpointPriceHistory:   "/api/exchange/price-history",
+	reqctx.EndpointSearch:         "/api/exchange/market-search",
+	reqctx.EndpointMarketsByID:    "/api/exchange/market-details",
+	reqctx.EndpointMarketsByToken: "/api/exchange/market-details",
+	reqctx.EndpointMarketBySlug:   "/api/exchange/market-details",
+	reqctx.EndpointBalance:        "/api/user/balance",
+	reqctx.EndpointPositions:      "/api/user/positions",
+	reqctx.EndpointOrders:         "/api/user/orders",
+	reqctx.EndpointTrades:         "/api/user/trades",
+	reqctx.EndpointHistory:        "/api/user/history",
 }
 
 // Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present, whose ids have so many bytes in a
 // URL: it is higher while the venue is known not to know the list form. Extra pages of positions and orders, and the calls by
 // which a refused list is taken apart, are not foreseen.
-func (c *Client) Cost(endpoint market.Endpoint, keys, bytes int) int {
+func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
-	case market.EndpointPrices:
+	case reqctx.EndpointPrices:
 		return c.listCost(endpoint, nil, keys, bytes)
-	case market.EndpointSpreads:
+	case reqctx.EndpointSpreads:
 		if !c.spreadsExist.lists(c.clock.Now()) {
 			return max(keys, 0)
 		}
 		return c.listCost(endpoint, &c.spreadTokens, keys, bytes)
-	case market.EndpointMarketsByID:
+	case reqctx.EndpointMarketsByID:
 		return c.listCost(endpoint, &c.marketIDs, keys, bytes)
-	case market.EndpointMarketsByToken:
+	case reqctx.EndpointMarketsByToken:
 		return c.listCost(endpoint, &c.marketTokens, keys, bytes)
 	default:
 		return max(keys, 0)

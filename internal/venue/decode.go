@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -14,7 +14,7 @@ type notes []string
 func (n *notes) add(what string) { *n = append(*n, what) }
 
 // report hands the notes on a used answer to the Observer.
-func (c *Client) report(e market.Endpoint, n notes) {
+func (c *Client) report(e reqctx.Endpoint, n notes) {
 	for _, what := range n {
 		c.observer.Drift(e.String(), what)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // wireFile is one answer of the demo venue, recorded by its own tests: the wire is pinned from both sides.
@@ -113,8 +114,8 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 		t.Fatalf("no expectation for status %d", w.Status)
 	}
 	for i, at := range paths {
-		e := market.Endpoint(i)
-		if at != path || e == market.EndpointMarketsByToken || e == market.EndpointMarketBySlug {
+		e := reqctx.Endpoint(i)
+		if at != path || e == reqctx.EndpointMarketsByToken || e == reqctx.EndpointMarketBySlug {
 			continue
 		}
 		for _, r := range reads {

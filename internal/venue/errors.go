@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -89,7 +90,7 @@ var sentences = map[market.Code]string{
 const sentenceRefused = "the venue refused the request"
 
 // failed returns the error of a call.
-func failed(e market.Endpoint, code market.Code, why *cause) *market.Error {
+func failed(e reqctx.Endpoint, code market.Code, why *cause) *market.Error {
 	sentence := sentences[code]
 	if why.kind == causeRefused && code == market.CodeUpstreamBadResponse {
 		sentence = sentenceRefused
@@ -98,17 +99,17 @@ func failed(e market.Endpoint, code market.Code, why *cause) *market.Error {
 }
 
 // unknownForm is the error of an answer that is JSON but not of any form that the endpoint is known to answer in.
-func unknownForm(e market.Endpoint, text string) *market.Error {
+func unknownForm(e reqctx.Endpoint, text string) *market.Error {
 	return failed(e, market.CodeUpstreamBadResponse, &cause{kind: causeShape, text: text})
 }
 
 // badElement is the error of one element of an answer.
-func badElement(e market.Endpoint, err error) *market.Error {
+func badElement(e reqctx.Endpoint, err error) *market.Error {
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
 }
 
 // badInput is the error of a request that is not sent.
-func badInput(e market.Endpoint, what string) *market.Error {
+func badInput(e reqctx.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
 
@@ -121,7 +122,7 @@ func orAbsent(err error) error {
 }
 
 // orBad turns a NOT_FOUND into an error, for what exists even when it is empty.
-func orBad(e market.Endpoint, err error) error {
+func orBad(e reqctx.Endpoint, err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
 		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", sentenceRefused, e).Because(errors.Unwrap(err))
 	}
@@ -129,7 +130,7 @@ func orBad(e market.Endpoint, err error) error {
 }
 
 // contextFailure is the error of a call that ended with its caller's context.
-func contextFailure(ctx context.Context, e market.Endpoint) error {
+func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeCaller, text: "the caller's deadline passed"})
 	}
@@ -141,13 +142,13 @@ func contextFailure(ctx context.Context, e market.Endpoint) error {
 }
 
 // openCircuit is the error of a call that is not made because the circuit is open for so long.
-func openCircuit(e market.Endpoint, wait time.Duration) error {
+func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return after(failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeOpen, text: "the circuit is open after failures in a row"}), wait)
 }
 
 // connectionFailure is the error of a call that got no whole answer. ctx is the caller's, call is the one with the
 // client's own timeout. Nothing of err is kept but words of ours and system error texts: errors of transports print URLs.
-func connectionFailure(ctx, call context.Context, e market.Endpoint, err error) error {
+func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
 	}
@@ -220,7 +221,7 @@ func describe(err error) (text string, passing bool) {
 }
 
 // statusFailure is the error of an answer whose status is not 2xx. text is the venue's message, already redacted.
-func (c *Client) statusFailure(e market.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
+func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &cause{kind: causeReported, status: resp.StatusCode, text: text}
 	code := market.CodeUpstreamBadResponse
 	switch s := resp.StatusCode; {
@@ -263,7 +264,7 @@ func (c *Client) statusFailure(e market.Endpoint, resp *http.Response, isJSON bo
 }
 
 // reportedFailure returns the error that a 2xx answer reports in its body, or nil when it reports none.
-func (c *Client) reportedFailure(e market.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
+func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
 	if !holds(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -106,7 +107,7 @@ func openDemo(t *testing.T) (*demo.Venue, string, []shown) {
 func ofDemo(t *testing.T) context.Context {
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
 	must(t, err)
-	return market.WithCredentials(t.Context(), c)
+	return reqctx.WithCredentials(t.Context(), c)
 }
 
 // TestFaultsOfTheVenue reads every endpoint through every fault, and then again when it has passed.
@@ -174,7 +175,7 @@ func TestFaultsOfTheVenue(t *testing.T) {
 				case "half":
 					halfOf(t, r.path, text, truth[i], left, err)
 				default:
-					if r.path == paths[market.EndpointSpreads] && want != market.CodeRateLimited { // the books answer in its place
+					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the books answer in its place
 						same(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
 						must(t, err)
 						break

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // golden is what a golden file is to be read as.
@@ -37,12 +38,12 @@ func run(t *testing.T, endpoint string, table []golden, read func(t *testing.T, 
 			handlers := everywhere(answerWith(http.StatusNotFound, "application/json", `{"success":false,"error":"no","code":"NOT_FOUND"}`))
 			body := form(t, endpoint+"/"+g.form)
 			for e, path := range paths {
-				if market.Endpoint(e).String() == endpoint {
+				if reqctx.Endpoint(e).String() == endpoint {
 					handlers[path] = answer(body)
 				}
 			}
 			if g.form == "yes-no" || g.form == "yes-no-tokens" {
-				handlers[paths[market.EndpointMarketsByID]] = answer(form(t, "market-details/object"))
+				handlers[paths[reqctx.EndpointMarketsByID]] = answer(form(t, "market-details/object"))
 			}
 			seen := &drifts{}
 			c := newVenue(t, handlers).client(t, func(cfg *Config) { cfg.Observer = seen })

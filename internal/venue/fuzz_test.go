@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -25,7 +26,7 @@ func seed(f *testing.F, endpoints ...string) {
 }
 
 // open2 does with a body what a call does with that of a 200 answer; ok is false when it holds no payload.
-func open2(t *testing.T, e market.Endpoint, body []byte) (payload wire.Value, ok bool) {
+func open2(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
@@ -76,7 +77,7 @@ func checkUnit(t *testing.T, ds ...*market.Decimal) {
 func FuzzPrices(f *testing.F) {
 	seed(f, "prices")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointPrices, body)
+		payload, ok := open2(t, reqctx.EndpointPrices, body)
 		if !ok {
 			return
 		}
@@ -95,7 +96,7 @@ func FuzzPrices(f *testing.F) {
 func FuzzSpreads(f *testing.F) {
 	seed(f, "spreads")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointSpreads, body)
+		payload, ok := open2(t, reqctx.EndpointSpreads, body)
 		if !ok {
 			return
 		}
@@ -114,7 +115,7 @@ func FuzzSpreads(f *testing.F) {
 func FuzzBook(f *testing.F) {
 	seed(f, "orderbook")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointBook, body)
+		payload, ok := open2(t, reqctx.EndpointBook, body)
 		if !ok {
 			return
 		}
@@ -143,7 +144,7 @@ func FuzzBook(f *testing.F) {
 func FuzzPriceHistory(f *testing.F) {
 	seed(f, "price-history")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointPriceHistory, body)
+		payload, ok := open2(t, reqctx.EndpointPriceHistory, body)
 		if !ok {
 			return
 		}
@@ -180,7 +181,7 @@ func checkMarket(t *testing.T, m *market.Market) {
 func FuzzMarkets(f *testing.F) {
 	seed(f, "market-details")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointMarketsByID, body)
+		payload, ok := open2(t, reqctx.EndpointMarketsByID, body)
 		if !ok {
 			return
 		}
@@ -206,7 +207,7 @@ func FuzzMarkets(f *testing.F) {
 func FuzzSearch(f *testing.F) {
 	seed(f, "market-search")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointSearch, body)
+		payload, ok := open2(t, reqctx.EndpointSearch, body)
 		if !ok {
 			return
 		}
@@ -223,7 +224,7 @@ func FuzzSearch(f *testing.F) {
 					t.Fatalf("%+v does not fit", m)
 				}
 			}
-			if _, err := parsePlace(market.EndpointSearch, page.Next); err != nil {
+			if _, err := parsePlace(reqctx.EndpointSearch, page.Next); err != nil {
 				t.Fatalf("the page's own token %q: %v", page.Next, err)
 			}
 		}
@@ -233,7 +234,7 @@ func FuzzSearch(f *testing.F) {
 func FuzzUser(f *testing.F) {
 	seed(f, "balance", "positions", "orders", "trades", "history")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := open2(t, market.EndpointPositions, body)
+		payload, ok := open2(t, reqctx.EndpointPositions, body)
 		if !ok {
 			return
 		}
@@ -270,9 +271,9 @@ func FuzzUser(f *testing.F) {
 				t.Fatalf("%+v", h)
 			}
 		}
-		next, err := turnOf(market.EndpointTrades, list, place{}, 100)
+		next, err := turnOf(reqctx.EndpointTrades, list, place{}, 100)
 		if checkError(t, err); err == nil {
-			if _, err := parsePlace(market.EndpointTrades, next.next.token()); err != nil {
+			if _, err := parsePlace(reqctx.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the page's own token: %v", err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,7 +124,7 @@ func asUser(t testing.TB) context.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return market.WithCredentials(t.Context(), c)
+	return reqctx.WithCredentials(t.Context(), c)
 }
 
 // form reads a golden file of tests/testdata/venue/forms.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -14,14 +15,14 @@ var fieldVolumeOfPoint = wire.Names("volume", "v")
 // not know the token. Points that cannot be read, of which LeftOut tells, and those on other days are left out; an answer
 // that has no other points is UPSTREAM_BAD_RESPONSE. Of several points at one time the venue's last counts.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
-	if err := checkID(market.EndpointPriceHistory, tokenID); err != nil {
+	if err := checkID(reqctx.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
 	}
 	if from > to {
-		return nil, badInput(market.EndpointPriceHistory, "the first day is after the last")
+		return nil, badInput(reqctx.EndpointPriceHistory, "the first day is after the last")
 	}
-	return guarded(c, market.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
-		rq := &request{endpoint: market.EndpointPriceHistory, keys: 1}
+	return guarded(c, reqctx.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
+		rq := &request{endpoint: reqctx.EndpointPriceHistory, keys: 1}
 		rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
 		payload, err := c.get(ctx, rq)
 		if err != nil || payload.IsNull() {
@@ -29,7 +30,7 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 		}
 		var n notes
 		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
-		c.report(market.EndpointPriceHistory, n)
+		c.report(reqctx.EndpointPriceHistory, n)
 		return h, err
 	})
 }
@@ -37,10 +38,10 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
 	list, ok := rowsOf(payload, "history", "prices", "points")
 	if !ok {
-		return nil, unknownForm(market.EndpointPriceHistory, "no list of points")
+		return nil, unknownForm(reqctx.EndpointPriceHistory, "no list of points")
 	}
 	if id, ok := wire.FieldTokenID.Of(list.page).ID(); ok && id != "" && id != tokenID {
-		return nil, unknownForm(market.EndpointPriceHistory, "the history of another token")
+		return nil, unknownForm(reqctx.EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := readRows(list.rows, n, readPoint)
 	kept := points[:0]
@@ -52,7 +53,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 		n.add("point on another day")
 	}
 	if len(kept) == 0 && len(list.rows) > 0 {
-		return nil, unknownForm(market.EndpointPriceHistory, bad.whyEmpty())
+		return nil, unknownForm(reqctx.EndpointPriceHistory, bad.whyEmpty())
 	}
 	// The sort is stable, so the last of several points at one time stays the venue's last.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -64,7 +65,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 		}
 		last = append(last, p)
 	}
-	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: last, LeftOut: bad.leftOut(market.EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: last, LeftOut: bad.leftOut(reqctx.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

@@ -1,9 +1,12 @@
 package venue
 
-import "oddsgraph/internal/market"
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
+)
 
 // checkID returns BAD_USER_INPUT for what cannot be an id.
-func checkID(e market.Endpoint, s string) error {
+func checkID(e reqctx.Endpoint, s string) error {
 	if err := market.CheckID(s); err != nil {
 		return badInput(e, "an id has 1 to 256 bytes and no comma, slash or control character")
 	}

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
 // keyed is how values that belong to tokens are read out of an answer. Venues write them as a list of rows, as one row,
 // or as an object from id to row or number.
 type keyed[T any] struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	// list is the key of the list of rows.
 	list string
 	// marks are the fields of which a row has at least one.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -24,9 +25,8 @@ const (
 
 // capability is what the venue turned out to know of a list parameter. It is safe for concurrent use.
 type capability struct {
-	// name is the parameter's.
 	name string
-	// confirmed is set when a list was answered with what it asked for.
+	// confirmed is set when the venue has answered a list.
 	confirmed atomic.Bool
 	// refusedUntil is the time, in nanoseconds since 1970, until which the parameter is not used.
 	refusedUntil atomic.Int64
@@ -54,7 +54,7 @@ func newAnswers[T any](n int) answers[T] {
 
 // lookup is a way of reading several things by their ids.
 type lookup[T any] struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	// list and single are the parameters for several ids and for one.
 	list   string
 	single *parameter

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -59,7 +60,7 @@ var (
 // unknown market is nil. Errors are as with Prices.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
-		endpoint: market.EndpointMarketsByID,
+		endpoint: reqctx.EndpointMarketsByID,
 		list:     c.marketIDs.name, single: &c.marketID, lone: true,
 		learned: &c.marketIDs,
 		decode:  decodeMarketsByID,
@@ -71,7 +72,7 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 // markets that are equal but may not be the same. Errors are as with Prices.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
-		endpoint: market.EndpointMarketsByToken,
+		endpoint: reqctx.EndpointMarketsByToken,
 		list:     c.marketTokens.name, single: &c.marketToken,
 		learned: &c.marketTokens,
 		decode:  decodeMarketsByToken,
@@ -81,7 +82,7 @@ func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]marke
 
 // MarketBySlug returns a market with description and resolution, or nil when the venue does not know the slug.
 func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = market.EndpointMarketBySlug
+	const e = reqctx.EndpointMarketBySlug
 	if err := checkID(e, slug); err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 }
 
 func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = market.EndpointMarketBySlug
+	const e = reqctx.EndpointMarketBySlug
 	rq := &request{endpoint: e, keys: 1}
 	rq.query.set(c.marketSlug.names[0], slug)
 	payload, err := c.get(ctx, rq)
@@ -143,7 +144,7 @@ func isMarket(v wire.Value) bool {
 
 func decodeMarketsByID(payload wire.Value, asked []string, n *notes) (answers[market.Market], error) {
 	names := fieldMarketID.Names()
-	return decodeMarkets(market.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(reqctx.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may know a market by more than one id; it is known here by the one that was asked for.
 			id, _ := r.Object.Member(name).ID()
@@ -159,14 +160,14 @@ func decodeMarketsByID(payload wire.Value, asked []string, n *notes) (answers[ma
 }
 
 func decodeMarketsByToken(payload wire.Value, asked []string, n *notes) (answers[market.Market], error) {
-	return decodeMarkets(market.EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(tokensOf(r), func(id string) bool { return !slices.Contains(asked, id) })
 	})
 }
 
 // decodeMarkets reads a market-details answer. keysOf returns the asked ids that a row is about; its market is nil when
 // the row is bad.
-func decodeMarkets(e market.Endpoint, payload wire.Value, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
+func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *notes, keysOf func(*wire.Row, *market.Market) []string) (answers[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return answers[market.Market]{}, unknownForm(e, "no market and no list of markets")
@@ -193,7 +194,7 @@ func decodeMarkets(e market.Endpoint, payload wire.Value, asked []string, n *not
 		}
 		switch {
 		case len(keys) > 0:
-		case r.Err != nil && (e == market.EndpointMarketsByToken || !hasID(r)):
+		case r.Err != nil && (e == reqctx.EndpointMarketsByToken || !hasID(r)):
 			out.lost = true
 		default:
 			out.foreign = true

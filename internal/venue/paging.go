@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -70,7 +71,7 @@ const (
 )
 
 // parsePlace reads a page token; the empty one is the start.
-func parsePlace(e market.Endpoint, token string) (place, error) {
+func parsePlace(e reqctx.Endpoint, token string) (place, error) {
 	var p place
 	if rest, ok := strings.CutPrefix(token, "t:"); ok {
 		p.counted, token, _ = strings.Cut(rest, ":")
@@ -106,7 +107,7 @@ func parsePlace(e market.Endpoint, token string) (place, error) {
 	return place{}, badPage(e)
 }
 
-func badPage(e market.Endpoint) error {
+func badPage(e reqctx.Endpoint) error {
 	return badInput(e, "the page is not one that was given out here")
 }
 
@@ -160,7 +161,7 @@ func (t *turn) following() string {
 }
 
 // turnOf reads the paging of an answer that was asked for at p with a limit.
-func turnOf(e market.Endpoint, list found, p place, limit int) (turn, error) {
+func turnOf(e reqctx.Endpoint, list found, p place, limit int) (turn, error) {
 	page := pagingOf(list.page)
 	n := len(list.rows)
 	t := turn{total: count(page.of(fieldTotal))}

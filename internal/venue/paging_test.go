@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // rowsJSON returns positions and orders numbered from from to to-1, as one list of rows that are both.
@@ -305,7 +306,7 @@ func TestPlaceTokens(t *testing.T) {
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
 		{offset: 20}, {offset: 20, before: "0123456789abcdef"}, {offset: 20, counted: "AgAAAAEB"}, {cursor: "a/b", counted: "AgAAAAEB"}, {cursor: "x", counted: "AgAAAAEB"},
 	} {
-		got, err := parsePlace(market.EndpointTrades, p.token())
+		got, err := parsePlace(reqctx.EndpointTrades, p.token())
 		if err != nil || got != p {
 			t.Errorf("%+v → %q → %+v, %v", p, p.token(), got, err)
 		}

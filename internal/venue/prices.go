@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -14,7 +15,7 @@ var (
 )
 
 var prices = keyed[market.Price]{
-	endpoint: market.EndpointPrices,
+	endpoint: reqctx.EndpointPrices,
 	list:     "prices",
 	marks:    []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
 	row:      readPrice,
@@ -24,7 +25,7 @@ var prices = keyed[market.Price]{
 }
 
 var pricesByToken = lookup[market.Price]{
-	endpoint: market.EndpointPrices,
+	endpoint: reqctx.EndpointPrices,
 	list:     "tokenIds", single: &tokenID, lone: true,
 	decode: prices.decode,
 }

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
 // request is one call that is to be made.
 type request struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	query    query
 	// keys is the number of ids asked for, for the Observer.
 	keys int
@@ -26,7 +27,7 @@ type request struct {
 }
 
 // forAccount returns a request for the data of an account.
-func forAccount(e market.Endpoint, a market.Address) *request {
+func forAccount(e reqctx.Endpoint, a market.Address) *request {
 	rq := &request{endpoint: e, keys: 1, account: a}
 	rq.query.set("address", string(a))
 	return rq
@@ -127,8 +128,8 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	}
 	call, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	read, _ := market.CallFrom(ctx)
-	x := market.Exchange{Endpoint: rq.endpoint.String(), Keys: rq.keys, Started: time.Now()}
+	read, _ := reqctx.CallFrom(ctx)
+	x := reqctx.UpstreamCall{Endpoint: rq.endpoint.String(), Keys: rq.keys, Started: time.Now()}
 	x.Waited = x.Started.Sub(came)
 	if read != nil {
 		x.Trace = read.Trace()
@@ -137,7 +138,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	line.breaker.leave(era, verdictOn(err), c.subject(ctx, rq))
 	if read != nil {
-		read.Exchanged(x)
+		read.NoteCall(x)
 	}
 	c.observer.Call(x.Endpoint, x.Keys, x.Status, x.Outcome, x.Elapsed)
 	return payload, true, err
@@ -155,11 +156,11 @@ func outcomeOf(err error) string {
 	var e *market.Error
 	switch {
 	case err == nil:
-		return market.OutcomeOK
+		return reqctx.OutcomeOK
 	case errors.As(err, &e):
 		return string(e.Code)
 	}
-	return market.ExchangeCancelled
+	return reqctx.CallCancelled
 }
 
 // verdictOn says what the outcome of a call says about the venue: a failure of its own opens the circuit, its rate limit and
@@ -181,7 +182,7 @@ func verdictOn(err error) verdict {
 // exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
 // wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0
 // when no answer came, age zero unless the answer is a success.
-func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
+func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials, trace))
 	if err != nil {
 		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
@@ -207,18 +208,18 @@ func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *m
 }
 
 // credentials returns what a user call is made with; nil for public calls and in mode none.
-func (c *Client) credentials(ctx context.Context, e market.Endpoint) (*market.Credentials, error) {
+func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.mode == CredentialsNone {
 		return nil, nil
 	}
-	credentials := market.CredentialsFrom(ctx)
+	credentials := reqctx.CredentialsFrom(ctx)
 	if credentials == nil {
 		return nil, market.Errorf(market.CodeUnauthenticated, "the venue's credentials are needed (%s)", e)
 	}
 	return credentials, nil
 }
 
-func (c *Client) build(ctx context.Context, rq *request, credentials *market.Credentials, trace market.TraceContext) *http.Request {
+func (c *Client) build(ctx context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
 	u := c.base
 	u.Path += paths[rq.endpoint]
 	header := http.Header{
@@ -282,7 +283,7 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 }
 
 // open decodes the body of a 2xx answer, finds out whether it reports a failure and takes it out of its envelope.
-func (c *Client) open(e market.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
+func (c *Client) open(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)
 	}
@@ -325,7 +326,7 @@ func jsonType(contentType string) bool {
 var errContentType = errors.New("the content type is not JSON")
 
 // unreadable is the error of an answer that is no JSON. One that was cut off may be whole the next time.
-func unreadable(e market.Endpoint, resp *http.Response, err error) *market.Error {
+func unreadable(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
 	return failed(e, market.CodeUpstreamBadResponse,
 		&cause{kind: causeUnreadable, status: resp.StatusCode, text: err.Error(), passing: errors.Is(err, wire.ErrTruncated)})
 }

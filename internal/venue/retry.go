@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // again tells whether a call that failed is to be made once more, and after which wait. All calls are GET, so it is safe
@@ -24,7 +25,7 @@ func (c *Client) again(ctx context.Context, attempt int, took time.Duration, err
 		return 0, false
 	}
 	deadline, limited := ctx.Deadline()
-	if call, ok := market.CallFrom(ctx); ok {
+	if call, ok := reqctx.CallFrom(ctx); ok {
 		if latest, ok := call.Deadline(); ok && (!limited || latest.Before(deadline)) {
 			deadline, limited = latest, true
 		}

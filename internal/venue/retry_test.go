@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // cutOff answers 200 with a body that ends with an error of the connection.
@@ -120,10 +121,10 @@ func TestARetryThatCannotEndInTimeIsNotMade(t *testing.T) {
 			return context.WithTimeout(ctx, 2*lasts+wait)
 		}, 1},
 		"waiters' time": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return market.WithCall(ctx, waiters{time.Now().Add(2*lasts + wait)}), func() {}
+			return reqctx.WithCall(ctx, waiters{time.Now().Add(2*lasts + wait)}), func() {}
 		}, 1},
 		"waiters forever": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return market.WithCall(ctx, waiters{}), func() {}
+			return reqctx.WithCall(ctx, waiters{}), func() {}
 		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,16 +146,16 @@ func TestARetryThatCannotEndInTimeIsNotMade(t *testing.T) {
 	}
 }
 
-// waiters is a market.Call of waiters that wait until a time, or for ever.
+// waiters is a reqctx.Call of waiters that wait until a time, or for ever.
 type waiters struct{ until time.Time }
 
 func (waiters) Priority() market.Priority { return market.PriorityBooks }
 
 func (w waiters) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
 
-func (waiters) Trace() market.TraceContext { return market.TraceContext{} }
+func (waiters) Trace() reqctx.TraceContext { return reqctx.TraceContext{} }
 
-func (waiters) Exchanged(market.Exchange) {}
+func (waiters) NoteCall(reqctx.UpstreamCall) {}
 
 func TestARetryWaitsAsLongAsTheVenueSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
 // which net/http would find out that it is empty.
 func TestAnEmptyBodyCostsNothing(t *testing.T) {
 	c := (&scripted{}).client(t, 0)
-	build := func() *http.Request { return c.build(t.Context(), &request{}, nil, market.TraceContext{}) }
+	build := func() *http.Request { return c.build(t.Context(), &request{}, nil, reqctx.TraceContext{}) }
 	var sent connection
 	w := bufio.NewWriter(&sent)
 	if err := errors.Join(build().Write(w), w.Flush()); err != nil {

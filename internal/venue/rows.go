@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -39,7 +40,7 @@ func readRows[T any](list []wire.Value, n *notes, read func(*wire.Row) T) (good 
 }
 
 // leftOut returns the errors that tell which rows are missing from a list.
-func (b badRows) leftOut(e market.Endpoint) market.LeftOut {
+func (b badRows) leftOut(e reqctx.Endpoint) market.LeftOut {
 	var out market.LeftOut
 	for i, bad := range b {
 		if i == maxLeftOut {

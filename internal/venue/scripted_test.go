@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // scripted is a venue without a network, for tests on a clock that stands: its answers are what the test says.
@@ -74,7 +75,7 @@ func hangs(r *http.Request) (*http.Response, error) {
 // withoutBooks answers like another script, and fails at once where it is asked for an order book.
 func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
-		if r.URL.Path == paths[market.EndpointBook] {
+		if r.URL.Path == paths[reqctx.EndpointBook] {
 			return says(503, "", "Retry-After", "60")(r)
 		}
 		return answer(r)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -29,7 +30,7 @@ var sortNames = map[market.Sort]string{
 // where the venue ignores the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no
 // way to check, is UNSUPPORTED.
 func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
-	const e = market.EndpointSearch
+	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 
 // searchRequest returns the request for a page. A plain one has no sort and no page size.
 func searchRequest(q market.Search, at place, plain bool) *request {
-	rq := &request{endpoint: market.EndpointSearch, keys: 1}
+	rq := &request{endpoint: reqctx.EndpointSearch, keys: 1}
 	searchQuery(&rq.query, q, plain)
 	at.apply(&rq.query)
 	return rq
@@ -51,7 +52,7 @@ func searchRequest(q market.Search, at place, plain bool) *request {
 
 // fetchSearch asks for a page, and once more without sort and page size where the venue refuses a parameter, which is remembered.
 func (c *Client) fetchSearch(ctx context.Context, q market.Search, at place) (wire.Value, error) {
-	habit, now := &c.habits[market.EndpointSearch], c.clock.Now()
+	habit, now := &c.habits[reqctx.EndpointSearch], c.clock.Now()
 	plain := habit.plain(now)
 	payload, err := c.get(ctx, searchRequest(q, at, plain))
 	if plain || !refusesParameter(err) {
@@ -62,12 +63,12 @@ func (c *Client) fetchSearch(ctx context.Context, q market.Search, at place) (wi
 		return payload, err // the parameters were not why
 	}
 	habit.refuseOptions(now)
-	c.log.Info("the venue refuses parameters of a list and is asked without", "endpoint", market.EndpointSearch.String())
+	c.log.Info("the venue refuses parameters of a list and is asked without", "endpoint", reqctx.EndpointSearch.String())
 	return found, nil
 }
 
 func (c *Client) search(ctx context.Context, q market.Search, at place) (*market.SearchPage, error) {
-	const e = market.EndpointSearch
+	const e = reqctx.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, at)
 	if at.guessed && refused(err) { // nothing but its length spoke for another page, and the venue knows of none
 		return &market.SearchPage{}, nil
@@ -85,7 +86,7 @@ func (c *Client) search(ctx context.Context, q market.Search, at place) (*market
 }
 
 func checkSearch(q market.Search) (place, error) {
-	const e = market.EndpointSearch
+	const e = reqctx.EndpointSearch
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return place{}, badInput(e, "a page has 1 to 100 markets")
 	}
@@ -122,7 +123,7 @@ func searchQuery(to *query, q market.Search, plain bool) {
 
 // decodeSearch reads one page and holds it against the question.
 func decodeSearch(payload wire.Value, q market.Search, at place, habit *habit, n *notes) (*market.SearchPage, error) {
-	const e = market.EndpointSearch
+	const e = reqctx.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
 		return nil, unknownForm(e, "no list of markets or events")
@@ -182,7 +183,7 @@ func searchMarkets(rows []wire.Value, n *notes) (good []*market.Market, bad badR
 }
 
 func unsupported(what string) *market.Error {
-	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, market.EndpointSearch)
+	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
 }
 
 // filter is one condition of a search: whether it is asked for, whether a market has what it is about, and whether it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -20,7 +21,7 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 	case results[0].Err != nil:
 		return nil, results[0].Err
 	case m == nil, m.OutcomeByToken(no) == nil:
-		return nil, unknownForm(market.EndpointSearch, "two tokens that are not of one market")
+		return nil, unknownForm(reqctx.EndpointSearch, "two tokens that are not of one market")
 	case !fits(m, q):
 		return &market.SearchPage{}, nil
 	}

@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
 var spreads = keyed[market.Spread]{
-	endpoint: market.EndpointSpreads,
+	endpoint: reqctx.EndpointSpreads,
 	list:     "spreads",
 	marks:    []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
 	row:      readSpread,
@@ -28,7 +29,7 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 		return c.topsOfBooks(ctx, tokenIDs)
 	}
 	l := lookup[market.Spread]{
-		endpoint: market.EndpointSpreads,
+		endpoint: reqctx.EndpointSpreads,
 		list:     "tokenIds", single: &tokenID, lone: true,
 		learned: &c.spreadTokens,
 		decode:  spreads.decode,
@@ -76,7 +77,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	}
 	if found && failures == 0 {
 		c.spreadsExist.refuse(c.clock.Now())
-		c.log.Info("the venue has no spreads and is asked for order books instead", "endpoint", market.EndpointSpreads.String())
+		c.log.Info("the venue has no spreads and is asked for order books instead", "endpoint", reqctx.EndpointSpreads.String())
 	}
 	return err
 }

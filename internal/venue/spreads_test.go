@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TestSpreadsWithoutTheEndpoint reads spreads of venues that do not serve them, from order books, and finds out only once.
@@ -23,8 +24,8 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, map[string]http.HandlerFunc{
-				paths[market.EndpointSpreads]: test.serve,
-				paths[market.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
+				paths[reqctx.EndpointSpreads]: test.serve,
+				paths[reqctx.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
 			})
 			clock := &heldClock{t: time.Unix(1_700_000_000, 0)}
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
@@ -42,7 +43,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 				if got := v.count() - before; got != calls {
 					t.Errorf("read %d: %d calls, want %d: %v", i, got, calls, v.queries()[before:])
 				}
-				if got := c.Cost(market.EndpointSpreads, 2, 6); got != 2 {
+				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 2 {
 					t.Errorf("read %d: the next two cost %d calls", i, got)
 				}
 			}
@@ -80,14 +81,14 @@ func TestSpreadsThatFail(t *testing.T) {
 			var fails atomic.Bool
 			var spreads, books atomic.Int32
 			v := newVenue(t, map[string]http.HandlerFunc{
-				paths[market.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+				paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
 					if spreads.Add(1); fails.Load() {
 						test.serve(w, r)
 						return
 					}
 					answer(topSaid)(w, r)
 				},
-				paths[market.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
+				paths[reqctx.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
 					books.Add(1)
 					answer(topOfTest)(w, r)
 				},
@@ -136,7 +137,7 @@ func TestSpreadsThatFail(t *testing.T) {
 				fails.Store(false)
 				clock.move(mostBackoff)
 				read("back", 1, 0)
-				if got := c.Cost(market.EndpointSpreads, 2, 6); got != 1 {
+				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
 					t.Errorf("known %v: the next two cost %d calls", known, got)
 				}
 			}
@@ -164,8 +165,8 @@ func TestBooksInPlaceOfSpreadsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var books atomic.Int32
 			v := newVenue(t, map[string]http.HandlerFunc{
-				paths[market.EndpointSpreads]: answerWith(500, "application/json", `{}`),
-				paths[market.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
+				paths[reqctx.EndpointSpreads]: answerWith(500, "application/json", `{}`),
+				paths[reqctx.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
 			})
 			results, err := v.client(t).Spreads(t.Context(), numbered("T", 0, 40))
 			if (err == nil) != test.found || books.Load() > test.most {
@@ -183,7 +184,7 @@ func TestBooksInPlaceOfSpreadsAreBounded(t *testing.T) {
 // TestSpreadsThatExist leaves the books alone where the venue says of one token that it knows nothing, or is busy.
 func TestSpreadsThatExist(t *testing.T) {
 	var status atomic.Int32
-	v := newVenue(t, map[string]http.HandlerFunc{paths[market.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
 		answerWith(int(status.Load()), "application/json", `{"bestBid":0.4,"bestAsk":0.43}`)(w, r)
 	}})
 	c := v.client(t)

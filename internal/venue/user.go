@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -18,7 +19,7 @@ var (
 // Balance returns a wallet's money, or nil when the venue does not know the wallet. The total is the venue's, else
 // positionsValue + cash, else portfolioValue + cash.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	const e = market.EndpointBalance
+	const e = reqctx.EndpointBalance
 	return guarded(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
 		payload, err := c.get(ctx, forAccount(e, a))
 		if err != nil || payload.IsNull() {
@@ -34,13 +35,13 @@ func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance
 func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
 	m, ok := objectOf(payload, "balance")
 	if !ok {
-		return nil, unknownForm(market.EndpointBalance, "not an object")
+		return nil, unknownForm(reqctx.EndpointBalance, "not an object")
 	}
 	r := wire.NewRow(m, n.add)
 	b := r.Balance()
 	if r.Err != nil {
 		n.add("bad element")
-		return nil, unknownForm(market.EndpointBalance, r.Err.Error())
+		return nil, unknownForm(reqctx.EndpointBalance, r.Err.Error())
 	}
 	return b, nil
 }
@@ -53,7 +54,7 @@ func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
 // list that has such rows on different pages is read again until two reads agree.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
-	l := wholeList[market.Position, holding]{endpoint: market.EndpointPositions, name: "positions", read: (*wire.Row).Position,
+	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
 		key: func(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }}
 	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
 		var before []market.Position
@@ -77,7 +78,7 @@ func sameHolding(a, b market.Position) bool {
 
 // Orders returns all active orders of a wallet, each once; it is whole or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	l := wholeList[market.Order, string]{endpoint: market.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
+	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
 	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
 		rows, _, err := l.follow(ctx, c, a)
@@ -89,7 +90,7 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 // left out, are left out, and LeftOut tells of the former; the page may be longer than asked for where the venue ignores
 // the limit.
 func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
-	const e = market.EndpointTrades
+	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {
 		if err := checkID(e, q.MarketID); err != nil {
 			return nil, err
@@ -116,7 +117,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 
 // History returns one page of a wallet's history, newest first; as with Trades.
 func (c *Client) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
-	const e = market.EndpointHistory
+	const e = reqctx.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // wholeList is a wallet's list that is read to its end.
 type wholeList[T any, K comparable] struct {
-	endpoint market.Endpoint
+	endpoint reqctx.Endpoint
 	name     string
 	read     func(*wire.Row) T
 	key      func(*T) K

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 )
 
@@ -93,7 +94,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 			of := app.Sources(s.Cache, 0)
 			w := &recordingSource[string, market.Price]{Source: of.Prices}
 			of.Prices = w
-			record(t, s, market.WithCredentials(t.Context(), c), of, test.query, nil)
+			record(t, s, reqctx.WithCredentials(t.Context(), c), of, test.query, nil)
 			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
 				t.Errorf("prices were fetched as %v, want %v at once", w.lists, test.want)
 			}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"oddsgraph/app"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/reqctx"
 )
 
 // branch is a part of the answer that is read from one endpoint.
@@ -105,7 +105,7 @@ type completedReads struct {
 	left map[string]time.Time
 }
 
-func (e *completedReads) note(b market.Batch) {
+func (e *completedReads) note(b reqctx.Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, call := range b.Calls {
@@ -162,7 +162,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 			rig(w)
 		}
 		observe := w.Reads.Observer
-		w.Reads.Observer = func(b market.Batch, waited []*market.Journal) {
+		w.Reads.Observer = func(b reqctx.Batch, waited []*reqctx.Log) {
 			l.reads.note(b)
 			if observe != nil {
 				observe(b, waited)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // TestAClientThatLeaves cancels a request. The operation is counted as cancelled and not as failed.
@@ -24,7 +25,7 @@ func TestAClientThatLeaves(t *testing.T) {
 	leave()
 	<-ended
 	eventually(t, "the operation is told to be cancelled", func() bool {
-		return strings.Contains(s.log.String(), "name=Left") && strings.Contains(s.log.String(), "outcome="+market.OutcomeCancelled)
+		return strings.Contains(s.log.String(), "name=Left") && strings.Contains(s.log.String(), "outcome="+reqctx.OutcomeCancelled)
 	})
 	if strings.Contains(s.log.String(), string(market.CodeInternal)) {
 		t.Errorf("the log speaks of an internal error: %s", s.log)

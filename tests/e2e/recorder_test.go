@@ -13,12 +13,13 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
 
 // execute executes a query over sources, as the HTTP API does. It stores the response's recorder in recorders.
-func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**market.Recorder) *graphql.Response {
+func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**reqctx.Dependencies) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
 	doc, invalid := gqlparser.LoadQueryWithRules(compiler.Schema(), query, nil)
@@ -49,7 +50,7 @@ func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, 
 // record executes a query that must not fail. It returns the data and the handles that the recorder holds.
 func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars) (data any, handles map[*market.Handle]bool) {
 	t.Helper()
-	var recorder *market.Recorder
+	var recorder *reqctx.Dependencies
 	resp := execute(t, s, ctx, of, query, variables, &recorder)
 	if len(resp.Errors) > 0 {
 		t.Fatal(resp.Errors)
@@ -94,7 +95,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := market.WithCredentials(t.Context(), c)
+	ctx := reqctx.WithCredentials(t.Context(), c)
 	// Other reads, whose entries must not be recorded.
 	s.ask(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } spread { spread } market { slug } } }`, vars{"ids": s.openTokens(100)}, anonymous)
 	s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOfAny)

@@ -84,7 +84,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "a subscription of one account is shared with another",
-		file: "httpapi/subscriptions.go", find: "if c := market.CredentialsFrom(ctx); c != nil {\n\t\taddress", replace: "if c := market.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
+		file: "httpapi/subscriptions.go", find: "if c := reqctx.CredentialsFrom(ctx); c != nil {\n\t\taddress", replace: "if c := reqctx.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
 		run: "^TestSubscribersOfOneAccountShare$",
 	},
 }

@@ -11,6 +11,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
 )
 
 // Reason says why an event is sent, in the words of the graph.
@@ -45,14 +46,14 @@ type Stream[T any] = iter.Seq2[Event[T], error]
 // Group is who a stream is for: readers that came at different times. Its methods do not wait.
 type Group interface {
 	// Announce gives the envelope of the next event before the stream yields the event.
-	Announce(e market.Envelope)
+	Announce(e Envelope)
 	// Waiting is signalled while readers wait for the present state.
 	Waiting() <-chan struct{}
-	// TakeWaiting returns an audience of waiting readers, and signals Waiting again if there are more. resync says that they
+	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if there are more. resync says that they
 	// have missed events; otherwise they are new.
-	TakeWaiting() (to market.Audience, resync, ok bool)
-	// Admit gives an audience all events that are announced from now on.
-	Admit(to market.Audience)
+	TakeWaiting() (to Cohort, resync, ok bool)
+	// Join also sends the cohort all events announced from now on.
+	Join(to Cohort)
 }
 
 // Source is what the streams of one subscription follow.
@@ -72,19 +73,19 @@ type outlet[T any] struct {
 	group Group
 	yield func(Event[T], error) bool
 	// to is who events are for; 0 is everybody.
-	to market.Audience
+	to Cohort
 	// sent counts events and problems.
 	sent int
 }
 
 // send hands an event over. mode is what may become of it when a reader is slow, unless it is a whole state.
-func (o *outlet[T]) send(reason Reason, topic string, mode market.Mode, value T) error {
-	return o.post(Event[T]{Reason: reason, Value: value}, market.Envelope{Topic: topic, Mode: mode, State: reason.whole(), To: o.to})
+func (o *outlet[T]) send(reason Reason, topic string, mode Mode, value T) error {
+	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.whole(), To: o.to})
 }
 
 // problem reports a failure.
 func (o *outlet[T]) problem(err error) error {
-	return o.post(Event[T]{Problem: err}, market.Envelope{Mode: market.Append, To: o.to})
+	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.to})
 }
 
 // unknown reports an id that the venue does not know, once, and to readers that join. The error ends the stream.
@@ -96,7 +97,7 @@ func (o *outlet[T]) unknown(u *unknowns, id string) error {
 	return o.problem(problem)
 }
 
-// repeat reports the unknown ids again, to an audience.
+// repeat reports the unknown ids again, to a cohort.
 func (o *outlet[T]) repeat(u *unknowns) error {
 	for _, id := range slices.Sorted(maps.Keys(u.gone)) {
 		if err := o.problem(u.problem(id)); err != nil {
@@ -106,7 +107,7 @@ func (o *outlet[T]) repeat(u *unknowns) error {
 	return nil
 }
 
-func (o *outlet[T]) post(e Event[T], envelope market.Envelope) error {
+func (o *outlet[T]) post(e Event[T], envelope Envelope) error {
 	o.sent++
 	if o.group != nil {
 		o.group.Announce(envelope)
@@ -121,13 +122,13 @@ func (o *outlet[T]) post(e Event[T], envelope market.Envelope) error {
 func (o *outlet[T]) count() int { return o.sent }
 
 // address sets who events are for from now on.
-func (o *outlet[T]) address(to market.Audience) { o.to = to }
+func (o *outlet[T]) address(to Cohort) { o.to = to }
 
 // stream runs a body's loop for each range over it. open makes the body, which watches what it needs by the reader.
 func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *outlet[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &outlet[T]{group: s.Group, yield: yield}
-		reader := s.Feed.NewReaderFor(market.CallerFrom(ctx))
+		reader := s.Feed.NewReaderFor(reqctx.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {

@@ -284,8 +284,8 @@ type readers struct {
 	mu      sync.Mutex
 	waiting chan struct{}
 	joined  int
-	posts   []market.Envelope
-	next    market.Audience
+	posts   []follow.Envelope
+	next    follow.Cohort
 }
 
 func newReaders() *readers { return &readers{waiting: make(chan struct{}, 1)} }
@@ -298,13 +298,13 @@ func (g *readers) join() {
 	synctest.Wait()
 }
 
-func (g *readers) Announce(e market.Envelope) {
+func (g *readers) Announce(e follow.Envelope) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.posts = append(g.posts, e)
 }
 func (g *readers) Waiting() <-chan struct{} { return g.waiting }
-func (g *readers) TakeWaiting() (market.Audience, bool, bool) {
+func (g *readers) TakeWaiting() (follow.Cohort, bool, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.joined == 0 {
@@ -314,10 +314,10 @@ func (g *readers) TakeWaiting() (market.Audience, bool, bool) {
 	g.next++
 	return g.next, false, true
 }
-func (g *readers) Admit(market.Audience) {}
+func (g *readers) Join(follow.Cohort) {}
 
-// audiences returns whom the events since it was last called were for.
-func (g *readers) audiences() (to []market.Audience) {
+// cohorts returns whom the events since it was last called were for.
+func (g *readers) cohorts() (to []follow.Cohort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, e := range g.posts {

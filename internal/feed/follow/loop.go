@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/feed"
-	"oddsgraph/internal/market"
 )
 
 const (
@@ -25,7 +24,7 @@ type body interface {
 	due(now time.Time, poll bool) (read, time.Time)
 	// current reports whether what was sent last is the present state, so that no read is needed to say so.
 	current() bool
-	// resend sends the present state to the audience that the outlet addresses.
+	// resend sends the present state to the cohort that the outlet addresses.
 	resend(reason Reason) error
 }
 
@@ -35,7 +34,7 @@ type read func(ctx context.Context) (apply func() error)
 // channel is what the loop needs of an outlet.
 type channel interface {
 	count() int
-	address(to market.Audience)
+	address(to Cohort)
 	problem(err error) error
 }
 
@@ -199,7 +198,7 @@ func (l *loop) serve() error {
 	l.out.address(to)
 	err := l.body.resend(reason)
 	l.out.address(0)
-	l.Group.Admit(to)
+	l.Group.Join(to)
 	return err
 }
 

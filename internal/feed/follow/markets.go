@@ -102,7 +102,7 @@ func (b *markets) outdate(m *liveMarket) error {
 // send sends the market as it is known.
 func (b *markets) send(m *liveMarket, reason Reason, change string) error {
 	m.sent, m.problem = true, nil
-	return b.out.send(reason, m.id, market.Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
+	return b.out.send(reason, m.id, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
 }
 
 func (b *markets) due(now time.Time, poll bool) (read, time.Time) {

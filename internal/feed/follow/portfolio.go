@@ -179,7 +179,7 @@ func (b *portfolio) outdate() error {
 		b.valuations[b.Key(&b.shown.positions[i])] = &stale
 		u.Changed = append(u.Changed, b.shown.holding(i))
 	}
-	return b.out.send(Freshness, "", market.Delta, u)
+	return b.out.send(Freshness, "", Delta, u)
 }
 
 func (v *valued) holding(i int) Holding {
@@ -228,7 +228,7 @@ func (b *portfolio) update(s feed.State, v valued) error {
 	} else {
 		b.live, b.streamed = false, false
 	}
-	return b.out.send(reason, "", market.Delta, u)
+	return b.out.send(reason, "", Delta, u)
 }
 
 // reason returns why an update is sent; "" where it is not.
@@ -293,7 +293,7 @@ func (b *portfolio) resend(reason Reason) error {
 		for i := range u.Changed {
 			u.Changed[i] = b.shown.holding(i)
 		}
-		return b.out.send(reason, "", market.Delta, u)
+		return b.out.send(reason, "", Delta, u)
 	case b.problem != nil:
 		return b.out.problem(b.problem)
 	}

@@ -25,7 +25,7 @@ type kind[T any] struct {
 	// absent reports that there is no such value; nil where that is a value too. unknown is what the venue then does not know.
 	absent  func(value T) bool
 	unknown string
-	mode    market.Mode
+	mode    Mode
 }
 
 // update is an event of a stream of states.

@@ -73,13 +73,13 @@ func TestJoiners(t *testing.T) {
 		s.live(pricesOf("T"))
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
-		g.audiences()
+		g.cohorts()
 
 		// Live: at once.
 		time.Sleep(2 * time.Second)
 		g.join()
 		f.want(showPrice, "INITIAL 0.5 STREAM")
-		if to := g.audiences(); fmt.Sprint(to) != "[1]" {
+		if to := g.cohorts(); fmt.Sprint(to) != "[1]" {
 			t.Errorf("sent to %v", to)
 		}
 		// A change waits for its pace: it is sent to all before the joiner is served.
@@ -95,10 +95,10 @@ func TestJoiners(t *testing.T) {
 		s.down(pricesOf("T"))
 		time.Sleep(time.Second)
 		f.want(showPrice, "FRESHNESS 0.52 STREAM stale")
-		g.audiences()
+		g.cohorts()
 		g.join()
 		f.want(showPrice, "CHANGE 0.4 REST", "INITIAL 0.4 REST")
-		if to := g.audiences(); fmt.Sprint(to) != "[0 3]" {
+		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("sent to %v", to)
 		}
 		// REST does not answer: the joiner waits no longer than a read may take.
@@ -125,7 +125,7 @@ func TestJoinersHearOfTheProblem(t *testing.T) {
 		g.join()
 		time.Sleep(6 * time.Second)
 		f.want(showPrice, "!UPSTREAM_UNAVAILABLE")
-		if to := g.audiences(); fmt.Sprint(to) != "[0 1]" {
+		if to := g.cohorts(); fmt.Sprint(to) != "[0 1]" {
 			t.Errorf("sent to %v", to)
 		}
 		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })

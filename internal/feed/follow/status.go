@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"oddsgraph/internal/market"
 )
 
 // statusEvery is how often a status is looked at.
@@ -29,7 +27,7 @@ func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, s
 		waiting = out.group.Waiting()
 	}
 	last := status()
-	if err := out.send(Changed, "", market.Replace, last); err != nil {
+	if err := out.send(Changed, "", Replace, last); err != nil {
 		return err
 	}
 	for {
@@ -47,16 +45,16 @@ func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, s
 				reason = Resync
 			}
 			out.address(to)
-			err := out.send(reason, "", market.Replace, last)
+			err := out.send(reason, "", Replace, last)
 			out.address(0)
-			out.group.Admit(to)
+			out.group.Join(to)
 			if err != nil {
 				return err
 			}
 		}
 		if now := status(); !same(&last, &now) {
 			last = now
-			if err := out.send(Changed, "", market.Replace, last); err != nil {
+			if err := out.send(Changed, "", Replace, last); err != nil {
 				return err
 			}
 		}

@@ -63,7 +63,7 @@ func (b *tapes) latest() []market.Trade {
 }
 
 func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
-	return b.out.send(reason, "", market.Append, TradesUpdate{Trades: trades, Gap: gap})
+	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
 }
 
 // begin sends the first event, with the tapes that are known.

@@ -94,7 +94,7 @@ func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error 
 		return nil
 	}
 	b.sent, b.problem = true, nil
-	return b.out.send(reason, "", market.Append, TradesUpdate{Trades: fresh, Gap: gap})
+	return b.out.send(reason, "", Append, TradesUpdate{Trades: fresh, Gap: gap})
 }
 
 func (b *userTrades) due(now time.Time, poll bool) (read, time.Time) {
@@ -182,7 +182,7 @@ func (b *userTrades) current() bool { return b.live && !b.pending.wanted }
 func (b *userTrades) resend(reason Reason) error {
 	switch {
 	case b.sent:
-		return b.out.send(reason, "", market.Append, TradesUpdate{Trades: b.latest, Gap: reason == Resync})
+		return b.out.send(reason, "", Append, TradesUpdate{Trades: b.latest, Gap: reason == Resync})
 	case b.problem != nil:
 		return b.out.problem(b.problem)
 	}

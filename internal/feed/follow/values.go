@@ -33,7 +33,7 @@ func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duratio
 		read: func(ctx context.Context, ids []string) []market.Result[market.Read[PriceUpdate]] {
 			return converted(read(ctx, ids), func(p *market.Price) PriceUpdate { return PriceUpdate{Price: p} })
 		},
-		absent: func(p PriceUpdate) bool { return p.Price == nil }, unknown: "token", mode: market.Replace,
+		absent: func(p PriceUpdate) bool { return p.Price == nil }, unknown: "token", mode: Replace,
 	}
 	return mapped(stream(ctx, s, every, k.open(tokenIDs)), func(u update[PriceUpdate]) PriceUpdate {
 		return PriceUpdate{Price: u.Value.Price, Spread: u.Value.Spread, Previous: u.Before.Price, Meta: u.Meta}
@@ -54,9 +54,9 @@ type BookUpdate struct {
 // Book follows a token's book, with at least every between two events. With deltas, events that go on from the one before carry
 // what differs, where the venue numbers its books.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
-	mode := market.Replace
+	mode := Replace
 	if deltas {
-		mode = market.Delta
+		mode = Delta
 	}
 	k := kind[*market.Book]{
 		topic:  func(id string) market.Topic { return market.Topic{Channel: market.ChannelOrderbook, ID: id} },
@@ -111,7 +111,7 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 			}
 			return s.Account.Balance, s.Account.Balance != nil
 		},
-		same: sameBalance, read: single(a.Read), mode: market.Replace,
+		same: sameBalance, read: single(a.Read), mode: Replace,
 	}
 	return mapped(stream(ctx, s, 0, k.open([]string{""})), func(u update[*market.Balance]) BalanceUpdate { return BalanceUpdate{u.Value, u.Meta} })
 }
@@ -145,7 +145,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 			}
 			return r, err
 		}),
-		mode: market.Delta,
+		mode: Delta,
 	}
 	return withReason(stream(ctx, s, 0, k.open([]string{""})), func(reason Reason, u update[[]market.Order]) (o OrdersUpdate) {
 		find := func(in []market.Order, id string) int {

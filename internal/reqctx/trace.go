@@ -1,35 +1,35 @@
-package market
+package reqctx
 
 import (
 	"encoding/hex"
 	"math/rand/v2"
 )
 
-// Span is an operation's place in a trace. Whoever traces knows more of it.
+// Span is an operation's place in a trace. The tracer's own type has more.
 type Span interface {
-	// Context returns where in which trace the span is.
+	// Context returns the names of the trace and of the span.
 	Context() TraceContext
 }
 
-// TraceContext names a span, as https://www.w3.org/TR/trace-context/ does. The zero value names none.
+// TraceContext names a span as https://www.w3.org/TR/trace-context/ does. The zero value names none.
 type TraceContext struct {
 	Trace [16]byte
 	Span  [8]byte
 }
 
-// IsZero reports whether no span is named.
+// IsZero reports whether c names no span.
 func (c TraceContext) IsZero() bool { return c == TraceContext{} }
 
-// Child returns a new name for a span below this one.
+// Child returns a new random name for a child span.
 func (c TraceContext) Child() TraceContext {
 	for i := range 8 {
 		c.Span[i] = byte(rand.Uint32())
 	}
-	c.Span[0] |= 1 // all zeros name none
+	c.Span[0] |= 1 // all zeros name no span
 	return c
 }
 
-// Traceparent returns the value of the header traceparent for calls made within the span, which is sampled.
+// Traceparent returns the value of the traceparent header for a sampled span.
 func (c TraceContext) Traceparent() string {
 	b := make([]byte, 0, 55)
 	b = append(b, "00-"...)

@@ -1,0 +1,106 @@
+package reqctx
+
+import (
+	"context"
+	"sync/atomic"
+
+	"oddsgraph/internal/market"
+)
+
+// values are what reads know of their request. Deriving a context copies them.
+type values struct {
+	caller       string
+	credentials  *market.Credentials
+	poll         uint64
+	log          *Log
+	dependencies *Dependencies
+	noPoll       bool
+	fresh        bool
+}
+
+// valuesContext is a context and its values in one allocation.
+type valuesContext struct {
+	context.Context
+	values
+}
+
+type valuesKey struct{}
+
+// Value implements context.Context.
+func (c *valuesContext) Value(key any) any {
+	if key == (valuesKey{}) {
+		return &c.values
+	}
+	return c.Context.Value(key)
+}
+
+// derive returns a context with a copy of the values of ctx.
+func derive(ctx context.Context) valuesContext { return valuesContext{ctx, *valuesFrom(ctx)} }
+
+var noValues values
+
+// valuesFrom returns the values of ctx, which must not be changed.
+func valuesFrom(ctx context.Context) *values {
+	if v, ok := ctx.Value(valuesKey{}).(*values); ok {
+		return v
+	}
+	return &noValues
+}
+
+// WithCaller returns a context with the caller's name: a proven identity, else the client's address. Shares of the venue's
+// budget are counted by it, so a client must not be able to choose it.
+func WithCaller(ctx context.Context, caller string) context.Context {
+	c := derive(ctx)
+	c.caller = caller
+	return &c
+}
+
+// CallerFrom returns the caller's name, or "" if ctx has none.
+func CallerFrom(ctx context.Context) string { return valuesFrom(ctx).caller }
+
+// WithCredentials returns a context whose reads of account data use the credentials.
+func WithCredentials(ctx context.Context, credentials *market.Credentials) context.Context {
+	c := derive(ctx)
+	c.credentials = credentials
+	return &c
+}
+
+// CredentialsFrom returns the caller's credentials, or nil for an anonymous caller. It marks the response of ctx as personal,
+// because a response can depend on its caller in no other way.
+func CredentialsFrom(ctx context.Context) *market.Credentials {
+	v := valuesFrom(ctx)
+	v.dependencies.markPersonal()
+	return v.credentials
+}
+
+// WithoutPoll returns a context whose reads do not count as polls of a client.
+func WithoutPoll(ctx context.Context) context.Context {
+	c := derive(ctx)
+	c.noPoll = true
+	return &c
+}
+
+// CountsAsPoll reports whether the reads of ctx count as polls of a client. Values that clients poll often are streamed.
+func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
+
+// polls is the number of the last poll.
+var polls atomic.Uint64
+
+// PollFrom returns the number of the poll that the reads of ctx belong to. It is 0 if each read is a poll of its own.
+func PollFrom(ctx context.Context) uint64 { return valuesFrom(ctx).poll }
+
+// WithFresh returns a context whose page reads ignore cached pages and calls in flight, and make a new call to the venue.
+func WithFresh(ctx context.Context) context.Context {
+	c := derive(ctx)
+	c.fresh = true
+	return &c
+}
+
+// WantsFresh reports whether page reads must make a new call to the venue.
+func WantsFresh(ctx context.Context) bool { return valuesFrom(ctx).fresh }
+
+// LogFrom returns the log of ctx, or nil, which ignores everything.
+func LogFrom(ctx context.Context) *Log { return valuesFrom(ctx).log }
+
+// DependenciesFrom returns the dependencies that reads of ctx are added to, or nil, which ignores everything.
+func DependenciesFrom(ctx context.Context) *Dependencies { return valuesFrom(ctx).dependencies }

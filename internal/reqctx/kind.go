@@ -1,0 +1,32 @@
+package reqctx
+
+// Kind is a kind of data that is read.
+type Kind uint8
+
+// The kinds, in the order in which logs and metrics list them.
+const (
+	KindPrice Kind = iota
+	KindSpread
+	KindBook
+	KindHistory
+	KindMarket
+	KindEvent
+	KindSearch
+	KindBalance
+	KindPositions
+	KindOrders
+	KindTrades
+	KindUserHistory
+	// Kinds is the number of kinds.
+	Kinds = iota
+)
+
+var kindNames = [Kinds]string{
+	"price", "spread", "book", "history", "market", "event", "search", "balance", "positions", "orders", "trades", "user_history",
+}
+
+// String returns the name that metrics show.
+func (k Kind) String() string { return kindNames[k] }
+
+// User reports whether the kind is data of one account, which need credentials.
+func (k Kind) User() bool { return k >= KindBalance }

@@ -1,0 +1,215 @@
+package reqctx
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// OperationInfo describes an operation of a client's document. It is shared and must not be changed.
+type OperationInfo struct {
+	// Type is query, mutation or subscription.
+	Type string
+	// Name is the operation's name in the document, cut to 64 bytes. The client chooses it.
+	Name string
+	// Document is the SHA-256 of the document in hex.
+	Document string
+}
+
+// OutcomeOK and OutcomeCancelled are the outcomes that are no error codes: success, and a client that left before the
+// response.
+const (
+	OutcomeOK        = "ok"
+	OutcomeCancelled = "cancelled"
+)
+
+// Operation is what the HTTP layer knows of an operation, or of a request that it refused.
+type Operation struct {
+	// Transport is http, sse or websocket. Caller is how the client is identified: anonymous, credentials or account.
+	Transport, Caller string
+	// Info is nil if the request was refused before its document was known.
+	Info *OperationInfo
+	// Trusted is the name of a trusted document, else empty. The manifest bounds the number of names.
+	Trusted string
+	// Outcome is OutcomeOK, OutcomeCancelled or the code of the first error. Codes are the distinct codes of all errors.
+	Outcome string
+	Codes   []string
+	// Rule is the cost rule that refused the operation, else empty.
+	Rule string
+	// Response is the result of the response cache: hit, shared with an equal request, miss, or bypass if the request must
+	// not use the cache. It is empty for operations that are never cached.
+	Response string
+	Started  time.Time
+	// Elapsed is the time until the response was made or the subscription ended.
+	Elapsed time.Duration
+	// Points is the cost of the operation.
+	Points int64
+	// Status is the HTTP status, or 0 on other transports. Bytes is the size of the sent response, or of all Events of a
+	// subscription.
+	Status        int
+	Bytes, Events int64
+}
+
+// Type returns the type of the operation, or "unknown".
+func (o *Operation) Type() string {
+	if o.Info == nil {
+		return "unknown"
+	}
+	return o.Info.Type
+}
+
+// Log records the work of an operation. The embedded Operation belongs to the goroutine that serves the operation. All else is
+// safe for concurrent use, also after the operation has ended. A nil Log ignores everything.
+type Log struct {
+	Operation
+	// Span is the operation's span, or nil if it is not traced. Explained reports that the response shows the log to the client.
+	// Both are set before the first read.
+	Span      Span
+	Explained bool
+
+	// reads is nil until WithLog.
+	reads *[Kinds]counts
+
+	// mu protects the fields below.
+	mu      sync.Mutex
+	batches []Batch
+	// served are the spans of the operations that share this operation's response. by is the span of the operation whose
+	// response this operation shares.
+	served []Span
+	by     Span
+}
+
+// counts is a CacheCounts that still grows.
+type counts struct{ hits, stale, absent, misses, joined, excused atomic.Uint32 }
+
+// logContext is a context and the read counts of its log in one allocation.
+type logContext struct {
+	valuesContext
+	reads [Kinds]counts
+}
+
+// WithLog returns a context whose reads are counted in l. It must be called once for each log, before the first read.
+func WithLog(ctx context.Context, l *Log) context.Context {
+	c := &logContext{valuesContext: derive(ctx)}
+	c.log = l
+	if l != nil {
+		l.reads = &c.reads
+	}
+	return c
+}
+
+// CacheCounts counts the keys of one kind that an operation has read, each key once.
+type CacheCounts struct {
+	// Hits and Stale were answered by the cache, Absent by its memory of keys that do not exist. Misses had to be fetched.
+	Hits, Stale, Absent, Misses uint32
+	// Joined are the misses that another operation was fetching already. Excused are the misses that the venue failed to
+	// answer and that a stale value answered.
+	Joined, Excused uint32
+}
+
+// Plus returns the sums.
+func (c CacheCounts) Plus(d CacheCounts) CacheCounts {
+	return CacheCounts{
+		c.Hits + d.Hits, c.Stale + d.Stale, c.Absent + d.Absent, c.Misses + d.Misses, c.Joined + d.Joined, c.Excused + d.Excused,
+	}
+}
+
+// CountReads adds the results of cache look-ups.
+func (l *Log) CountReads(k Kind, c CacheCounts) {
+	if l == nil || l.reads == nil {
+		return
+	}
+	counts := &l.reads[k]
+	for _, add := range [...]struct {
+		to *atomic.Uint32
+		n  uint32
+	}{{&counts.hits, c.Hits}, {&counts.stale, c.Stale}, {&counts.absent, c.Absent}, {&counts.misses, c.Misses}, {&counts.joined, c.Joined}, {&counts.excused, c.Excused}} {
+		if add.n > 0 {
+			add.to.Add(add.n)
+		}
+	}
+}
+
+// Counts returns the results of cache look-ups of a kind so far.
+func (l *Log) Counts(k Kind) CacheCounts {
+	if l.reads == nil {
+		return CacheCounts{}
+	}
+	c := &l.reads[k]
+	return CacheCounts{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load()}
+}
+
+// maxBatches bounds the memory of an operation's batches.
+const maxBatches = 256
+
+// NoteBatch records a batch that the operation waits for. If the log has the batch already, NoteBatch adds b.Own to it.
+func (l *Log) NoteBatch(b Batch) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.IndexFunc(l.batches, func(known Batch) bool { return known.Serial == b.Serial }); i >= 0 {
+		b.Own += l.batches[i].Own
+		l.batches[i] = b
+		return
+	}
+	if len(l.batches) < maxBatches {
+		if l.batches == nil {
+			l.batches = make([]Batch, 0, 8)
+		}
+		l.batches = append(l.batches, b)
+	}
+}
+
+// Batches returns the batches that the operation has waited for, in the order of their answers.
+func (l *Log) Batches() []Batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.batches)
+}
+
+// Calls returns the number of HTTP calls to the venue that the operation has waited for.
+func (l *Log) Calls() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.batches {
+		n += len(l.batches[i].Calls)
+	}
+	return n
+}
+
+// Serve notes that another operation shares the response of this one.
+func (l *Log) Serve(other *Log) {
+	if l == nil || other == nil || l == other || other.Span == nil {
+		return
+	}
+	l.mu.Lock()
+	l.served = append(l.served, other.Span)
+	l.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	other.by = l.Span
+}
+
+// ServedBy returns the span of the operation whose response this one shares. It is nil if there is none or it is not traced.
+func (l *Log) ServedBy() Span {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by
+}
+
+// Spans returns the spans of the operation and of the operations that share its response. Untraced ones have none.
+func (l *Log) Spans() []Span {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.Span == nil {
+		return slices.Clone(l.served)
+	}
+	return append([]Span{l.Span}, l.served...)
+}

@@ -1,0 +1,98 @@
+package reqctx_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/reqctx"
+)
+
+func TestCredentials(t *testing.T) {
+	c, err := market.ParseCredentials([]byte(`{"apiKey":"hunter2"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := reqctx.WithCredentials(t.Context(), c)
+	if got := reqctx.CredentialsFrom(ctx); got != c {
+		t.Errorf("got %v", got)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", ctx, ctx, ctx); strings.Contains(text, "hunter2") {
+		t.Errorf("the context prints the credentials: %s", text)
+	}
+	if reqctx.CredentialsFrom(t.Context()) != nil || reqctx.CredentialsFrom(reqctx.WithCredentials(t.Context(), nil)) != nil {
+		t.Error("an anonymous caller has credentials")
+	}
+}
+
+func TestEndpointsOfUsers(t *testing.T) {
+	user := []reqctx.Endpoint{reqctx.EndpointBalance, reqctx.EndpointPositions, reqctx.EndpointOrders, reqctx.EndpointTrades, reqctx.EndpointHistory}
+	for e := reqctx.EndpointPrices; e <= reqctx.EndpointHistory; e++ {
+		if e.User() != slices.Contains(user, e) {
+			t.Errorf("endpoint %d serves user data: %v", e, e.User())
+		}
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	until := time.Unix(5, 0)
+	h, other := market.NewHandle(until), market.NewHandle(until)
+	ctx, d := reqctx.WithDependencies(t.Context())
+	if reqctx.DependenciesFrom(ctx) != d {
+		t.Error("the context has other dependencies")
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { d.Record(h); d.Record(nil); d.Record(other); h.Invalidate(); _ = d.Handles() })
+	}
+	wg.Wait()
+	if _, ok := d.Snapshot(); ok {
+		t.Error("a snapshot succeeds after a read without a handle")
+	}
+	if got := d.Handles(); len(got) != 2 || !slices.Contains(got, h) || !slices.Contains(got, other) || h.Version() != 8 {
+		t.Errorf("recorded %v, version %d", got, h.Version())
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	ctx, d := reqctx.WithDependencies(t.Context())
+	s, ok := d.Snapshot()
+	if !ok || s.Personal || !s.Until.IsZero() || len(s.Handles) != 0 {
+		t.Errorf("nothing was recorded: %+v, %v", s, ok)
+	}
+	h, early := market.NewHandle(time.Unix(9, 0)), time.Unix(5, 0)
+	d.Record(h)
+	d.Until(early.Add(time.Second))
+	d.Until(early)
+	d.Until(early.Add(time.Minute))
+	if s, ok = d.Snapshot(); !ok || s.Personal || !s.Until.Equal(early) || len(s.Handles) != 1 || s.Handles[0] != h {
+		t.Errorf("%+v, %v", s, ok)
+	}
+	reqctx.CredentialsFrom(ctx)
+	if s, ok = d.Snapshot(); !ok || !s.Personal {
+		t.Errorf("after reading the credentials: %+v, %v", s, ok)
+	}
+}
+
+func TestNoDependencies(t *testing.T) {
+	none := reqctx.DependenciesFrom(t.Context())
+	none.Record(market.NewHandle(time.Unix(9, 0)))
+	none.Until(time.Unix(5, 0))
+	if _, ok := none.Snapshot(); ok || none != nil || none.Handles() != nil || reqctx.CredentialsFrom(t.Context()) != nil {
+		t.Error("a context without dependencies has a snapshot, or credentials")
+	}
+}
+
+func TestCallFrom(t *testing.T) {
+	if _, ok := reqctx.CallFrom(t.Context()); ok {
+		t.Error("a context without a call has one")
+	}
+	c := struct{ reqctx.Call }{}
+	if got, ok := reqctx.CallFrom(reqctx.WithCall(t.Context(), c)); !ok || got != c {
+		t.Errorf("got %v, %v", got, ok)
+	}
+}
