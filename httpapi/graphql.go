@@ -186,7 +186,7 @@ func withCost(extensions map[string]any, op *operation) map[string]any {
 
 // readText reads what a request asks as it was sent: the body, or the query string of the URL. The text must be released. The
 // error is a refusal.
-func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Text, err error) {
+func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
 	}
@@ -219,7 +219,7 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 }
 
 // readBody reads a body of the size that one may have. The server ends what takes too long.
-func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Text, error) {
+func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, error) {
 	if err := checkContentType(r.said("Content-Type")); err != nil {
 		return nil, err
 	}

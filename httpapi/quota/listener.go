@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	// reservedShare is the part of all connections, one in so many, that only clients with few connections may take: health
-	// checks and newcomers find room while others hold all that they may.
+	// Only clients with few connections may take the last reservedShare-th part of all connections, so that health
+	// checks and new clients find room.
 	reservedShare = 20
-	// fewConnections is how many a client may hold and still use the reserve.
+	// fewConnections is how many connections a client may hold and still use the reserve.
 	fewConnections = 8
-	// sendBuffer is the kernel's buffer for what a client has not read, in bytes; Linux doubles it for its own data. Without a bound
-	// it grows to 4 MiB.
+	// sendBuffer is the kernel's buffer for unread bytes of one connection. Linux doubles it for its own data; the
+	// default grows to 4 MiB.
 	sendBuffer = 256 << 10
 )
 
 // ConnectionLimits bound the connections of a Listener.
 type ConnectionLimits struct {
-	// Total bounds all connections, PerClient those of one client address. Zero is no bound.
+	// Total bounds all connections, PerClient those of one client address. Zero means no limit.
 	Total, PerClient int
-	// Exempt reports whether an address has no bound of its own, as a proxy that many clients come through; nil exempts none.
+	// Exempt reports whether PerClient does not apply to an address, such as a proxy of many clients; nil exempts none.
 	Exempt func(netip.Addr) bool
 }
 
-// Listener accepts connections within limits and closes those beyond them at once. It bounds the kernel's send buffer of each TCP
-// connection, and on Linux the unsent bytes in it. It is safe for concurrent use.
+// Listener accepts connections within its limits and closes all others at once. It bounds the kernel's send buffer of
+// each TCP connection, and on Linux the unsent bytes in it. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -52,7 +52,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		client := clientNetwork(c.RemoteAddr())
 		if l.take(client) {
 			if tcp, ok := c.(*net.TCPConn); ok {
-				_ = tcp.SetWriteBuffer(sendBuffer) // the connection works with a larger one, too
+				_ = tcp.SetWriteBuffer(sendBuffer) // the connection also works with a larger buffer
 			}
 			boundUnsent(c)
 			return &connection{Conn: c, release: sync.OnceFunc(func() { l.release(client) })}, nil
@@ -63,7 +63,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // ConnectionStats are the figures of a Listener.
 type ConnectionStats struct {
-	// Open are open now; Refused counts those beyond the limits since the start.
+	// Open is the number of open connections. Refused counts the connections closed at once since the start.
 	Open    int
 	Refused uint64
 }
@@ -107,7 +107,7 @@ func (l *Listener) release(client netip.Prefix) {
 	}
 }
 
-// clientNetwork returns the network of a TCP peer; it is invalid for others.
+// clientNetwork returns the network of a TCP peer; the zero prefix for others.
 func clientNetwork(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -116,7 +116,7 @@ func clientNetwork(a net.Addr) netip.Prefix {
 	return Network(tcp.AddrPort().Addr().Unmap())
 }
 
-// connection gives its place back when it is closed.
+// connection is a counted connection; Close takes it off the count.
 type connection struct {
 	net.Conn
 	release func()

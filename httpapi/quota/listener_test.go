@@ -9,7 +9,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// peers is a listener whose connections come from the addresses that are sent to it.
+// peers is a listener whose connections come from a channel.
 type peers struct{ accept chan net.Conn }
 
 func (p *peers) Accept() (net.Conn, error) {
@@ -32,7 +32,7 @@ type peer struct {
 func (p *peer) RemoteAddr() net.Addr { return p.addr }
 func (p *peer) Close() error         { p.once.Do(func() { close(p.closed) }); return nil }
 
-// door is a bounded listener and what it has accepted.
+// door is a Listener and the connections that it has accepted.
 type door struct {
 	*quota.Listener
 	peers    *peers

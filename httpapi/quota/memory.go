@@ -7,82 +7,84 @@ import (
 	"sync"
 )
 
-// FreeBytes is how much of each text costs its client nothing: no more than its connection takes anyway.
+// FreeBytes is the length up to which a body is not counted: its connection takes more memory anyway.
 const FreeBytes = 16 << 10
 
-// ErrNoRoom says that what a client sends is too much beside what it and others are sending.
+// ErrNoRoom says that a body does not fit beside the bodies that clients are sending.
 var ErrNoRoom = errors.New("too much is being sent at the same time")
 
-// Memory bounds the bytes that are kept for clients: the texts that they send, from their first byte until they are done with, or
-// the responses that they have not read yet. Of all that is longer than FreeBytes, a client holds what is Fair. It is safe for
-// concurrent use.
+// Memory bounds the bytes that are held for clients, such as request bodies or unread responses. Of the bytes beyond
+// FreeBytes of each body a client holds what is Fair. It is safe for concurrent use.
 type Memory struct {
-	texts sync.Pool
+	bodies sync.Pool
 
 	mu sync.Mutex
-	// free is what nobody holds of size, in bytes; holders tells who holds the rest.
+	// free is the part of size that is not held, in bytes; holders are the clients with the rest.
 	size, free int
 	holders    map[netip.Prefix]int
 	refused    uint64
 }
 
-// NewMemory returns room for so many bytes.
+// NewMemory returns a memory of size bytes.
 func NewMemory(size int) *Memory {
 	m := &Memory{size: size, free: size, holders: make(map[netip.Prefix]int)}
-	m.texts.New = func() any { return &Text{memory: m} }
+	m.bodies.New = func() any { return &Body{memory: m} }
 	return m
 }
 
-// Text is what a client has sent. It is for one goroutine at a time.
-type Text struct {
+// Body is a request body. It is for one goroutine at a time.
+type Body struct {
 	memory *Memory
 	client netip.Addr
 	text   []byte
-	// held is what it takes of the memory.
+	// held is the number of bytes taken from memory.
 	held int
 }
 
-// Read reads all that r has to give. The error is ErrNoRoom, or that of r. A Text must be released.
-func (m *Memory) Read(client netip.Addr, r io.Reader) (*Text, error) {
-	t, _ := m.texts.Get().(*Text)
-	t.client = client
-	if err := t.fill(r); err != nil {
-		t.Release()
+// Read reads r to its end. The error is ErrNoRoom or that of r. The caller must release the Body.
+func (m *Memory) Read(client netip.Addr, r io.Reader) (*Body, error) {
+	b, _ := m.bodies.Get().(*Body)
+	b.client = client
+	if err := b.fill(r); err != nil {
+		b.Release()
 		return nil, err
 	}
-	return t, nil
+	return b, nil
 }
 
-// Bytes returns the text, which is good until it is released.
-func (t *Text) Bytes() []byte { return t.text }
+// Bytes returns the body, which is valid until Release.
+func (b *Body) Bytes() []byte { return b.text }
 
-// Release gives back what the text takes.
-func (t *Text) Release() {
-	if t.held > 0 {
-		t.memory.Give(Network(t.client), t.held)
+// Release returns the body's memory.
+func (b *Body) Release() {
+	if b.held > 0 {
+		b.memory.Give(Network(b.client), b.held)
 	}
-	t.held, t.text = 0, t.text[:0]
-	if cap(t.text) > 2*FreeBytes {
-		t.text = nil // else it would be somebody's whom it costs nothing
+	b.held, b.text = 0, b.text[:0]
+	if cap(b.text) > 2*FreeBytes {
+		b.text = nil // a large buffer must not be kept uncounted
 	}
-	t.memory.texts.Put(t)
+	b.memory.bodies.Put(b)
 }
 
 // fill reads r to its end.
-func (t *Text) fill(r io.Reader) error {
+func (b *Body) fill(r io.Reader) error {
 	for {
-		may := FreeBytes + t.held
-		if len(t.text) == cap(t.text) {
-			size := max(2*len(t.text), 512)
-			if size >= may {
-				size = may + 1 // whether anything follows is seen by reading it
+		allowed := FreeBytes + b.held
+		if len(b.text) == cap(b.text) {
+			size := max(2*len(b.text), 512)
+			if size >= allowed {
+				size = allowed + 1 // one byte more shows whether r has ended
 			}
-			t.text = append(make([]byte, 0, size), t.text...)
+			b.text = append(make([]byte, 0, size), b.text...)
 		}
-		n, err := r.Read(t.text[len(t.text):min(cap(t.text), may+1)])
-		t.text = t.text[:len(t.text)+n]
-		if len(t.text) > may && !t.take(may) {
-			return ErrNoRoom
+		n, err := r.Read(b.text[len(b.text):min(cap(b.text), allowed+1)])
+		b.text = b.text[:len(b.text)+n]
+		if len(b.text) > allowed {
+			if !b.memory.Take(Network(b.client), allowed) {
+				return ErrNoRoom
+			}
+			b.held += allowed
 		}
 		if err == io.EOF {
 			return nil
@@ -93,16 +95,7 @@ func (t *Text) fill(r io.Reader) error {
 	}
 }
 
-// take takes n bytes more of the memory, or reports false.
-func (t *Text) take(n int) bool {
-	if !t.memory.Take(Network(t.client), n) {
-		return false
-	}
-	t.held += n
-	return true
-}
-
-// Take takes n bytes for a client, or reports false. Give takes it back.
+// Take takes n bytes for a client, or reports false. Give returns them.
 func (m *Memory) Take(client netip.Prefix, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +108,7 @@ func (m *Memory) Take(client netip.Prefix, n int) bool {
 	return true
 }
 
-// Give takes back n bytes of what Take has given.
+// Give returns n bytes that a client took.
 func (m *Memory) Give(client netip.Prefix, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,14 +118,14 @@ func (m *Memory) Give(client netip.Prefix, n int) {
 	}
 }
 
-// Held returns how many bytes are taken now.
+// Held returns the number of bytes held now.
 func (m *Memory) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.size - m.free
 }
 
-// Refused counts what there was no room for since the start.
+// Refused counts the refusals since the start.
 func (m *Memory) Refused() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

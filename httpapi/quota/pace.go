@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Pace bounds how much each client may spend in a second. A client that has spent more is in debt until the time has passed that
-// it takes to earn it. It is safe for concurrent use.
+// Pace limits how much each client may spend in a second. A client that has spent more is in debt until it has earned
+// the difference. It is safe for concurrent use.
 type Pace struct {
-	// perSecond is what a client earns, burst the most that it saves.
+	// Clients earn perSecond and save at most burst.
 	perSecond, burst float64
 
 	mu      sync.Mutex
-	clients map[netip.Prefix]*purse
-	// swept is when those that have saved all were forgotten last.
+	clients map[netip.Prefix]*balance
+	// swept is when clients with a full balance were last forgotten.
 	swept time.Time
 }
 
-// purse is what a client had at a time.
-type purse struct {
+// balance is what a client had saved at a time; a debt is negative.
+type balance struct {
 	saved float64
 	at    time.Time
 }
 
 // NewPace returns a pace at which every client has saved the burst.
 func NewPace(perSecond, burst int) *Pace {
-	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*purse), swept: time.Now()}
+	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*balance), swept: time.Now()}
 }
 
-// Spend takes n from a client, whether it has so much or not.
+// Spend charges a client n, even if that leaves a debt.
 func (p *Pace) Spend(client netip.Prefix, n int) {
 	now := time.Now()
 	p.mu.Lock()
@@ -37,13 +37,13 @@ func (p *Pace) Spend(client netip.Prefix, n int) {
 	p.sweep(now)
 	c := p.clients[client]
 	if c == nil {
-		c = &purse{saved: p.burst, at: now}
+		c = &balance{saved: p.burst, at: now}
 		p.clients[client] = c
 	}
 	c.saved, c.at = p.present(c, now)-float64(n), now
 }
 
-// Debt returns how long a client has to wait until it owes nothing.
+// Debt returns how long a client has to wait until it is out of debt.
 func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,12 +57,13 @@ func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	return 0
 }
 
-// present returns what a client has now. The lock is held.
-func (p *Pace) present(c *purse, now time.Time) float64 {
+// present returns what a client has saved at now. The caller holds the lock.
+func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
-// sweep forgets those that have saved all, once in the time that this takes at most. The lock is held.
+// sweep forgets clients with a full balance, at most once in the time that filling an empty one takes. The caller holds
+// the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

@@ -27,10 +27,10 @@ func TestPace(t *testing.T) {
 		want(other, 0)
 		time.Sleep(2 * time.Second)
 		want(one, time.Second)
-		time.Sleep(time.Hour) // and no more is saved than the burst
+		time.Sleep(time.Hour) // the burst is the most that a client saves
 		p.Spend(one, 3000)
 		want(one, time.Second)
-		for i := range 1000 { // who has saved all is forgotten, who owes is not
+		for i := range 1000 { // clients with a full balance are forgotten, debtors are not
 			p.Spend(quota.Network(netip.MustParseAddr(fmt.Sprintf("198.51.%d.%d", i/250, i%250))), 1)
 		}
 		p.Spend(one, 9000)
@@ -48,7 +48,7 @@ func TestMemoryIsTaken(t *testing.T) {
 		t.Errorf("%d are held, %d refused", m.Held(), m.Refused())
 	}
 	if !m.Take(other, 200) || m.Take(other, 200) {
-		t.Error("the other has no fair share")
+		t.Error("the other client has no fair share")
 	}
 	m.Give(one, 700)
 	if m.Give(other, 200); m.Held() != 0 || !m.Take(one, 750) {

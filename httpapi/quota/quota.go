@@ -1,8 +1,9 @@
-// Package quota bounds what one client address may hold at once: connections that stay open, operations on them, and what
-// is executed for those.
+// Package quota bounds what one client address may hold at once: connections, operations, executions of subscriptions,
+// and memory.
 package quota
 
 import (
+	"cmp"
 	"net/netip"
 	"sync"
 
@@ -11,15 +12,17 @@ import (
 
 // Limits are the greatest numbers for one client address. The zero value of a field takes its default.
 type Limits struct {
-	// Connections that stay open: 1,000.
+	// Connections is the number of open long-lived connections: 1,000.
 	Connections int
-	// Operations on them: 9,000.
+	// Operations is the number of operations on these connections: 9,000.
 	Operations int
-	// Total bounds the operations of all clients together, shared out by Fair: 12,000, or four thirds of Operations if that is more.
+	// Total bounds the operations of all clients together, shared by Fair: 12,000, or four thirds of Operations if that
+	// is more.
 	Total int
-	// Executions of subscriptions that a client has a part in, of which equal ones have one in common: 500.
+	// Executions is the number of subscription executions that a client takes part in: 500. Equal subscriptions have one
+	// execution.
 	Executions int
-	// Watched are the ids that those follow, each counted in every execution: 20,000.
+	// Watched is the number of ids that these executions follow, counted in every execution: 20,000.
 	Watched int
 }
 
@@ -29,117 +32,86 @@ type Clients struct {
 
 	mu      sync.Mutex
 	holders map[netip.Prefix]*holder
-	// operations counts those of all clients.
+	// operations counts the operations of all clients.
 	operations int
 	refused    uint64
 }
 
 type holder struct{ connections, operations, executions, watched int }
 
-// New returns a count of nothing.
+// New returns Clients that hold nothing.
 func New(l Limits) *Clients {
-	if l.Connections <= 0 {
-		l.Connections = 1000
-	}
-	if l.Operations <= 0 {
-		l.Operations = 9000
-	}
-	if l.Total <= 0 {
-		l.Total = max(12_000, l.Operations+l.Operations/3+1)
-	}
-	if l.Executions <= 0 {
-		l.Executions = 500
-	}
-	if l.Watched <= 0 {
-		l.Watched = 20_000
-	}
+	l.Connections, l.Operations = cmp.Or(l.Connections, 1000), cmp.Or(l.Operations, 9000)
+	l.Total = cmp.Or(l.Total, max(12_000, l.Operations+l.Operations/3+1))
+	l.Executions, l.Watched = cmp.Or(l.Executions, 500), cmp.Or(l.Watched, 20_000)
 	return &Clients{limits: l, holders: make(map[netip.Prefix]*holder)}
 }
 
-// Connect counts a connection, or returns a RATE_LIMITED error; Disconnect takes it back.
+// Connect counts a connection, or returns a RATE_LIMITED error. Disconnect undoes Connect.
 func (c *Clients) Connect(client netip.Addr) error {
-	return c.take(client, func(h *holder) bool {
+	return c.take(client, func(h *holder) error {
 		if h.connections >= c.limits.Connections {
-			return false
+			return market.Errorf(market.CodeRateLimited, "more than %d connections of one client address", c.limits.Connections)
 		}
 		h.connections++
-		return true
-	}, "more than %d connections of one client address", c.limits.Connections)
+		return nil
+	})
 }
 
-// Disconnect takes back Connect.
+// Disconnect undoes Connect.
 func (c *Clients) Disconnect(client netip.Addr) {
 	c.give(client, func(h *holder) { h.connections-- })
 }
 
-// Begin counts an operation, or returns a RATE_LIMITED error; End takes it back.
+// Begin counts an operation, or returns a RATE_LIMITED error. End undoes Begin.
 func (c *Clients) Begin(client netip.Addr) error {
-	err := c.take(client, func(h *holder) bool {
+	return c.take(client, func(h *holder) error {
 		if h.operations >= c.limits.Operations {
-			return false
+			return market.Errorf(market.CodeRateLimited, "more than %d operations at once of one client address", c.limits.Operations)
+		}
+		if !Fair(h.operations, 1, c.limits.Total-c.operations) {
+			return market.Errorf(market.CodeRateLimited, "no room among the %d operations at once of all clients", c.limits.Total)
 		}
 		h.operations++
-		return true
-	}, "more than %d operations at once of one client address", c.limits.Operations)
-	if err != nil {
-		return err
-	}
-	err = c.take(client, func(h *holder) bool {
-		if !Fair(h.operations-1, 1, c.limits.Total-c.operations) {
-			return false
-		}
 		c.operations++
-		return true
-	}, "no room among the %d operations at once of all clients", c.limits.Total)
-	if err != nil {
-		c.give(client, func(h *holder) { h.operations-- })
-	}
-	return err
+		return nil
+	})
 }
 
-// End takes back Begin.
+// End undoes Begin.
 func (c *Clients) End(client netip.Addr) {
 	c.give(client, func(h *holder) { h.operations--; c.operations-- })
 }
 
-// Execute counts an execution that follows so many ids, or returns a RATE_LIMITED error; Executed takes it back.
+// Execute counts an execution that follows this many ids, or returns a RATE_LIMITED error. Executed undoes Execute.
 func (c *Clients) Execute(client netip.Addr, ids int) error {
-	err := c.take(client, func(h *holder) bool {
+	return c.take(client, func(h *holder) error {
 		if h.executions >= c.limits.Executions {
-			return false
+			return market.Errorf(market.CodeRateLimited, "more than %d different subscriptions at once of one client address", c.limits.Executions)
+		}
+		if ids > c.limits.Watched-h.watched {
+			return market.Errorf(market.CodeRateLimited, "the subscriptions of one client address follow more than %d ids at once", c.limits.Watched)
 		}
 		h.executions++
-		return true
-	}, "more than %d different subscriptions at once of one client address", c.limits.Executions)
-	if err != nil {
-		return err
-	}
-	err = c.take(client, func(h *holder) bool {
-		if ids > c.limits.Watched-h.watched {
-			return false
-		}
 		h.watched += ids
-		return true
-	}, "the subscriptions of one client address follow more than %d ids at once", c.limits.Watched)
-	if err != nil {
-		c.Executed(client, 0)
-	}
-	return err
+		return nil
+	})
 }
 
-// Executed takes back Execute of as many ids.
+// Executed undoes Execute of as many ids.
 func (c *Clients) Executed(client netip.Addr, ids int) {
 	c.give(client, func(h *holder) { h.executions--; h.watched -= ids })
 }
 
-// Refused counts what was beyond a limit since the start.
+// Refused counts the refusals since the start.
 func (c *Clients) Refused() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refused
 }
 
-func (c *Clients) take(client netip.Addr, count func(*holder) bool, refusal string, limit int) error {
+// take applies count to what a client holds, unless count returns an error.
+func (c *Clients) take(client netip.Addr, count func(*holder) error) error {
 	key := Network(client)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,9 +119,9 @@ func (c *Clients) take(client netip.Addr, count func(*holder) bool, refusal stri
 	if h == nil {
 		h = &holder{}
 	}
-	if !count(h) {
+	if err := count(h); err != nil {
 		c.refused++
-		return market.Errorf(market.CodeRateLimited, refusal, limit)
+		return err
 	}
 	c.holders[key] = h
 	return nil
@@ -165,13 +137,13 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 	}
 }
 
-// Fair reports whether a client that has so much of what is shared may take n more of what is free. A client holds no more
-// than three times what it leaves free, so one alone has three quarters, several have equal parts, and there is room for
-// another until there are very many.
-func Fair(has, n, free int) bool { return n <= free && (has == 0 || has+n <= 3*(free-n)) }
+// Fair reports whether a client that holds held of a shared resource may take n more, of which free are free. A client
+// holds at most three times what it leaves free: one client gets three quarters, several get equal parts, and a newcomer
+// finds room.
+func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
-// Network is what counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a provider hands out at
-// least.
+// Network returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, the least that providers
+// hand out.
 func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()

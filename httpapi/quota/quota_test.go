@@ -37,11 +37,11 @@ func TestLimits(t *testing.T) {
 	c.Disconnect(one)
 	c.End(one)
 	if c.Connect(one) != nil || c.Begin(one) != nil {
-		t.Error("what was given back cannot be taken")
+		t.Error("what was returned cannot be taken")
 	}
 }
 
-// TestTotalOperations has clients share the total: one alone has three quarters of it, and another still finds room.
+// TestTotalOperations has clients share the total: one client gets three quarters, and another still finds room.
 func TestTotalOperations(t *testing.T) {
 	c := quota.New(quota.Limits{Operations: 100, Total: 40})
 	begin := func(host byte, want int) {
@@ -84,10 +84,10 @@ func TestExecutions(t *testing.T) {
 	}
 	c.Executed(one, 60)
 	if err := c.Execute(one, 61); err == nil {
-		t.Error("more than was given back can be taken")
+		t.Error("more than was returned can be taken")
 	}
 	if err := c.Execute(one, 60); err != nil {
-		t.Errorf("what was given back cannot be taken: %v", err)
+		t.Errorf("what was returned cannot be taken: %v", err)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Shared counts what several clients hold at the same time. Each thing takes its size of a Memory once, for one of its holders;
-// when that one releases it, another holder pays. It is safe for concurrent use.
+// Shared counts the bytes of things that several clients hold together. One of its holders pays for each thing; when
+// that client releases it, another holder pays. It is safe for concurrent use.
 type Shared struct {
 	memory *Memory
 
@@ -14,20 +14,20 @@ type Shared struct {
 	things map[any]*thing
 }
 
-// thing is something that clients hold. holders counts how often each does.
+// thing is something that clients hold. holders counts how often each client holds it.
 type thing struct {
 	size    int
 	payer   netip.Prefix
 	holders map[netip.Prefix]int
 }
 
-// NewShared returns a count of nothing, with room for so many bytes.
+// NewShared returns a Shared with a memory of size bytes.
 func NewShared(size int) *Shared {
 	return &Shared{memory: NewMemory(size), things: make(map[any]*thing)}
 }
 
-// Hold counts that a client holds what has a key once more, or reports that there is no room. size is what it takes now; it may
-// have grown. Release takes Hold back.
+// Hold counts that a client holds the thing with a key once more, or reports that it does not fit. size is the thing's
+// present size, which may have grown. Release undoes Hold.
 func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
 	return true
 }
 
-// Release takes back Hold.
+// Release undoes Hold.
 func (s *Shared) Release(client netip.Prefix, key any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,13 +69,13 @@ func (s *Shared) Release(client netip.Prefix, key any) {
 	}
 }
 
-// Held returns how many bytes are held now.
+// Held returns the number of bytes held now.
 func (s *Shared) Held() int { return s.memory.Held() }
 
-// Refused counts what there was no room for since the start.
+// Refused counts the refusals since the start.
 func (s *Shared) Refused() uint64 { return s.memory.Refused() }
 
-// move has one client hold n bytes of another, whether that is fair or not.
+// move transfers n held bytes to another client, whether that is fair or not.
 func (m *Memory) move(from, to netip.Prefix, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSharedThingsTakeRoomOnce has clients hold the same things: each takes room once, for a client that still holds it.
-func TestSharedThingsTakeRoomOnce(t *testing.T) {
+// TestSharedThingsTakeMemoryOnce has clients hold the same things: a client that still holds a thing pays for it.
+func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
 	s := quota.NewShared(1000)
 	hold := func(i byte, key any, size int, want bool) {
@@ -28,16 +28,16 @@ func TestSharedThingsTakeRoomOnce(t *testing.T) {
 		hold(i, "a", 600, true)
 	}
 	held(600)
-	hold(0, "b", 200, false) // it pays for all of a
+	hold(0, "b", 200, false) // this client pays for all of a
 	hold(1, "b", 100, true)
-	hold(2, "b", 150, true) // it has grown
+	hold(2, "b", 150, true) // b has grown
 	held(750)
 	s.Release(client(0), "a")
 	hold(0, "c", 100, false)
-	s.Release(client(0), "a") // another client pays for it
+	s.Release(client(0), "a") // another client pays for a
 	held(750)
 	hold(0, "c", 100, true)
-	hold(3, "d", 151, false) // no room is left
+	hold(3, "d", 151, false) // does not fit
 	held(850)
 	for i := byte(1); i < 100; i++ {
 		s.Release(client(i), "a")
@@ -48,7 +48,7 @@ func TestSharedThingsTakeRoomOnce(t *testing.T) {
 	s.Release(client(2), "b")
 	s.Release(client(0), "c")
 	held(0)
-	hold(0, "e", 750, true) // as nobody owes anything
+	hold(0, "e", 750, true) // all debts are settled
 	if s.Refused() != 3 {
 		t.Errorf("%d were refused", s.Refused())
 	}

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent is how many unsent bytes the kernel holds for a connection before it takes no further segment of up to 64 KiB.
+// maxUnsent is the number of unsent bytes in the kernel above which it takes no further segment of up to 64 KiB.
 const maxUnsent = 16 << 10
 
-// boundUnsent bounds what the kernel holds for a client that does not read. A kernel that does not know the option keeps its own
-// bound, and one whose client has left needs none, so errors do not matter.
+// boundUnsent bounds the unsent bytes that the kernel holds for a client. Errors do not matter: an old kernel keeps its
+// own bound, and a closed connection needs none.
 func boundUnsent(c net.Conn) {
 	tcp, ok := c.(syscall.Conn)
 	if !ok {
