@@ -189,7 +189,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
 	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
-	s.Live.Feed.Hasten(func(t market.Topic) bool {
+	s.Live.Feed.SkipLinger(func(t market.Topic) bool {
 		return t.Channel == market.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
 	})
 }

@@ -454,7 +454,7 @@ type streamer struct {
 	tokens []string
 }
 
-func (s *streamer) Want(_ string, _ market.Channel, tokens []string) {
+func (s *streamer) AutoWatch(_ string, _ market.Channel, tokens []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, tokens...)

@@ -11,19 +11,19 @@ import (
 
 // Watcher is told what queries ask for, so that what is asked for again and again can be streamed.
 type Watcher interface {
-	// Asked names tokens that exist and that a caller has asked for what the channel tells of. Calls of one demand count once
-	// for each token, unless it is 0. It must not wait.
-	Asked(demand uint64, caller string, c market.Channel, tokenIDs []string)
+	// RecordPoll counts a caller's query for the prices or books of tokens that exist. Calls with equal demand count once for each
+	// token, unless demand is 0. RecordPoll must not wait.
+	RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string)
 }
 
 // SetWatcher tells a watcher from now on what is asked for; spreads come with prices. Call it before the cache is read.
 func (c *Cache) SetWatcher(w Watcher) {
 	prices := func(demand uint64, caller string, tokens []string) {
-		w.Asked(demand, caller, market.ChannelPrices, tokens)
+		w.RecordPoll(demand, caller, market.ChannelPrices, tokens)
 	}
 	c.prices.asked, c.spreads.asked = prices, prices
 	c.books.asked = func(demand uint64, caller string, queries []market.BookQuery) {
-		w.Asked(demand, caller, market.ChannelOrderbook, tokensOf(queries))
+		w.RecordPoll(demand, caller, market.ChannelOrderbook, tokensOf(queries))
 	}
 }
 

@@ -165,7 +165,7 @@ func TestStreamedAccountIsItsReaders(t *testing.T) {
 
 type watcher struct{ asked []string }
 
-func (w *watcher) Asked(_ uint64, caller string, c market.Channel, tokens []string) {
+func (w *watcher) RecordPoll(_ uint64, caller string, c market.Channel, tokens []string) {
 	for _, t := range tokens {
 		w.asked = append(w.asked, fmt.Sprint(caller, c, " ", t))
 	}

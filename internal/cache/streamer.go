@@ -4,10 +4,10 @@ import "oddsgraph/internal/market"
 
 // Streamer opens the stream of tokens that are missing while the venue's budget is scarce.
 type Streamer interface {
-	// Want names tokens that exist and that a caller waits for what the channel tells of. What it can stream it is to stream
-	// at once, as if they had been asked for again and again; what it stores in the cache then answers, if it comes
-	// before the venue does. Tokens may be named repeatedly. It must not wait and is called concurrently.
-	Want(caller string, c market.Channel, tokenIDs []string)
+	// AutoWatch streams tokens whose price or book a caller waits for. The tokens exist, and may be named repeatedly. A streamed value
+	// is stored in the cache and answers the caller if it arrives before the venue's response. AutoWatch must not wait, and is called
+	// concurrently.
+	AutoWatch(caller string, c market.Channel, tokenIDs []string)
 }
 
 // SetStreamer lets a streamer answer, together with the venue, for prices, spreads and books that are missing while less
@@ -21,7 +21,7 @@ func (c *Cache) SetStreamer(s Streamer) {
 			}
 		}
 		if len(exist) > 0 {
-			s.Want(caller, channel, exist)
+			s.AutoWatch(caller, channel, exist)
 		}
 	}
 	prices := func(caller string, tokens []string) { want(caller, market.ChannelPrices, tokens) }

@@ -43,7 +43,7 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 				watched := func() bool { return len(r.up.open()) > 0 }
 				for i, s := range c.asks {
 					at(s)
-					r.Asked(0, []string{"T"})
+					r.RecordPoll(0, []string{"T"})
 					if c.opens >= 0 && s == c.opens && i+1 < len(c.asks) && c.asks[i+1] > s && !watched() {
 						t.Errorf("after %v s the token is not watched", s)
 					}
@@ -79,14 +79,14 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Topics = 8 })
-		r.Want([]string{"a", "b"})
-		r.Want([]string{"c"})
-		r.Want([]string{"a"})
+		r.AutoWatch([]string{"a", "b"})
+		r.AutoWatch([]string{"c"})
+		r.AutoWatch([]string{"a"})
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "orderbook b", "prices a", "prices b"}) {
 			t.Errorf("%q are watched", open)
 		}
 		time.Sleep(29 * time.Second)
-		r.Asked(0, []string{"b"})
+		r.RecordPoll(0, []string{"b"})
 		time.Sleep(7 * time.Second)
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook b", "prices b"}) {
 			t.Errorf("after 36 s %q are watched", open)
@@ -96,7 +96,7 @@ func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
 
 func asked(r *rig, ids ...string) {
 	for _, id := range ids {
-		r.Asked(0, []string{id, id, id})
+		r.RecordPoll(0, []string{id, id, id})
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		reader.Accompany(tradesOf("beside"))
+		reader.KeepLive(tradesOf("beside"))
 		if open := r.up.open(); len(open) != 8 {
 			t.Fatalf("%q are open", open)
 		}
@@ -194,7 +194,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		}
 		// A warm token makes no room for itself.
 		asked(r, "late")
-		reader.Accompany(tradesOf("late"))
+		reader.KeepLive(tradesOf("late"))
 		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
 			t.Errorf("%q are open", open)
 		}
@@ -232,7 +232,7 @@ func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
 		opened := 0
 		for range 90 { // asked for all the time
 			time.Sleep(time.Second)
-			r.Asked(0, []string{"T"})
+			r.RecordPoll(0, []string{"T"})
 			opened += r.up.count("watch")
 			r.up.take()
 		}
@@ -251,7 +251,7 @@ func TestADemandCountsOnce(t *testing.T) {
 		r := newRig(t)
 		for demand := range uint64(3) {
 			for range 3 {
-				r.Asked(demand+1, []string{"T"})
+				r.RecordPoll(demand+1, []string{"T"})
 			}
 			if watched, want := r.Stats().Tokens == 1, demand == 2; watched != want {
 				t.Errorf("after %d demands the token is watched: %v, want %v", demand+1, watched, want)
@@ -270,10 +270,10 @@ func TestBoardsAndBooksAreWarmTogether(t *testing.T) {
 				for i := range board {
 					board[i] = fmt.Sprint("p", (client*50+i)%500)
 				}
-				r.Feed.Asked(0, fmt.Sprint("client", client), market.ChannelPrices, board)
+				r.Feed.RecordPoll(0, fmt.Sprint("client", client), market.ChannelPrices, board)
 			}
 			for i := range 40 {
-				r.Feed.Asked(0, "pages", market.ChannelOrderbook, []string{fmt.Sprint("b", i)})
+				r.Feed.RecordPoll(0, "pages", market.ChannelOrderbook, []string{fmt.Sprint("b", i)})
 			}
 			time.Sleep(time.Second)
 		}
@@ -294,7 +294,7 @@ func TestWarmTopicsAreShared(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Topics = 200 })
 		ask := func(caller, prefix string, n int) {
 			for i := range n {
-				r.Feed.Asked(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
+				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
 		}
 		ask("hog", "h", 300)
@@ -344,7 +344,7 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 		stood := 0
 		for range 20_000 {
 			caller := fmt.Sprint("caller ", random.IntN(5))
-			r.Feed.Asked(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
+			r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
 			d, now := r.demand, time.Now()
 			d.mu.Lock() // against the sweep
@@ -374,7 +374,7 @@ func TestWarmTopicsStay(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Topics = 10 })
 		ask := func(caller, prefix string, n int) {
 			for i := range n {
-				r.Feed.Asked(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
+				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
 		}
 		want := func(one, other int) {
@@ -389,7 +389,7 @@ func TestWarmTopicsStay(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		for id := range r.demand.tokens[market.ChannelPrices] {
 			if strings.HasPrefix(id, "a") {
-				r.Feed.Asked(0, "one", market.ChannelPrices, []string{id})
+				r.Feed.RecordPoll(0, "one", market.ChannelPrices, []string{id})
 			}
 		}
 		ask("one", "more", 5)
@@ -442,11 +442,11 @@ func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
 				t.Errorf("%q is kept where it was", kept)
 			}
 		}
-		r.Asked(0, []string{id})
+		r.RecordPoll(0, []string{id})
 		for _, key := range r.demand.asks.Keys() {
 			own(key.ID)
 		}
-		r.Asked(0, []string{id, id})
+		r.RecordPoll(0, []string{id, id})
 		synctest.Wait()
 		for key := range r.demand.warm {
 			own(key.ID)
@@ -462,7 +462,7 @@ func TestNothingIsCountedWithoutAStream(t *testing.T) {
 	f := New(Config{})
 	defer f.Close()
 	tokens := []string{"A", "B"}
-	n := testing.AllocsPerRun(100, func() { f.Asked(0, "caller", market.ChannelPrices, tokens) })
+	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "caller", market.ChannelPrices, tokens) })
 	if n != 0 || f.demand.asks.Len() > 0 || len(f.demand.warm) > 0 {
 		t.Errorf("%v allocations, %d tokens are counted and %d warm", n, f.demand.asks.Len(), len(f.demand.warm))
 	}

@@ -55,7 +55,7 @@ func TestReadersShareATopic(t *testing.T) {
 	})
 }
 
-func TestHastenTakesTheLingerAway(t *testing.T) {
+func TestSkipLingerClosesTopicsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		read, _ := r.watch(t, bookOf("read"))
@@ -63,7 +63,7 @@ func TestHastenTakesTheLingerAway(t *testing.T) {
 		other, _ := r.watch(t, bookOf("other"))
 		lingering.Close()
 		r.up.take()
-		r.Hasten(func(key market.Topic) bool { return key.ID != "other" })
+		r.SkipLinger(func(key market.Topic) bool { return key.ID != "other" })
 		synctest.Wait()
 		if asked := r.up.take(); !slices.Equal(asked, []string{"unwatch orderbook lingering"}) {
 			t.Errorf("at once the upstream was asked %q", asked)
@@ -364,7 +364,7 @@ func TestClose(t *testing.T) {
 		reader, w := r.watch(t, bookOf("T"))
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
-		r.Asked(0, []string{"W", "W", "W"})
+		r.RecordPoll(0, []string{"W", "W", "W"})
 		r.Close()
 		r.Close()
 		if _, err := w.State(); market.CodeOf(err) != market.CodeUpstreamUnavailable {
@@ -373,11 +373,11 @@ func TestClose(t *testing.T) {
 		if _, err := reader.Watch(bookOf("U"), nil); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("watching ends with %v", err)
 		}
-		reader.Accompany(bookOf("U"))
+		reader.KeepLive(bookOf("U"))
 		r.up.take()
 		r.Message(bookMessage("T", "A", 2, ".50x1 | .60x1"))
 		r.upNow(bookOf("T"))
-		r.Asked(0, []string{"V", "V", "V"})
+		r.RecordPoll(0, []string{"V", "V", "V"})
 		reader.Close()
 		synctest.Wait()
 		if asked := r.up.take(); len(asked) > 0 || len(r.demand.warm) > 0 || r.demand.sweep != nil {
@@ -391,7 +391,7 @@ func TestNothingQueuesForNobody(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Queue = 10 })
 		reader := r.NewReader()
 		defer reader.Close()
-		reader.Accompany(tradesOf("T"))
+		reader.KeepLive(tradesOf("T"))
 		r.upNow(tradesOf("T"))
 		r.Message(tradesMessage("T", "A", 1, market.MessageTradesSnapshot))
 		for n := range 100 {
@@ -416,8 +416,8 @@ func TestWithoutUpstream(t *testing.T) {
 	if _, err := r.Watch(bookOf("T"), nil); market.CodeOf(err) != market.CodeUnsupported {
 		t.Errorf("watching ends with %v", err)
 	}
-	r.Accompany(bookOf("T"))
-	f.Asked(0, "", market.ChannelPrices, []string{"T", "T", "T"})
+	r.KeepLive(bookOf("T"))
+	f.RecordPoll(0, "", market.ChannelPrices, []string{"T", "T", "T"})
 }
 
 // TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.
@@ -573,9 +573,9 @@ func TestRaces(t *testing.T) {
 						key := topics(random.IntN(connections))[random.IntN(8)]
 						switch random.IntN(4) {
 						case 0:
-							reader.Accompany(key)
+							reader.KeepLive(key)
 						case 1:
-							r.Asked(0, []string{key.ID, key.ID, fmt.Sprint(random.IntN(tokens))})
+							r.RecordPoll(0, []string{key.ID, key.ID, fmt.Sprint(random.IntN(tokens))})
 						default:
 							if w, err := reader.Watch(key, nil); err == nil && random.IntN(3) == 0 {
 								defer w.Close()

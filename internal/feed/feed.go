@@ -206,9 +206,9 @@ func (f *Feed) keep(key market.Topic) (*Watch, error) {
 	return t.join(nil, nil), nil
 }
 
-// Accompany keeps a public topic live for queries beside what the reader watches, as long as there is ample room. It does
-// not report changes.
-func (r *Reader) Accompany(key market.Topic) {
+// KeepLive keeps a public topic live for queries while less than half of the room is taken. The reader is not signalled when
+// the topic changes.
+func (r *Reader) KeepLive(key market.Topic) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -278,25 +278,25 @@ func (f *Feed) dropIdle(user bool) bool {
 	return false
 }
 
-// Asked tells that a caller's queries have asked for what a channel tells of tokens, which exist. What is asked for again
-// and again is watched. What one demand asks for counts once, unless its number is 0.
-func (f *Feed) Asked(demand uint64, caller string, c market.Channel, tokenIDs []string) {
+// RecordPoll counts a caller's query for the prices or books of tokens that exist. The feed watches a token that is polled
+// often. Calls with equal demand count once for each token, unless demand is 0.
+func (f *Feed) RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string) {
 	f.demand.asked(demand, caller, c, tokenIDs, f.cfg.WarmAsks)
 }
 
-// Want tells that a caller waits for what a channel tells of tokens, which exist, and that the stream may be the sooner to
-// answer: they are watched at once, as long and as far as what is asked for again and again.
-func (f *Feed) Want(caller string, c market.Channel, tokenIDs []string) {
+// AutoWatch watches tokens at once that exist and that a caller waits for, because the stream may answer before REST does.
+// The same bounds hold as for tokens that are polled often.
+func (f *Feed) AutoWatch(caller string, c market.Channel, tokenIDs []string) {
 	f.demand.asked(0, caller, c, tokenIDs, 1)
 }
 
-// Hasten lets the topics that fit close as soon as nobody watches them, without the linger, such as those of somebody whose
-// rights have ended.
-func (f *Feed) Hasten(fits func(market.Topic) bool) {
+// SkipLinger makes matching topics close without the linger when their last watch is closed, for example after a caller's
+// credentials were revoked.
+func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, t := range f.topics {
-		if fits(key) {
+		if match(key) {
 			t.shorten()
 		}
 	}

@@ -352,14 +352,14 @@ func showTrades(trades []market.Trade) string {
 }
 
 // Asked and Want ask for the prices and the books of tokens.
-func (r *rig) Asked(demand uint64, tokenIDs []string) {
+func (r *rig) RecordPoll(demand uint64, tokenIDs []string) {
 	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
-		r.Feed.Asked(demand, "", c, tokenIDs)
+		r.Feed.RecordPoll(demand, "", c, tokenIDs)
 	}
 }
 
-func (r *rig) Want(tokenIDs []string) {
+func (r *rig) AutoWatch(tokenIDs []string) {
 	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
-		r.Feed.Want("", c, tokenIDs)
+		r.Feed.AutoWatch("", c, tokenIDs)
 	}
 }

@@ -148,7 +148,7 @@ func TestALoneCallerYields(t *testing.T) {
 		// What others watch too is left to them.
 		closeEnded()
 		readers["second"].Close()
-		r.Hasten(func(market.Topic) bool { return true })
+		r.SkipLinger(func(market.Topic) bool { return true })
 		synctest.Wait()
 		watch("alone", 10, 10)
 		for w := range alone.watches {
@@ -213,7 +213,7 @@ func TestShares(t *testing.T) {
 		defer beside.Close()
 		time.Sleep(2 * time.Second)
 		for i := range 40 {
-			beside.Accompany(priceOf(fmt.Sprint(i)))
+			beside.KeepLive(priceOf(fmt.Sprint(i)))
 		}
 		if got := holdings(t, r); got["beside"] != 20 {
 			t.Errorf("held are %v", got)

@@ -73,7 +73,7 @@ func (k kind[T]) open(keys []string) func(*outlet[update[T]], *feed.Reader) (bod
 			if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // else it is read over REST
 				b.watched[w] = it
 				if k.beside != nil {
-					reader.Accompany(k.beside(key))
+					reader.KeepLive(k.beside(key))
 				}
 			}
 		}
