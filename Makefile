@@ -11,7 +11,7 @@ GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modu
 # The race detector is linked with the C compiler.
 CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
-# So everything is compiled in two ways: with it, which is what tests run and lint reads, and as the program is shipped.
+# So everything is compiled in two ways: with it, which is what check tests and lint reads, and as the program is shipped.
 RACED    = $(if $(RACE),CGO_ENABLED=1)
 export CGO_ENABLED ?= 0
 # Without a home Go and npm have no place for what they download and build.
@@ -49,11 +49,10 @@ certificates:
 	@scripts/tools certificates
 
 # npm may be one of the tools, so the pages are built when these are installed.
-test: tools ## run every test, with the race detector if a C compiler can link it; tests of a missing tool are skipped
+test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json,:)
-	@$(if $(RACE),,echo "no C compiler ($(CC_NAME)): testing without the race detector" >&2)
 	@# The longest package is first, so that the others run beside it.
-	$(RACED) $(GO) test $(RACE) $(if $(VET),-vet=$(VET)) -parallel 4 -timeout $(TIMEOUT) ./tests/e2e ./...
+	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
 
 clients: clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
@@ -78,12 +77,12 @@ screenshots: web ## draw the images of docs/images anew
 soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, with faults of the venue at random, and poll within its budget
 	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v ./tests/e2e
 
-check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests
+check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests with the race detector
 	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@$(MAKE) --no-print-directory lint
 	@GO="$(GO)" scripts/generated
 	$(GO) mod tidy -diff
-	@$(MAKE) --no-print-directory test VET=off
+	@$(MAKE) --no-print-directory test VET=off DETECTOR=$(RACE)
 
 generate: ## write what is made from schema.graphqls (code, docs/schema.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
 	$(GO) run ./graph/gen

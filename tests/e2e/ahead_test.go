@@ -200,6 +200,7 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 // TestOneBookAnswersForAllDepths reads a token's book at several depths with one call. The order in which the depths
 // are read must not matter.
 func TestOneBookAnswersForAllDepths(t *testing.T) {
+	t.Parallel()
 	for range 10 {
 		s := start(t)
 		got := s.callsDuring(func() {

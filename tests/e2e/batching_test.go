@@ -68,7 +68,10 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 
 // TestPagesOfOneListTravelTogether selects the same list twice, with different lengths and fields. Both selections
 // share one batch of each kind, and read only what they show.
-func TestPagesOfOneListTravelTogether(t *testing.T) { onBothDemos(t, testPagesOfOneList) }
+func TestPagesOfOneListTravelTogether(t *testing.T) {
+	t.Parallel()
+	onBothDemos(t, testPagesOfOneList)
+}
 
 func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	for name, test := range map[string]struct {
@@ -111,7 +114,10 @@ func tokenNodes(ids []string) []string {
 }
 
 // TestTokensTravelTogether counts the calls for up to 50 tokens with a cold cache, for each way to query them.
-func TestTokensTravelTogether(t *testing.T) { onBothDemos(t, testTokensTravelTogether) }
+func TestTokensTravelTogether(t *testing.T) {
+	t.Parallel()
+	onBothDemos(t, testTokensTravelTogether)
+}
 
 func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	const selection = "{ tokenId price { price } spread { spread } }"
@@ -184,7 +190,10 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 }
 
 // TestPricesBelowListsTravelTogether counts the calls for tokens below lists that have to be read first.
-func TestPricesBelowListsTravelTogether(t *testing.T) { onBothDemos(t, testPricesBelowLists) }
+func TestPricesBelowListsTravelTogether(t *testing.T) {
+	t.Parallel()
+	onBothDemos(t, testPricesBelowLists)
+}
 
 func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 	// prices returns the ids of the tokens that the response shows with a price.

@@ -12,6 +12,7 @@ import (
 // TestCanaryOnDisk sends secrets in every place of a request to the program in its own process. The program must not
 // write them to its log, its metrics or any file.
 func TestCanaryOnDisk(t *testing.T) {
+	t.Parallel()
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")
 	var secrets []string
 	for _, place := range canaryPlaces() {

@@ -83,6 +83,7 @@ type docs struct {
 
 // TestDocs executes every code block of all Markdown files.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	blocks := readDocs(t)
 	if len(blocks) < 50 {
 		t.Fatalf("only %d blocks were found", len(blocks))

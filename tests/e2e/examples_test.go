@@ -19,6 +19,7 @@ import (
 // TestExamples runs every file in examples/ with its variables. On no day may a field fail, and only the values listed
 // here may be missing.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	absent := map[string][]string{ // paths without indexes, by the name of the file
 		"portfolio":           {},
 		"market-page":         {"market.resolution"},

@@ -40,6 +40,7 @@ type soakRow struct {
 // TestSoak queries, subscribes and injects faults at random. make soak sets SOAK=10m: 2,000 subscribers for ten
 // minutes. At the end no answer was wrong, no goroutine has leaked, and memory has not grown much.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	length, seed := soakLength(t), rand.Uint64()
 	if s := os.Getenv(soakSeedEnv); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)

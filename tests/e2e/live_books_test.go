@@ -155,6 +155,7 @@ func (s *service) sparedTokens() []string {
 // TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream loses, repeats, reorders and
 // corrupts frames, skips sequence numbers, closes and starts new epochs.
 func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	ids := s.sparedTokens()

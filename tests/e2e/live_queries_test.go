@@ -45,6 +45,7 @@ func (s *service) wantLive(t testing.TB, id string, v any) {
 }
 
 func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
+	t.Parallel()
 	s := startLive(t)
 	s.streaming(t)
 	id := s.openTokens(1)[0]

@@ -153,6 +153,7 @@ func TestAPageCostsOneCall(t *testing.T) {
 // TestPositionsThatCloseSkipNothing closes positions between two pages: some on the page already read, the one at the cursor,
 // and some on later pages. Each position that stays must appear exactly once.
 func TestPositionsThatCloseSkipNothing(t *testing.T) {
+	t.Parallel()
 	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
 	for sort, closings := range map[string][][]int{
 		"VENUE":   {{19}, {0, 1, 2}, {19, 20}, {18, 19, 20, 21}, {40}, {5, 19, 30}, {12, 13, 14, 15, 16, 17, 18, 19}},

@@ -252,7 +252,10 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 }
 
 // TestThePortfolioOfManyPositions sums 2,000 positions with as few calls as the batch and page limits allow.
-func TestThePortfolioOfManyPositions(t *testing.T) { onBothDemos(t, testPortfolioOfManyPositions) }
+func TestThePortfolioOfManyPositions(t *testing.T) {
+	t.Parallel()
+	onBothDemos(t, testPortfolioOfManyPositions)
+}
 
 func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue has the same data, but omits some of it

@@ -12,6 +12,7 @@ import (
 // TestStaleValuesAreRefreshedTogether queries each page again when its values are stale. The background refreshes take no more
 // calls than the first query took, and leave nothing stale.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
+	t.Parallel()
 	type page struct {
 		query     string
 		variables vars

@@ -146,6 +146,7 @@ func names(but ...string) []string {
 // venue fails. Each response from the response cache must equal an execution at the same moment. There are no background
 // refreshes in this test, so both see the same values.
 func TestCachedResponsesEqualExecution(t *testing.T) {
+	t.Parallel()
 	for seed, args := range [][]string{
 		{},
 		{"--cache-responses=80KiB"}, // holds about four responses

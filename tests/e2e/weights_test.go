@@ -41,6 +41,7 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 // TestFieldsWithoutAWeightMakeNoCalls queries every field of the schema alone, with nothing cached. A field whose weight has no
 // price for calls may make no calls beyond those of its object. A resolver that reads something new needs a weight.
 func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: graph.SDL()})
 	token, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
