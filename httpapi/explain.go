@@ -151,7 +151,7 @@ func (e *engine) wouldSay(ctx context.Context, op *operation, media string) stri
 	switch {
 	case !e.keeps(op):
 		return "OFF"
-	case e.responses.Holds(e.key(ctx, op, media)):
+	case e.responses.Contains(e.key(ctx, op, media)):
 		return "HIT"
 	}
 	return "MISS"

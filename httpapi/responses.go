@@ -104,7 +104,7 @@ func (e *engine) answer(ctx context.Context, j *reqctx.Log, op *operation, media
 			}
 		}
 		kept := respcache.NewResponse(body, n, op.recorder)
-		kept.Beside = bytesBeside(resp.Errors, op.document)
+		kept.NoteBytes = bytesBeside(resp.Errors, op.document)
 		return kept
 	})
 	j.Response = verdicts[outcome]
@@ -142,8 +142,8 @@ const bytesPerListed = 1 << 10
 // key says what is asked, and by whom.
 func (e *engine) key(ctx context.Context, op *operation, media string) respcache.Key {
 	return respcache.Key{
-		Question: respcache.Question(op.document.hash, op.definition.Name, op.canonicalVariables(), media),
-		Scope:    e.responses.Scope(identityFrom(ctx).credentials),
+		Operation: respcache.OperationHash(op.document.hash, op.definition.Name, op.canonicalVariables(), media),
+		Identity:  e.responses.Identity(identityFrom(ctx).credentials),
 	}
 }
 
@@ -183,7 +183,7 @@ func (e *engine) repeat(r *request, j *reqctx.Log, text []byte) *respcache.Respo
 	if !e.repeats(r, j) {
 		return nil
 	}
-	kept := e.responses.Repeat(e.responses.Scope(r.credentials), form(r.Method, r.media), text)
+	kept := e.responses.FindRequest(e.responses.Identity(r.credentials), form(r.Method, r.media), text)
 	if kept != nil {
 		n := noteOf(kept)
 		j.Response, j.Info, j.Trusted, j.Points = verdictHit, n.asked, n.trusted, n.points
@@ -199,7 +199,7 @@ func (e *engine) remember(r *request, j *reqctx.Log, text []byte, p *params, op 
 		return
 	}
 	request, meant := persisted.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
-	e.responses.Remember(kept, form(r.Method, r.media), text, func() bool {
+	e.responses.StoreRequest(kept, form(r.Method, r.media), text, func() bool {
 		named, err := e.cfg.Documents.Resolve(request)
 		if err != nil || named.Text != meant {
 			return false

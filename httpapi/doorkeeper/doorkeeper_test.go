@@ -2,26 +2,26 @@ package doorkeeper
 
 import "testing"
 
-// TestAgain remembers the last hashes, and a bounded number of them.
+// TestAgain: a Doorkeeper remembers the last hashes, and a bounded number of them.
 func TestAgain(t *testing.T) {
 	var d Doorkeeper
-	for i := range uint64(remembered) {
+	for i := range uint64(generation) {
 		if d.Again(i) {
-			t.Fatalf("%d was not there before", i)
+			t.Fatalf("%d was remembered before", i)
 		}
 	}
-	for i := range uint64(remembered) {
+	for i := range uint64(generation) {
 		if !d.Again(i) {
 			t.Fatalf("%d is forgotten", i)
 		}
 	}
-	for i := range uint64(2*remembered + 1) {
+	for i := range uint64(2*generation + 1) {
 		d.Again(1<<40 + i)
 	}
 	if d.Again(1) {
-		t.Error("what was wanted long ago is still remembered")
+		t.Error("an old hash is still remembered")
 	}
-	if n := len(d.young) + len(d.old); n > 2*remembered {
+	if n := len(d.young) + len(d.old); n > 2*generation {
 		t.Errorf("%d hashes are remembered", n)
 	}
 }

@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// renewal is how long a response is served at most before it is executed again. What it rests on may well stand for longer;
-	// but the layers below judge by what is read what is still wanted, be it an entry or the stream of a token, and would give
-	// up what answers best.
-	renewal = 5 * time.Second
-	// overhead is what a response takes beside its bytes, perHandle what each handle adds to that, and perRequest what a
-	// request that leads to it does.
+	// maxAge is how long a response is served before it is executed again, even if it is still valid. The caches below
+	// keep entries and streams only while they are read, so a response must not hide for long that they are in use.
+	maxAge = 5 * time.Second
+	// overhead is the size of a response beside its body, perHandle that of each handle, perRequest that of each stored
+	// request.
 	overhead, perHandle, perRequest = 1024, 96, 256
-	// share is the part of the whole that one response may take.
-	share = 16
+	// One response may take the maxShare-th part of the cache.
+	maxShare = 16
 )
 
-// Key says what is asked, and by whom.
+// Key identifies a response: what is requested, on whose behalf.
 type Key struct {
-	// Question is a hash of everything but the caller that the response depends on.
-	Question [sha256.Size]byte
-	Scope    Scope
+	// Operation is a hash of everything but the caller that the response depends on. See OperationHash.
+	Operation [sha256.Size]byte
+	Identity  Identity
 }
 
-// Question returns the hash of an operation of a document, for a media type of responses. Equal variables must be equal bytes.
-func Question(document [sha256.Size]byte, operation string, variables []byte, media string) [sha256.Size]byte {
+// OperationHash returns the hash of a document's operation with variables, for a media type. Equal variables must be
+// equal bytes.
+func OperationHash(document [sha256.Size]byte, operation string, variables []byte, media string) [sha256.Size]byte {
 	text := make([]byte, 0, 512)
 	text = append(text, document[:]...)
 	text = append(binary.AppendUvarint(text, uint64(len(operation))), operation...)
@@ -44,49 +44,51 @@ func Question(document [sha256.Size]byte, operation string, variables []byte, me
 	return sha256.Sum256(append(text, variables...))
 }
 
-// Config is what a Cache needs.
+// Config configures a Cache.
 type Config struct {
-	// Bytes bounds what is kept, everything counted. A sixteenth of it is the most for one response.
+	// Bytes bounds the size of the cache, everything counted. A response of more than a sixteenth is not stored.
 	Bytes int64
 	Clock market.Clock
 	// Encode returns a body in a content coding: zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
-	// Wait is called before a caller waits for the execution of another; its error ends the wait. nil lets all wait.
+	// Wait is called before a caller waits for the execution of another caller. An error ends the wait; a nil Wait never
+	// refuses.
 	Wait func(ctx context.Context) error
 }
 
-// Cache keeps responses. It is safe for concurrent use. Its goroutines end before the last call of Do that waits for them.
+// Cache stores responses. It is safe for concurrent use. Its goroutines end before the last Do that waits for them
+// returns.
 type Cache struct {
-	limit  int64
-	clock  market.Clock
-	encode func(body []byte, coding string) []byte
-	before func(ctx context.Context) error // Config.Wait
-	scopes *scopes
-	seed   maphash.Seed
+	limit      int64
+	clock      market.Clock
+	encode     func(body []byte, coding string) []byte
+	beforeWait func(ctx context.Context) error // Config.Wait
+	identities *identities
+	seed       maphash.Seed
 
 	hits, misses, stored, invalidated, evicted, coalesced atomic.Uint64
 
-	// mu protects all below.
+	// mu protects everything below.
 	mu    sync.Mutex
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
-	// wanted decides which responses may displace others.
-	wanted   doorkeeper.Doorkeeper
+	// seen decides which responses may displace others.
+	seen     doorkeeper.Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
-	// turn numbers arrivals and beginnings in Do, forgotten the calls of Forget.
-	turn, forgotten uint64
-	// since counts what was stored, or found no room, since the last sweep.
-	since int
+	// sequence numbers the arrivals and starts in Do. flushes counts the calls of Forget and Flush.
+	sequence, flushes uint64
+	// sinceSweep counts the responses that were stored, or did not fit, since the last sweep.
+	sinceSweep int
 }
 
 // New returns an empty cache.
 func New(cfg Config) *Cache {
 	c := &Cache{
-		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, before: cfg.Wait, scopes: newScopes(), seed: maphash.MakeSeed(),
+		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, beforeWait: cfg.Wait, identities: newIdentities(), seed: maphash.MakeSeed(),
 		requests: make(map[requestKey]*request), flights: make(map[Key]*flight),
 	}
-	lru, err := simplelru.NewLRU(math.MaxInt, func(_ Key, r *Response) { c.dropped(r) })
+	lru, err := simplelru.NewLRU(math.MaxInt, func(_ Key, r *Response) { c.onEvict(r) })
 	if err != nil {
 		panic("respcache: " + err.Error()) // the size is a constant
 	}
@@ -94,18 +96,18 @@ func New(cfg Config) *Cache {
 	return c
 }
 
-// Stats are the counters of a Cache since the start, and what it holds now.
+// Stats are the counters of a Cache since the start, and its gauges.
 type Stats struct {
-	// Hits were answered from what is kept. Misses were executed, Coalesced shared the execution of another.
+	// Hits were answered from the cache. Misses were executed. Coalesced shared another caller's execution.
 	Hits, Misses, Coalesced uint64
-	// Stored responses went when they were Invalidated, or Evicted to make room. Others were replaced or forgotten, or are
-	// still there.
+	// Stored counts stored responses. Invalidated counts those removed because they were no longer valid, Evicted those
+	// removed to make room.
 	Stored, Invalidated, Evicted uint64
 	Entries                      int
 	Bytes                        int64
 }
 
-// Stats returns the figures of the cache.
+// Stats returns the present figures.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	entries, bytes := c.lru.Len(), c.bytes
@@ -116,57 +118,57 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget lets go of everything that was made for a caller with these credentials, and of what is being made for one.
+// Forget removes every response made for a caller with these credentials. Executions that are under way are not stored.
 func (c *Cache) Forget(credentials *market.Credentials) {
-	scope := c.Scope(credentials)
+	identity := c.Identity(credentials)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgotten++
+	c.flushes++
 	for _, key := range c.lru.Keys() {
-		if key.Scope == scope {
+		if key.Identity == identity {
 			c.lru.Remove(key)
 		}
 	}
 }
 
-// Flush lets go of everything, and of what is being made, and returns the number of responses that went.
+// Flush empties the cache and returns the number of responses removed. Executions that are under way are not stored.
 func (c *Cache) Flush() (responses int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgotten++
+	c.flushes++
 	responses = c.lru.Len()
 	c.lru.Purge()
 	return responses
 }
 
-// find returns the response to a question, of the scope of the key or of none, if it stands.
+// find returns the valid response for a key or for its operation on behalf of everybody, nil if there is none.
 func (c *Cache) find(key Key) *Response {
 	c.mu.Lock()
-	r, ok := c.lru.Get(Key{Question: key.Question})
+	r, ok := c.lru.Get(Key{Operation: key.Operation})
 	if !ok {
 		r, ok = c.lru.Get(key)
 	}
 	c.mu.Unlock()
-	if !ok || !c.checked(r) {
+	if !ok || !c.usable(r) {
 		return nil
 	}
 	return r
 }
 
-// Holds reports whether the response to a question is kept and stands. It does not count as asking for it.
-func (c *Cache) Holds(key Key) bool {
+// Contains reports whether there is a valid response for a key. It does not count as a use of the response.
+func (c *Cache) Contains(key Key) bool {
 	c.mu.Lock()
-	r, ok := c.lru.Peek(Key{Question: key.Question})
+	r, ok := c.lru.Peek(Key{Operation: key.Operation})
 	if !ok {
 		r, ok = c.lru.Peek(key)
 	}
 	c.mu.Unlock()
-	return ok && r.stands(c.clock.Now())
+	return ok && r.valid(c.clock.Now())
 }
 
-// checked reports whether a response that was found may be served, and removes it if not.
-func (c *Cache) checked(r *Response) bool {
-	if r.stands(c.clock.Now()) {
+// usable reports whether a response is valid, and removes it if not.
+func (c *Cache) usable(r *Response) bool {
+	if r.valid(c.clock.Now()) {
 		c.hits.Add(1)
 		return true
 	}
@@ -176,37 +178,38 @@ func (c *Cache) checked(r *Response) bool {
 	return false
 }
 
-// invalidate removes a response that does not stand. The caller holds the lock.
+// invalidate removes a response that is no longer valid. The caller holds the lock.
 func (c *Cache) invalidate(r *Response) {
-	if r.kept {
+	if r.stored {
 		c.invalidated.Add(1)
 		c.lru.Remove(r.key)
 	}
 }
 
-// keep stores a response for the scope of the key, or for all where it depends on nobody. In a full cache it displaces others only if
-// the same was asked lately. The caller holds the lock and knows that it stands.
-func (c *Cache) keep(key Key, r *Response, now time.Time) {
-	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.Beside)
-	again := c.wanted.Again(binary.LittleEndian.Uint64(key.Question[:]))
-	if size > c.limit/share || c.bytes+size > c.limit && !again {
-		c.since++ // sweeps make room, too
+// store stores a response for the key, or for everybody if it does not depend on the caller. In a full cache a response
+// displaces others only if the same operation was requested recently. The caller holds the lock and knows that the
+// response is valid.
+func (c *Cache) store(key Key, r *Response, now time.Time) {
+	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
+	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
+	if size > c.limit/maxShare || c.bytes+size > c.limit && !again {
+		c.sinceSweep++ // sweeps make room, too
 		return
 	}
 	if !r.personal {
-		key.Scope = Scope{}
+		key.Identity = Identity{}
 	}
 	c.lru.Remove(key)
-	r.before(now.Add(renewal))
-	r.kept, r.key, r.size = true, key, size
+	r.limit(now.Add(maxAge))
+	r.stored, r.key, r.size = true, key, size
 	c.lru.Add(key, r)
 	c.stored.Add(1)
-	c.since++
-	c.charge(size)
+	c.sinceSweep++
+	c.addBytes(size)
 }
 
-// charge counts bytes and makes room for them. The caller holds the lock.
-func (c *Cache) charge(n int64) {
+// addBytes counts bytes and evicts responses to make room for them. The caller holds the lock.
+func (c *Cache) addBytes(n int64) {
 	c.bytes += n
 	for c.bytes > c.limit {
 		c.lru.RemoveOldest()
@@ -214,43 +217,43 @@ func (c *Cache) charge(n int64) {
 	}
 }
 
-// grow counts bytes that were made for a response after it was stored.
+// grow counts bytes added to a response after it was stored.
 func (c *Cache) grow(r *Response, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.kept {
+	if r.stored {
 		r.size += n
-		c.charge(n)
+		c.addBytes(n)
 	}
 }
 
-// dropped takes note of a response that has left the LRU. The caller holds the lock.
-func (c *Cache) dropped(r *Response) {
+// onEvict updates the books for a response that has left the LRU. The caller holds the lock.
+func (c *Cache) onEvict(r *Response) {
 	for _, key := range r.requests {
 		delete(c.requests, key)
 	}
 	c.bytes -= r.size
-	r.kept, r.requests = false, nil
+	r.stored, r.requests = false, nil
 }
 
-// leastSweep is how many responses are stored between two sweeps at least.
-const leastSweep = 64
+// minSweep is the least number of responses stored between two sweeps.
+const minSweep = 64
 
-// sweep removes the responses that do not stand any more and that nobody has asked for since, once half as many have been
-// stored as there are: so it costs each of them the same, however many there are.
+// sweep removes responses that are no longer valid, once half as many were stored as there are. So each stored response
+// pays a constant part of the sweeps.
 func (c *Cache) sweep() {
 	c.mu.Lock()
-	if c.since < leastSweep || 2*c.since < c.lru.Len() {
+	if c.sinceSweep < minSweep || 2*c.sinceSweep < c.lru.Len() {
 		c.mu.Unlock()
 		return
 	}
-	c.since = 0
+	c.sinceSweep = 0
 	all := c.lru.Values()
 	c.mu.Unlock()
 	now := c.clock.Now()
 	var dead []*Response
 	for _, r := range all {
-		if !r.stands(now) {
+		if !r.valid(now) {
 			dead = append(dead, r)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"oddsgraph/internal/reqctx"
 )
 
-// TestServedWhileItStands changes one thing of many that a response rests on.
-func TestServedWhileItStands(t *testing.T) {
+// TestServedWhileValid changes one of the many things that a response depends on.
+func TestServedWhileValid(t *testing.T) {
 	session := &market.Session{}
 	type basis struct {
 		handles []*market.Handle
@@ -40,7 +40,7 @@ func TestServedWhileItStands(t *testing.T) {
 			b.handles = []*market.Handle{
 				g.fresh(time.Minute), g.fresh(2 * time.Second), market.NewStreamHandle(session), g.fresh(3 * time.Second), market.NewStreamHandle(&market.Session{}),
 			}
-			key := g.question("q", g.Scope(nil))
+			key := g.question("q", g.Identity(nil))
 			if strings.HasPrefix(name, "the first") {
 				b.until = time.Time{}
 			}
@@ -63,16 +63,16 @@ func TestServedWhileItStands(t *testing.T) {
 	}
 	t.Run("nothing", func(t *testing.T) {
 		g := newRig(1 << 20)
-		key := g.question("q", g.Scope(nil))
+		key := g.question("q", g.Identity(nil))
 		g.ask(t, key, on())
-		g.clock.advance(renewal - 1)
-		g.want(t, "before its renewal", key, Hit)
+		g.clock.advance(maxAge - 1)
+		g.want(t, "before its maxAge", key, Hit)
 		g.clock.advance(1)
-		g.want(t, "at its renewal", key, Executed)
+		g.want(t, "at its maxAge", key, Executed)
 	})
 }
 
-func TestNeverKept(t *testing.T) {
+func TestNeverStored(t *testing.T) {
 	ended := &market.Session{}
 	ended.End(time.Now())
 	for name, record := range map[string]func(g *rig, r *reqctx.Dependencies){
@@ -84,7 +84,7 @@ func TestNeverKept(t *testing.T) {
 		"a day that ended":            func(g *rig, r *reqctx.Dependencies) { r.Until(g.clock.Now()) },
 	} {
 		g := newRig(1 << 20)
-		key := g.question("q", g.Scope(nil))
+		key := g.question("q", g.Identity(nil))
 		g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) { record(g, r) })
 		if s := g.Stats(); s.Stored != 0 || s.Entries != 0 || s.Bytes != 0 {
 			t.Errorf("%s: %+v", name, s)
@@ -95,7 +95,7 @@ func TestNeverKept(t *testing.T) {
 		"errors":          NewResponse([]byte("x"), nil, nil),
 		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies)),
 	} {
-		if _, _, err := g.Do(t.Context(), g.question(name, Scope{1}), func(context.Context) *Response { return r }); err != nil {
+		if _, _, err := g.Do(t.Context(), g.question(name, Identity{1}), func(context.Context) *Response { return r }); err != nil {
 			t.Fatal(err)
 		}
 		if s := g.Stats(); s.Stored != 0 {
@@ -104,21 +104,21 @@ func TestNeverKept(t *testing.T) {
 	}
 }
 
-// TestCallersAreKeptApart shares only what was made without a look at the caller.
+// TestCallersAreKeptApart: callers share only responses that were made without a look at the credentials.
 func TestCallersAreKeptApart(t *testing.T) {
 	g := newRig(1 << 20)
-	alice, bob, nobody := g.Scope(account(t, "alice")), g.Scope(account(t, "bob")), g.Scope(nil)
-	if alice != g.Scope(account(t, "alice")) || alice == bob || nobody == (Scope{}) || alice == (Scope{}) {
-		t.Error("scopes are not those of their callers")
+	alice, bob, nobody := g.Identity(account(t, "alice")), g.Identity(account(t, "bob")), g.Identity(nil)
+	if alice != g.Identity(account(t, "alice")) || alice == bob || nobody == (Identity{}) || alice == (Identity{}) {
+		t.Error("identities do not match their callers")
 	}
-	if newRig(1).Scope(account(t, "alice")) == alice {
-		t.Error("a scope can be told without the process's key")
+	if newRig(1).Identity(account(t, "alice")) == alice {
+		t.Error("an identity is known without the process's key")
 	}
 	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *reqctx.Dependencies){"personal": personally, "public": on} {
-		for _, first := range []Scope{alice, nobody} {
+		for _, first := range []Identity{alice, nobody} {
 			g := newRig(1 << 20)
 			g.ask(t, g.question(name, first), makes(g.fresh(time.Second)))
-			for _, other := range []Scope{alice, bob, nobody} {
+			for _, other := range []Identity{alice, bob, nobody} {
 				want := Executed
 				if other == first || name == "public" {
 					want = Hit
@@ -131,17 +131,17 @@ func TestCallersAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestQuestion(t *testing.T) {
+func TestOperationHash(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for _, document := range [][32]byte{{}, {1}} {
 		for _, rest := range [][3]string{{"", "", ""}, {"a", "", ""}, {"", "a", ""}, {"", "", "a"}, {"", "", "b"}, {"", "b", ""}, {"b", "", ""}, {"a", "b", ""}, {"ab", "", ""}, {"", "ab", ""}, {"\x01a", "", ""}, {"", "\x01a", ""}} {
-			q, name := Question(document, rest[0], []byte(rest[1]), rest[2]), fmt.Sprintf("%x %q", document[:1], rest)
+			q, name := OperationHash(document, rest[0], []byte(rest[1]), rest[2]), fmt.Sprintf("%x %q", document[:1], rest)
 			if other, ok := seen[q]; ok {
-				t.Errorf("%s is the same question as %s", name, other)
+				t.Errorf("%s has the same hash as %s", name, other)
 			}
 			seen[q] = name
-			if q != Question(document, rest[0], []byte(rest[1]), rest[2]) {
-				t.Errorf("%s is not itself", name)
+			if q != OperationHash(document, rest[0], []byte(rest[1]), rest[2]) {
+				t.Errorf("%s has two hashes", name)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func TestQuestion(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	g := newRig(1 << 20)
-	alice, bob := g.Scope(account(t, "alice")), g.Scope(account(t, "bob"))
+	alice, bob := g.Identity(account(t, "alice")), g.Identity(account(t, "bob"))
 	g.ask(t, g.question("q", alice), personally(g.fresh(time.Second)))
 	g.ask(t, g.question("q", bob), personally(g.fresh(time.Second)))
 	g.ask(t, g.question("public", alice), on(g.fresh(time.Second)))
@@ -157,21 +157,21 @@ func TestForget(t *testing.T) {
 		personally(g.fresh(time.Second))(ctx, r)
 		g.Forget(account(t, "alice"))
 	})
-	g.want(t, "what was made for alice", g.question("q", alice), Executed)
-	g.want(t, "what was being made for alice", g.question("while it runs", alice), Executed)
-	g.want(t, "what was made for bob", g.question("q", bob), Hit)
-	g.want(t, "what is alike for all", g.question("public", alice), Hit)
+	g.want(t, "a response made for alice", g.question("q", alice), Executed)
+	g.want(t, "a response being made for alice", g.question("while it runs", alice), Executed)
+	g.want(t, "a response made for bob", g.question("q", bob), Hit)
+	g.want(t, "a response for everybody", g.question("public", alice), Hit)
 }
 
 func TestBound(t *testing.T) {
 	g := newRig(64 << 10)
-	key := func(i int) Key { return g.question(fmt.Sprint(i), Scope{1}) }
+	key := func(i int) Key { return g.question(fmt.Sprint(i), Identity{1}) }
 	last := 0
 	for i := range 500 {
-		for range 2 { // what is asked once displaces nothing
+		for range 2 { // a single request displaces nothing
 			g.ask(t, key(i), on(g.fresh(time.Second)))
 		}
-		g.want(t, "the first, which is asked for again and again", key(0), Hit)
+		g.want(t, "the first response, requested again and again", key(0), Hit)
 		s := g.Stats()
 		if s.Bytes > 64<<10 || s.Bytes <= 0 {
 			t.Fatalf("%d: %+v", i, s)
@@ -186,7 +186,7 @@ func TestBound(t *testing.T) {
 	}
 	g.want(t, "the second", key(1), Executed)
 
-	// What is made of a response later is counted too, up to its own end.
+	// Bytes added to a response later are counted too, until the response leaves the cache.
 	r, _, _ := g.Do(t.Context(), key(0), nil)
 	before := g.Stats().Bytes
 	for range 3 {
@@ -199,42 +199,42 @@ func TestBound(t *testing.T) {
 	for i := range 1000 {
 		g.ask(t, key(1000+i/2), on(g.fresh(time.Second)))
 	}
-	r.Encoded("gzip") // it is not kept any more
+	r.Encoded("gzip") // the response is no longer stored
 	for i := range 2000 {
 		g.clock.advance(time.Hour)
-		g.want(t, "what has gone past", key(1000+i%500), Executed)
+		g.want(t, "an expired response", key(1000+i%500), Executed)
 	}
 	if got := g.Stats(); got.Bytes != g.counted() {
 		t.Errorf("%+v, but there are %d bytes", got, g.counted())
 	}
 }
 
-// TestAskedOnceDisplacesNone has a cache full of responses. What is asked once takes no place of theirs, what is asked again does.
+// TestAskedOnceDisplacesNone: in a full cache a response requested once displaces nothing; one requested again does.
 func TestAskedOnceDisplacesNone(t *testing.T) {
 	g := newRig(256 << 10)
-	g.ask(t, g.question("in use", Scope{1}), on(g.fresh(time.Hour)))
+	g.ask(t, g.question("in use", Identity{1}), on(g.fresh(time.Hour)))
 	for i := range 1000 {
-		g.ask(t, g.question(fmt.Sprint("once ", i), Scope{1}), on(g.fresh(time.Hour)))
+		g.ask(t, g.question(fmt.Sprint("once ", i), Identity{1}), on(g.fresh(time.Hour)))
 	}
 	if s := g.Stats(); s.Evicted != 0 || s.Entries < 30 {
 		t.Errorf("%+v", s)
 	}
-	g.want(t, "what was there before", g.question("in use", Scope{1}), Hit)
+	g.want(t, "a response stored before", g.question("in use", Identity{1}), Hit)
 	for _, want := range []Outcome{Executed, Executed, Hit} {
-		if _, outcome := g.ask(t, g.question("new", Scope{1}), on(g.fresh(time.Hour))); outcome != want {
+		if _, outcome := g.ask(t, g.question("new", Identity{1}), on(g.fresh(time.Hour))); outcome != want {
 			t.Errorf("the outcome is %v, want %v", outcome, want)
 		}
 	}
 
-	// When what is there stands no longer, there is room.
+	// Once the stored responses are no longer valid, there is room.
 	g.clock.advance(2 * time.Hour)
 	for i := range 150 {
-		g.ask(t, g.question(fmt.Sprint("later ", i), Scope{1}), on(g.fresh(time.Hour)))
+		g.ask(t, g.question(fmt.Sprint("later ", i), Identity{1}), on(g.fresh(time.Hour)))
 	}
-	g.want(t, "what was asked once, later", g.question(fmt.Sprint("later ", 149), Scope{1}), Hit)
+	g.want(t, "a response requested once, later", g.question(fmt.Sprint("later ", 149), Identity{1}), Hit)
 }
 
-// counted sums what is there.
+// counted sums the sizes of the stored responses.
 func (g *rig) counted() (n int64) {
 	for _, r := range g.lru.Values() {
 		n += r.size
@@ -242,23 +242,23 @@ func (g *rig) counted() (n int64) {
 	return n
 }
 
-// TestWhatIsDeadGoes although nobody asks for it again.
-func TestWhatIsDeadGoes(t *testing.T) {
+// TestInvalidResponsesAreSwept although nobody asks for them again.
+func TestInvalidResponsesAreSwept(t *testing.T) {
 	g := newRig(1 << 30)
 	dead := g.fresh(time.Hour)
 	for i := range 300 {
-		g.ask(t, g.question(fmt.Sprint("dead ", i), Scope{1}), on(dead))
+		g.ask(t, g.question(fmt.Sprint("dead ", i), Identity{1}), on(dead))
 	}
 	dead.Invalidate()
 	for i := range 1000 {
-		g.ask(t, g.question(fmt.Sprint("alive ", i), Scope{1}), on(g.fresh(time.Hour)))
+		g.ask(t, g.question(fmt.Sprint("alive ", i), Identity{1}), on(g.fresh(time.Hour)))
 	}
 	if s := g.Stats(); s.Entries != 1000 || s.Invalidated != 300 || s.Bytes != g.counted() {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestBytesAreCounted compares what is counted with what the heap holds.
+// TestBytesAreCounted compares the counted bytes with the heap.
 func TestBytesAreCounted(t *testing.T) {
 	for _, test := range []struct{ body, handles int }{{30, 0}, {1000, 10}, {20_000, 150}} {
 		g := newRig(1 << 40)
@@ -272,7 +272,7 @@ func TestBytesAreCounted(t *testing.T) {
 		n := max(200, 10_000_000/(test.body+1000))
 		before := heap()
 		for i := range n {
-			key := g.question(fmt.Sprint(i), Scope{1})
+			key := g.question(fmt.Sprint(i), Identity{1})
 			r, _, err := g.Do(t.Context(), key, func(context.Context) *Response {
 				var recorder reqctx.Dependencies
 				for range test.handles {
@@ -283,7 +283,7 @@ func TestBytesAreCounted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.Remember(r, "", fmt.Appendf(nil, "%500d", i), always)
+			g.StoreRequest(r, "", fmt.Appendf(nil, "%500d", i), always)
 		}
 		if held, counted := heap()-before, g.Stats().Bytes; held > counted || counted > 3*held {
 			t.Errorf("%d bytes, %d handles: the heap holds %d a response, %d are counted", test.body, test.handles, held/int64(n), counted/int64(n))
@@ -296,19 +296,19 @@ func TestBytesAreCounted(t *testing.T) {
 
 func always() bool { return true }
 
-func TestRepeat(t *testing.T) {
+func TestFindRequest(t *testing.T) {
 	g := newRig(1 << 20)
-	alice, bob := g.Scope(account(t, "alice")), g.Scope(account(t, "bob"))
+	alice, bob := g.Identity(account(t, "alice")), g.Identity(account(t, "bob"))
 	var moved atomic.Bool
 	remember := func(key Key, body string, record func(context.Context, *reqctx.Dependencies)) {
 		t.Helper()
 		g.ask(t, key, record)
 		r, _, _ := g.Do(t.Context(), key, nil)
-		g.Remember(r, "POST", []byte(body), func() bool { return !moved.Load() })
+		g.StoreRequest(r, "POST", []byte(body), func() bool { return !moved.Load() })
 	}
-	want := func(what string, scope Scope, form, body string, found bool) {
+	want := func(what string, identity Identity, form, body string, found bool) {
 		t.Helper()
-		if r := g.Repeat(scope, form, []byte(body)); (r != nil) != found {
+		if r := g.FindRequest(identity, form, []byte(body)); (r != nil) != found {
 			t.Errorf("%s: %v", what, r)
 		}
 	}
@@ -316,7 +316,7 @@ func TestRepeat(t *testing.T) {
 	remember(g.question("mine", alice), "{ mine }", personally(mine))
 	remember(g.question("public", alice), "{ public }", on(public))
 	want("the owner", alice, "POST", "{ mine }", true)
-	want("somebody else", bob, "POST", "{ mine }", false)
+	want("another caller", bob, "POST", "{ mine }", false)
 	want("another form", alice, "GET", "{ mine }", false)
 	want("another body", alice, "POST", "{  mine }", false)
 	want("the body for all, by the one", alice, "POST", "{ public }", true)
@@ -327,52 +327,52 @@ func TestRepeat(t *testing.T) {
 	want("a body that means the same again", alice, "POST", "{ mine }", true)
 	mine.Invalidate()
 	want("after a change", alice, "POST", "{ mine }", false)
-	want("what has not changed", alice, "POST", "{ public }", true)
+	want("an unchanged response", alice, "POST", "{ public }", true)
 	if len(g.requests) != 1 {
-		t.Errorf("%d requests are remembered", len(g.requests))
+		t.Errorf("%d requests are stored", len(g.requests))
 	}
 	remember(g.question("mine", alice), "{ mine }", personally(g.fresh(time.Second)))
 	want("the owner, again", alice, "POST", "{ mine }", true)
 	g.Forget(account(t, "alice"))
 	want("after the account is gone", alice, "POST", "{ mine }", false)
 
-	r := g.Repeat(bob, "POST", []byte("{ public }"))
+	r := g.FindRequest(bob, "POST", []byte("{ public }"))
 	for i := range 100 {
-		g.Remember(r, "POST", fmt.Appendf(nil, "{ public %d }", i), always)
+		g.StoreRequest(r, "POST", fmt.Appendf(nil, "{ public %d }", i), always)
 	}
 	if len(g.requests) != maxRequests {
-		t.Errorf("%d requests are remembered", len(g.requests))
+		t.Errorf("%d requests are stored", len(g.requests))
 	}
-	g.Remember(r, "POST", make([]byte, 1<<16), always)
+	g.StoreRequest(r, "POST", make([]byte, 1<<16), always)
 	if s := g.Stats(); s.Bytes != g.counted() || s.Bytes > 10_000 {
 		t.Errorf("%+v", s)
 	}
 	public.Invalidate()
 	want("after a change, too", bob, "POST", "{ public }", false)
-	g.Remember(r, "POST", []byte("{ late }"), always)
+	g.StoreRequest(r, "POST", []byte("{ late }"), always)
 	if s := g.Stats(); len(g.requests) != 0 || s.Bytes != 0 || s.Entries != 0 {
-		t.Errorf("%d requests are remembered, %+v", len(g.requests), s)
+		t.Errorf("%d requests are stored, %+v", len(g.requests), s)
 	}
 }
 
-// TestARequestWithTheHashOfAnother is not taken for it.
-func TestARequestWithTheHashOfAnother(t *testing.T) {
+// TestHashCollision: a request with the hash of another is not taken for the other.
+func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
-	g.ask(t, g.question("q", Scope{1}), on(g.fresh(time.Second)))
-	r, _, _ := g.Do(t.Context(), g.question("q", Scope{1}), nil)
-	g.Remember(r, "POST", []byte("{ one }"), always)
+	g.ask(t, g.question("q", Identity{1}), on(g.fresh(time.Second)))
+	r, _, _ := g.Do(t.Context(), g.question("q", Identity{1}), nil)
+	g.StoreRequest(r, "POST", []byte("{ one }"), always)
 	for key, q := range g.requests {
 		q.body = []byte("{ another }")
 		g.requests[key] = q
 	}
-	if g.Repeat(Scope{1}, "POST", []byte("{ one }")) != nil {
+	if g.FindRequest(Identity{1}, "POST", []byte("{ one }")) != nil {
 		t.Error("bodies are not compared")
 	}
 }
 
 func TestEncodedOnce(t *testing.T) {
 	g := newRig(1 << 20)
-	r, _, _ := g.Do(t.Context(), g.question("q", Scope{1}), func(context.Context) *Response {
+	r, _, _ := g.Do(t.Context(), g.question("q", Identity{1}), func(context.Context) *Response {
 		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies))
 	})
 	var wg sync.WaitGroup
@@ -391,7 +391,7 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// TestAHitAllocatesNothing holds what a hit costs in this package.
+// TestAHitAllocatesNothing checks the allocations of a hit in this package.
 func TestAHitAllocatesNothing(t *testing.T) {
 	g := newRig(1 << 20)
 	c, body := account(t, "alice"), bytes.Repeat([]byte("x"), 2000)
@@ -399,16 +399,16 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	for i := range handles {
 		handles[i] = g.fresh(time.Second)
 	}
-	key := g.question("q", g.Scope(c))
+	key := g.question("q", g.Identity(c))
 	g.ask(t, key, personally(handles...))
 	r, _, _ := g.Do(t.Context(), key, nil)
-	g.Remember(r, "POST", body, always)
+	g.StoreRequest(r, "POST", body, always)
 	r.Encoded("br")
 	ctx := t.Context()
 	for name, f := range map[string]func() bool{
-		"Repeat":  func() bool { return g.Repeat(key.Scope, "POST", body) == r },
-		"Do":      func() bool { got, _, _ := g.Do(ctx, key, nil); return got == r },
-		"Encoded": func() bool { return r.Encoded("br") != nil },
+		"FindRequest": func() bool { return g.FindRequest(key.Identity, "POST", body) == r },
+		"Do":          func() bool { got, _, _ := g.Do(ctx, key, nil); return got == r },
+		"Encoded":     func() bool { return r.Encoded("br") != nil },
 	} {
 		if !f() {
 			t.Errorf("%s does not find it", name)
@@ -419,7 +419,8 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNothingOldIsServed changes values under many readers: whoever asks after a change gets what came with it or later.
+// TestNothingOldIsServed changes values under many readers. A reader that asks after a change gets the changed value or
+// a later one.
 func TestNothingOldIsServed(t *testing.T) {
 	g := newRig(256 << 10)
 	const values = 8
@@ -455,7 +456,7 @@ func TestNothingOldIsServed(t *testing.T) {
 				i := random.IntN(values)
 				j := (i + 1) % values
 				least := [2]int{now[i].Load().n, now[j].Load().n}
-				r, _, err := g.Do(t.Context(), g.question(fmt.Sprint(i), Scope{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
+				r, _, err := g.Do(t.Context(), g.question(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
 					ctx, recorder := reqctx.WithDependencies(ctx)
 					reqctx.CredentialsFrom(ctx)
 					a, b := now[i].Load(), now[j].Load()
@@ -491,16 +492,16 @@ func BenchmarkHit(b *testing.B) {
 		for i := range handles {
 			handles[i] = g.fresh(time.Hour)
 		}
-		key := g.question(fmt.Sprint(n), g.Scope(nil))
+		key := g.question(fmt.Sprint(n), g.Identity(nil))
 		g.ask(b, key, on(handles...))
 		r, _, _ := g.Do(b.Context(), key, nil)
 		body := fmt.Appendf(body, "%d", n)
-		g.Remember(r, "POST", body, always)
+		g.StoreRequest(r, "POST", body, always)
 		b.Run(fmt.Sprintf("%d handles", n), func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if g.Repeat(key.Scope, "POST", body) == nil {
+					if g.FindRequest(key.Identity, "POST", body) == nil {
 						b.Fatal("no hit")
 					}
 				}
@@ -508,10 +509,10 @@ func BenchmarkHit(b *testing.B) {
 		})
 	}
 	c := account(b, "alice")
-	b.Run("scope", func(b *testing.B) {
+	b.Run("identity", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			g.Scope(c)
+			g.Identity(c)
 		}
 	})
 }

@@ -1,26 +1,24 @@
-// Package respcache keeps whole responses for as long as executing again would give the same bytes.
+// Package respcache stores whole responses for as long as executing the request again would give the same bytes.
 //
-// A response holds what it rests on (reqctx.Snapshot): the handles of everything that was read for it. It is served while every
-// handle stands, it is before the earliest instant until which one of them is fresh, and before the instant at which the
-// clock alone changes what it says. Finding that out is an atomic load or two for each handle, and no look-up. So a hit is
-// what an execution would give at that moment, and there is no time to live to be chosen.
+// A response records its dependencies: the market.Handle of everything that was read for it. It is served while every handle
+// is valid, until the earliest time at which one of them expires, and until the time at which the clock alone changes it.
+// Checking this takes an atomic load or two for each handle and no lookup. So a hit is what an execution would give at that
+// moment, and there is no time to live to choose.
 //
-// What an answer depends on, and what covers it:
+// What a response depends on, and what covers the dependency:
 //
-//   - Values, absences, pages and what is computed of them: the handle of each entry, which tells of a replacement and of an
-//     eviction, and the instant until which it is fresh. A value that was stale when it was read is past that instant, so what
-//     shows it is never kept.
-//   - The stream: handles of streamed entries tell of the end of their session and of a gap.
-//   - Today's date, where a range of days has no end: Basis.Until.
-//   - Who asks: looking at the credentials makes a response personal. It is found by those with the same Scope and nobody
-//     else. What was made without a look is found by everybody, since an execution for anybody would read the same, find the
-//     same, and not look either.
-//   - What is asked: document, operation, variables and media type are in Key.
-//   - Errors in what is asked, such as an invalid id: the request, which is in Key. Responses with any other error, and with rows
-//     that were left out, are never kept. A read that failed, or has no entry, spoils the recorder, even where the response does
-//     not show it.
-//   - The state of the service itself (serviceStatus), which has no handle: the caller does not ask the cache for it.
-//   - Configuration and schema do not change while the process lives.
+//   - Values, absent values, pages, and what is computed from them: the handle of each cache entry, which reports replacement
+//     and eviction, and the entry's expiry. A value that was stale when it was read has expired, so its response is not stored.
+//   - The stream: handles of streamed entries report the end of their session and gaps.
+//   - Today's date, if a range of days has no end: a deadline in the recorder.
+//   - The caller: a look at the credentials makes a response personal. Callers with the same Identity find it, others do not.
+//     A response made without such a look is for everybody, since any other execution would read the same and not look either.
+//   - The request: document, operation, variables and media type are in Key.
+//   - Errors in the request, such as an invalid id: the request is in Key. Responses with other errors, and with rows that
+//     were left out, are not stored. A read that failed, or has no entry, spoils the recorder even if the response does not
+//     show it.
+//   - The state of the service itself (serviceStatus) has no handle: the caller does not use the cache for it.
+//   - Configuration and schema do not change while the process runs.
 //
-// Equal requests at one time are executed once; see Cache.Do for who may share what.
+// Equal concurrent requests are executed once; Cache.Do says which callers may share a response.
 package respcache

@@ -10,69 +10,72 @@ import (
 	"oddsgraph/internal/reqctx"
 )
 
-// Outcome is where a response came from.
+// Outcome says where a response came from.
 type Outcome uint8
 
-// The outcomes.
+// The outcomes of Do.
 const (
-	// Executed says that the caller's own execution made the response.
+	// Executed means that the caller's own execution made the response.
 	Executed Outcome = iota
-	// Hit says that it was kept.
+	// Hit means that the response came from the cache.
 	Hit
-	// Shared says that the execution of an equal request at the same time made it.
+	// Shared means that another caller's concurrent execution made the response.
 	Shared
 )
 
 // flight is an execution that equal requests wait for.
 type flight struct {
 	key Key
-	// began is its turn, forgotten how often Forget had been called by then.
-	began, forgotten uint64
-	ctx              context.Context
-	cancel           context.CancelCauseFunc
-	done             chan struct{}
-	// response or err is there when done is closed. current tells that the response stood then, cut that the time of the
-	// execution was over before it was made.
-	response     *Response
-	err          error
-	current, cut bool
+	// began is the flight's sequence number, flushes the cache's count of flushes at that time.
+	began, flushes uint64
+	ctx            context.Context
+	cancel         context.CancelCauseFunc
+	done           chan struct{}
+	// response or err is set when done is closed. current says that the response was valid then. interrupted says that
+	// ctx had ended.
+	response             *Response
+	err                  error
+	current, interrupted bool
 
-	// wanted counts those who wait, under the cache's lock.
-	wanted int
+	// waiters is guarded by the cache's lock.
+	waiters int
 }
 
-// Do returns the response to a question: one that is kept and stands, that of an equal request under way, or that of run,
-// which is kept if it stands when run is over.
+// Do returns the response for a key: a valid one from the cache, that of an equal request under way, or that of run,
+// which is stored if it is still valid when run returns.
 //
-// run executes under a context with the values and the deadline of the first who asks, which does not end when he leaves: it
-// is cancelled when all who wait have left, and the last of them waits for that. Whoever comes later may share what run
-// returns if it stands when run is over, since nothing that it was made of has changed since he asked. If it does not stand,
-// be it for a change, for an error or because it is made of what is stale, those who came after run had begun execute again,
-// once for all of them: by then they all came before it began, and share what it gives in any case. What the deadline of
-// another has cut is nobody else's. But nobody executes again who has less time left than he has waited, since that would be
-// cut too: he gets what he has waited for, as does who is out of time when he waits again.
+// run gets a context with the values and the deadline of the first caller. That context does not end when the first
+// caller leaves. It is cancelled when all waiting callers have left, and the last of them waits for run to return.
 //
-// run returns nil where ctx ended before it could begin. The error is the cause of the end of ctx, then and when others still
-// wait, or tells of a panic in run.
+// A caller that joins later may share a response that is still valid when run returns: nothing that it was made of has
+// changed since the caller arrived. If the response is not valid (a change, an error, stale values), the callers that
+// arrived after run had started execute again, once for all of them, and share that response in any case.
+//
+// A response that another caller's deadline has cut short is not shared. There is one exception: a caller that has less
+// time left than it has waited gets that response, because its own execution would be cut short too. So does a caller
+// whose time ends while it waits again.
+//
+// run returns nil if ctx ended before it could start. The error is the cause of the end of ctx, or reports a panic in
+// run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
-	var last *flight // that of another which has landed and was not shared
+	var previous *flight // the last flight that has ended and was not shared
 	var came time.Time
 	for {
 		if r := c.find(key); r != nil {
 			return r, Hit, nil
 		}
 		c.mu.Lock()
-		c.turn++
+		c.sequence++
 		if arrived == 0 {
-			arrived, came = c.turn, time.Now()
+			arrived, came = c.sequence, time.Now()
 		}
 		f, outcome := c.flights[key], Shared
 		if f == nil {
 			f, outcome = c.begin(ctx, key), Executed
 			go c.fly(f, run)
 		}
-		f.wanted++
+		f.waiters++
 		c.mu.Unlock()
 		reqctx.LogFrom(f.ctx).Serve(reqctx.LogFrom(ctx))
 		own, err := c.join(ctx, f, outcome)
@@ -84,38 +87,38 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		}
 		switch {
 		case err != nil:
-			if last != nil && errors.Is(err, context.DeadlineExceeded) && c.remembers(last) {
-				return last.response, Shared, nil
+			if previous != nil && errors.Is(err, context.DeadlineExceeded) && c.reusable(previous) {
+				return previous.response, Shared, nil
 			}
 			return nil, outcome, err
 		case outcome == Executed:
 			return f.response, outcome, nil
-		case own, !f.cut && (f.current || f.err != nil || f.began > arrived):
+		case own, !f.interrupted && (f.current || f.err != nil || f.began > arrived):
 			c.coalesced.Add(1)
 			return f.response, outcome, f.err
-		case late(ctx, came) && c.remembers(f):
+		case late(ctx, came) && c.reusable(f):
 			return f.response, outcome, nil
 		}
-		last = f
+		previous = f
 	}
 }
 
-// late reports whether less time is left until the end of ctx than has passed since a time.
+// late reports whether less time is left until ctx ends than has passed since came.
 func late(ctx context.Context, came time.Time) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < time.Since(came)
 }
 
-// remembers reports whether a flight has brought a response, and nothing was forgotten since it began.
-func (c *Cache) remembers(f *flight) bool {
+// reusable reports whether a flight has a response and the cache was not flushed since the flight began.
+func (c *Cache) reusable(f *flight) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return f.response != nil && f.forgotten == c.forgotten
+	return f.response != nil && f.flushes == c.flushes
 }
 
-// begin makes a flight for the first who asks. The caller holds the lock.
+// begin starts a flight for its first caller. The caller holds the lock.
 func (c *Cache) begin(first context.Context, key Key) *flight {
-	f := &flight{key: key, began: c.turn, forgotten: c.forgotten, done: make(chan struct{})}
+	f := &flight{key: key, began: c.sequence, flushes: c.flushes, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))
 	c.flights[key] = f
 	if deadline, ok := first.Deadline(); ok {
@@ -127,19 +130,19 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// besides is how much later than one's own the deadline of an execution may be to count as the same: requests that come at one
-// time overtake each other.
-const besides = 50 * time.Millisecond
+// deadlineSlack is how much later than the caller's own deadline a flight's deadline may be and still count as the same.
+// Concurrent requests overtake each other.
+const deadlineSlack = 50 * time.Millisecond
 
-// join is wait for a caller whose own execution it is, or who shares that of another.
+// join waits for a flight. A caller that shares the flight first asks Config.Wait.
 func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool, err error) {
 	select {
 	case <-f.done:
 	default:
-		if outcome != Shared || c.before == nil {
+		if outcome != Shared || c.beforeWait == nil {
 			break
 		}
-		if err := c.before(ctx); err != nil {
+		if err := c.beforeWait(ctx); err != nil {
 			if c.leave(f, err) {
 				<-f.done
 			}
@@ -149,9 +152,9 @@ func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool,
 	return c.wait(ctx, f)
 }
 
-// wait waits until a flight has landed. If ctx ends before, that is only for who was the last to wait, or whose deadline is that
-// of the flight, first of all who began it: what it brings is theirs then, whatever it is. The error is the cause of the end of
-// ctx, for all others.
+// wait waits until a flight has ended. If ctx ends first, only two kinds of callers go on waiting: the last waiter, and
+// a caller whose deadline is the flight's. The flight's response is then their own, and own is true. All others get the
+// cause of the end of ctx.
 func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	select {
 	case <-f.done:
@@ -159,57 +162,57 @@ func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
 	case <-ctx.Done():
 	}
 	end, ends := f.ctx.Deadline()
-	if ends && errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Until(end) < besides || c.leave(f, context.Cause(ctx)) {
+	if ends && errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Until(end) < deadlineSlack || c.leave(f, context.Cause(ctx)) {
 		<-f.done
 		return true, nil
 	}
 	return false, context.Cause(ctx)
 }
 
-// leave takes one who waits away from a flight and reports whether he was the last, so that it is cancelled.
+// leave removes a waiter from a flight and reports whether it was the last. Then the flight is cancelled.
 func (c *Cache) leave(f *flight, cause error) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.wanted--; f.wanted > 0 {
+	if f.waiters--; f.waiters > 0 {
 		return false
 	}
-	c.end(f)
+	c.unlist(f)
 	f.cancel(cause)
 	return true
 }
 
-// end lets nobody join a flight any more. The caller holds the lock.
-func (c *Cache) end(f *flight) {
+// unlist keeps new callers from joining a flight. The caller holds the lock.
+func (c *Cache) unlist(f *flight) {
 	if c.flights[f.key] == f {
 		delete(c.flights, f.key)
 	}
 }
 
-// fly executes, keeps what that has brought, if it stands, and tells those who wait. It judges when nobody can join any more,
-// so that nobody shares what had changed when he came.
+// fly executes run, stores the response if it is valid, and wakes the waiters. It checks the response after the flight
+// is unlisted. So no caller shares values that changed before the caller arrived.
 func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	c.misses.Add(1)
 	defer f.cancel(nil)
 	defer close(f.done)
 	f.response, f.err = execute(f.ctx, run)
-	if f.cut = f.ctx.Err() != nil; f.response == nil && f.err == nil {
+	if f.interrupted = f.ctx.Err() != nil; f.response == nil && f.err == nil {
 		f.err = context.Cause(f.ctx)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end(f)
+	c.unlist(f)
 	if f.err != nil {
 		return
 	}
 	f.response.cache = c
 	now := c.clock.Now()
-	f.current = !f.cut && f.response.stands(now)
-	if f.current && f.forgotten == c.forgotten {
-		c.keep(f.key, f.response, now)
+	f.current = !f.interrupted && f.response.valid(now)
+	if f.current && f.flushes == c.flushes {
+		c.store(f.key, f.response, now)
 	}
 }
 
-// execute is run, with its panics as errors.
+// execute calls run and returns a panic as an error.
 func execute(ctx context.Context, run func(ctx context.Context) *Response) (r *Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -12,36 +12,36 @@ import (
 	"oddsgraph/internal/reqctx"
 )
 
-// answer is what Do has returned.
+// answer is a result of Do.
 type answer struct {
 	body    string
 	outcome Outcome
 	err     error
 }
 
-// asker asks one question from many goroutines. What an execution records, and when it ends, is the test's to say.
+// asker asks for one key from many goroutines. The test decides what an execution records and when it ends.
 type asker struct {
 	*rig
 	key     Key
 	running chan *execution
 }
 
-// execution is one that is under way.
+// execution is an execution under way.
 type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// never, when it is closed, is what has it not begin before its time is over.
+	// If never is closed, the execution ends with its context and returns nil.
 	never chan struct{}
 }
 
 func newAsker() *asker {
 	a := &asker{rig: newRig(1 << 20), running: make(chan *execution, 10)}
-	a.key = a.question("q", a.Scope(nil))
+	a.key = a.question("q", a.Identity(nil))
 	return a
 }
 
-// start asks on a goroutine of its own and returns when that waits.
+// start asks on a goroutine of its own and returns when the goroutine waits.
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
@@ -87,15 +87,15 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 		for _, o := range others {
 			wantAnswer(t, "another", o, answer{"execution 1", Shared, nil})
 		}
-		wantAnswer(t, "one later", a.start(t.Context()), answer{"execution 1", Hit, nil})
+		wantAnswer(t, "a later caller", a.start(t.Context()), answer{"execution 1", Hit, nil})
 		if s := a.Stats(); s.Misses != 1 || s.Coalesced != 3 || s.Hits != 1 || s.Stored != 1 {
 			t.Errorf("%+v", s)
 		}
 	})
 }
 
-// TestWhatHasChangedIsForThoseWhoCameBefore has a value change, or a read fail, while an execution is under way.
-func TestWhatHasChangedIsForThoseWhoCameBefore(t *testing.T) {
+// TestChangedResponsesAreForEarlierCallers has a value change, or a read fail, during an execution.
+func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
 		"a change": func(a *asker, r *reqctx.Dependencies) { h := a.fresh(time.Second); r.Record(h); h.Invalidate() },
 		"an error": func(_ *asker, r *reqctx.Dependencies) { r.Record(nil) },
@@ -109,9 +109,9 @@ func TestWhatHasChangedIsForThoseWhoCameBefore(t *testing.T) {
 				late := []chan answer{a.start(t.Context()), a.start(t.Context()), a.start(t.Context())}
 				spoil(a, x.recorder)
 				close(x.finish)
-				wantAnswer(t, "who executed", first, answer{"execution 1", Executed, nil})
+				wantAnswer(t, "the caller that executed", first, answer{"execution 1", Executed, nil})
 				synctest.Wait()
-				x = <-a.running // one for all who came late
+				x = <-a.running // one execution for all later callers
 				spoil(a, x.recorder)
 				close(x.finish)
 				synctest.Wait()
@@ -119,14 +119,14 @@ func TestWhatHasChangedIsForThoseWhoCameBefore(t *testing.T) {
 				for _, l := range late {
 					got := <-l
 					if got.body != "execution 2" || got.err != nil {
-						t.Errorf("who came late got %+v", got)
+						t.Errorf("a later caller got %+v", got)
 					}
 					if got.outcome == Executed {
 						executed++
 					}
 				}
 				if executed != 1 || a.executions != 2 || a.Stats().Stored != 0 {
-					t.Errorf("%d of them executed, %d in all", executed, a.executions)
+					t.Errorf("%d later callers executed, %d executions in all", executed, a.executions)
 				}
 			})
 		})
@@ -144,19 +144,19 @@ func TestTheFirstMayLeave(t *testing.T) {
 		x := <-a.running
 		cancel(gone)
 		cancelOther(gone)
-		wantAnswer(t, "one who waited and left", third, answer{"", Shared, gone})
+		wantAnswer(t, "a caller that waited and left", third, answer{"", Shared, gone})
 		wantAnswer(t, "the first", first, answer{"", Executed, gone})
 		if x.ctx.Err() != nil {
-			t.Error("the execution ended with the first who asked")
+			t.Error("the execution ended with its first caller")
 		}
 		x.recorder.Record(a.fresh(time.Second))
 		close(x.finish)
-		wantAnswer(t, "who stayed", second, answer{"execution 1", Shared, nil})
-		wantAnswer(t, "one later", a.start(t.Context()), answer{"execution 1", Hit, nil})
+		wantAnswer(t, "the caller that stayed", second, answer{"execution 1", Shared, nil})
+		wantAnswer(t, "a later caller", a.start(t.Context()), answer{"execution 1", Hit, nil})
 	})
 }
 
-func TestWhenAllHaveLeftItEnds(t *testing.T) {
+func TestExecutionEndsWithoutCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
 		gone := errors.New("gone")
@@ -164,7 +164,7 @@ func TestWhenAllHaveLeftItEnds(t *testing.T) {
 		first, second := a.start(ctx), a.start(ctx)
 		x := <-a.running
 		cancel(gone)
-		synctest.Wait() // whoever is the last to leave gets what that makes of the execution
+		synctest.Wait() // the last caller to leave gets the cancelled execution's response
 		if !errors.Is(context.Cause(x.ctx), gone) {
 			t.Errorf("the execution has ended with %v", context.Cause(x.ctx))
 		}
@@ -177,11 +177,11 @@ func TestWhenAllHaveLeftItEnds(t *testing.T) {
 		}
 		third := a.start(t.Context())
 		close((<-a.running).finish)
-		wantAnswer(t, "one later", third, answer{"execution 1", Executed, nil})
+		wantAnswer(t, "a later caller", third, answer{"execution 1", Executed, nil})
 	})
 }
 
-// TestADeadlineIsItsOwners lets one with less time ask first.
+// TestADeadlineIsItsOwners has a caller with less time ask first.
 func TestADeadlineIsItsOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -192,7 +192,7 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 		defer cancel()
 		second, third := a.start(long), a.start(long)
 		if d, ok := (<-a.running).ctx.Deadline(); !ok || time.Until(d) > time.Second {
-			t.Error("the execution has not the deadline of who asked first")
+			t.Error("the execution does not have the deadline of its first caller")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -201,7 +201,7 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 		synctest.Wait()
 		for _, c := range []chan answer{second, third} {
 			if got := <-c; got.body != "execution 1" || got.err != nil {
-				t.Errorf("who had more time got %+v", got)
+				t.Errorf("a caller with more time got %+v", got)
 			}
 		}
 		short, cancel = context.WithTimeout(t.Context(), time.Second)
@@ -210,21 +210,22 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 		fourth, fifth := a.start(long), a.start(short)
 		x := <-a.running
 		time.Sleep(time.Second)
-		wantAnswer(t, "one with less time", fifth, answer{"", Shared, context.DeadlineExceeded})
+		wantAnswer(t, "a caller with less time", fifth, answer{"", Shared, context.DeadlineExceeded})
 		close(x.finish)
-		wantAnswer(t, "one with more", fourth, answer{"execution 2", Executed, nil})
+		wantAnswer(t, "a caller with more time", fourth, answer{"execution 2", Executed, nil})
 	})
 }
 
-// TestWhoIsOutOfTime gets what was cut for another rather than nothing, unless it is to be forgotten.
-func TestWhoIsOutOfTime(t *testing.T) {
+// TestCallersOutOfTime: a caller that runs out of time gets the response cut short for another caller, unless the cache
+// was flushed.
+func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
 		name string
-		// has is how much time there is; another has a second.
+		// has is the caller's time; another caller has a second.
 		has    time.Duration
 		forget bool
-		// again tells that it is tried once more.
+		// again says that the execution is tried once more.
 		again bool
 		want  answer
 	}{
@@ -256,15 +257,15 @@ func TestWhoIsOutOfTime(t *testing.T) {
 				if test.again {
 					close((<-a.running).never)
 				}
-				wantAnswer(t, "who is out of time", last, test.want)
+				wantAnswer(t, "the caller out of time", last, test.want)
 			})
 		})
 	}
 }
 
-// TestWhatADeadlineHasCutIsNotShared even by those who came before it began. Who of them executes is chance, so it is tried
-// until it was the one with the least time.
-func TestWhatADeadlineHasCutIsNotShared(t *testing.T) {
+// TestCutResponsesAreNotShared, even with callers that arrived before the execution began. Chance decides which caller
+// executes, so the test repeats until it was the one with the least time.
+func TestCutResponsesAreNotShared(t *testing.T) {
 	for i := range 1000 {
 		done := false
 		synctest.Test(t, func(t *testing.T) {
@@ -291,15 +292,15 @@ func TestWhatADeadlineHasCutIsNotShared(t *testing.T) {
 				return
 			}
 			time.Sleep(time.Second)
-			wantAnswer(t, "who executed", late, answer{"cut: context deadline exceeded", Executed, nil})
+			wantAnswer(t, "the caller that executed", late, answer{"cut: context deadline exceeded", Executed, nil})
 			close((<-a.running).finish)
-			wantAnswer(t, "who had more time", other, answer{"execution 2", Executed, nil})
+			wantAnswer(t, "the caller with more time", other, answer{"execution 2", Executed, nil})
 		})
 		if done {
 			return
 		}
 	}
-	t.Error("the one with the least time never executed")
+	t.Error("the caller with the least time never executed")
 }
 
 func TestAPanicIsAnError(t *testing.T) {
@@ -325,11 +326,11 @@ func TestAPanicIsAnError(t *testing.T) {
 		}
 		third := a.start(t.Context())
 		close((<-a.running).finish)
-		wantAnswer(t, "one later", third, answer{"execution 1", Executed, nil})
+		wantAnswer(t, "a later caller", third, answer{"execution 1", Executed, nil})
 	})
 }
 
-// TestTheExecutionIsOfTheFirst has the values of his context, whoever waits.
+// TestTheExecutionIsOfTheFirst: the execution has the context values of the first caller.
 func TestTheExecutionIsOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type name struct{}
@@ -344,21 +345,20 @@ func TestTheExecutionIsOfTheFirst(t *testing.T) {
 	})
 }
 
-// span is a reqctx.Span.
+// span is a market.Span.
 type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfThoseWhoShare has the journal of an execution know all who get its response, so that what it waits for is linked
-// with them, too.
-func TestSpansOfThoseWhoShare(t *testing.T) {
+// TestSpansOfSharingCallers: the journal of an execution knows the spans of all callers that get its response.
+func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
 		journals := make([]*reqctx.Log, 4)
 		var answers []chan answer
 		for i := range journals {
 			journals[i] = &reqctx.Log{}
-			if i != 1 { // which is not sampled
+			if i != 1 { // not sampled
 				journals[i].Span = span(i + 1)
 			}
 			answers = append(answers, a.start(reqctx.WithLog(t.Context(), journals[i])))
@@ -368,7 +368,7 @@ func TestSpansOfThoseWhoShare(t *testing.T) {
 			t.Errorf("the execution is for the spans %s", got)
 		}
 		if by := journals[3].ServedBy(); by != span(1) || journals[0].ServedBy() != nil {
-			t.Errorf("they are served by %v and %v", by, journals[0].ServedBy())
+			t.Errorf("the callers are served by %v and %v", by, journals[0].ServedBy())
 		}
 		close(x.finish)
 		for _, c := range answers {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// heldClock stands still until it is advanced.
+// heldClock shows the same time until it is advanced.
 type heldClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -33,11 +33,11 @@ func (c *heldClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// rig is a cache on a held clock, and counts what it executes.
+// rig is a cache on a held clock. It counts executions and encodings.
 type rig struct {
 	*Cache
 	clock *heldClock
-	// executions counts run's calls; encodings those of Encode.
+	// executions counts the calls of run, encodings those of Encode.
 	mu                    sync.Mutex
 	executions, encodings int
 }
@@ -53,10 +53,10 @@ func newRig(bytes int64) *rig {
 	return g
 }
 
-// fresh returns a handle that is fresh for a while.
+// fresh returns a handle that is fresh for d.
 func (g *rig) fresh(d time.Duration) *market.Handle { return market.NewHandle(g.clock.Now().Add(d)) }
 
-// executed returns what run makes of what was recorded, a new text each time, and counts that.
+// executed returns a response with a new text for each call, which depends on what was recorded.
 func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +64,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
 }
 
-// ask asks a question whose answer rests on what record records.
+// ask asks for a key whose response depends on what record records.
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
@@ -87,7 +87,7 @@ func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	}
 }
 
-// personally records handles for a caller who is looked at.
+// personally records handles after a look at the caller's credentials.
 func personally(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	return func(ctx context.Context, r *reqctx.Dependencies) {
 		reqctx.CredentialsFrom(ctx)
@@ -95,7 +95,7 @@ func personally(handles ...*market.Handle) func(context.Context, *reqctx.Depende
 	}
 }
 
-// want asks again what was asked before, and fails unless the answer comes from there.
+// want asks for a key again and checks the outcome.
 func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
 	t.Helper()
 	if _, got := g.ask(t, key, on()); got != outcome {
@@ -103,9 +103,9 @@ func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
 	}
 }
 
-// question returns a key for a scope.
-func (g *rig) question(text string, scope Scope) Key {
-	return Key{Question: Question([32]byte{}, text, nil, "application/json"), Scope: scope}
+// question returns a key for an identity.
+func (g *rig) question(text string, identity Identity) Key {
+	return Key{Operation: OperationHash([32]byte{}, text, nil, "application/json"), Identity: identity}
 }
 
 func account(t testing.TB, key string) *market.Credentials {

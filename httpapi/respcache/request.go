@@ -5,60 +5,59 @@ import (
 	"hash/maphash"
 )
 
-// maxRequests bounds the requests that lead to one response at once. Those that ask the same in so many forms are few.
+// maxRequests bounds the stored requests of one response.
 const maxRequests = 8
 
-// requestKey finds a request by a hash of its bytes, which others may have too.
+// requestKey finds a request by the hash of its bytes. Hashes may collide.
 type requestKey struct {
-	hash  uint64
-	scope Scope
+	hash     uint64
+	identity Identity
 }
 
-// request is one that led to a response, as it was sent. It does not change.
+// request is an immutable request that led to a response.
 type request struct {
 	form string
 	body []byte
-	// still reports whether the request, as it is, still asks what the response answers.
-	still    func() bool
+	// current reports whether the request still has the meaning it had.
+	current  func() bool
 	response *Response
 }
 
-// Repeat returns the response to a request that is, byte for byte, one that Remember was told of on behalf of the same scope
-// or of anybody, if it stands; else nil. form is what the meaning of the body depends on, and the response beside it.
-func (c *Cache) Repeat(scope Scope, form string, body []byte) *Response {
+// FindRequest returns the valid response of a stored request with the same body, for this identity or for everybody;
+// otherwise nil. form is everything else that the meaning of the body or the response depends on.
+func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()
 	q := c.requests[key]
 	if q == nil {
-		key.scope = scope
+		key.identity = identity
 		q = c.requests[key]
 	}
 	if q == nil || q.form != form || !bytes.Equal(q.body, body) {
 		c.mu.Unlock()
 		return nil
 	}
-	_, _ = c.lru.Get(q.response.key) // it was used
+	_, _ = c.lru.Get(q.response.key) // marks it as used
 	c.mu.Unlock()
-	if !q.still() || !c.checked(q.response) {
+	if !q.current() || !c.usable(q.response) {
 		return nil
 	}
 	return q.response
 }
 
-// Remember lets Repeat answer a request with a response that Do returned for it. The body is copied. still is asked each time
-// whether the request would lead to the same question again, however often what it names has changed meanwhile; it must not
-// wait.
-func (c *Cache) Remember(r *Response, form string, body []byte, still func() bool) {
+// StoreRequest lets FindRequest find a response that Do returned. The body is copied. current is called on each lookup
+// and reports whether the request would still lead to the same key. It must not wait.
+func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func() bool) {
 	hash := maphash.Bytes(c.seed, body)
-	size := int64(perRequest + 2*len(body)) // what still knows of it, too
+	size := int64(perRequest + 2*len(body)) // current refers to as much
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := requestKey{hash, r.key.Scope}
-	if !r.kept || len(r.requests) == maxRequests || r.size+size > c.limit/share || c.requests[key] != nil {
+	key := requestKey{hash, r.key.Identity}
+	if !r.stored || len(r.requests) == maxRequests || r.size+size > c.limit/maxShare || c.requests[key] != nil {
 		return
 	}
-	c.requests[key] = &request{form, bytes.Clone(body), still, r}
+	c.requests[key] = &request{form, bytes.Clone(body), current, r}
 	r.requests = append(r.requests, key)
 	r.size += size
-	c.charge(size)
+	c.addBytes(size)
 }

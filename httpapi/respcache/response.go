@@ -10,59 +10,59 @@ import (
 	"oddsgraph/internal/reqctx"
 )
 
-// Response is the bytes that answer a request. It is shared: nothing in it may be changed. Its methods are safe for concurrent
-// use.
+// Response is the response to a request. It is shared: nothing in it may be changed. It is safe for concurrent use.
 type Response struct {
-	// Body is the response as it is sent, not compressed.
+	// Body is the uncompressed response.
 	Body []byte
-	// Note is whatever the caller wants to find beside the body. Beside is how many bytes it takes; both are set before Do returns.
-	Note   any
-	Beside int
+	// Note is the caller's own data, and NoteBytes its size. Both are set before Do returns.
+	Note      any
+	NoteBytes int
 
-	// handles and deadline are what the response rests on. rests is false where that is not known, as with a read that failed.
+	// handles and deadline decide how long the response is valid. known is false if that cannot be said, for example
+	// after a failed read.
 	handles  []*market.Handle
-	deadline time.Time // zero where there is none
+	deadline time.Time // zero means none
 	personal bool
-	rests    bool
+	known    bool
 
 	cache *Cache
 	coded [len(codings)]coded
 
-	// kept tells that the response can be found under key. size is what it takes, in bytes, and requests are those that lead
-	// to it at once. The cache's lock protects them.
-	kept     bool
+	// The cache's lock guards these. stored is true while the response is in the cache under key. size is in bytes;
+	// requests are its stored requests.
+	stored   bool
 	key      Key
 	size     int64
 	requests []requestKey
 }
 
-// NewResponse returns a response that rests on what was recorded, and takes over its body. The recorder must be nil for a response
-// that may be different the next time, such as one with an error of the venue.
+// NewResponse returns a response that is valid as long as the recorded values. It takes over the body. The recorder must
+// be nil if the next response may differ, for example after an error of the venue.
 func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response {
 	r := &Response{Body: body, Note: note}
 	basis, ok := recorder.Snapshot()
 	if !ok {
 		return r
 	}
-	r.rests, r.handles, r.deadline, r.personal = true, basis.Handles, basis.Until, basis.Personal
+	r.known, r.handles, r.deadline, r.personal = true, basis.Handles, basis.Until, basis.Personal
 	for _, h := range r.handles {
 		if at, ok := h.FreshUntil(); ok {
-			r.before(at)
+			r.limit(at)
 		}
 	}
 	return r
 }
 
-// before moves the deadline to an instant that is earlier.
-func (r *Response) before(at time.Time) {
+// limit moves the deadline to at, if at is earlier.
+func (r *Response) limit(at time.Time) {
 	if r.deadline.IsZero() || at.Before(r.deadline) {
 		r.deadline = at
 	}
 }
 
-// stands reports whether an execution would give the same now.
-func (r *Response) stands(now time.Time) bool {
-	if !r.rests || !r.deadline.IsZero() && !now.Before(r.deadline) {
+// valid reports whether an execution would give the same response now.
+func (r *Response) valid(now time.Time) bool {
+	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false
 	}
 	for _, h := range r.handles {
@@ -73,16 +73,16 @@ func (r *Response) stands(now time.Time) bool {
 	return true
 }
 
-// codings are the content codings that a response is kept in beside itself.
+// codings are the content codings in which a body is kept.
 var codings = [...]string{"zstd", "br", "gzip"}
 
-// coded is a body in one coding, made when it is first wanted.
+// coded is a body in one coding, encoded on first use.
 type coded struct {
 	once sync.Once
 	body atomic.Pointer[[]byte]
 }
 
-// Encoded returns the body in a content coding, which must be zstd, br or gzip. It is made once.
+// Encoded returns the body in a content coding, which must be zstd, br or gzip. The body is encoded once.
 func (r *Response) Encoded(coding string) []byte {
 	c := &r.coded[slices.Index(codings[:], coding)]
 	if body := c.body.Load(); body != nil {

@@ -35,7 +35,7 @@ var mutations = []mutation{
 	},
 	{
 		name: "a credential's entries hold another credential's responses",
-		file: "httpapi/respcache/scope.go", find: `c.scopes.of("account", string(address), credentials.Wire())`, replace: `c.scopes.of("account", string(address))`,
+		file: "httpapi/respcache/identity.go", find: `c.identities.of("account", string(address), credentials.Wire())`, replace: `c.identities.of("account", string(address))`,
 		run: "^TestCallersAreKeptApart$",
 	},
 	{

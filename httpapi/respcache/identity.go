@@ -1,0 +1,61 @@
+package respcache
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"hash"
+	"sync"
+
+	"oddsgraph/internal/market"
+)
+
+// Identity says on whose behalf a response was made. It is a keyed hash and reveals nothing without the process's random
+// key. Requests of one Identity have the same rights. The zero value means everybody.
+type Identity [sha256.Size]byte
+
+// identities computes identities with a random key. It is safe for concurrent use.
+type identities struct {
+	anonymous Identity
+	macs      sync.Pool // of *mac
+}
+
+// mac is a reusable HMAC with a buffer for its input.
+type mac struct {
+	hash.Hash
+	text []byte
+}
+
+func newIdentities() *identities {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // it never fails
+	s := &identities{}
+	s.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, secret[:])} }
+	s.anonymous = s.of("anonymous")
+	return s
+}
+
+// of returns the identity with a name. It allocates nothing.
+func (s *identities) of(parts ...string) (identity Identity) {
+	m, _ := s.macs.Get().(*mac)
+	m.text = m.text[:0]
+	for _, p := range parts {
+		n := len(p)
+		m.text = append(append(m.text, byte(n), byte(n>>8), byte(n>>16), byte(n>>24)), p...)
+	}
+	m.Reset()
+	_, _ = m.Write(m.text)
+	m.text = m.Sum(m.text[:0])
+	copy(identity[:], m.text)
+	s.macs.Put(m)
+	return identity
+}
+
+// Identity returns the identity of a caller with these credentials; nil is an anonymous caller.
+func (c *Cache) Identity(credentials *market.Credentials) Identity {
+	if credentials == nil {
+		return c.identities.anonymous
+	}
+	address, _ := credentials.Address()
+	return c.identities.of("account", string(address), credentials.Wire())
+}
