@@ -22,7 +22,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
 	"oddsgraph/resolvers"

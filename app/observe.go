@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
 

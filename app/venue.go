@@ -7,9 +7,9 @@ import (
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/ratelimit/spent"
-	"oddsgraph/internal/reqctx"
 	"oddsgraph/internal/venue"
 )
 

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/httpapi/doorkeeper"
 	"oddsgraph/httpapi/limits"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/resolvers"
 )
 

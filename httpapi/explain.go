@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 
 	"github.com/99designs/gqlgen/graphql"
 )

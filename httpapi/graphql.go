@@ -19,7 +19,7 @@ import (
 
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // CostHeader asks for the cost of an operation in the extensions of its response.

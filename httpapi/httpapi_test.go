@@ -16,7 +16,7 @@ import (
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )

@@ -13,7 +13,7 @@ import (
 
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 )
 

@@ -21,7 +21,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/resolvers"
 )
 

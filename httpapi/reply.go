@@ -19,7 +19,7 @@ import (
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/httpapi/writev"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // statusOf returns the status of a response: 200 where there are data, else what its first error says.

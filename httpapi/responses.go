@@ -15,7 +15,7 @@ import (
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // newResponses returns the cache of whole responses, nil where none are kept.

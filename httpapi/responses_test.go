@@ -20,7 +20,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )

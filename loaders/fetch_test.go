@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Fetch returns shortly after the first value. For kinds with one call for each key it waits up to half of the remaining time.

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 )
 

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Outcome says where a response came from.

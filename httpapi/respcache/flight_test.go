@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // answer is a result of Do.

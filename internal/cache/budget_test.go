@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/reqctx"
 )
 
 // limited opens a cache whose calls a budget admits, and returns both.

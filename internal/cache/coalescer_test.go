@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 type prices = []market.Result[market.Read[*market.Price]]

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // TestFlushForgetsNames flushes markets, and expects that slugs and tokens are read anew as well: a venue may have given

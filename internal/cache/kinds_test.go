@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 func depth(n int) market.BookQuery { return market.BookQuery{TokenID: "t", Depth: n} }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Lookup answers the keys that are cached, into out, and returns the indexes of the others, appended to missing. Stale

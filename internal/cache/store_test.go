@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 const wallet = market.Address("0x1111111111111111111111111111111111111111")

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // scope makes the part of a key that separates callers. The random key of the process keeps what an attacker could read

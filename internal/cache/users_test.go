@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // as returns a context of a caller with credentials made of a secret; the empty one is anonymous.

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

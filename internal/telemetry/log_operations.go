@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Operations logs one line for each operation. When there are too many in a second it samples the lines of successful

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // journal returns the journal of an operation that has ended.

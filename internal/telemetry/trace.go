@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"

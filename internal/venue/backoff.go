@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 

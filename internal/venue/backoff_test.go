@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // TestNoKeyIsAskedForBeforeItsBackoffEnds holds it for every read and every failure that passes.

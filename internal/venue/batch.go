@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // pricesUpTo answers prices whose URL is at most so long and has at most so many ids, and refuses others with a status.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // TestCallsUnderWayAreBounded: an endpoint that hangs takes so many calls and no more, and no call of another endpoint waits

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 

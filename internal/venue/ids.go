@@ -2,7 +2,7 @@ package venue
 
 import (
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // checkID returns BAD_USER_INPUT for what cannot be an id.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // rowsJSON returns positions and orders numbered from from to to-1, as one list of rows that are both.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // cutOff answers 200 with a body that ends with an error of the connection.

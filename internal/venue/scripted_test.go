@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // scripted is a venue without a network, for tests on a clock that stands: its answers are what the test says.

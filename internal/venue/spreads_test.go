@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // TestSpreadsWithoutTheEndpoint reads spreads of venues that do not serve them, from order books, and finds out only once.

@@ -20,22 +20,22 @@ const module = "oddsgraph"
 var root = filepath.Join("..", "..")
 
 // arrows lists for each package, with all below it, which of our packages it may import besides itself, internal/market
-// and internal/reqctx. docs/architecture.md draws them.
+// and internal/market/reqctx. docs/architecture.md draws them.
 var arrows = map[string][]string{
-	"httpapi":            {"graph", "resolvers", "loaders", "internal/feed"},
-	"resolvers":          {"graph", "loaders", "internal/feed"},
-	"graph":              {},
-	"loaders":            {},
-	"internal/cache":     {},
-	"internal/config":    {},
-	"internal/demo":      {},
-	"internal/feed":      {},
-	"internal/market":    {},
-	"internal/ratelimit": {},
-	"internal/reqctx":    {},
-	"internal/telemetry": {},
-	"internal/venue":     {},
-	"web":                {},
+	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
+	"resolvers":              {"graph", "loaders", "internal/feed"},
+	"graph":                  {},
+	"loaders":                {},
+	"internal/cache":         {},
+	"internal/config":        {},
+	"internal/demo":          {},
+	"internal/feed":          {},
+	"internal/market":        {},
+	"internal/ratelimit":     {},
+	"internal/market/reqctx": {},
+	"internal/telemetry":     {},
+	"internal/venue":         {},
+	"web":                    {},
 }
 
 // free may import all of our packages: the program, the programs that measure it, and the tests.
@@ -63,11 +63,11 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, domain))
 				}
 			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
-				owner(to) == "internal/reqctx" && pkg != "internal/market":
+				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
 			case arrows[pkg] == nil:
 				broken = append(broken, fmt.Sprintf("%s imports %s: %s is not in the picture, give it its arrows in architecture_test.go and docs/architecture.md", file, imported, from))
 			case !slices.Contains(arrows[pkg], owner(to)):
-				allowed := append([]string{"internal/market", "internal/reqctx"}, arrows[pkg]...)
+				allowed := append([]string{"internal/market", "internal/market/reqctx"}, arrows[pkg]...)
 				broken = append(broken, fmt.Sprintf("%s imports %s: %s imports of ours only %s", file, imported, pkg, strings.Join(allowed, ", ")))
 			}
 		}
@@ -139,8 +139,8 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/market/decimal.go", "github.com/cockroachdb/apd/v3", true},
 		{"internal/market/decimal.go", "github.com/shopspring/decimal", false},
 		{"internal/market/decimal.go", "oddsgraph/internal/venue", false},
-		{"internal/market/decimal.go", "oddsgraph/internal/reqctx", false},
-		{"internal/venue/client.go", "oddsgraph/internal/reqctx", true},
+		{"internal/market/decimal.go", "oddsgraph/internal/market/reqctx", false},
+		{"internal/venue/client.go", "oddsgraph/internal/market/reqctx", true},
 		{"internal/venue/client.go", "oddsgraph/internal/market", true},
 		{"internal/venue/client.go", "oddsgraph/internal/venue/wire", true},
 		{"internal/venue/client.go", "github.com/failsafe-go/failsafe-go", true},

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"oddsgraph/app"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/reqctx"
 )
 
 // branch is a part of the answer that is read from one endpoint.

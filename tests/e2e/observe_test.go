@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // TestAClientThatLeaves cancels a request. The operation is counted as cancelled and not as failed.

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )

@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/reqctx"
+	"oddsgraph/internal/market/reqctx"
 )
 
 // Reason says why an event is sent, in the words of the graph.
