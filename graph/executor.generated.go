@@ -2516,8 +2516,8 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 				}
 			}
 		case 3: // bids
-			v, written, from := obj.Bids(), obj.Written(), len(x.Buf)
-			if text := written.Find(v, f.Sub.Text); text != "" {
+			v, rendered, from := obj.Bids(), obj.Rendered(), len(x.Buf)
+			if text := exec.FindRendered(rendered, v, f.Sub.Text); text != "" {
 				x.Buf = append(x.Buf, text...)
 				continue
 			}
@@ -2541,10 +2541,10 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 				x.Missing(f)
 				o.Nullify()
 			}
-			written.Keep(v, f.Sub.Text, x.Buf[from:])
+			exec.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])
 		case 4: // asks
-			v, written, from := obj.Asks(), obj.Written(), len(x.Buf)
-			if text := written.Find(v, f.Sub.Text); text != "" {
+			v, rendered, from := obj.Asks(), obj.Rendered(), len(x.Buf)
+			if text := exec.FindRendered(rendered, v, f.Sub.Text); text != "" {
 				x.Buf = append(x.Buf, text...)
 				continue
 			}
@@ -2568,7 +2568,7 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 				x.Missing(f)
 				o.Nullify()
 			}
-			written.Keep(v, f.Sub.Text, x.Buf[from:])
+			exec.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])
 		case 5: // spread
 			v := obj.Spread()
 			if v == nil {

@@ -99,20 +99,20 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 }
 
 // BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads, and with books that keep
-// nothing of what they are written as.
+// nothing of what they are rendered as.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
 	books := s.sources.Books
 	run := func(name string, reads int) {
 		b.Run(name, func(b *testing.B) {
-			r := &replaced{Source: books, keep: reads > 0, written: map[market.BookQuery]*market.Written{}}
+			r := &replaced{Source: books, keep: reads > 0, rendered: map[market.BookQuery]*market.Rendered{}}
 			s.sources.Books = r
 			b.ReportAllocs()
 			var buf []byte
 			for n := 0; b.Loop(); n++ {
 				if reads > 0 && n%reads == 0 {
-					clear(r.written)
+					clear(r.rendered)
 				}
 				var ok bool
 				if buf, ok = page.passes(buf[:0]); !ok {
@@ -127,11 +127,11 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	}
 }
 
-// replaced is a source of books that are others for who writes them when written is empty again, or keep nothing.
+// replaced is a source of books that are others for who writes them when rendered is empty again, or keep nothing.
 type replaced struct {
 	loaders.Source[market.BookQuery, market.Book]
 	keep    bool
-	written map[market.BookQuery]*market.Written
+	rendered map[market.BookQuery]*market.Rendered
 }
 
 func (r *replaced) Lookup(ctx context.Context, keys []market.BookQuery, out []market.Result[market.Read[*market.Book]], missing []int) []int {
@@ -141,9 +141,9 @@ func (r *replaced) Lookup(ctx context.Context, keys []market.BookQuery, out []ma
 			continue
 		}
 		b := *out[i].Value.Value
-		if b.Written = r.written[key]; b.Written == nil && r.keep {
-			b.Written = new(market.Written)
-			r.written[key] = b.Written
+		if b.Rendered = r.rendered[key]; b.Rendered == nil && r.keep {
+			b.Rendered = new(market.Rendered)
+			r.rendered[key] = b.Rendered
 		}
 		out[i].Value.Value = &b
 	}

@@ -178,7 +178,7 @@ func (u *universe) book(id string) *market.Book {
 		return b.(*market.Book)
 	}
 	r := u.random("book " + id)
-	b := &market.Book{Written: new(market.Written), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: market.MaxBookDepth}
+	b := &market.Book{Rendered: new(market.Rendered), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: market.MaxBookDepth}
 	for i := range r.IntN(70) {
 		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})
 	}

@@ -268,8 +268,8 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// keeps reports whether what a list is written as can be kept for others: it is a method's, its objects are written from their
-// own fields of Go alone, and who has it has a method Written, whose result finds and keeps texts.
+// keeps reports whether the text of a list can be kept for later executions: the list comes from a method, its objects are
+// written from Go fields alone, and the list's owner has a method Rendered that returns a *market.Rendered.
 func (f *file) keeps(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
@@ -279,18 +279,17 @@ func (f *file) keeps(field *codegen.Field) bool {
 	if o == nil || slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !isField(field) }) {
 		return false
 	}
-	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Written")
+	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Rendered")
 	_, ok := m.(*types.Func)
 	return ok
 }
 
-// kept writes how a list is written for which keeps holds. Where its objects hold others the selection has no Text, by which
-// nothing is found or kept.
+// kept generates the code for a list that keeps accepts. If the selection has no Text, nothing is found or kept.
 func (f *file) kept(field *codegen.Field) {
-	f.line("v, written, from := %[1]s.%[2]s(), %[1]s.Written(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
-	f.line("if text := written.Find(v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}")
+	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
+	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))
 	f.value(field.TypeReference, "v", 0, invalid)
-	f.line("written.Keep(v, f.Sub.Text, x.Buf[from:])")
+	f.line("%s.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])", lookup(execPackage))
 }
 
 // invalid is what a field does that is null where it must not be.

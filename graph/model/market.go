@@ -239,8 +239,8 @@ func (b Orderbook) Bids() []market.Level { return b.Book.Bids }
 // Asks returns the sell levels, best first.
 func (b Orderbook) Asks() []market.Level { return b.Book.Asks }
 
-// Written returns the cache of the rendered bids and asks.
-func (b Orderbook) Written() *market.Written { return b.Book.Written }
+// Rendered returns the cache of the rendered bids and asks.
+func (b Orderbook) Rendered() *market.Rendered { return b.Book.Rendered }
 
 // Spread returns the distance between the sides.
 func (b Orderbook) Spread() *market.Decimal { return b.Book.Spread }

@@ -85,8 +85,8 @@ func weighSpread(s *market.Spread) int {
 // replaced often.
 func weighBook(b *market.Book) int {
 	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + rows(b.Bids) + rows(b.Asks)
-	if b.Written != nil {
-		bytes += market.WrittenRoom(max(len(b.Bids), len(b.Asks)))
+	if b.Rendered != nil {
+		bytes += market.RenderedBytes(max(len(b.Bids), len(b.Asks)))
 	}
 	return bytes
 }

@@ -43,7 +43,7 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 			next.Asks = set(next.Asks, &asksOwn, c.Level, 1)
 		}
 	}
-	next.Spread, next.Hash, next.Written = next.Width(), "", new(market.Written)
+	next.Spread, next.Hash, next.Rendered = next.Width(), "", new(market.Rendered)
 	return &next
 }
 

@@ -1120,7 +1120,7 @@ func TestSides(t *testing.T) {
 		t.Errorf("two books of one origin run into each other: %s and %s", got, showBook(two))
 	}
 	// What the levels before were written as goes with them.
-	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Written == nil || further.Written == nil || further.Written == one.Written {
+	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Rendered == nil || further.Rendered == nil || further.Rendered == one.Rendered {
 		t.Error("a book with other levels keeps nothing, or where the one before does")
 	}
 }

@@ -3,6 +3,7 @@ package market
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -284,9 +285,20 @@ type Book struct {
 	Hash  string
 	// Depth is the number of levels that were asked for on each side.
 	Depth int
-	// Written keeps what the sides were written as. Copies share it; one with other levels gets its own.
-	Written *Written
+	// Rendered holds the JSON texts of the sides. Copies share it; a book with other levels needs its own. It may be nil.
+	Rendered *Rendered
 }
+
+// Rendered is the place where the executor keeps the JSON texts of a book's sides. It is safe for concurrent use.
+type Rendered struct {
+	// Last is the newest text, in a type of the executor.
+	Last atomic.Value
+	// Count is the number of renderings, as far as the executor counts them.
+	Count atomic.Uint32
+}
+
+// RenderedBytes returns the greatest size in bytes of the texts of a book with so many levels a side.
+func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book can answer for depth levels a side: it was asked for as many, or is whole because
 // both sides have fewer levels than were asked for.

@@ -152,7 +152,7 @@ func TestBookForms(t *testing.T) {
 		if err != nil {
 			return string(market.CodeOf(err))
 		}
-		if b.Written == nil {
+		if b.Rendered == nil {
 			t.Error("the book keeps nothing of what it is written as")
 		}
 		return showBook(b)

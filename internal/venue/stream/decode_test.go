@@ -458,7 +458,7 @@ func check(t *testing.T, m *market.Message) {
 	case market.MessagePrice:
 		ok = m.Price != nil && wire.InUnit(m.Price.Price) && m.Price.TokenID == m.Topic.ID
 	case market.MessageBookSnapshot:
-		ok = m.Book != nil && m.Book.Seq == m.Seq && m.Book.TokenID == m.Topic.ID && m.Book.Written != nil
+		ok = m.Book != nil && m.Book.Seq == m.Seq && m.Book.TokenID == m.Topic.ID && m.Book.Rendered != nil
 		sorted(m.Book.Bids, -1)
 		sorted(m.Book.Asks, 1)
 	case market.MessageBookDelta:

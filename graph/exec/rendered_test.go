@@ -1,0 +1,134 @@
+package exec
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"oddsgraph/internal/market"
+)
+
+// ladder returns a book of n levels a side that keeps its texts.
+func ladder(n int) *market.Book {
+	b := &market.Book{Depth: n, Rendered: new(market.Rendered)}
+	for i := range n {
+		b.Bids = append(b.Bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: market.NewDecimal(int64(i), 0)})
+		b.Asks = append(b.Asks, market.Level{Price: market.NewDecimal(int64(501+i), -3), Size: market.NewDecimal(int64(i), 0)})
+	}
+	return b
+}
+
+// kept counts the texts of a book and their bytes, selections included.
+func kept(r *market.Rendered) (texts, bytes int) {
+	for s := lastRendered(r); s != nil; s = s.before {
+		texts, bytes = texts+1, bytes+len(s.text)+len(s.selection)
+	}
+	return texts, bytes
+}
+
+func TestRendered(t *testing.T) {
+	b := ladder(20)
+	cut, w := b.Cut(5), b.Rendered
+	if cut.Rendered != w {
+		t.Fatal("a book that is cut keeps its own")
+	}
+	KeepRendered(w, b.Bids, "s", []byte("bids"))
+	KeepRendered(w, b.Asks, "s", []byte("asks"))
+	if n, _ := kept(w); n != 0 {
+		t.Errorf("%d texts are kept of a book that was read once", n)
+	}
+	text := []byte("bids")
+	KeepRendered(w, b.Bids, "s", text)
+	copy(text, "xxxx")
+	KeepRendered(w, b.Asks, "s", []byte("asks"))
+	KeepRendered(w, cut.Bids, "s", []byte("five"))
+	KeepRendered(w, b.Bids, "t", []byte("other"))
+	for _, test := range []struct {
+		levels          []market.Level
+		selection, want string
+	}{
+		{b.Bids, "s", "bids"}, {b.Asks, "s", "asks"}, {b.Cut(5).Bids, "s", "five"}, {b.Bids, "t", "other"},
+		{b.Cut(20).Bids, "s", "bids"}, {cut.Asks, "s", ""}, {b.Cut(6).Bids, "s", ""}, {b.Bids[1:], "s", ""}, {b.Asks, "t", ""}, {b.Bids, "st", ""},
+		{b.Bids, "", ""}, {nil, "s", ""}, {append([]market.Level(nil), b.Bids...), "s", ""},
+	} {
+		if got := FindRendered(w, test.levels, test.selection); got != test.want {
+			t.Errorf("%d levels are %q for %q, want %q", len(test.levels), got, test.selection, test.want)
+		}
+	}
+	other := ladder(20).Rendered
+	for range 5 {
+		KeepRendered(other, b.Bids, "", []byte("who knows"))
+		KeepRendered(other, nil, "s", []byte("[]"))
+	}
+	if n, _ := kept(other); n != 0 {
+		t.Errorf("%d texts are kept of nothing, or for selections that do not tell", n)
+	}
+	var none *market.Rendered
+	KeepRendered(none, b.Bids, "s", []byte("bids"))
+	if got := FindRendered(none, b.Bids, "s"); got != "" {
+		t.Errorf("nothing finds %q", got)
+	}
+}
+
+// maxBytes is market.RenderedBytes of the deepest book.
+const maxBytes = 16 << 10
+
+// TestRenderedIsBounded reads a book at all depths and for many selections with long keys.
+func TestRenderedIsBounded(t *testing.T) {
+	for name, size := range map[string]int{"small": 10, "large": 7000, "too large": maxBytes} {
+		for _, key := range []int{1, 3000, maxBytes + 1} {
+			b := ladder(20)
+			for range 3 {
+				for n := range 30 {
+					selection := fmt.Sprint(n, strings.Repeat("k", key))
+					for _, side := range [][]market.Level{b.Bids, b.Asks, b.Cut(1 + n/2).Bids, nil} {
+						KeepRendered(b.Rendered, side, selection, make([]byte, size))
+						KeepRendered(b.Rendered, side, "", make([]byte, size))
+					}
+				}
+			}
+			texts, bytes := kept(b.Rendered)
+			if texts > 4 || bytes > 16<<10 {
+				t.Errorf("%s texts, keys of %d: %d are kept, %d bytes", name, key, texts, bytes)
+			}
+			if size == 10 && key == 1 && texts != 4 {
+				t.Errorf("%d small texts are kept", texts)
+			}
+		}
+	}
+	b := ladder(20)
+	for range 10 {
+		KeepRendered(b.Rendered, b.Bids, "s", []byte("bids"))
+	}
+	if n, _ := kept(b.Rendered); n != 1 {
+		t.Errorf("one text is kept %d times", n)
+	}
+}
+
+// TestRenderedConcurrently reads one book on many goroutines, with shared and different selections.
+func TestRenderedConcurrently(t *testing.T) {
+	for range 50 {
+		b := ladder(20)
+		var g sync.WaitGroup
+		for n := range 8 {
+			g.Go(func() {
+				for i := range 40 {
+					depth, selection := 5+15*(i%2), fmt.Sprint((n+i)/2%3)
+					cut := b.Cut(depth)
+					for side, levels := range [][]market.Level{cut.Bids, cut.Asks} {
+						want := fmt.Sprint(side, depth, selection)
+						if got := FindRendered(b.Rendered, levels, selection); got != "" && got != want {
+							t.Errorf("%q is found for %q", got, want)
+						}
+						KeepRendered(b.Rendered, levels, selection, []byte(want))
+					}
+				}
+			})
+		}
+		g.Wait()
+		if n, _ := kept(b.Rendered); n != maxRendered {
+			t.Errorf("%d texts are kept", n)
+		}
+	}
+}
