@@ -130,7 +130,7 @@ func BenchmarkReplacedBooks(b *testing.B) {
 // replaced is a source of books that are others for who writes them when rendered is empty again, or keep nothing.
 type replaced struct {
 	loaders.Source[market.BookQuery, market.Book]
-	keep    bool
+	keep     bool
 	rendered map[market.BookQuery]*market.Rendered
 }
 

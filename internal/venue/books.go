@@ -50,7 +50,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*marke
 		Seq:       sequence(r),
 		Hash:      r.Text(wire.FieldHash),
 		Depth:     depth,
-		Rendered:   new(market.Rendered),
+		Rendered:  new(market.Rendered),
 	}
 	b.Bids, b.Asks = r.Levels()
 	b.Spread = spreadOf(r, b)

@@ -216,7 +216,7 @@ func (d *decoder) levels(r *wire.Row, m *market.Message) *market.Book {
 		Seq:       m.Seq,
 		Hash:      r.Text(wire.FieldHash),
 		Depth:     d.depth,
-		Rendered:   new(market.Rendered),
+		Rendered:  new(market.Rendered),
 	}
 	b.Bids, b.Asks = r.Levels()
 	if len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) <= 0 {
