@@ -3,29 +3,24 @@ package graphqlws_test
 import (
 	"bufio"
 	"fmt"
-	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/99designs/gqlgen/graphql/handler/testserver"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/tests/unraced"
 )
 
-// listeners are clients that count frames and leave no garbage, so that what is allocated is the server's.
+// listeners are clients that count frames and allocate nothing, so that all allocations are the server's.
 type listeners struct {
 	t       testing.TB
 	wanted  atomic.Int64
 	arrived chan struct{}
 }
 
-// listen connects n clients with a subscription each. The size is that of the largest frame.
+// listen connects n clients with a subscription each. size is the size of the largest frame.
 func listen(t testing.TB, address, query string, n, size int) *listeners {
 	l := &listeners{t: t, arrived: make(chan struct{}, 1)}
 	for range n {
@@ -66,7 +61,7 @@ func price(size int) []byte {
 	return fmt.Appendf(nil, `{"data":{"priceChanged":{"price":"0.5","note":"%s"}}}`, strings.Repeat("x", size))
 }
 
-// TestAllocations: delivering an event allocates at most once for each socket of a group, whatever its size.
+// TestAllocations: delivering an event allocates at most once for each socket of a group, whatever the event's size.
 func TestAllocations(t *testing.T) {
 	if unraced.Run(t) {
 		return
@@ -90,50 +85,16 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkDelivery measures the delivery of one event to each of 200 sockets, beside gqlgen's transport.
+// BenchmarkDelivery measures the delivery of one event to each of 200 sockets.
 func BenchmarkDelivery(b *testing.B) {
 	const sockets = 200
-	measure := func(b *testing.B, l *listeners, send func()) {
-		l.hear(sockets, send)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		b.ResetTimer()
-		for b.Loop() {
-			l.hear(sockets, send)
-		}
-		b.StopTimer()
-		runtime.ReadMemStats(&after)
-		deliveries := float64(b.N * sockets)
-		b.ReportMetric(float64(after.Mallocs-before.Mallocs)/deliveries, "allocs/delivery")
-		b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/deliveries, "B/delivery")
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
+	o := newOperator()
+	s := serve(b, graphqlws.Config{}, o)
+	l := listen(b, s.http.Listener.Addr().String(), "subscription a", sockets, 1<<10)
+	o.awaitMembers(b, sockets)
+	payload := price(100)
+	for b.Loop() {
+		l.hear(sockets, func() { s.publish(b, "subscription a", payload, follow.Replace) })
 	}
-	b.Run("oddsgraph", func(b *testing.B) {
-		o := newOperator()
-		s := serve(b, graphqlws.Config{}, o)
-		l := listen(b, s.http.Listener.Addr().String(), "subscription a", sockets, 1<<10)
-		o.awaitMembers(b, sockets)
-		payload := price(100)
-		measure(b, l, func() { s.publish(b, "subscription a", payload, follow.Replace) })
-	})
-	b.Run("gqlgen", func(b *testing.B) {
-		g := newGqlgen(0)
-		s := httptest.NewServer(g)
-		b.Cleanup(s.Close)
-		l := listen(b, s.Listener.Addr().String(), "subscription { name }", sockets, 1<<10)
-		measure(b, l, func() {
-			for range sockets {
-				g.SendNextSubscriptionMessage()
-			}
-		})
-	})
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*sockets), "ns/delivery")
 }
-
-// newGqlgen returns the library's transport over a schema of its own, whose events go to whoever asks first.
-func newGqlgen(ping time.Duration) *testserver.TestServer {
-	g := testserver.New()
-	g.AddTransport(transport.Websocket{PingPongInterval: ping})
-	return g
-}
-
-const pingEvery = time.Second

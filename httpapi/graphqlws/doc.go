@@ -1,7 +1,7 @@
-// Package graphqlws serves GraphQL over WebSocket by the protocol graphql-transport-ws, as
-// https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md describes it. It knows the protocol and the sockets; what
-// an operation is and who may ask are its caller's matter.
+// Package graphqlws serves GraphQL over WebSocket with the protocol graphql-transport-ws, see
+// https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md. It implements the protocol and the sockets; an
+// Operator authenticates clients and executes operations.
 //
-// A socket costs one goroutine that reads. Frames are written by a goroutine that lives only while there are any, and one
-// goroutine for all sockets sends pings and closes those whose client is silent or does not read.
+// An idle socket has one goroutine, which reads. A second goroutine writes while there are frames to write. One
+// goroutine of the server pings all sockets and closes those whose client is silent or does not read.
 package graphqlws

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -26,33 +25,22 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// childEnv tells this binary that it is another process of a test, and which.
-const childEnv = "GRAPHQLWS_CHILD"
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// runChild is the main function of such a process, where there are any.
-var runChild func(command string) (exit int)
-
-func TestMain(m *testing.M) {
-	if command := os.Getenv(childEnv); command != "" {
-		os.Exit(runChild(command))
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// patience is how long a test waits for what must happen.
+// patience bounds every wait of a test.
 const patience = 20 * time.Second
 
-// operator executes what its documents say:
+// operator executes documents by their first word:
 //
-//	query            answers at once
-//	slow             answers when it is released
-//	subscription …   is executed for a group of its name, whose events are what the test publishes
-//	refused          is none
+//	query            is answered at once
+//	slow             is answered when it is released
+//	subscription …   is executed for the group of its name, with the events that the test publishes
+//	refused          is refused
 type operator struct {
 	hub *fanout.Hub
-	// init introduces clients; nil lets everybody in.
+	// init authenticates clients; nil accepts all.
 	init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// started tells of slow queries that are under way; release lets one end.
+	// started gets a value for each slow query that has started; release ends one.
 	started, release chan struct{}
 
 	mu     sync.Mutex
@@ -118,7 +106,7 @@ func (o *operator) Errors(_ context.Context, err error) []byte {
 
 func (o *operator) Refuse(ctx context.Context, err error) []byte { return o.Errors(ctx, err) }
 
-// deep takes a deep stack, as executing does.
+// deep grows the stack, as executing does.
 //
 //go:noinline
 func deep(n int) byte {
@@ -129,7 +117,7 @@ func deep(n int) byte {
 	return frame[n/2]
 }
 
-// topic is where the events of a subscription come from.
+// topic is the source of a subscription's events.
 type topic struct {
 	events chan []byte
 	ended  chan []byte
@@ -148,7 +136,7 @@ func (o *operator) topic(name string) *topic {
 	return t
 }
 
-// group returns the group that a subscription is executed for, once it is.
+// group waits for the group of a subscription and returns it.
 func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 	t.Helper()
 	topic := o.topic(query)
@@ -161,14 +149,14 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 	return g
 }
 
-// publish hands an event over to a subscription that somebody has started.
+// publish announces an event of a subscription and hands it over.
 func (o *operator) publish(t testing.TB, query string, payload []byte, mode follow.Mode) {
 	t.Helper()
 	o.group(t, query).Announce(follow.Envelope{Mode: mode})
 	send(t, o.topic(query).events, payload)
 }
 
-// awaitMembers waits until so many subscriptions are open.
+// awaitMembers waits until n subscriptions are open.
 func (o *operator) awaitMembers(t testing.TB, n int) {
 	t.Helper()
 	await(t, "members", func() bool { s := o.hub.Stats(); return s.Members == n && (n > 0 || s.Groups == 0) })
@@ -201,7 +189,7 @@ func (s *source) Next() (payload []byte, ok bool) {
 
 func (s *source) Last() []byte { return s.last }
 
-// service is a server over an operator.
+// service is a server with its operator.
 type service struct {
 	t testing.TB
 	*operator
@@ -209,7 +197,8 @@ type service struct {
 	http *httptest.Server
 }
 
-// serve starts a server that ends with the test. Times that cfg does not set do not pass, however slow the machine is.
+// serve starts a server that ends with the test. Timeouts that cfg does not set are an hour, so a slow machine changes
+// nothing.
 func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	cfg.Operator = o
 	for _, d := range []*time.Duration{&cfg.InitTimeout, &cfg.Ping, &cfg.WriteTimeout} {
@@ -233,13 +222,13 @@ func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	return s
 }
 
-// awaitSockets waits until so many sockets are open.
+// awaitSockets waits until n sockets are open.
 func (s *service) awaitSockets(n int) {
 	s.t.Helper()
 	await(s.t, "sockets", func() bool { return s.Stats().Sockets == n })
 }
 
-// client is one that speaks WebSocket as the library does.
+// client is a client that uses the WebSocket library.
 type client struct {
 	t    testing.TB
 	conn *websocket.Conn
@@ -265,8 +254,8 @@ func (s *service) dial(options ...string) *client {
 	return &client{s.t, conn}
 }
 
-// introduced returns a client that has introduced itself.
-func (s *service) introduced() *client {
+// initialised returns a client that is acknowledged.
+func (s *service) initialised() *client {
 	s.t.Helper()
 	c := s.dial()
 	c.say(`{"type":"connection_init"}`)
@@ -286,7 +275,7 @@ func (c *client) write(kind websocket.MessageType, m string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := c.conn.Write(ctx, kind, []byte(m)); err != nil {
-		c.t.Logf("write: %v", err) // it may have been closed already
+		c.t.Logf("write: %v", err) // it may be closed already
 	}
 }
 
@@ -310,7 +299,7 @@ func (c *client) expect(messages ...string) {
 	}
 }
 
-// expectClose returns what was heard before the close, whose code must be the one.
+// expectClose waits for a close with the code and returns the messages before it.
 func (c *client) expectClose(code websocket.StatusCode) (before []string) {
 	c.t.Helper()
 	for {
@@ -337,14 +326,14 @@ func subscribing(id, query string) string {
 	return string(b)
 }
 
-// settled returns when all that the client has said was handled.
+// settled waits until the server has handled all messages of the client.
 func (c *client) settled() {
 	c.t.Helper()
 	c.say(`{"type":"ping","payload":{"settled":true}}`)
 	c.expect(`{"type":"pong","payload":{"settled":true}}`)
 }
 
-// raw is a client that puts bytes on the wire itself.
+// raw is a client that writes the bytes itself.
 type raw struct {
 	t testing.TB
 	net.Conn
@@ -367,7 +356,7 @@ func dialRaw(t testing.TB, address string) *raw {
 	return &raw{t, conn, in}
 }
 
-// handshake opens a WebSocket by hand.
+// handshake opens a WebSocket without the library.
 func handshake(address string) (net.Conn, *bufio.Reader, error) {
 	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
@@ -377,7 +366,7 @@ func handshake(address string) (net.Conn, *bufio.Reader, error) {
 	return conn, in, err
 }
 
-// upgrade opens a WebSocket on a connection and returns what reads from it.
+// upgrade opens a WebSocket on a connection and returns a reader of its frames.
 func upgrade(conn net.Conn) (*bufio.Reader, error) {
 	if _, err := io.WriteString(conn, upgradeRequest); err != nil {
 		return nil, err
@@ -388,7 +377,7 @@ func upgrade(conn net.Conn) (*bufio.Reader, error) {
 const upgradeRequest = "GET / HTTP/1.1\r\nHost: service.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + graphqlws.Subprotocol + "\r\n\r\n"
 
-// upgraded reads the answer to an upgradeRequest and returns what reads the frames that follow.
+// upgraded reads the response to an upgradeRequest and returns a reader of the frames that follow.
 func upgraded(conn net.Conn) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(conn, 512)
 	resp, err := http.ReadResponse(in, nil)
@@ -405,7 +394,7 @@ const (
 	opPong  = 0x8a
 )
 
-// frame returns a masked frame; its mask is zero, so the payload is as it is.
+// frame returns a masked frame. The mask is zero, so the payload does not change.
 func frame(first byte, payload string) []byte {
 	b := []byte{first}
 	switch n := len(payload); {
@@ -438,7 +427,7 @@ func (r *raw) hear() (first byte, payload []byte, err error) {
 	return readFrame(r.in, nil)
 }
 
-// readFrame reads a frame of a server into buf, if that is long enough.
+// readFrame reads a server's frame into buf, or into a new buffer if buf is too short.
 func readFrame(in *bufio.Reader, buf []byte) (first byte, payload []byte, err error) {
 	var head [2]byte
 	if head[0], err = in.ReadByte(); err == nil {
@@ -471,7 +460,7 @@ func readFrame(in *bufio.Reader, buf []byte) (first byte, payload []byte, err er
 	return head[0], buf[:n], err
 }
 
-// expectClose passes over all until the close, whose code must be the one.
+// expectClose reads frames up to a close with the code.
 func (r *raw) expectClose(code websocket.StatusCode) {
 	r.t.Helper()
 	for {
@@ -489,7 +478,7 @@ func (r *raw) expectClose(code websocket.StatusCode) {
 	}
 }
 
-// expectEnd passes over all until the connection ends without a close.
+// expectEnd reads frames until the connection ends without a close.
 func (r *raw) expectEnd() {
 	r.t.Helper()
 	for {
@@ -526,7 +515,7 @@ func send[T any](t testing.TB, c chan<- T, v T) {
 	}
 }
 
-// await looks until what must come about has.
+// await polls until done.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(time.Millisecond)
@@ -535,7 +524,7 @@ func await(t testing.TB, what string, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("there are not the " + what + " that there must be")
+			t.Fatalf("waited %v for %s", patience, what)
 		}
 	}
 }

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. What is larger passes them by, in one more
-	// system call; the server's own are eight times and twice as large, and idle sockets consist of little else.
+	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message costs one more system
+	// call. net/http's own buffers are eight times and twice as large, and would be most of an idle socket's memory.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged; Linux doubles it. The listener bounds unsent bytes,
-	// but not those that were sent to a client that acknowledges nothing.
+	// sendBuffer bounds the bytes in the kernel that a client has not acknowledged; Linux doubles it. The listener
+	// bounds unsent bytes, but not those sent to a client that acknowledges nothing.
 	sendBuffer = 128 << 10
 )
 
-// hijacker is a response whose connection is taken over with small buffers, and remembered.
+// hijacker gives a hijacked connection small buffers and remembers the connection.
 type hijacker struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -28,11 +28,11 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	h.conn = conn
-	line := conn
-	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		line = secured.NetConn()
+	inner := conn
+	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		inner = wrapped.NetConn()
 	}
-	if tcp, ok := line.(*net.TCPConn); ok {
+	if tcp, ok := inner.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer)
 	}
 	rw.Writer = bufio.NewWriterSize(conn, writeBuffer)

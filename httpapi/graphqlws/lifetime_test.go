@@ -22,9 +22,9 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// TestSigns: a client is pinged, and stays as long as it gives any sign of life.
+// TestSigns: a client is pinged, and stays connected while it gives any sign of life.
 func TestSigns(t *testing.T) {
-	// A silent client is gone after two seconds, and four pings at most.
+	// A silent client is disconnected after two seconds and at most four pings.
 	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
 	var clients sync.WaitGroup
 	for name, answer := range map[string][]byte{
@@ -61,17 +61,17 @@ func TestSigns(t *testing.T) {
 	}
 	clients.Wait()
 	if silent := s.Stats().Silent; silent != 1 {
-		t.Errorf("%d were closed for their silence", silent)
+		t.Errorf("%d silent clients were disconnected", silent)
 	}
 }
 
-// TestSlow: a client that does not read is closed, however much waits for it, and the others go on.
+// TestSlow: a client that does not read is disconnected, and the others go on.
 func TestSlow(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator()
 			s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, o)
-			slow, quick := s.raw(), s.introduced()
+			slow, quick := s.raw(), s.initialised()
 			slow.say(initialise, subscribing("1", "subscription a"))
 			quick.subscribe("1", "subscription a")
 			o.awaitMembers(t, 2)
@@ -79,13 +79,13 @@ func TestSlow(t *testing.T) {
 			sent := 0
 			for ; s.Stats().Slow == 0; sent++ {
 				if sent == 10_000 {
-					t.Fatal("300 MB were taken by one that does not read")
+					t.Fatal("300 MB were sent to a client that does not read")
 				}
 				s.publish(t, "subscription a", payload, mode)
 				if _, err := quick.hear(); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond) // of a slow client's half second
+				time.Sleep(time.Millisecond) // a part of the slow client's half second
 			}
 			o.awaitMembers(t, 1)
 			s.awaitSockets(1)
@@ -98,11 +98,11 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestStale: the kernel keeps little for a client that reads slowly, so what it reads next is nearly new.
+// TestStale: the kernel buffers little for a client that reads slowly, so the next event it reads is nearly new.
 func TestStale(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
-	slow, quick := s.raw(), s.introduced()
+	slow, quick := s.raw(), s.initialised()
 	slow.say(initialise, subscribing("1", "subscription a"))
 	quick.subscribe("1", "subscription a")
 	o.awaitMembers(t, 2)
@@ -115,9 +115,9 @@ func TestStale(t *testing.T) {
 		}
 	}
 	taken := (events - int(o.hub.Stats().Conflated)) * size
-	t.Logf("%d KB were taken by one that does not read", taken>>10)
+	t.Logf("%d KB were sent to a client that does not read", taken>>10)
 	if taken > 1<<20 {
-		t.Errorf("%d KB were taken by one that does not read", taken>>10)
+		t.Errorf("%d KB were sent to a client that does not read", taken>>10)
 	}
 	for last := fmt.Sprintf("\"%d ", events-1); ; {
 		_, payload, err := slow.hear()
@@ -130,7 +130,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestFlood: a client is not read faster than it may send, nor further than it reads itself.
+// TestFlood: the server reads a client's messages at the allowed rate, and only while the client reads its replies.
 func TestFlood(t *testing.T) {
 	for name, ping := range map[string][]byte{"messages": frame(opText, pinging), "WebSocket pings": frame(opPing, ""), "WebSocket pongs": frame(opPong, "")} {
 		t.Run("pace of "+name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestFlood(t *testing.T) {
 				_ = r.SetWriteDeadline(time.Now().Add(time.Second))
 				n, err := r.Write(frame(opText, m))
 				if wrote += n; err != nil {
-					break // it is not read any further
+					break // the server reads no further
 				}
 			}
 			if wrote > 32<<20 {
@@ -182,11 +182,11 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestManySubscriptions: a socket has as many operations as it may, and each is served.
+// TestManySubscriptions: all operations that a socket may have are served.
 func TestManySubscriptions(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{Operations: 1000, Quota: quota.New(quota.Limits{Operations: 1000})}, o)
-	c := s.introduced()
+	c := s.initialised()
 	for i := range 1000 {
 		c.subscribe(fmt.Sprint(i), "subscription a")
 	}
@@ -205,7 +205,7 @@ func TestManySubscriptions(t *testing.T) {
 	}
 }
 
-// TestVanished: whatever state the connection of a client breaks in, nothing of it is left.
+// TestVanished: a connection may break in any state; nothing is left of it.
 func TestVanished(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -235,9 +235,9 @@ func TestVanished(t *testing.T) {
 	}
 }
 
-// TestEndlessFrame: a client that is closed, and sends a frame that has no end instead of an answer, is let go in the end.
+// TestEndlessFrame: a closed client that sends an endless frame instead of a close is disconnected after a while.
 func TestEndlessFrame(t *testing.T) {
-	t.Parallel() // it takes five seconds
+	t.Parallel() // takes five seconds
 	s := serve(t, graphqlws.Config{}, newOperator())
 	r := s.raw()
 	r.say("violation")
@@ -248,8 +248,8 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage: a client that sends a message without an end is closed, whatever other signs of life it gives, and one
-// that stays silent between its messages is not.
+// TestSlowMessage: a client that sends an endless message is closed, whatever other signs of life it gives. A client
+// that is silent between messages is not.
 func TestSlowMessage(t *testing.T) {
 	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
 	slow, idle := s.raw(), s.raw()
@@ -274,11 +274,11 @@ func TestSlowMessage(t *testing.T) {
 	slow.expectClose(websocket.StatusPolicyViolation)
 	idle.say(pinging)
 	if _, payload, err := idle.hear(); err != nil || string(payload) != `{"type":"pong"}` {
-		t.Errorf("the silent one got %q, %v", payload, err)
+		t.Errorf("the silent client got %q, %v", payload, err)
 	}
 }
 
-// endless sends a frame without an end until it cannot any more.
+// endless sends an endless frame until the connection breaks.
 func (r *raw) endless() {
 	head := binary.BigEndian.AppendUint64([]byte{opText, 0xff}, 1<<40)
 	_, err := r.Write(append(head, 0, 0, 0, 0))
@@ -287,12 +287,12 @@ func (r *raw) endless() {
 	}
 }
 
-// TestDrain: operations that end by themselves do so before their client is sent away, subscriptions are cut off, and
-// nobody new is let in.
+// TestDrain: queries end before their client is told to connect again, subscriptions end at once, and new clients are
+// refused.
 func TestDrain(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
-	busy, idle, fresh := s.introduced(), s.introduced(), s.dial()
+	busy, idle, fresh := s.initialised(), s.initialised(), s.dial()
 	busy.subscribe("slow", "slow")
 	busy.subscribe("s", "subscription a")
 	idle.subscribe("s", "subscription a")
@@ -313,13 +313,13 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a new connection: %v", err)
 	}
 	busy.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // it lasts as long as the socket
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // the subscription lasts as long as the socket
 	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
-	busy.subscribe("late", "query") // is answered by the close
+	busy.subscribe("late", "query") // the close is the answer
 	busy.settled()
 	select {
 	case <-drained:
-		t.Fatal("it was drained while an operation was under way")
+		t.Fatal("Drain returned while an operation was executing")
 	default:
 	}
 	send(t, o.release, struct{}{})
@@ -330,11 +330,11 @@ func TestDrain(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainCompleted: an operation that its client gives up keeps nobody waiting.
+// TestDrainCompleted: an operation that its client completes does not delay the drain.
 func TestDrainCompleted(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
-	c := s.introduced()
+	c := s.initialised()
 	c.subscribe("slow", "slow")
 	receive(t, o.started)
 	drained := make(chan struct{})
@@ -353,12 +353,12 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds: no client keeps a server from ending for longer than it is given: not one whose operation does not end, nor
-// ones that do not answer a close, do not read, or send a frame that has no end.
+// TestDrainEnds: no client delays the end of a drain: not a client whose operation does not end, nor clients that do not
+// answer a close, do not read, or send an endless frame.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
-	c := s.introduced()
+	c := s.initialised()
 	c.subscribe("slow", "slow")
 	receive(t, o.started)
 
@@ -367,7 +367,7 @@ func TestDrainEnds(t *testing.T) {
 	deaf := s.raw()
 	deaf.say(initialise, subscribing("1", "subscription a"))
 	o.awaitMembers(t, 1)
-	for o.hub.Stats().Lost == 0 { // more waits than the kernel keeps
+	for o.hub.Stats().Lost == 0 { // until the kernel's buffers are full
 		s.publish(t, "subscription a", bytes.Repeat([]byte("x"), 32<<10), follow.Delta)
 	}
 	endless := s.raw()
@@ -396,7 +396,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// TestServeWhileDraining: whoever comes while the server drains is either refused or closed, and not forgotten.
+// TestServeWhileDraining: a client that connects during a drain is refused or closed.
 func TestServeWhileDraining(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

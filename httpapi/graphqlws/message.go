@@ -20,22 +20,22 @@ const (
 	maxID = 128
 	// maxEcho is the greatest size of a ping's payload that is sent back.
 	maxEcho = 1 << 10
-	// maxKept is the greatest size of a buffer that is kept for the next frame.
-	maxKept = 64 << 10
+	// maxPooled is the greatest capacity of a pooled buffer in bytes.
+	maxPooled = 64 << 10
 )
 
-// message is what a client sends.
+// message is a message of a client.
 type message struct {
 	Type    string          `json:"type"`
 	ID      *string         `json:"id"`
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers[i] holds buffers of 1 KiB << i for frames.
+// buffers[i] pools buffers of 1 KiB << i for frames.
 var buffers [7]sync.Pool
 
-// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB: a small frame that a
-// client does not read must not hold a large buffer.
+// buffer returns an empty buffer for a frame of size bytes. Its capacity is less than twice the size, or 1 KiB: a small
+// frame that a client does not read must not hold a large buffer.
 func buffer(size int) *bytes.Buffer {
 	class := bits.Len(uint(size-1) >> 10)
 	if class >= len(buffers) {
@@ -48,19 +48,19 @@ func buffer(size int) *bytes.Buffer {
 	return bytes.NewBuffer(make([]byte, 0, 1<<10<<class))
 }
 
-// putBuffer keeps a buffer for another frame, unless it is larger than maxKept.
+// putBuffer returns a buffer to its pool, unless it is larger than maxPooled.
 func putBuffer(b *bytes.Buffer) {
-	if b.Cap() <= maxKept {
+	if b.Cap() <= maxPooled {
 		buffers[bits.Len(uint(b.Cap()-1)>>10)].Put(b)
 	}
 }
 
-// read handles messages until there is none left or one breaks the protocol, or until the operator was at work: then it
-// returns true, to go on on another goroutine. To execute takes a deep stack, and a goroutine keeps it for several garbage
-// collections, which is more than all else that an idle socket keeps.
+// read handles messages until the connection ends or a message breaks the protocol. It returns true to be called again
+// on a new goroutine, once the operator has run on this one. Executing grows the stack, and a goroutine keeps a grown
+// stack for several garbage collections. That is more memory than the rest of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.deep {
-		kind, r, err := k.conn.Reader(context.Background()) // ended by closing the connection
+		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed
 		if err != nil {
 			return false
 		}
@@ -73,9 +73,9 @@ func (k *socket) read() (again bool) {
 		if err != nil {
 			return false
 		}
-		goesOn := k.handle(kind, text.Bytes())
+		open := k.handle(kind, text.Bytes())
 		text.Release()
-		if !goesOn || !k.sign() {
+		if !open || !k.alive() {
 			return false
 		}
 	}
@@ -83,8 +83,7 @@ func (k *socket) read() (again bool) {
 	return true
 }
 
-// handle does what a message says. It returns false when nothing more is to be read, since the socket is being closed. The
-// bytes are good only until it returns.
+// handle handles a message and returns false if the socket is closing. b is valid until handle returns.
 func (k *socket) handle(kind websocket.MessageType, b []byte) bool {
 	var m message
 	switch {
@@ -103,7 +102,7 @@ func (k *socket) handle(kind websocket.MessageType, b []byte) bool {
 	}
 	switch m.Type {
 	case "connection_init":
-		return k.introduce(m.Payload)
+		return k.initialise(m.Payload)
 	case "ping":
 		return k.reply(pong(m.Payload))
 	case "pong":
@@ -148,10 +147,10 @@ func quote(id string) []byte {
 	return b
 }
 
-// failed returns the frame that ends an operation by errors, which are a JSON list.
+// failed returns the frame that ends an operation with errors, a JSON list.
 func failed(id string, errors []byte) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
 }
 
-// completed returns the frame that ends an operation.
+// completed returns the frame that ends an operation without errors.
 func completed(id string) []byte { return fmt.Appendf(nil, `{"id":%s,"type":"complete"}`, quote(id)) }

@@ -3,6 +3,7 @@ package graphqlws
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/semaphore"
@@ -11,69 +12,43 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// operation is one that the client has started and that has not ended yet.
+// operation is an operation of the client that has not ended.
 type operation struct {
 	socket *socket
 	id     string
-	// next begins the frames of responses.
-	next   []byte
+	// prefix begins the frames of responses.
+	prefix []byte
 	member *fanout.Member
 
-	// The socket's lock protects these. queued tells that it is among those that are ready, over that it has ended for the
-	// client.
+	// The socket's lock guards these. queued is true while the operation is in the socket's ready list; over when it has
+	// ended for the client.
 	queued, over bool
-	// once tells that it ends by itself, as far as is known; cancel makes it. turn tells that it has one of the socket's turns.
-	once, turn bool
-	cancel     context.CancelFunc
+	// pending is true until a query's or mutation's end was sent. Operations start pending; a subscription is settled at once.
+	// slot is true while the operation holds one of the socket's slots. cancel ends a query or mutation.
+	pending, slot bool
+	cancel        context.CancelFunc
 }
 
-// maxResults is the number of operations that end by themselves which are carried out at once on a socket, or whose response
-// waits to be written: what a client does not read is not even made.
-const maxResults = 10
+// maxExecuting is the number of a socket's queries and mutations that execute, or whose response waits to be written. So a client
+// that does not read causes no work.
+const maxExecuting = 10
+
+var errDuplicate, errClosing = errors.New("duplicate id"), errors.New("the socket is closing")
 
 // begin handles a subscribe.
 func (k *socket) begin(id string, payload json.RawMessage) bool {
-	cfg := &k.server.cfg
-	op := &operation{socket: k, id: id, next: fmt.Appendf(nil, `{"id":%s,"type":"next","payload":`, quote(id)), once: true}
+	op := &operation{socket: k, id: id, prefix: fmt.Appendf(nil, `{"id":%s,"type":"next","payload":`, quote(id)), pending: true}
 	op.member = fanout.NewMember(op.wake)
-
-	k.mu.Lock()
-	_, taken := k.operations[id]
-	gone := k.draining || k.closing
-	full := len(k.operations) >= cfg.Operations
-	k.mu.Unlock()
-	var err error
-	switch {
-	case taken:
+	switch err := k.register(op); {
+	case errors.Is(err, errDuplicate):
 		return k.close(codeSubscriber, "Subscriber for "+id+" already exists")
-	case gone:
-		return true // the client is told to connect again
-	case full:
-		err = market.Errorf(market.CodeRateLimited, "more than %d operations at once on one connection", cfg.Operations)
-	default:
-		err = cfg.Quota.Begin(k.client)
+	case errors.Is(err, errClosing):
+		return true // the close tells the client to connect again
+	case err != nil:
+		return k.reply(failed(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
 	}
-	if err != nil {
-		return k.reply(failed(id, cfg.Operator.Refuse(k.ctx, err)))
-	}
-
-	// It is among the operations before it starts, so that it can end at once. Only this goroutine adds any.
-	k.mu.Lock()
-	if k.draining || k.closing {
-		k.mu.Unlock()
-		cfg.Quota.End(k.client)
-		return true
-	}
-	if k.operations == nil {
-		k.operations = make(map[string]*operation)
-	}
-	k.operations[id] = op
-	k.once++
-	k.mu.Unlock()
-	k.server.operations.Add(1)
-
 	k.deep = true
-	once, errors, malformed := cfg.Operator.Operate(k.ctx, payload, op.member)
+	once, errors, malformed := k.server.cfg.Operator.Operate(k.ctx, payload, op.member)
 	switch {
 	case malformed != nil:
 		return k.close(codeBadRequest, malformed.Error())
@@ -82,38 +57,69 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	case once == nil:
 		k.settle(op)
 	default:
-		ctx, cancel := context.WithCancel(k.ctx)
-		k.mu.Lock()
-		op.cancel = cancel
-		over := op.over
-		k.mu.Unlock()
-		if over {
-			cancel()
-		}
-		if k.turns == nil {
-			k.turns = semaphore.NewWeighted(maxResults)
-		}
-		k.work.Go(func() {
-			defer cancel()
-			if k.take(ctx, op) {
-				once(ctx)
-			}
-		})
+		k.execute(op, once)
 	}
 	return true
 }
 
-// take waits for a turn of an operation, which settle gives back. It returns false when the operation has ended.
-func (k *socket) take(ctx context.Context, op *operation) bool {
-	if k.turns.Acquire(ctx, 1) != nil {
+// register adds an operation to the socket's operations before it starts, since it may end at once. The error is errDuplicate,
+// errClosing, or why the operation is refused.
+func (k *socket) register(op *operation) error {
+	cfg := &k.server.cfg
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.operations[op.id] != nil:
+		return errDuplicate
+	case k.draining || k.closing:
+		return errClosing
+	case len(k.operations) >= cfg.Operations:
+		return market.Errorf(market.CodeRateLimited, "more than %d operations at once on one connection", cfg.Operations)
+	}
+	if err := cfg.Quota.Begin(k.client); err != nil {
+		return err
+	}
+	if k.operations == nil {
+		k.operations = make(map[string]*operation)
+	}
+	k.operations[op.id] = op
+	k.pending++
+	k.server.operations.Add(1)
+	return nil
+}
+
+// execute calls once on a goroutine as soon as the operation has a slot.
+func (k *socket) execute(op *operation, once func(context.Context)) {
+	ctx, cancel := context.WithCancel(k.ctx)
+	k.mu.Lock()
+	op.cancel = cancel
+	over := op.over
+	k.mu.Unlock()
+	if over {
+		cancel()
+	}
+	if k.slots == nil {
+		k.slots = semaphore.NewWeighted(maxExecuting)
+	}
+	k.work.Go(func() {
+		defer cancel()
+		if k.acquireSlot(ctx, op) {
+			once(ctx)
+		}
+	})
+}
+
+// acquireSlot waits for a slot, which settle releases. It returns false if the operation has ended.
+func (k *socket) acquireSlot(ctx context.Context, op *operation) bool {
+	if k.slots.Acquire(ctx, 1) != nil {
 		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if op.turn = op.once; !op.turn {
-		k.turns.Release(1)
+	if op.slot = op.pending; !op.slot {
+		k.slots.Release(1)
 	}
-	return op.turn
+	return op.slot
 }
 
 // complete handles a complete, which may have crossed the end of the operation.
@@ -128,7 +134,7 @@ func (k *socket) complete(id string) bool {
 	return true
 }
 
-// release ends an operation, of which nothing more is heard and whose id is free. It reports whether it had not ended yet.
+// release ends an operation and frees its id, and reports whether the operation had not ended. Nothing more is sent for it.
 func (k *socket) release(op *operation) bool {
 	k.mu.Lock()
 	if op.over {
@@ -147,18 +153,18 @@ func (k *socket) release(op *operation) bool {
 	return true
 }
 
-// settle tells that nobody need wait for an operation: it is a subscription, or its end was sent.
+// settle says that a drain need not wait for an operation: it is a subscription, or its end was sent.
 func (k *socket) settle(op *operation) {
 	k.mu.Lock()
-	if op.once {
-		op.once = false
-		k.once--
+	if op.pending {
+		op.pending = false
+		k.pending--
 	}
-	if op.turn {
-		op.turn = false
-		k.turns.Release(1)
+	if op.slot {
+		op.slot = false
+		k.slots.Release(1)
 	}
-	done := k.draining && k.once == 0
+	done := k.draining && k.pending == 0
 	k.mu.Unlock()
 	if done {
 		k.restart()

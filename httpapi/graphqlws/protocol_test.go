@@ -24,7 +24,7 @@ const (
 	pinging    = `{"type":"ping"}`
 )
 
-// TestViolations: each breach of the protocol has its close code.
+// TestViolations: each violation of the protocol has its close code.
 func TestViolations(t *testing.T) {
 	s := serve(t, graphqlws.Config{Frame: 1000}, newOperator())
 	long := strings.Repeat("x", 129)
@@ -108,8 +108,8 @@ func TestViolations(t *testing.T) {
 		}
 	})
 	t.Run("duplicate id is named", func(t *testing.T) {
-		id := strings.Repeat("ü", 64) // its reason is cut between two characters
-		c := s.introduced()
+		id := strings.Repeat("ü", 64) // the reason is cut in the middle of a character
+		c := s.initialised()
 		c.say(subscribing(id, "slow"), subscribing(id, "slow"))
 		var closed websocket.CloseError
 		for {
@@ -127,7 +127,7 @@ func TestViolations(t *testing.T) {
 	})
 }
 
-// TestFrames: what is no WebSocket frame of a client ends the connection with the code of the WebSocket protocol.
+// TestFrames: bytes that are no valid WebSocket frame end the connection with a close code of WebSocket.
 func TestFrames(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	for _, test := range []struct {
@@ -173,7 +173,7 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// TestInit: who does not introduce itself, or is refused, is closed.
+// TestInit: a client without a connection_init in time, or with one that is refused, is closed.
 func TestInit(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond}, newOperator())
@@ -186,12 +186,12 @@ func TestInit(t *testing.T) {
 			c.say(initialise)
 			first, err := c.hear()
 			if websocket.CloseStatus(err) == 4408 {
-				continue // this machine is slower than that
+				continue // the machine is too slow
 			}
 			if err != nil || first != `{"type":"connection_ack"}` {
 				t.Fatal(first, err)
 			}
-			c.expect(pinging) // later than the timeout
+			c.expect(pinging) // after the timeout
 			break
 		}
 	})
@@ -253,12 +253,12 @@ func TestInit(t *testing.T) {
 		o.awaitMembers(t, 1)
 		revoke["b"]()
 		r.expectClose(4403)
-		// The client does not answer the close, but its subscription is over at once.
+		// The client does not answer the close, but its subscription ends at once.
 		o.awaitMembers(t, 0)
 	})
 }
 
-// TestPing: pings are answered at any time, with what came with them; pongs need no ping.
+// TestPing: pings are answered at any time with their payload; pongs need no ping.
 func TestPing(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	c := s.dial()
@@ -266,15 +266,15 @@ func TestPing(t *testing.T) {
 	c.expect(`{"type":"pong"}`, `{"type":"pong"}`, `{"type":"pong","payload":{"a":[1,"ü"]}}`)
 	c.say(initialise, pinging)
 	c.expect(`{"type":"connection_ack"}`, `{"type":"pong"}`)
-	c.say(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 2000) + `"}}`) // too much to send back
+	c.say(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 2000) + `"}}`) // too large to be sent back
 	c.expect(`{"type":"pong"}`)
 }
 
-// TestOperations: queries and subscriptions run at once, end as the protocol says, and set their ids free.
+// TestOperations: queries and subscriptions run concurrently, end as the protocol says, and free their ids.
 func TestOperations(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
-	c := s.introduced()
+	c := s.initialised()
 	c.subscribe("s", "subscription a")
 	c.subscribe("slow", "slow")
 	c.subscribe("q", "query")
@@ -284,7 +284,7 @@ func TestOperations(t *testing.T) {
 	send(t, o.release, struct{}{})
 	c.expect(`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`)
 
-	t.Run("refused", func(t *testing.T) { // an error, and no complete
+	t.Run("refused", func(t *testing.T) { // an error without a complete
 		c.subscribe("e", "refused")
 		c.expect(`{"id":"e","type":"error","payload":[{"message":"refused"}]}`)
 		c.settled()
@@ -299,7 +299,7 @@ func TestOperations(t *testing.T) {
 		receive(t, o.started)
 		receive(t, o.started)
 		c.say(`{"type":"complete","id":"slow"}`)
-		c.settled() // nothing comes of it
+		c.settled() // there is no response
 		c.subscribe("slow", "query")
 		c.expect(`{"id":"slow","type":"next","payload":{"data":{"a":1}}}`, `{"id":"slow","type":"complete"}`)
 	})
@@ -326,7 +326,7 @@ func TestOperations(t *testing.T) {
 	})
 	t.Run("several of one group", func(t *testing.T) {
 		executions := o.hub.Stats().Executions
-		other := s.introduced()
+		other := s.initialised()
 		for _, id := range []string{"1", "2"} {
 			c.subscribe(id, "subscription c")
 			other.subscribe(id, "subscription c")
@@ -349,12 +349,12 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// TestLimits: what is beyond the limits of a socket or an address is refused, and nothing else.
+// TestLimits: only operations and sockets beyond the limits of a socket or an address are refused.
 func TestLimits(t *testing.T) {
 	o := newOperator()
 	q := quota.New(quota.Limits{Connections: 2, Operations: 3})
 	s := serve(t, graphqlws.Config{Operations: 2, Quota: q}, o)
-	a, b := s.introduced(), s.introduced()
+	a, b := s.initialised(), s.initialised()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if _, resp, err := websocket.Dial(ctx, s.http.URL, nil); err == nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
@@ -377,25 +377,25 @@ func TestLimits(t *testing.T) {
 	_ = b.conn.Close(websocket.StatusNormalClosure, "")
 	o.awaitMembers(t, 0)
 	s.awaitSockets(1)
-	s.introduced()
+	s.initialised()
 	if refused := q.Refused(); refused != 2 {
 		t.Errorf("%d were refused, want 2", refused)
 	}
 }
 
-// TestRoomForMessages: a message for which there is no room closes its socket, and what a handled one took is free again.
-func TestRoomForMessages(t *testing.T) {
+// TestMemoryForMessages: a message that does not fit the memory closes its socket. A handled message frees its memory.
+func TestMemoryForMessages(t *testing.T) {
 	const long = 100 << 10
-	room := quota.NewMemory(2 * long)
-	s := serve(t, graphqlws.Config{Incoming: room}, newOperator())
+	memory := quota.NewMemory(2 * long)
+	s := serve(t, graphqlws.Config{Incoming: memory}, newOperator())
 	message := `{"type":"ping","payload":{"a":"` + strings.Repeat("a", long) + `"}}`
-	a, b := s.introduced(), s.raw()
+	a, b := s.initialised(), s.raw()
 	for range 3 {
 		a.say(message)
 		a.expect(`{"type":"pong"}`)
 	}
 	a.say(pinging)
-	a.expect(`{"type":"pong"}`) // a message is read when the one before was given back
+	a.expect(`{"type":"pong"}`) // the message before was released before this one was read
 	r := s.raw()
 	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // the first of several frames
 	if first, _, err := r.hear(); first != opPong {
@@ -407,14 +407,14 @@ func TestRoomForMessages(t *testing.T) {
 	a.expect(`{"type":"pong"}`)
 }
 
-// TestQuotaIsGivenBack: however operations and sockets end, nothing is held for a client that is gone.
-func TestQuotaIsGivenBack(t *testing.T) {
+// TestQuotaIsReturned: nothing is counted for a client after its operations and sockets have ended.
+func TestQuotaIsReturned(t *testing.T) {
 	q := quota.New(quota.Limits{Connections: 50, Operations: 50})
 	address := netip.MustParseAddr("192.0.2.1")
 	o := newOperator()
 	s := serve(t, graphqlws.Config{Quota: q, Client: func(*http.Request) netip.Addr { return address }}, o)
 	for range 5 {
-		c := s.introduced()
+		c := s.initialised()
 		c.subscribe("1", "subscription a")
 		c.subscribe("2", "slow")
 		c.subscribe("3", "query")
@@ -427,7 +427,7 @@ func TestQuotaIsGivenBack(t *testing.T) {
 		_ = s.raw().Close()
 		s.dial("")
 	}
-	if resp, err := s.http.Client().Get(s.http.URL); err != nil || resp.StatusCode != http.StatusUpgradeRequired { // no WebSocket
+	if resp, err := s.http.Client().Get(s.http.URL); err != nil || resp.StatusCode != http.StatusUpgradeRequired { // not a WebSocket
 		t.Error(resp, err)
 	} else {
 		_ = resp.Body.Close()
@@ -445,7 +445,7 @@ func TestQuotaIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestOrigin: a page of another origin connects only where that is allowed.
+// TestOrigin: pages of another origin connect only if CheckOrigin allows them.
 func TestOrigin(t *testing.T) {
 	app := func(r *http.Request) error {
 		if r.Header.Get("Origin") != "https://app.example" {

@@ -21,7 +21,7 @@ import (
 // Subprotocol is the name of the protocol in the handshake.
 const Subprotocol = "graphql-transport-ws"
 
-// Close codes of the protocol, and of WebSocket where it has none of its own.
+// Close codes of the protocol, and of WebSocket where the protocol has none.
 const (
 	codeBadRequest     websocket.StatusCode = 4400
 	codeUnauthorized   websocket.StatusCode = 4401
@@ -34,82 +34,81 @@ const (
 	codeServiceRestart websocket.StatusCode = 1012
 )
 
-// Operator executes the operations of clients. Its methods are called by many sockets at once.
+// Operator authenticates clients and executes their operations. It must be safe for concurrent use.
 type Operator interface {
-	// Init introduces a client by the payload of its connection_init, which is nil where there is none. The context is the
-	// socket's from then on; when it ends, the client is refused. An error refuses it at once.
+	// Init authenticates a client by the payload of its connection_init, nil if there is none. The socket uses the
+	// returned context from then on and closes with Forbidden when the context ends. So does an error.
 	Init(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// Operate starts an operation whose responses it lays into m, or returns what the client is told if it can't: the
-	// errors as a JSON list. once is nil for a subscription, which lasts until m leaves. Else it carries the operation out:
-	// it is called on a goroutine of its own and returns promptly when its context ends. malformed says why the payload is not
-	// one of the protocol; it closes the socket, and the client reads its text.
+	// Operate starts an operation that queues its responses in m. If it cannot start, errors is a JSON list for the
+	// client. once is nil for a subscription, which lasts until m leaves. Otherwise once executes the operation: it is
+	// called on its own goroutine and must return promptly when its context ends. malformed says why the payload breaks
+	// the protocol; the socket closes with its text.
 	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error)
-	// Refuse presents why an operation is not even begun, as a JSON list.
+	// Refuse returns the errors of an operation that is not started, as a JSON list.
 	Refuse(ctx context.Context, err error) []byte
-	// Errors presents why one has ended, as a JSON list.
+	// Errors returns the errors of an operation that has ended, as a JSON list.
 	Errors(ctx context.Context, err error) []byte
 }
 
-// Config is how the server behaves. The zero value of a field takes its default, but for Operator, which is needed.
+// Config configures a Server. The zero value of a field takes its default; Operator is required.
 type Config struct {
 	Operator Operator
-	// CheckOrigin returns an error if a page of the request's origin may not connect, which the client is told; nil allows none
-	// but the server's own.
+	// CheckOrigin returns an error for the client if pages of the request's origin must not connect. nil allows only the
+	// server's own origin.
 	CheckOrigin func(r *http.Request) error
-	// Client returns the address of the client, by which connections are limited; nil takes the connection's.
+	// Client returns the client's address, to which the quota applies. nil means the peer of the connection.
 	Client func(r *http.Request) netip.Addr
 	Log    *slog.Logger
-	// InitTimeout is how long a client may take to introduce itself: 10 s.
+	// InitTimeout is the time limit for connection_init: 10 s.
 	InitTimeout time.Duration
-	// Ping is the time between two pings: 25 s. A client that sends nothing for twice as long, not even the answers, is
-	// closed.
+	// Ping is the time between two pings: 25 s. A client that is silent for longer than twice Ping and WriteTimeout is
+	// disconnected.
 	Ping time.Duration
-	// WriteTimeout is how long a client may take to take a frame, and to send a message from its first byte to its last: 10 s.
+	// WriteTimeout is the time limit for writing a frame, and for reading a message from its first byte to its last: 10
+	// s.
 	WriteTimeout time.Duration
-	// Frame is the greatest size of a message of a client in bytes: 256 KiB.
+	// Frame is the greatest size of a client's message in bytes: 256 KiB.
 	Frame int64
-	// Operations is the greatest number of operations at once on a socket: 100.
+	// Operations is the greatest number of concurrent operations of a socket: 100.
 	Operations int
-	// MessagesPerSecond is how many messages of a client are read in a second when it sends more than MessageBurst at once:
-	// 200 and 1,000.
+	// MessagesPerSecond and MessageBurst limit the rate at which a client's messages are read: 200 and 1,000.
 	MessagesPerSecond, MessageBurst int
-	// Incoming is the room for the messages of clients; nil is 32 MiB, and not those of other transports.
+	// Incoming holds the messages of clients while they are handled; nil is a memory of 32 MiB of the server's own.
 	Incoming *quota.Memory
-	// Quota bounds the sockets and operations of one client address; nil does so by its defaults.
+	// Quota bounds the sockets and operations of one client address; nil uses its defaults.
 	Quota *quota.Clients
 }
 
-// Stats count what there is and was.
+// Stats are the server's gauges, and its counters since the start.
 type Stats struct {
 	// Sockets and Operations are open now.
 	Sockets, Operations int
-	// Accepted counts the sockets since the start, Silent and Slow those that were closed because their client was gone or
-	// did not read.
+	// Accepted counts the sockets. Silent and Slow count those closed because the client was silent or did not read.
 	Accepted, Silent, Slow uint64
-	// Crowded counts those that were closed because their client left too much unread.
+	// Crowded counts the sockets closed because the client left too much unread.
 	Crowded uint64
 }
 
-// Server is an http.Handler that accepts WebSockets. Drain it to end them.
+// Server is an http.Handler that accepts WebSockets. Drain ends it.
 type Server struct {
 	cfg Config
 
 	operations                      atomic.Int64
 	accepted, silent, slow, crowded atomic.Uint64
 
-	// open waits for the sockets. stop ends the sweeper, sweeper waits for it.
+	// open counts the sockets, also those in a handshake. stop ends the sweeper.
 	open, sweeper sync.WaitGroup
 	stop          context.CancelFunc
 
-	// mu protects the rest. No socket's lock is taken inside it.
+	// mu protects the rest. No socket's lock is taken while it is held.
 	mu       sync.Mutex
 	sockets  map[*socket]struct{}
 	draining bool
-	// hurrying means that Drain has no time left.
+	// hurrying is true when Drain has no time left.
 	hurrying bool
 }
 
-// New returns a server that is ready to serve.
+// New returns a server and starts its sweeper.
 func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -154,27 +153,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	// The request ends when this returns, and its memory with it, but its values are still of use.
+	// The request's context ends with ServeHTTP, but its values are still used.
 	k := newSocket(s, context.WithoutCancel(r.Context()), client)
-	line := &hijacker{ResponseWriter: w}
-	conn, err := websocket.Accept(line, r, &websocket.AcceptOptions{
+	hijacked := &hijacker{ResponseWriter: w}
+	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{
 		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: s.cfg.CheckOrigin != nil, CompressionMode: websocket.CompressionDisabled,
-		OnPingReceived: func(context.Context, []byte) bool { return k.sign() },
-		OnPongReceived: func(context.Context, []byte) { k.sign() },
+		OnPingReceived: func(context.Context, []byte) bool { return k.alive() },
+		OnPongReceived: func(context.Context, []byte) { k.alive() },
 	})
 	if err != nil {
 		k.cancel()
-		s.dismiss(client)
+		s.release(client)
 		return // Accept has answered
 	}
 	s.accepted.Add(1)
 	conn.SetReadLimit(s.cfg.Frame)
-	k.conn, k.line = conn, line.conn
+	k.conn, k.netConn = conn, hijacked.conn
 	s.mu.Lock()
 	s.sockets[k] = struct{}{}
 	draining, hurrying := s.draining, s.hurrying
 	s.mu.Unlock()
-	go k.run() // s.open counts it
+	go k.run() // counted by s.open
 	if draining {
 		k.drain()
 	}
@@ -185,7 +184,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var errDraining = errors.New("the service is restarting; connect again")
 
-// admit counts a socket of a client, or says by which status it is refused.
+// admit counts a socket of a client, or returns the status and the error that refuse it.
 func (s *Server) admit(client netip.Addr) (status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,21 +198,21 @@ func (s *Server) admit(client netip.Addr) (status int, err error) {
 	return 0, nil
 }
 
-// dismiss takes back admit.
-func (s *Server) dismiss(client netip.Addr) {
+// release undoes admit.
+func (s *Server) release(client netip.Addr) {
 	s.cfg.Quota.Disconnect(client)
 	s.open.Done()
 }
 
-// forget takes a socket that has ended out of the server.
-func (s *Server) forget(k *socket) {
+// remove removes a socket that has ended.
+func (s *Server) remove(k *socket) {
 	s.mu.Lock()
 	delete(s.sockets, k)
 	s.mu.Unlock()
-	s.dismiss(k.client)
+	s.release(k.client)
 }
 
-// all returns the sockets that are open.
+// all appends the open sockets to a slice.
 func (s *Server) all(to []*socket) []*socket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +222,7 @@ func (s *Server) all(to []*socket) []*socket {
 	return to
 }
 
-// sweep sends pings and closes the sockets of clients that are gone.
+// sweep pings sockets and closes those that are overdue, until ctx ends.
 func (s *Server) sweep(ctx context.Context) {
 	every := min(time.Second, s.cfg.WriteTimeout/4, s.cfg.Ping/4, s.cfg.InitTimeout/4)
 	tick := time.NewTicker(every)
@@ -238,15 +237,14 @@ func (s *Server) sweep(ctx context.Context) {
 		sockets = s.all(sockets[:0])
 		now := monotonic()
 		for _, k := range sockets {
-			k.look(now)
+			k.check(now)
 		}
 		clear(sockets)
 	}
 }
 
-// Drain closes the server in order: it accepts no more sockets and operations, lets the operations that end by themselves
-// end, as long as ctx lasts, and then tells the clients to connect again, elsewhere. It returns when all sockets are closed,
-// at most a second after the end of ctx.
+// Drain refuses new sockets and operations, lets queries and mutations end until ctx ends, and then tells the clients to
+// connect again. It returns when all sockets are closed, at most a second after the end of ctx.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -274,7 +272,7 @@ func (s *Server) Drain(ctx context.Context) {
 	s.sweeper.Wait()
 }
 
-// Stats returns the counters.
+// Stats returns the present figures.
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	n := len(s.sockets)
@@ -288,5 +286,5 @@ func (s *Server) Stats() Stats {
 // started is the origin of monotonic.
 var started = time.Now()
 
-// monotonic returns the time as a number that fits into an atomic.
+// monotonic returns the time in nanoseconds, at least 1, so that 0 can mean no time.
 func monotonic() int64 { return int64(time.Since(started)) + 1 }

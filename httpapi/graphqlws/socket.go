@@ -18,55 +18,55 @@ import (
 const (
 	// maxReason is the greatest length of the reason of a close in bytes, by RFC 6455.
 	maxReason = 123
-	// farewell is how long a client may take to read and answer a close.
-	farewell = 2 * time.Second
-	// lastCall is the same once the server has no time left.
-	lastCall = time.Second
+	// closeTimeout is how long a client may take to read and answer a close.
+	closeTimeout = 2 * time.Second
+	// lastTimeout is the same once Drain has no time left.
+	lastTimeout = time.Second
 )
 
 // socket is the connection of one client.
 type socket struct {
 	server *Server
 	conn   *websocket.Conn
-	// line is what the connection runs on.
-	line   net.Conn
-	client netip.Addr
-	pace   *rate.Limiter
-	// life is the socket's context, ended by cancel; ctx is the client's, with its identity, once it has introduced itself.
-	// Only the reader sets it.
-	life, ctx context.Context
+	// netConn is the connection below conn.
+	netConn net.Conn
+	client  netip.Addr
+	pace    *rate.Limiter
+	// base is the socket's context, ended by cancel. ctx is the client's context after Init; only the reader sets it.
+	base, ctx context.Context
 	cancel    context.CancelFunc
-	// introduced and acknowledged tell how far the introduction is. The reader sets them.
-	introduced   atomic.Bool
+	// initialised is set when the client has sent connection_init, acknowledged when it was accepted. Only the reader
+	// sets them.
+	initialised  atomic.Bool
 	acknowledged bool
-	// deep tells that the stack of the reader has grown by the operator's work. The reader sets it.
+	// deep is true when the operator's work has grown the reader's stack. Only the reader uses it.
 	deep bool
 
-	// opened, heard and pinged are when the socket was opened, a sign of life came last and a ping was sent last; writing and
-	// reading are when the write and the message that are under way began, 0 for none.
+	// Times are those of monotonic. writing and reading are the starts of the present write and message, 0 for none.
 	opened, pinged          int64
 	heard, writing, reading atomic.Int64
 
-	// work waits for the goroutines of the socket but the reader.
+	// work waits for the socket's goroutines except the reader.
 	work sync.WaitGroup
-	// flush is run as a goroutine; the value is kept since making it costs an allocation.
+	// flush is k.write as a value: making the value costs an allocation.
 	flush func()
 
-	// mu protects the rest. It may be taken under the locks of fanout, so none of those may be taken inside it.
+	// mu protects the rest. It may be taken while locks of fanout are held, so no lock of fanout may be taken while mu
+	// is held.
 	mu         sync.Mutex
 	operations map[string]*operation
-	// turns bounds those that are carried out at once and end by themselves; nil until there is one.
-	turns *semaphore.Weighted
-	// once counts the operations that end by themselves and have not yet told their end.
-	once int
-	// ready are operations with something to send, replies are frames that stand before all, of so many bytes.
+	// slots bounds the concurrent queries and mutations; nil until there is one.
+	slots *semaphore.Weighted
+	// pending counts the queries and mutations whose end was not sent yet.
+	pending int
+	// ready are the operations with something to send. replies are frames that go first, of replyBytes bytes together.
 	ready      []*operation
 	replies    [][]byte
 	replyBytes int
-	// room is signalled when replies were written.
-	room     sync.Cond
+	// written is signalled when a reply was taken for writing.
+	written  sync.Cond
 	flushing bool
-	// draining tells that the socket closes as soon as nothing is left to do; closing that it does.
+	// draining is true if the socket is to close when pending is 0, closing if it is closing.
 	draining, closing bool
 }
 
@@ -77,55 +77,54 @@ func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
 	}
 	k.pinged = k.opened
 	k.heard.Store(k.opened)
-	k.room.L = &k.mu
+	k.written.L = &k.mu
 	k.flush = k.write
-	k.life, k.cancel = context.WithCancel(ctx)
-	k.ctx = k.life
+	k.base, k.cancel = context.WithCancel(ctx)
+	k.ctx = k.base
 	return k
 }
 
-// run reads what the client sends until the socket is closed, by whomever.
+// run reads what the client sends until the connection ends.
 func (k *socket) run() {
 	if k.conn.Subprotocol() != Subprotocol {
 		k.close(codeSubprotocol, "Subprotocol not acceptable")
 	} else if k.read() {
-		go k.run() // in place of this one
+		go k.run() // on a fresh stack
 		return
 	} else {
-		// If nobody has closed it, the client has broken off or has sent what is no WebSocket frame.
+		// If the socket is not closing, the client has disconnected or has sent an invalid frame.
 		k.close(websocket.StatusProtocolError, "")
 	}
 	k.work.Wait()
-	k.server.forget(k)
+	k.server.remove(k)
 }
 
-// sign notes that the client is there. It returns false when the socket is closing; a client that gives signs faster than
-// it may is made to wait.
-func (k *socket) sign() bool {
+// alive records a sign of life from the client. It waits if the client sends faster than its rate allows, and returns
+// false if the socket is closing.
+func (k *socket) alive() bool {
 	k.heard.Store(monotonic())
-	return k.pace.Wait(k.life) == nil
+	return k.pace.Wait(k.base) == nil
 }
 
-// close closes the socket with a code, without waiting for it. Only the first one counts. It returns false, since nothing
-// is to be read any more.
+// close starts to close the socket with a code and returns false. Only the first close counts.
 func (k *socket) close(code websocket.StatusCode, reason string) bool {
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "")
 	}
 	k.end(func() {
-		// The library bounds the handshake, but not the time that a frame takes.
-		_ = k.line.SetDeadline(time.Now().Add(farewell))
+		// The library limits the time of the close handshake, but not of a frame that is being written or read.
+		_ = k.netConn.SetDeadline(time.Now().Add(closeTimeout))
 	}, func() { _ = k.conn.Close(code, reason) })
 	return false
 }
 
-// abort closes the connection without a word, since nobody would read it. It reports whether it was the first to.
+// abort closes the connection without a close frame, which nobody would read. It reports whether the socket was open.
 func (k *socket) abort() (first bool) {
 	return k.end(func() {}, func() { _ = k.conn.CloseNow() })
 }
 
-// end ends all operations and hangs up, unless that is under way, and reports whether it was not. prepare is called at once
-// and must not wait, hangUp on a goroutine.
+// end ends all operations and the connection, and reports whether the socket was open. prepare is called at once and
+// must not wait; hangUp is called on a goroutine.
 func (k *socket) end(prepare, hangUp func()) (first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,7 +132,7 @@ func (k *socket) end(prepare, hangUp func()) (first bool) {
 		return false
 	}
 	k.closing = true
-	k.room.Broadcast()
+	k.written.Broadcast()
 	prepare()
 	operations := make([]*operation, 0, len(k.operations))
 	for _, op := range k.operations {
@@ -149,11 +148,12 @@ func (k *socket) end(prepare, hangUp func()) (first bool) {
 	return true
 }
 
-// drain ends the subscriptions, whose client starts them again elsewhere, and closes the socket when all else has ended.
+// drain ends the socket when its queries and mutations have ended. Subscriptions end with the socket; the client starts
+// them again elsewhere.
 func (k *socket) drain() {
 	k.mu.Lock()
 	k.draining = true
-	done := k.once == 0
+	done := k.pending == 0
 	k.mu.Unlock()
 	if done {
 		k.restart()
@@ -163,14 +163,14 @@ func (k *socket) drain() {
 // restart tells the client to connect again.
 func (k *socket) restart() { k.close(codeServiceRestart, "Service restart") }
 
-// hurry leaves the client little time to read that the socket is closed.
+// hurry gives the client a second to read the close.
 func (k *socket) hurry() {
 	k.restart()
-	_ = k.line.SetDeadline(time.Now().Add(lastCall))
+	_ = k.netConn.SetDeadline(time.Now().Add(lastTimeout))
 }
 
-// look does what is to be done from time to time. Only the server's sweeper calls it.
-func (k *socket) look(now int64) {
+// check closes the socket if something is overdue, and pings a silent client. Only the sweeper calls it.
+func (k *socket) check(now int64) {
 	cfg := &k.server.cfg
 	if began := k.writing.Load(); began != 0 && now-began > int64(cfg.WriteTimeout) {
 		if k.abort() {
@@ -179,7 +179,7 @@ func (k *socket) look(now int64) {
 		return
 	}
 	switch silence, began := now-k.heard.Load(), k.reading.Load(); {
-	case !k.introduced.Load() && now-k.opened > int64(cfg.InitTimeout):
+	case !k.initialised.Load() && now-k.opened > int64(cfg.InitTimeout):
 		k.close(codeInitTimeout, "Connection initialisation timeout")
 	case began != 0 && now-began > int64(cfg.WriteTimeout):
 		k.close(websocket.StatusPolicyViolation, "A message took too long")
@@ -190,27 +190,27 @@ func (k *socket) look(now int64) {
 	case silence > int64(cfg.Ping) && now-k.pinged > int64(cfg.Ping):
 		k.pinged = now
 		k.mu.Lock()
-		if len(k.replies) == 0 { // else something is being written anyway
+		if len(k.replies) == 0 { // otherwise the client will answer what is being written
 			k.replies = append(k.replies, framePing)
 			k.replyBytes += len(framePing)
-			k.start()
+			k.startWriter()
 		}
 		k.mu.Unlock()
 	}
 }
 
-// introduce handles a connection_init.
-func (k *socket) introduce(payload json.RawMessage) bool {
-	if k.introduced.Swap(true) {
+// initialise handles a connection_init.
+func (k *socket) initialise(payload json.RawMessage) bool {
+	if k.initialised.Swap(true) {
 		return k.close(codeManyInits, "Too many initialisation requests")
 	}
 	k.deep = true
-	ctx, err := k.server.cfg.Operator.Init(k.life, payload)
+	ctx, err := k.server.cfg.Operator.Init(k.base, payload)
 	if err != nil {
 		return k.close(codeForbidden, "Forbidden")
 	}
 	k.ctx = ctx
-	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // nothing, when it ends with the socket
+	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // without effect if the socket has closed
 	k.acknowledged = true
 	return k.reply(frameAck)
 }

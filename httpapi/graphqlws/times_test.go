@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/graphqlws"
 )
 
-// pipes is a listener whose connections do not leave the process, so that they exist in the time of a synctest bubble.
+// pipes is a listener of in-process connections, which work in a synctest bubble.
 type pipes struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -31,7 +31,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// inBubble runs a test with a client of a server in a synctest bubble.
+// inBubble runs a test with a server and a client in a synctest bubble.
 func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, r *raw)) {
 	inBubbleConnected(t, cfg, func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn) {
 		in, err := upgrade(conn)
@@ -42,7 +42,7 @@ func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *gra
 	})
 }
 
-// inBubbleConnected is inBubble with a connection that is no WebSocket yet.
+// inBubbleConnected is inBubble with a connection before its handshake.
 func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOperator()
@@ -65,7 +65,7 @@ func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.
 	})
 }
 
-// TestTimesAreKept: whichever of the times of a server is the shortest, what is due happens no later than a quarter of it after it is.
+// TestTimesAreKept: the server acts at most a quarter of its shortest timeout late.
 func TestTimesAreKept(t *testing.T) {
 	const short = 100 * time.Millisecond
 	onTime := func(t *testing.T, what string, since time.Time, least time.Duration) {
@@ -104,7 +104,7 @@ func TestTimesAreKept(t *testing.T) {
 	})
 }
 
-// TestDrainIsBrief: a client that neither reads nor answers delays a server that has no time left by a second at most.
+// TestDrainIsBrief: a client that neither reads nor answers delays a drain without time by a second at most.
 func TestDrainIsBrief(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
 		ended, cancel := context.WithCancel(t.Context())

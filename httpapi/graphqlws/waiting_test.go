@@ -22,8 +22,8 @@ func (r *raw) expect(want string) {
 	}
 }
 
-// TestEndOfACompletedOperation: the end of an operation waits to be written while its client completes it and uses its id
-// again. The client then hears only of the new operation.
+// TestEndOfACompletedOperation: a client completes an operation, and uses its id again, while the operation's end waits
+// to be written. The client gets only frames of the new operation.
 func TestEndOfACompletedOperation(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
@@ -39,8 +39,8 @@ func TestEndOfACompletedOperation(t *testing.T) {
 	})
 }
 
-// TestRepliesThatWait: a client that sends more than the service answers before it reads is read again once it does.
-func TestRepliesThatWait(t *testing.T) {
+// TestWaitingReplies: a client that sends more than the server answers is read again once it reads.
+func TestWaitingReplies(t *testing.T) {
 	inBubble(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 		const pings = 100
 		var sender sync.WaitGroup
@@ -57,7 +57,7 @@ func TestRepliesThatWait(t *testing.T) {
 	})
 }
 
-// TestDrainOfSeveralOperations: the end of one operation does not close a socket that is drained while another is under way.
+// TestDrainOfSeveralOperations: a drained socket does not close while an operation is still executing.
 func TestDrainOfSeveralOperations(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
@@ -81,8 +81,8 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 	})
 }
 
-// TestResultsThatWait: ten operations of a socket are carried out at once, and the next begins when the result of one was written.
-func TestResultsThatWait(t *testing.T) {
+// TestWaitingResults: ten operations of a socket execute concurrently. The next one starts when a result was written.
+func TestWaitingResults(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		begun := func(want int) {
 			t.Helper()
@@ -108,13 +108,13 @@ func TestResultsThatWait(t *testing.T) {
 	})
 }
 
-// TestDrainDuringAHandshake: a socket whose handshake is under way when the server begins to drain is closed like the others.
+// TestDrainDuringAHandshake: a socket whose handshake is under way when the drain begins is closed like the others.
 func TestDrainDuringAHandshake(t *testing.T) {
 	inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
 		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // the server waits for the client to read the answer
+		synctest.Wait() // the server waits for the client to read the response
 		drained := make(chan struct{})
 		go func() { s.Drain(context.Background()); close(drained) }()
 		synctest.Wait()
@@ -135,7 +135,7 @@ func TestBriefDrainDuringAHandshake(t *testing.T) {
 		if _, err := io.WriteString(conn, upgradeRequest); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // the server waits for the client to read the answer
+		synctest.Wait() // the server waits for the client to read the response
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		drained := make(chan struct{})

@@ -8,23 +8,23 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// maxReplies is how many bytes of answers may wait to be written before no more is read, unless it is a single one.
+// maxReplies is the number of bytes of replies that may wait before reading pauses. A single reply may be larger.
 const maxReplies = 4 << 10
 
-// reply sends a frame before all that waits. It waits while the client does not read its answers.
+// reply queues a frame before all responses. It waits while the client does not read its replies.
 func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.replies) > 0 && k.replyBytes+len(frame) > maxReplies && !k.closing {
-		k.room.Wait()
+		k.written.Wait()
 	}
 	k.replies = append(k.replies, frame)
 	k.replyBytes += len(frame)
-	k.start()
+	k.startWriter()
 	return !k.closing
 }
 
-// wake tells that the operation has something to send.
+// wake queues the operation for the writer.
 func (op *operation) wake(*fanout.Member) {
 	k := op.socket
 	k.mu.Lock()
@@ -32,12 +32,12 @@ func (op *operation) wake(*fanout.Member) {
 	if !op.queued && !op.over {
 		op.queued = true
 		k.ready = append(k.ready, op)
-		k.start()
+		k.startWriter()
 	}
 }
 
-// start starts the writer where there is none. The lock is held.
-func (k *socket) start() {
+// startWriter starts the writer if it is not running. The caller holds the lock.
+func (k *socket) startWriter() {
 	if !k.flushing && !k.closing {
 		k.flushing = true
 		k.work.Add(1)
@@ -45,18 +45,18 @@ func (k *socket) start() {
 	}
 }
 
-// write writes what there is.
+// write writes frames until there are none.
 func (k *socket) write() {
 	defer k.work.Done()
 	for {
-		frame, op, ok := k.pick()
+		frame, op, ok := k.next()
 		switch {
 		case !ok:
 			return
 		case op == nil:
 			ok = k.put(frame)
 		default:
-			ok = k.advance(op)
+			ok = k.send(op)
 		}
 		if !ok {
 			return
@@ -64,9 +64,9 @@ func (k *socket) write() {
 	}
 }
 
-// pick takes what is to be written next: a frame, or the next of an operation. ok is false when there is nothing, and the
-// writer has to end.
-func (k *socket) pick() (frame []byte, op *operation, ok bool) {
+// next returns the next frame to write, or the operation that has the next frame. ok is false if there is nothing to
+// write; the writer must end then.
+func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -79,7 +79,7 @@ func (k *socket) pick() (frame []byte, op *operation, ok bool) {
 		if k.replies = k.replies[1:]; len(k.replies) == 0 {
 			k.replies = nil
 		}
-		k.room.Signal()
+		k.written.Signal()
 		return frame, nil, true
 	case len(k.ready) > 0:
 		op = k.ready[0]
@@ -94,13 +94,13 @@ func (k *socket) pick() (frame []byte, op *operation, ok bool) {
 	}
 }
 
-// advance sends the next frame of an operation. It returns false when the socket is broken.
-func (k *socket) advance(op *operation) bool {
+// send sends the next frame of an operation. It returns false when the connection is broken.
+func (k *socket) send(op *operation) bool {
 	payload, over, end := op.member.Take()
 	switch {
 	case payload != nil:
-		buf := buffer(len(op.next) + len(payload) + 1)
-		buf.Write(op.next)
+		buf := buffer(len(op.prefix) + len(payload) + 1)
+		buf.Write(op.prefix)
 		buf.Write(payload)
 		buf.WriteByte('}')
 		ok := k.put(buf.Bytes())
@@ -110,8 +110,8 @@ func (k *socket) advance(op *operation) bool {
 		return ok
 	case !over:
 		return true
-	case !k.release(op): // before the client hears of it, since it may use the id again then
-		return true // the client has ended it
+	case !k.release(op): // before the client may use the id again
+		return true // the client has completed it
 	}
 	if end.Unread {
 		k.server.crowded.Add(1)
@@ -130,14 +130,14 @@ func (k *socket) advance(op *operation) bool {
 	return ok
 }
 
-// put writes a frame. It returns false when the socket is broken.
+// put writes a frame. It returns false when the connection is broken.
 func (k *socket) put(frame []byte) bool {
 	k.writing.Store(monotonic())
-	// Without a deadline, which would cost eleven allocations: look closes the connection when this takes too long.
+	// A deadline would cost eleven allocations. Instead, check closes the connection when a write takes too long.
 	err := k.conn.Write(context.Background(), websocket.MessageText, frame)
 	k.writing.Store(0)
 	if err != nil {
-		k.abort() // which ends the reader
+		k.abort() // ends the reader, too
 	}
 	return err == nil
 }

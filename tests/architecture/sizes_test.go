@@ -22,7 +22,6 @@ var tooLong = map[string]bool{
 	"bench/lab.go newLab":                           true,
 	"bench/load.go run":                             true,
 	"httpapi/graphql.go serve":                      true,
-	"httpapi/graphqlws/operation.go begin":          true,
 	"httpapi/reply.go send":                         true,
 	"httpapi/sse.go run":                            true,
 	"internal/cache/budget_test.go":                 true,
