@@ -11,6 +11,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
+const (
+	// pollsToWatch polls of a token within pollWindow open an auto-watch. It closes autoWatchFor after the last poll.
+	pollsToWatch = 3
+	pollWindow   = 10 * time.Second
+	autoWatchFor = 30 * time.Second
+	// retryEvery is how often auto-watches are tried again that the upstream had no room for.
+	retryEvery = time.Second
+)
+
 // demand watches what queries ask for again and again, so that polling clients cost the venue nothing. What is watched so
 // is warm. It is at most half of the room; where that is full, callers who have little of it replace what those have who
 // have much.
@@ -102,7 +111,7 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 		} else if by != 0 && a.by == by {
 			continue
 		}
-		a.times, a.by = append(slices.DeleteFunc(a.times, func(at time.Time) bool { return now.Sub(at) > d.feed.cfg.WarmWithin }), now), by
+		a.times, a.by = append(slices.DeleteFunc(a.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), by
 		if !known || len(a.times) >= enough {
 			key.ID = strings.Clone(id) // which is kept, and may be a part of all that a client has sent
 		}
@@ -115,13 +124,13 @@ func (d *demand) asked(by uint64, caller string, c market.Channel, tokenIDs []st
 			}
 			full = true
 		}
-		a.times = slices.Delete(a.times, 0, max(0, len(a.times)-d.feed.cfg.WarmAsks))
+		a.times = slices.Delete(a.times, 0, max(0, len(a.times)-pollsToWatch))
 		if !known {
 			d.asks.Add(key, a)
 		}
 	}
 	if len(opening) > 0 && d.sweep == nil {
-		d.sweep = time.AfterFunc(d.feed.cfg.WarmFor, d.cool)
+		d.sweep = time.AfterFunc(autoWatchFor, d.cool)
 	}
 	d.mu.Unlock()
 	d.open(opening)
@@ -138,7 +147,7 @@ func (d *demand) space(caller string, now time.Time) bool {
 	if d.full(own, now) {
 		return false
 	}
-	within := d.feed.cfg.WarmWithin
+	within := pollWindow
 	until := now.Add(within)
 	w := d.least(func(w *warm) bool {
 		if w.holder.held > own+1 {
@@ -242,7 +251,7 @@ func (d *demand) open(opening []*warm) {
 		default:
 			w.watch = watch
 			if watch == nil && d.sweep != nil {
-				d.sweep.Reset(d.feed.cfg.WarmFor / 30)
+				d.sweep.Reset(retryEvery)
 			}
 		}
 		d.mu.Unlock()
@@ -253,8 +262,8 @@ func (d *demand) open(opening []*warm) {
 // tries again to watch what there was no room for.
 func (d *demand) cool() {
 	now := d.feed.cfg.Clock.Now()
-	least := d.feed.cfg.WarmFor / 30
-	next := d.feed.cfg.WarmFor
+	least := retryEvery
+	next := autoWatchFor
 	var opening []*warm
 	d.mu.Lock()
 	if d.sweep != nil {
@@ -262,7 +271,7 @@ func (d *demand) cool() {
 		d.sweep = nil
 	}
 	for _, w := range d.warm {
-		left := d.feed.cfg.WarmFor - now.Sub(w.asked)
+		left := autoWatchFor - now.Sub(w.asked)
 		if left <= 0 || w.watch != nil && w.watch.ended() {
 			d.remove(w)
 			continue

@@ -355,7 +355,7 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 				}
 				stood++
 				if w := d.least(func(w *warm) bool {
-					return w.holder.held > own+1 || w.holder.held >= own && now.Sub(w.asked) > d.feed.cfg.WarmWithin
+					return w.holder.held > own+1 || w.holder.held >= own && now.Sub(w.asked) > pollWindow
 				}); w != nil {
 					t.Fatalf("a caller who has %d is refused beside %+v, which %q had last asked for %v ago", own, w.key, w.holder.caller, now.Sub(w.asked))
 				}

@@ -54,9 +54,6 @@ type Config struct {
 	Linger time.Duration
 	// Queue is the greatest number of trades or changes that wait for a watch; 1,000 by default.
 	Queue int
-	// WarmAsks within WarmWithin make the feed watch a topic by itself, until nobody has asked for WarmFor: 3, 10 s, 30 s.
-	WarmAsks            int
-	WarmWithin, WarmFor time.Duration
 }
 
 // The fixed times of the protocol.
@@ -124,9 +121,6 @@ func New(cfg Config) *Feed {
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
 	cfg.Queue = cmp.Or(cfg.Queue, 1000)
-	cfg.WarmAsks = cmp.Or(cfg.WarmAsks, 3)
-	cfg.WarmWithin = cmp.Or(cfg.WarmWithin, 10*time.Second)
-	cfg.WarmFor = cmp.Or(cfg.WarmFor, 30*time.Second)
 	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads(), shares: shares{held: make(map[string]int)}}
 	f.demand = newDemand(f)
 	return f
@@ -171,17 +165,32 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 		}
 		room = func() bool { return f.dropIdle(false) } // it takes what is free
 	}
-	if t == nil {
-		err := f.upstream.Watch(key, c)
-		for market.CodeOf(err) == market.CodeRateLimited && room() {
-			err = f.upstream.Watch(key, c)
-		}
-		if err != nil {
-			return nil, err
-		}
-		t = f.add(key)
+	t, err := f.open(key, c, room)
+	if err != nil {
+		return nil, err
 	}
 	return t.join(r, r), nil
+}
+
+// open returns the open topic, or opens it. While the upstream is full, makeRoom closes another topic; it reports false if none
+// may be closed. The lock is held.
+func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
+	if t := f.topics[key]; t != nil {
+		return t, nil
+	}
+	err := f.upstream.Watch(key, c)
+	for market.CodeOf(err) == market.CodeRateLimited && makeRoom() {
+		err = f.upstream.Watch(key, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := newTopic(f, key)
+	f.topics[key] = t
+	if key.Channel != market.ChannelUser {
+		f.public++
+	}
+	return t, nil
 }
 
 // keep watches a topic for nobody, to have it live for queries. It takes the room that is free, and what callers hold past
@@ -192,16 +201,9 @@ func (f *Feed) keep(key market.Topic) (*Watch, error) {
 	if f.closed || f.upstream == nil {
 		return nil, errClosed
 	}
-	t := f.topics[key]
-	if t == nil {
-		err := f.upstream.Watch(key, nil)
-		for market.CodeOf(err) == market.CodeRateLimited && (f.dropIdle(false) || f.reclaim()) {
-			err = f.upstream.Watch(key, nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-		t = f.add(key)
+	t, err := f.open(key, nil, func() bool { return f.dropIdle(false) || f.reclaim() })
+	if err != nil {
+		return nil, err
 	}
 	return t.join(nil, nil), nil
 }
@@ -213,26 +215,12 @@ func (r *Reader) KeepLive(key market.Topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.topics[key]
-	if f.closed || f.upstream == nil || !f.sure(r, t, false) && !f.ample() {
+	if f.closed || f.upstream == nil || !f.ample() && (t == nil || !f.sure(r, t, false)) {
 		return
 	}
-	if t == nil {
-		if !f.ample() || f.upstream.Watch(key, nil) != nil {
-			return
-		}
-		t = f.add(key)
+	if t, err := f.open(key, nil, func() bool { return false }); err == nil {
+		r.watches[t.join(nil, r)] = struct{}{}
 	}
-	r.watches[t.join(nil, r)] = struct{}{}
-}
-
-// add notes a topic that was opened upstream. The lock is held.
-func (f *Feed) add(key market.Topic) *topic {
-	t := newTopic(f, key)
-	f.topics[key] = t
-	if key.Channel != market.ChannelUser {
-		f.public++
-	}
-	return t
 }
 
 // remove forgets a topic that is closed. The lock is held.
@@ -281,7 +269,7 @@ func (f *Feed) dropIdle(user bool) bool {
 // RecordPoll counts a caller's query for the prices or books of tokens that exist. The feed watches a token that is polled
 // often. Calls with equal demand count once for each token, unless demand is 0.
 func (f *Feed) RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string) {
-	f.demand.asked(demand, caller, c, tokenIDs, f.cfg.WarmAsks)
+	f.demand.asked(demand, caller, c, tokenIDs, pollsToWatch)
 }
 
 // AutoWatch watches tokens at once that exist and that a caller waits for, because the stream may answer before REST does.

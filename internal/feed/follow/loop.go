@@ -123,19 +123,16 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 	if next, err = l.pass(now); err != nil {
 		return next, err
 	}
-	serve := false
 	if !l.joined.IsZero() {
 		patience := l.joined.Add(min(pollEvery, l.Timeout/2))
 		switch {
 		case len(l.waiting) == 0 && l.body.current(), l.reread, !now.Before(patience):
-			serve = true
+			l.joined, l.reread = time.Time{}, false
+			if err := serveJoiners(l.Group, l.out, l.body.resend); err != nil {
+				return next, err
+			}
 		default:
 			polling, next = true, sooner(next, patience)
-		}
-	}
-	if serve {
-		if err := l.serve(); err != nil {
-			return next, err
 		}
 	}
 	if !l.reading {
@@ -184,10 +181,9 @@ func (l *loop) joiners() <-chan struct{} {
 	return l.Group.Waiting()
 }
 
-// serve sends the present state to some of the readers that wait for it. If others still wait, the group signals again.
-func (l *loop) serve() error {
-	l.joined, l.reread = time.Time{}, false
-	to, resync, ok := l.Group.TakeWaiting()
+// serveJoiners sends the present state to some of the readers that wait for it. If others still wait, the group signals again.
+func serveJoiners(group Group, out channel, resend func(Reason) error) error {
+	to, resync, ok := group.TakeWaiting()
 	if !ok {
 		return nil
 	}
@@ -195,10 +191,10 @@ func (l *loop) serve() error {
 	if resync {
 		reason = Resync
 	}
-	l.out.address(to)
-	err := l.body.resend(reason)
-	l.out.address(0)
-	l.Group.Join(to)
+	out.address(to)
+	err := resend(reason)
+	out.address(0)
+	group.Join(to)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"cmp"
 	"context"
 	"reflect"
 	"time"
@@ -26,7 +25,7 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 	return stream(ctx, s, 0, func(out *outlet[MarketUpdate], reader *feed.Reader) (body, error) {
 		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*liveMarket), unknown: newUnknowns("market", len(marketIDs))}
 		for _, id := range marketIDs {
-			m := &liveMarket{id: id}
+			m := &liveMarket{item: item{key: id}}
 			b.items = append(b.items, m)
 			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // else it is polled
 				b.watched[w] = m
@@ -46,13 +45,9 @@ type markets struct {
 
 // liveMarket is one market and what was sent of it.
 type liveMarket struct {
-	id         string
-	sent, live bool
-	resyncs    uint64
-	market     *market.Market
-	meta       market.Meta
-	pending    pending[*announced]
-	problem    error
+	item
+	market  *market.Market
+	pending pending[*announced]
 }
 
 // announced is a change that the stream has announced. folded reports that the market that was sent has what the stream says in
@@ -71,7 +66,7 @@ func (b *markets) changed(w *feed.Watch) error {
 	switch {
 	case isUnknown(err):
 		delete(b.watched, w)
-		return b.out.unknown(b.unknown, m.id)
+		return b.out.unknown(b.unknown, m.key)
 	case err != nil:
 		return err
 	}
@@ -102,14 +97,14 @@ func (b *markets) outdate(m *liveMarket) error {
 // send sends the market as it is known.
 func (b *markets) send(m *liveMarket, reason Reason, change string) error {
 	m.sent, m.problem = true, nil
-	return b.out.send(reason, m.id, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
+	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
 }
 
 func (b *markets) due(now time.Time, poll bool) (read, time.Time) {
 	var wanted []*liveMarket
 	var wake time.Time
 	for _, m := range b.items {
-		if b.unknown.gone[m.id] {
+		if b.unknown.gone[m.key] {
 			continue
 		}
 		if poll && !(m.sent && m.live) {
@@ -125,44 +120,20 @@ func (b *markets) due(now time.Time, poll bool) (read, time.Time) {
 	if len(wanted) == 0 {
 		return nil, wake
 	}
-	return func(ctx context.Context) func() error {
-		ids := make([]string, len(wanted))
-		for i, m := range wanted {
-			ids[i] = m.id
-		}
-		results := b.read(ctx, ids)
-		return func() error { return b.apply(wanted, results) }
-	}, time.Time{}
-}
-
-// apply takes what was read of markets.
-func (b *markets) apply(wanted []*liveMarket, results []market.Result[market.Read[*market.Market]]) error {
-	var failed error // the first new failure is reported, once
-	for i, m := range wanted {
-		problem := m.problem
-		if err := b.take(m, results[i].Value, results[i].Err); err != nil {
-			return err
-		}
-		if problem == nil && failed == nil {
-			failed = m.problem
-		}
-	}
-	if failed != nil {
-		return b.out.problem(failed)
-	}
-	return nil
+	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
 // mostOvertaken is how often in a row a read may be overtaken before its value is the first one that is sent.
 const mostOvertaken = 2
 
 // take takes what was read of one market.
-func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error) error {
+func (b *markets) apply(m *liveMarket, r market.Result[market.Read[*market.Market]]) error {
+	now := r.Value
 	switch {
-	case err != nil:
-		m.pending.keep(time.Now(), err)
+	case r.Err != nil:
+		m.pending.keep(time.Now(), r.Err)
 		if !m.sent {
-			m.problem = err
+			m.problem = r.Err
 			return nil
 		}
 		return b.announce(m)
@@ -171,7 +142,7 @@ func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error
 		if m.sent {
 			return nil
 		}
-		return b.out.unknown(b.unknown, m.id)
+		return b.out.unknown(b.unknown, m.key)
 	case now.Stale && m.pending.overtaken() && (m.sent || m.pending.failures < mostOvertaken):
 		m.pending.again() // a change came while the market was read
 		return nil
@@ -273,7 +244,7 @@ func differs(before, now *market.Market) string {
 
 func (b *markets) current() bool {
 	for _, m := range b.items {
-		if !b.unknown.gone[m.id] && (!m.live || m.pending.wanted) {
+		if !b.unknown.gone[m.key] && (!m.live || m.pending.wanted) {
 			return false
 		}
 	}
@@ -284,16 +255,5 @@ func (b *markets) resend(reason Reason) error {
 	if err := b.out.repeat(b.unknown); err != nil {
 		return err
 	}
-	var failed error
-	for _, m := range b.items {
-		if !m.sent {
-			failed = cmp.Or(failed, m.problem)
-		} else if err := b.send(m, reason, ""); err != nil {
-			return err
-		}
-	}
-	if failed != nil {
-		return b.out.problem(failed)
-	}
-	return nil
+	return resendItems(b.items, func(m *liveMarket) error { return b.send(m, reason, "") }, b.out.problem)
 }

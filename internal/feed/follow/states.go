@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -49,18 +48,13 @@ type states[T any] struct {
 
 // state is one value and what was sent of it.
 type state[T any] struct {
-	key string
-	// sent reports that there was an event: value and meta are its. live and resyncs are those of the state that it showed;
-	// streamed reports that it came from the stream.
-	sent, live, streamed bool
-	resyncs              uint64
-	value                T
-	meta                 market.Meta
+	item
+	// value was sent last, and streamed reports that the stream brought it.
+	value    T
+	streamed bool
 	// covered reports that the stream brings the value now, so that no read is needed.
 	covered bool
 	pending pending[struct{}]
-	// problem is why there was no event yet; it was reported.
-	problem error
 }
 
 // open returns a body that follows keys.
@@ -68,7 +62,7 @@ func (k kind[T]) open(keys []string) func(*outlet[update[T]], *feed.Reader) (bod
 	return func(out *outlet[update[T]], reader *feed.Reader) (body, error) {
 		b := &states[T]{kind: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
 		for _, key := range keys {
-			it := &state[T]{key: key}
+			it := &state[T]{item: item{key: key}}
 			b.items = append(b.items, it)
 			if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // else it is read over REST
 				b.watched[w] = it
@@ -177,29 +171,7 @@ func (b *states[T]) due(now time.Time, poll bool) (read, time.Time) {
 	if len(wanted) == 0 {
 		return nil, wake
 	}
-	return func(ctx context.Context) func() error {
-		keys := make([]string, len(wanted))
-		for i, it := range wanted {
-			keys[i] = it.key
-		}
-		results := b.read(ctx, keys)
-		return func() error {
-			var failed error // the first new failure is reported, once
-			for i, it := range wanted {
-				problem := it.problem
-				if err := b.apply(it, results[i]); err != nil {
-					return err
-				}
-				if problem == nil && failed == nil {
-					failed = it.problem
-				}
-			}
-			if failed != nil {
-				return b.out.problem(failed)
-			}
-			return nil
-		}
-	}, time.Time{}
+	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
 // apply takes what REST says of a value.
@@ -271,18 +243,7 @@ func (b *states[T]) resend(reason Reason) error {
 	if err := b.out.repeat(b.unknown); err != nil {
 		return err
 	}
-	var failed error
-	for _, it := range b.items {
-		if !it.sent {
-			failed = cmp.Or(failed, it.problem)
-			continue
-		}
-		if err := b.out.send(reason, it.key, b.mode, update[T]{Key: it.key, Value: it.value, Meta: it.meta}); err != nil {
-			return err
-		}
-	}
-	if failed != nil {
-		return b.out.problem(failed)
-	}
-	return nil
+	return resendItems(b.items, func(it *state[T]) error {
+		return b.out.send(reason, it.key, b.mode, update[T]{Key: it.key, Value: it.value, Meta: it.meta})
+	}, b.out.problem)
 }

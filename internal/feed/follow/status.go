@@ -36,19 +36,7 @@ func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, s
 			return nil
 		case <-tick.C:
 		case <-waiting:
-			to, resync, ok := out.group.TakeWaiting()
-			if !ok {
-				continue
-			}
-			reason := Initial
-			if resync {
-				reason = Resync
-			}
-			out.address(to)
-			err := out.send(reason, "", Replace, last)
-			out.address(0)
-			out.group.Join(to)
-			if err != nil {
+			if err := serveJoiners(out.group, out, func(reason Reason) error { return out.send(reason, "", Replace, last) }); err != nil {
 				return err
 			}
 		}

@@ -35,7 +35,7 @@ func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duratio
 		},
 		absent: func(p PriceUpdate) bool { return p.Price == nil }, unknown: "token", mode: Replace,
 	}
-	return mapped(stream(ctx, s, every, k.open(tokenIDs)), func(u update[PriceUpdate]) PriceUpdate {
+	return mapped(stream(ctx, s, every, k.open(tokenIDs)), func(_ Reason, u update[PriceUpdate]) PriceUpdate {
 		return PriceUpdate{Price: u.Value.Price, Spread: u.Value.Spread, Previous: u.Before.Price, Meta: u.Meta}
 	})
 }
@@ -76,7 +76,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		}),
 		absent: func(b *market.Book) bool { return b == nil }, unknown: "token", mode: mode,
 	}
-	return withReason(stream(ctx, s, every, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
+	return mapped(stream(ctx, s, every, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
 		b := BookUpdate{Book: u.Value, Previous: u.Before, Bids: u.Value.Bids, Asks: u.Value.Asks, Meta: u.Meta}
 		if b.Delta = deltas && u.Goes && u.Value.Seq != 0 && !reason.whole(); b.Delta {
 			b.Bids = market.BookSideDelta(u.Before.Bids, b.Bids, market.SideBuy)
@@ -113,7 +113,9 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 		},
 		same: sameBalance, read: single(a.Read), mode: Replace,
 	}
-	return mapped(stream(ctx, s, 0, k.open([]string{""})), func(u update[*market.Balance]) BalanceUpdate { return BalanceUpdate{u.Value, u.Meta} })
+	return mapped(stream(ctx, s, 0, k.open([]string{""})), func(_ Reason, u update[*market.Balance]) BalanceUpdate {
+		return BalanceUpdate{u.Value, u.Meta}
+	})
 }
 
 // OrdersUpdate is a change of an account's active orders.
@@ -147,7 +149,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 		}),
 		mode: Delta,
 	}
-	return withReason(stream(ctx, s, 0, k.open([]string{""})), func(reason Reason, u update[[]market.Order]) (o OrdersUpdate) {
+	return mapped(stream(ctx, s, 0, k.open([]string{""})), func(reason Reason, u update[[]market.Order]) (o OrdersUpdate) {
 		find := func(in []market.Order, id string) int {
 			return slices.IndexFunc(in, func(o market.Order) bool { return o.OrderID == id })
 		}
@@ -202,12 +204,7 @@ func converted[T, U any](results []market.Result[market.Read[T]], value func(T) 
 }
 
 // mapped returns a stream with other values.
-func mapped[T, U any](in Stream[T], value func(T) U) Stream[U] {
-	return withReason(in, func(_ Reason, v T) U { return value(v) })
-}
-
-// withReason is mapped for values that depend on the reason.
-func withReason[T, U any](in Stream[T], value func(Reason, T) U) Stream[U] {
+func mapped[T, U any](in Stream[T], value func(Reason, T) U) Stream[U] {
 	return func(yield func(Event[U], error) bool) {
 		for e, err := range in {
 			out := Event[U]{Reason: e.Reason, Problem: e.Problem}
