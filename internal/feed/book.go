@@ -12,7 +12,7 @@ func crossed(b *market.Book) bool {
 }
 
 // numbered returns the book with a message's topic, place and time. The message's own book is shared and stays as it is.
-func numbered(b *market.Book, m *market.Message) *market.Book {
+func withPosition(b *market.Book, m *market.Message) *market.Book {
 	c := *b
 	c.TokenID = m.Topic.ID
 	c.Epoch, c.Seq = m.Epoch, m.Seq
@@ -23,7 +23,7 @@ func numbered(b *market.Book, m *market.Message) *market.Book {
 }
 
 // reaching returns the book as deep as its changes reach: what lies deeper would never change. 0 does not say.
-func reaching(b *market.Book, depth int) *market.Book {
+func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b
 	}
@@ -38,9 +38,9 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	var bidsOwn, asksOwn bool
 	for _, c := range changes {
 		if c.Side == market.SideBuy {
-			next.Bids = set(next.Bids, &bidsOwn, c.Level, -1)
+			next.Bids = setLevel(next.Bids, &bidsOwn, c.Level, -1)
 		} else {
-			next.Asks = set(next.Asks, &asksOwn, c.Level, 1)
+			next.Asks = setLevel(next.Asks, &asksOwn, c.Level, 1)
 		}
 	}
 	next.Spread, next.Hash, next.Rendered = next.Width(), "", new(market.Rendered)
@@ -49,7 +49,7 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 
 // set puts a level in its place in a side that is sorted best first, or takes it out where its size is 0. order is 1 for
 // rising prices, -1 for falling ones; own tells whether the side may be written to.
-func set(side []market.Level, own *bool, l market.Level, order int) []market.Level {
+func setLevel(side []market.Level, own *bool, l market.Level, order int) []market.Level {
 	i, found := slices.BinarySearchFunc(side, l.Price, func(x market.Level, p market.Decimal) int { return order * x.Price.Cmp(p) })
 	if !found && l.Size.Sign() <= 0 {
 		return side

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -59,15 +58,15 @@ type Config struct {
 // The fixed times of the protocol.
 const (
 	// snapshotWithin is how long a snapshot may take before it is asked for again.
-	snapshotWithin = 2 * time.Second
+	snapshotTimeout = 2 * time.Second
 	// ackWithin is how long the confirmation of a market's subscription may take before the subscription is sent again; it
 	// doubles up to maxAckWithin while the venue confirms none.
-	ackWithin    = 2 * time.Second
-	maxAckWithin = 2 * time.Minute
+	ackTimeout    = 2 * time.Second
+	maxAckTimeout = 2 * time.Minute
 	// failedResyncs in a row make the feed drop the connection; the number doubles each time that this did not help, at most
 	// maxPatience times.
-	failedResyncs = 3
-	maxPatience   = 6
+	maxFailedResyncs = 3
+	maxDoublings     = 6
 	// maxBuffered bounds the messages that wait for a snapshot.
 	maxBuffered = 1000
 )
@@ -77,8 +76,8 @@ type Feed struct {
 	cfg      Config
 	upstream Upstream
 	counts   counts
-	demand   *demand
-	reads    *reads
+	auto     *autoWatcher
+	reads    *readQueue
 	shares   shares
 
 	// mu protects topics, public and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
@@ -87,27 +86,6 @@ type Feed struct {
 	topics map[market.Topic]*topic
 	public int // topics that are not users'
 	closed bool
-}
-
-// counts are the feed's counters.
-type counts struct {
-	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
-}
-
-// Stats are counters since the start, and what is watched now.
-type Stats struct {
-	// Gaps counts breaks in a topic's numbers, Resyncs the snapshots that replaced a state after one or after an outage.
-	Gaps, Resyncs uint64
-	// Spliced counts the states that were read over REST since the stream did not send them.
-	Spliced uint64
-	// Conflated counts signals that fell together in a slow watch, Dropped what was lost by watches that ended for it.
-	Conflated, Dropped uint64
-	// Reconnects counts connections that were dropped because a topic could not be resynced.
-	Reconnects uint64
-	// Unacknowledged counts subscriptions of markets that the venue did not confirm in time and that were sent again.
-	Unacknowledged uint64
-	// Topics and Tokens are open now; Resyncing topics among them wait for a snapshot.
-	Topics, Tokens, Resyncing int
 }
 
 // New returns a feed without an upstream: it refuses every watch until Connect.
@@ -121,8 +99,8 @@ func New(cfg Config) *Feed {
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
 	cfg.Queue = cmp.Or(cfg.Queue, 1000)
-	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads(), shares: shares{held: make(map[string]int)}}
-	f.demand = newDemand(f)
+	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
+	f.auto = newAutoWatcher(f)
 	return f
 }
 
@@ -138,7 +116,7 @@ func (f *Feed) Close() {
 		topics = append(topics, t)
 	}
 	f.mu.Unlock()
-	f.demand.close()
+	f.auto.close()
 	for _, t := range topics {
 		t.end(errClosed)
 	}
@@ -159,11 +137,11 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	}
 	t, user := f.topics[key], key.Channel == market.ChannelUser
 	room := func() bool { return f.makeRoom(user) }
-	if !f.sure(r, t, user) {
-		if !lends(key) && !f.ample() {
+	if !f.withinShare(r, t, user) {
+		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.dropIdle(false) } // it takes what is free
+		room = func() bool { return f.closeLingering(false) } // it takes what is free
 	}
 	t, err := f.open(key, c, room)
 	if err != nil {
@@ -195,13 +173,13 @@ func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() boo
 
 // keep watches a topic for nobody, to have it live for queries. It takes the room that is free, and what callers hold past
 // their shares.
-func (f *Feed) keep(key market.Topic) (*Watch, error) {
+func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
 		return nil, errClosed
 	}
-	t, err := f.open(key, nil, func() bool { return f.dropIdle(false) || f.reclaim() })
+	t, err := f.open(key, nil, func() bool { return f.closeLingering(false) || f.reclaim() })
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +193,7 @@ func (r *Reader) KeepLive(key market.Topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.topics[key]
-	if f.closed || f.upstream == nil || !f.ample() && (t == nil || !f.sure(r, t, false)) {
+	if f.closed || f.upstream == nil || !f.halfFree() && (t == nil || !f.withinShare(r, t, false)) {
 		return
 	}
 	if t, err := f.open(key, nil, func() bool { return false }); err == nil {
@@ -232,50 +210,16 @@ func (f *Feed) remove(key market.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// makeRoom closes a topic that nobody is sure of: one that lingers, or else one that a caller holds past its share, or else
-// one that is kept live for queries. User topics have room of their own. It reports whether there was one. The lock is held.
-func (f *Feed) makeRoom(user bool) bool {
-	if f.dropIdle(user) || !user && f.reclaim() {
-		return true
-	}
-	for key, t := range f.topics {
-		if (key.Channel == market.ChannelUser) != user {
-			continue
-		}
-		if readers, _ := t.watchers(); readers == 0 {
-			if !f.demand.yield() {
-				f.forget(t, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
-			}
-			return true
-		}
-	}
-	return false
-}
-
-// dropIdle closes a topic that lingers. It reports whether there was one. The lock is held.
-func (f *Feed) dropIdle(user bool) bool {
-	for key, t := range f.topics {
-		if (key.Channel == market.ChannelUser) != user {
-			continue
-		}
-		if readers, keepers := t.watchers(); readers == 0 && keepers == 0 {
-			f.drop(t)
-			return true
-		}
-	}
-	return false
-}
-
 // RecordPoll counts a caller's query for the prices or books of tokens that exist. The feed watches a token that is polled
 // often. Calls with equal demand count once for each token, unless demand is 0.
 func (f *Feed) RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string) {
-	f.demand.asked(demand, caller, c, tokenIDs, pollsToWatch)
+	f.auto.recordPolls(demand, caller, c, tokenIDs, pollsToWatch)
 }
 
 // AutoWatch watches tokens at once that exist and that a caller waits for, because the stream may answer before REST does.
 // The same bounds hold as for tokens that are polled often.
 func (f *Feed) AutoWatch(caller string, c market.Channel, tokenIDs []string) {
-	f.demand.asked(0, caller, c, tokenIDs, 1)
+	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
 // SkipLinger makes matching topics close without the linger when their last watch is closed, for example after a caller's
@@ -285,27 +229,27 @@ func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	defer f.mu.Unlock()
 	for key, t := range f.topics {
 		if match(key) {
-			t.shorten()
+			t.skipLinger()
 		}
 	}
 }
 
 // release closes a topic that nobody has watched for the linger. The topic calls it without its lock.
-func (f *Feed) release(t *topic) {
+func (f *Feed) lingerOver(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.drop(t)
+	f.closeIdle(t)
 }
 
 // drop closes a topic that has no watches. The feed's lock is held.
-func (f *Feed) drop(t *topic) {
-	if f.topics[t.key] == t && t.idle() {
+func (f *Feed) closeIdle(t *topic) {
+	if f.topics[t.key] == t && t.stopIfIdle() {
 		f.remove(t.key)
 	}
 }
 
 // forget ends a topic and its watches. The lock is held.
-func (f *Feed) forget(t *topic, err error) {
+func (f *Feed) fail(t *topic, err error) {
 	t.end(err)
 	f.remove(t.key)
 }
@@ -315,96 +259,4 @@ func (f *Feed) find(key market.Topic) *topic {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.topics[key]
-}
-
-// Up implements the upstream's handler: snapshots of the topics follow.
-func (f *Feed) Up(_ string, topics []market.Topic) {
-	s := &session{}
-	for _, key := range topics {
-		if t := f.find(key); t != nil {
-			t.up(s)
-		}
-	}
-}
-
-// Acknowledged implements the upstream's handler: the venue sends what changes in the topics from now on.
-func (f *Feed) Acknowledged(topics []market.Topic) {
-	for _, key := range topics {
-		if t := f.find(key); t != nil {
-			t.acknowledged()
-		}
-	}
-}
-
-// Down implements the upstream's handler: the topics are no longer live. A session that loses all of its topics ends, so
-// that what was streamed in it is stale by one write.
-func (f *Feed) Down(topics []market.Topic, _ error) {
-	lost := make([]*topic, 0, len(topics))
-	leaving := make(map[*session]int32)
-	for _, key := range topics {
-		if t := f.find(key); t != nil {
-			lost = append(lost, t)
-			if s := t.in(); s != nil {
-				leaving[s]++
-			}
-		}
-	}
-	now := f.cfg.Clock.Now()
-	for s, n := range leaving {
-		if n >= s.topics.Load() {
-			s.End(now)
-		}
-	}
-	for _, t := range lost {
-		t.down()
-	}
-}
-
-// Message implements the upstream's handler.
-func (f *Feed) Message(m *market.Message) {
-	if t := f.find(m.Topic); t != nil {
-		t.message(m)
-	}
-}
-
-// Heartbeat implements the upstream's handler: it finds what was lost at the end of a topic.
-func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
-	for key, seq := range seqs {
-		if t := f.find(key); t != nil {
-			t.heartbeat(epoch, seq)
-		}
-	}
-}
-
-// Refused implements the upstream's handler: the topic ends for its watches. It may have been watched anew meanwhile, so
-// it is let go of upstream too.
-func (f *Feed) Refused(key market.Topic, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if t := f.topics[key]; t != nil {
-		f.forget(t, err)
-	}
-}
-
-// Stats returns the counters.
-func (f *Feed) Stats() Stats {
-	s := Stats{
-		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),
-		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
-		Unacknowledged: f.counts.unacknowledged.Load(),
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.Topics = len(f.topics)
-	tokens := make(map[string]struct{}, len(f.topics))
-	for key, t := range f.topics {
-		if key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook || key.Channel == market.ChannelTrades {
-			tokens[key.ID] = struct{}{}
-		}
-		if t.resyncing() {
-			s.Resyncing++
-		}
-	}
-	s.Tokens = len(tokens)
-	return s
 }

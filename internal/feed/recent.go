@@ -18,12 +18,12 @@ type Point struct {
 }
 
 // recent is a ring of a token's latest prices, the last one of each second.
-type recent struct {
+type pointRing struct {
 	points []Point
 	newest int // index
 }
 
-func (r *recent) add(at time.Time, price market.Decimal) {
+func (r *pointRing) add(at time.Time, price market.Decimal) {
 	p := Point{at, price}
 	switch {
 	case len(r.points) > 0 && at.Unix() <= r.points[r.newest].At.Unix():
@@ -38,7 +38,7 @@ func (r *recent) add(at time.Time, price market.Decimal) {
 }
 
 // list returns a copy of the points, oldest first.
-func (r *recent) list() []Point {
+func (r *pointRing) list() []Point {
 	if len(r.points) == 0 {
 		return nil
 	}

@@ -18,46 +18,46 @@ type Origin interface {
 
 const (
 	// maxReads is how many reads of the origin may run at once, readWithin how long each may take.
-	maxReads   = 16
-	readWithin = 15 * time.Second
+	maxReads    = 16
+	readTimeout = 15 * time.Second
 	// readEvery is the least time from a topic's read that brought nothing to the next; it doubles up to maxReadEvery.
-	readEvery    = 4 * time.Second
-	maxReadEvery = 2 * time.Minute
+	minReadDelay = 4 * time.Second
+	maxReadDelay = 2 * time.Minute
 	// renewedAfter is the least time from a read whose answer was too old to the next.
-	renewedAfter = time.Second
+	minRenewal = time.Second
 	// lag is by how much REST and stream are thought to lag behind one another at most. Were it longer, one wrong time of
 	// the venue's could keep a topic from its changes, or from its state, for ever.
-	lag = time.Minute
+	maxSkew = time.Minute
 )
 
 // reads runs reads of the origin. It is safe for concurrent use.
-type reads struct {
+type readQueue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []*read
+	queue   []*originRead
 	running int
 	closed  bool
 }
 
 // read is one read of a topic's state. Its topic's lock protects began, which is zero while it waits for its turn.
-type read struct {
+type originRead struct {
 	topic  *topic
 	ctx    context.Context
 	cancel context.CancelFunc
 	began  time.Time
 }
 
-func newReads() *reads {
-	r := &reads{}
+func newReadQueue() *readQueue {
+	r := &readQueue{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
 // add begins a read as soon as fewer than maxReads run.
-func (r *reads) add(x *read) {
+func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -70,7 +70,7 @@ func (r *reads) add(x *read) {
 	}
 }
 
-func (r *reads) work() {
+func (r *readQueue) work() {
 	for {
 		r.mu.Lock()
 		if len(r.queue) == 0 {
@@ -86,7 +86,7 @@ func (r *reads) work() {
 }
 
 // close ends all reads and waits for them.
-func (r *reads) close() {
+func (r *readQueue) close() {
 	r.mu.Lock()
 	r.closed, r.queue = true, nil
 	r.mu.Unlock()
@@ -94,19 +94,19 @@ func (r *reads) close() {
 	r.wg.Wait()
 }
 
-func (x *read) run() {
+func (x *originRead) run() {
 	defer x.cancel()
-	if !x.topic.begin(x) {
+	if !x.topic.readStarted(x) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, readWithin)
+	ctx, cancel := context.WithTimeout(x.ctx, readTimeout)
 	defer cancel()
-	m, age, err := x.topic.feed.fetch(ctx, x.topic.key)
-	x.topic.fetched(x, m, age, err)
+	m, age, err := x.topic.feed.readOrigin(ctx, x.topic.key)
+	x.topic.readDone(x, m, age, err)
 }
 
 // fetch returns what the origin says of a topic as if the stream had sent it, nil where it has nothing, and how old that may be.
-func (f *Feed) fetch(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
+func (f *Feed) readOrigin(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
 	m, age := &market.Message{Topic: key}, market.Age{}
 	if key.Channel == market.ChannelPrices {
 		r, err := f.cfg.Origin.Price(ctx, key.ID)
@@ -131,19 +131,19 @@ func (f *Feed) fetch(ctx context.Context, key market.Topic) (*market.Message, ma
 
 // read sends for the topic's state over REST. It reports whether it did: not every channel can be read, and not again and
 // again. The lock is held.
-func (t *topic) read() bool {
+func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != market.ChannelPrices && t.key.Channel != market.ChannelOrderbook ||
-		t.feed.cfg.Clock.Now().Before(t.readAt) {
+		t.feed.cfg.Clock.Now().Before(t.nextRead) {
 		return false
 	}
-	t.reading = &read{topic: t}
+	t.reading = &originRead{topic: t}
 	t.reading.ctx, t.reading.cancel = context.WithCancel(t.feed.reads.ctx)
 	t.feed.reads.add(t.reading)
 	return true
 }
 
 // abandon ends the read that is under way. The lock is held.
-func (t *topic) abandon() {
+func (t *topic) cancelRead() {
 	if t.reading != nil {
 		t.reading.cancel()
 		t.reading = nil
@@ -151,7 +151,7 @@ func (t *topic) abandon() {
 }
 
 // begin takes note that a read begins. It reports whether it is still wanted.
-func (t *topic) begin(x *read) bool {
+func (t *topic) readStarted(x *originRead) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x.began = t.feed.cfg.Clock.Now()
@@ -160,35 +160,35 @@ func (t *topic) begin(x *read) bool {
 
 // fetched takes what a read has brought, unless it is not wanted any more. A state that may be from before the topic's changes were
 // buffered is not taken: changes between the two would be missing. It is read again when the venue may have a newer one.
-func (t *topic) fetched(x *read, m *market.Message, age market.Age, err error) {
+func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reading != x {
 		return
 	}
 	t.reading = nil
-	if t.aged = m != nil && age.Most > 0 && x.began.Add(-age.Most).Before(t.buffers); t.aged {
-		t.readAt = t.feed.cfg.Clock.Now().Add(min(max(age.Renewed, renewedAfter), maxReadEvery))
+	if t.readTooOld = m != nil && age.Most > 0 && x.began.Add(-age.Most).Before(t.bufferingSince); t.readTooOld {
+		t.nextRead = t.feed.cfg.Clock.Now().Add(min(max(age.Renewed, minRenewal), maxReadDelay))
 		return
 	}
 	if err == nil && m != nil && t.splice(m, x.began) {
 		t.feed.counts.spliced.Add(1)
 		return
 	}
-	wait := min(readEvery<<min(t.fetches, 10), maxReadEvery)
-	t.fetches++
-	t.readAt = t.feed.cfg.Clock.Now().Add(wait/2 + rand.N(wait/2))
-	t.feed.cfg.Log.Debug("a read brought no state for a topic", "channel", t.key.Channel, "times", t.fetches, "error", err)
+	wait := min(minReadDelay<<min(t.emptyReads, 10), maxReadDelay)
+	t.emptyReads++
+	t.nextRead = t.feed.cfg.Clock.Now().Add(wait/2 + rand.N(wait/2))
+	t.feed.cfg.Log.Debug("a read brought no state for a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
 // adopt goes on from the trades that have come where the tape itself does not: REST has none. It reports whether there are
 // any. The lock is held.
-func (t *topic) adopt() bool {
+func (t *topic) startFromTrades() bool {
 	if t.key.Channel != market.ChannelTrades || len(t.buffered) == 0 {
 		return false
 	}
 	next := t.state
-	items := Items{Gap: next.Known || t.cut != nil}
+	items := Items{Gap: next.Known || t.discarded != nil}
 	for _, m := range t.buffered {
 		if seen(&next, m) {
 			continue
@@ -211,7 +211,7 @@ type base struct {
 
 // has reports whether a state has a message in it: by their numbers where both count the same, else by the venue's times,
 // of which the stream wins a tie, and where there are none, by whether the message had come before the read began.
-func (b *base) has(m *market.Message) bool {
+func (b *base) includes(m *market.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
 		return m.Seq <= b.seq
@@ -226,17 +226,17 @@ func (b *base) has(m *market.Message) bool {
 // reports whether they fit together. The lock is held.
 func (t *topic) splice(m *market.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
-	if t.behind(m) || t.cut != nil && !b.has(t.cut) {
+	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
 		return false
 	}
 	next := t.state
-	t.whole(&next, m)
+	t.replace(&next, m)
 	next.Meta.Source = market.SourceREST
 	if t.crossed(&next) {
 		return false
 	}
 	for _, later := range t.buffered {
-		if b.has(later) {
+		if b.includes(later) {
 			b.renumber(&next, later)
 			continue
 		}
@@ -254,7 +254,7 @@ func (t *topic) splice(m *market.Message, began time.Time) bool {
 }
 
 // behind reports whether a state that was read over REST is older than the streamed one that is known. The lock is held.
-func (t *topic) behind(m *market.Message) bool {
+func (t *topic) isBehind(m *market.Message) bool {
 	s := &t.state
 	switch {
 	case !s.Known:
@@ -262,20 +262,20 @@ func (t *topic) behind(m *market.Message) bool {
 	case m.Seq != 0 && s.Seq != 0 && m.Epoch == s.Epoch:
 		return m.Seq < s.Seq
 	default:
-		return m.Time.Before(s.Meta.AsOf) && !m.Time.IsZero() && m.ReceivedAt.Sub(s.Meta.ReceivedAt) < lag
+		return m.Time.Before(s.Meta.AsOf) && !m.Time.IsZero() && m.ReceivedAt.Sub(s.Meta.ReceivedAt) < maxSkew
 	}
 }
 
 // late reports whether a message comes behind the state that was read over REST and has it in it. The lock is held.
-func (t *topic) late(m *market.Message) bool {
+func (t *topic) inBase(m *market.Message) bool {
 	if t.base == nil {
 		return false
 	}
-	if m.ReceivedAt.Sub(t.base.ended) >= lag {
+	if m.ReceivedAt.Sub(t.base.ended) >= maxSkew {
 		t.base = nil
 		return false
 	}
-	return t.base.has(m)
+	return t.base.includes(m)
 }
 
 // renumber takes over the number of a message that a state has in it, where REST has not told the state's own.

@@ -12,12 +12,12 @@ const maxTape = 50
 // tape makes the next tape out of the one that is known and a snapshot of the latest trades, oldest first. What is new
 // goes to the readers, unless this is the first that is known; a snapshot that does not reach back to the last trade
 // seen leaves a gap.
-func tape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
+func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
 	n.NumberTrades(latest)
 	if !known {
-		return lastOf(latest), items
+		return newest(latest), items
 	}
 	seen := keysOf(before)
 	// What lies before the first trade that was seen is older than what is kept.
@@ -35,12 +35,12 @@ func tape(before, latest []market.Trade, known bool) (after []market.Trade, item
 		seen[x.Key()] = true
 		return known
 	})
-	return lastOf(slices.Concat(before, items.Trades)), items
+	return newest(slices.Concat(before, items.Trades)), items
 }
 
 // added adds the trades of a message that brings what is new, and returns them. A trade without an id may equal one before: in a
 // numbered message it is another one, and gets the next ordinal; otherwise it may be the same again, and is dropped.
-func added(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
+func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))
 	for _, x := range more {
@@ -54,10 +54,10 @@ func added(before, more []market.Trade, numbered bool) (after, fresh []market.Tr
 			fresh = append(fresh, x)
 		}
 	}
-	return lastOf(slices.Concat(before, fresh)), fresh
+	return newest(slices.Concat(before, fresh)), fresh
 }
 
-func lastOf(trades []market.Trade) []market.Trade {
+func newest(trades []market.Trade) []market.Trade {
 	return slices.Clip(trades[max(0, len(trades)-maxTape):])
 }
 

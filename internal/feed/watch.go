@@ -26,7 +26,7 @@ type State struct {
 	Trades  []market.Trade
 	Account *Account
 	// ledger makes the Account of a topic's own state; it is not shown.
-	ledger *ledger
+	mutable *mutableAccount
 }
 
 // Account is the state of a user topic.
@@ -69,8 +69,8 @@ type Reader struct {
 	feed   *Feed
 	signal chan struct{}
 	// caller is who the topics count for, where shared tells that they do.
-	caller string
-	shared bool
+	caller  string
+	limited bool
 
 	// watches are those that are open; taken is what Take returned last.
 	watches map[*Watch]struct{}
@@ -83,7 +83,7 @@ type Reader struct {
 // NewReaderFor returns a reader without watches for a caller, whose readers together have a share of the stream. Close it.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
-	r.caller, r.shared = caller, true
+	r.caller, r.limited = caller, true
 	return r
 }
 
@@ -113,7 +113,7 @@ func (r *Reader) Take() []*Watch {
 	defer r.mu.Unlock()
 	r.changed, r.taken = r.taken[:0], r.changed
 	for _, w := range r.taken {
-		w.marked = false
+		w.queued = false
 	}
 	r.taken = slices.DeleteFunc(r.taken, func(w *Watch) bool { return w.closed })
 	return r.taken
@@ -128,14 +128,14 @@ func (r *Reader) Close() {
 }
 
 // mark notes that a watch has changed.
-func (r *Reader) mark(w *Watch) {
+func (r *Reader) markChanged(w *Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.marked {
+	if w.queued {
 		r.feed.counts.conflated.Add(1)
 		return
 	}
-	w.marked = true
+	w.queued = true
 	r.changed = append(r.changed, w)
 	select {
 	case r.signal <- struct{}{}:
@@ -149,16 +149,16 @@ type Watch struct {
 	reader *Reader // nil where nobody reads
 	owner  *Reader // on whose account the topic is open; nil for the feed's own
 	closed bool    // the reader's goroutine knows it
-	marked bool    // the reader's lock protects it
+	queued bool    // the reader's lock protects it
 
 	// The topic's lock protects the rest.
-	place int // among the topic's watches, or gone
+	index int // among the topic's watches, or gone
 	items Items
 	err   error
 }
 
 // gone is the place of a watch that has left its topic.
-const gone = -1
+const detached = -1
 
 // Topic returns the topic that is watched.
 func (w *Watch) Topic() market.Topic { return w.topic.key }
@@ -167,7 +167,7 @@ func (w *Watch) Topic() market.Topic { return w.topic.key }
 func (w *Watch) State() (s State, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	return w.topic.present(), w.err
+	return w.topic.visibleState(), w.err
 }
 
 // Take returns the present state and what has queued, which it takes. err is why the watch has ended.
@@ -175,7 +175,7 @@ func (w *Watch) Take() (s State, items Items, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	items, w.items = w.items, Items{}
-	return w.topic.present(), items, w.err
+	return w.topic.visibleState(), items, w.err
 }
 
 // Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing. It is for
@@ -196,7 +196,7 @@ func (w *Watch) ended() bool {
 }
 
 // sole reports whether nobody else watches the topic.
-func (w *Watch) sole() bool {
+func (w *Watch) isOnly() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
 }
@@ -204,7 +204,7 @@ func (w *Watch) sole() bool {
 // notify tells the reader. The topic's lock is held.
 func (w *Watch) notify() {
 	if w.reader != nil {
-		w.reader.mark(w)
+		w.reader.markChanged(w)
 	}
 }
 

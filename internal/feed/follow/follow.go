@@ -30,7 +30,7 @@ const (
 )
 
 // whole reports whether an event for a reason is a whole state.
-func (r Reason) whole() bool { return r == Initial || r == Resync }
+func (r Reason) isState() bool { return r == Initial || r == Resync }
 
 // Event is one event of a stream.
 type Event[T any] struct {
@@ -69,27 +69,27 @@ type Source struct {
 var errStopped = errors.New("the reader has stopped")
 
 // outlet hands the events of one stream over.
-type outlet[T any] struct {
+type publisher[T any] struct {
 	group Group
 	yield func(Event[T], error) bool
 	// to is who events are for; 0 is everybody.
-	to Cohort
+	audience Cohort
 	// sent counts events and problems.
 	sent int
 }
 
 // send hands an event over. mode is what may become of it when a reader is slow, unless it is a whole state.
-func (o *outlet[T]) send(reason Reason, topic string, mode Mode, value T) error {
-	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.whole(), To: o.to})
+func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
+	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
 }
 
 // problem reports a failure.
-func (o *outlet[T]) problem(err error) error {
-	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.to})
+func (o *publisher[T]) problem(err error) error {
+	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.audience})
 }
 
 // unknown reports an id that the venue does not know, once, and to readers that join. The error ends the stream.
-func (o *outlet[T]) unknown(u *unknowns, id string) error {
+func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {
 		return problem
@@ -98,8 +98,8 @@ func (o *outlet[T]) unknown(u *unknowns, id string) error {
 }
 
 // repeat reports the unknown ids again, to a cohort.
-func (o *outlet[T]) repeat(u *unknowns) error {
-	for _, id := range slices.Sorted(maps.Keys(u.gone)) {
+func (o *publisher[T]) repeatUnknown(u *unknowns) error {
+	for _, id := range slices.Sorted(maps.Keys(u.reported)) {
 		if err := o.problem(u.problem(id)); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (o *outlet[T]) repeat(u *unknowns) error {
 	return nil
 }
 
-func (o *outlet[T]) post(e Event[T], envelope Envelope) error {
+func (o *publisher[T]) post(e Event[T], envelope Envelope) error {
 	o.sent++
 	if o.group != nil {
 		o.group.Announce(envelope)
@@ -119,20 +119,20 @@ func (o *outlet[T]) post(e Event[T], envelope Envelope) error {
 }
 
 // count returns how many events and problems were sent.
-func (o *outlet[T]) count() int { return o.sent }
+func (o *publisher[T]) sentCount() int { return o.sent }
 
 // address sets who events are for from now on.
-func (o *outlet[T]) address(to Cohort) { o.to = to }
+func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
 // stream runs a body's loop for each range over it. open makes the body, which watches what it needs by the reader.
-func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *outlet[T], reader *feed.Reader) (body, error)) Stream[T] {
+func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &outlet[T]{group: s.Group, yield: yield}
+		out := &publisher[T]{group: s.Group, yield: yield}
 		reader := s.Feed.NewReaderFor(reqctx.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {
-			l := &loop{Source: s, reader: reader, every: every, body: b, out: out}
+			l := &loop{Source: s, reader: reader, minInterval: every, body: b, out: out}
 			err = l.run(ctx)
 		}
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
@@ -143,23 +143,23 @@ func stream[T any](ctx context.Context, s Source, every time.Duration, open func
 
 // unknowns counts the ids that the venue does not know: each is reported once, and the stream ends when it knows none.
 type unknowns struct {
-	kind string
-	left int
-	gone map[string]bool
+	kind      string
+	remaining int
+	reported  map[string]bool
 }
 
 func newUnknowns(kind string, ids int) *unknowns {
-	return &unknowns{kind: kind, left: ids, gone: make(map[string]bool)}
+	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
 }
 
 // add notes an id. problem is nil for one that was noted before; last reports that there is none left.
 func (u *unknowns) add(id string) (problem error, last bool) {
-	if u.gone[id] {
+	if u.reported[id] {
 		return nil, false
 	}
-	u.gone[id] = true
-	u.left--
-	return u.problem(id), u.left == 0
+	u.reported[id] = true
+	u.remaining--
+	return u.problem(id), u.remaining == 0
 }
 
 func (u *unknowns) problem(id string) error {
@@ -179,13 +179,13 @@ func isRefused(err error) bool {
 }
 
 // errLate is reported where nothing has come within the timeout.
-var errLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
+var errFirstEventLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
 
 // panicked carries a panic of a read, with its stack, to the goroutine of the loop.
-type panicked struct {
+type readPanic struct {
 	value any
 	stack []byte
 }
 
 // String returns what the panic was and where.
-func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
+func (p readPanic) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }

@@ -22,13 +22,13 @@ type pending[C any] struct {
 	// wanted reports that a read is wanted; owed is the reason of the event that it is for, "" for an event only if something
 	// differs. changes are what else it must cover, oldest first.
 	wanted  bool
-	owed    Reason
+	reason  Reason
 	changes []C
 	// added counts what was added; owedAt is the count at which owed was.
-	added, owedAt int
+	version, reasonAt int
 
 	// covered is what the read under way covers.
-	covered struct{ added, changes int }
+	covered struct{ version, changes int }
 	// failures counts the reads in a row that settled nothing; retry is when the next may begin.
 	failures int
 	retry    time.Time
@@ -36,53 +36,55 @@ type pending[C any] struct {
 
 // add notes what a read must cover that begins from now on. A failed read delays no longer, since this may be another matter.
 func (p *pending[C]) add(owed Reason, changes ...C) {
-	p.added++
+	p.version++
 	p.wanted, p.retry = true, time.Time{}
 	if owed != "" {
-		p.owed, p.owedAt = owed, p.added
+		p.reason, p.reasonAt = owed, p.version
 	}
 	if len(p.changes)+len(changes) > maxPending {
 		p.changes, p.covered.changes = nil, 0
-		p.owed, p.owedAt = Resync, p.added
+		p.reason, p.reasonAt = Resync, p.version
 		return
 	}
 	p.changes = append(p.changes, changes...)
 }
 
 // poll wants a read without a reason of its own.
-func (p *pending[C]) poll() { p.wanted = true }
+func (p *pending[C]) request() { p.wanted = true }
 
 // overtake notes that the stream has told more than a read under way can.
-func (p *pending[C]) overtake() { p.added++ }
+func (p *pending[C]) invalidate() { p.version++ }
 
 // due reports whether a read is to begin now.
-func (p *pending[C]) due(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
+func (p *pending[C]) ready(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
 
 // begin notes that a read begins.
-func (p *pending[C]) begin() {
-	p.covered.added, p.covered.changes = p.added, len(p.changes)
+func (p *pending[C]) readStarted() {
+	p.covered.version, p.covered.changes = p.version, len(p.changes)
 }
 
 // overtaken reports whether something was added since the read began.
-func (p *pending[C]) overtaken() bool { return p.added != p.covered.added }
+func (p *pending[C]) invalidated() bool { return p.version != p.covered.version }
 
 // settle takes what the read that has ended covers. What was added later stays.
 func (p *pending[C]) settle() (owed Reason, changes []C) {
 	n := p.covered.changes
 	changes, p.changes = p.changes[:n:n], p.changes[n:]
-	if p.owedAt <= p.covered.added {
-		owed, p.owed = p.owed, ""
+	if p.reasonAt <= p.covered.version {
+		owed, p.reason = p.reason, ""
 	}
 	p.covered.changes, p.failures, p.retry = 0, 0, time.Time{}
-	p.wanted = p.owed != "" || len(p.changes) > 0
+	p.wanted = p.reason != "" || len(p.changes) > 0
 	return owed, changes
 }
 
 // keep leaves everything pending after a read that failed, and delays the next one.
-func (p *pending[C]) keep(now time.Time, err error) { p.delay(now, hint(err)) }
+func (p *pending[C]) readFailed(now time.Time, err error) { p.delay(now, retryHint(err)) }
 
 // await leaves everything pending after a read of a stale value, and delays the next one until the venue may have a newer one.
-func (p *pending[C]) await(now time.Time, stale market.Meta) { p.delay(now, renewal(now, stale)) }
+func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
+	p.delay(now, renewal(now, stale))
+}
 
 // delay leaves everything pending, and delays the next read by a wait at least.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
@@ -94,13 +96,13 @@ func (p *pending[C]) delay(now time.Time, least time.Duration) {
 }
 
 // again leaves everything pending after a read that was overtaken. The next one may begin at once.
-func (p *pending[C]) again() {
+func (p *pending[C]) retryNow() {
 	p.failures++
 	p.wanted, p.retry = true, time.Time{}
 }
 
 // wake returns when a delayed read is due; zero where none is delayed.
-func (p *pending[C]) wake() time.Time {
+func (p *pending[C]) retryAt() time.Time {
 	if !p.wanted {
 		return time.Time{}
 	}
@@ -122,7 +124,7 @@ func renewal(now time.Time, m market.Meta) time.Duration {
 }
 
 // hint returns how long a failure says to wait, as far as that is sensible; 0 where it does not say.
-func hint(err error) time.Duration {
+func retryHint(err error) time.Duration {
 	var e *market.Error
 	if errors.As(err, &e) {
 		return min(e.RetryAfter, 2*maxRetryAfter)

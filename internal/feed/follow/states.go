@@ -9,17 +9,17 @@ import (
 )
 
 // kind is in what streams of states differ.
-type kind[T any] struct {
+type stateSpec[T any] struct {
 	topic func(key string) market.Topic
 	// personal values are an account's: the stream ends with their topic, and where the venue refuses the caller. credentials
 	// are the caller's.
 	personal    bool
 	credentials *market.Credentials
 	// beside is a topic that is kept live for queries with each one that is followed; nil for none.
-	beside func(key string) market.Topic
+	companion func(key string) market.Topic
 	// state returns the value of a state of the feed; ok is false where the stream does not say it.
 	state func(s feed.State) (value T, ok bool)
-	same  func(a, b T) bool
+	equal func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
 	// absent reports that there is no such value; nil where that is a value too. unknown is what the venue then does not know.
 	absent  func(value T) bool
@@ -33,14 +33,14 @@ type update[T any] struct {
 	Value T
 	Meta  market.Meta
 	// Before is the value of the event before, if there was one and this one goes on from it.
-	Before T
-	Goes   bool
+	Previous  T
+	Continues bool
 }
 
 // states follows values that are replaced as a whole, one for each key.
 type states[T any] struct {
-	kind[T]
-	out     *outlet[update[T]]
+	stateSpec[T]
+	out     *publisher[update[T]]
 	items   []*state[T]
 	watched map[*feed.Watch]*state[T]
 	unknown *unknowns
@@ -53,21 +53,21 @@ type state[T any] struct {
 	value    T
 	streamed bool
 	// covered reports that the stream brings the value now, so that no read is needed.
-	covered bool
-	pending pending[struct{}]
+	onStream bool
+	pending  pending[struct{}]
 }
 
 // open returns a body that follows keys.
-func (k kind[T]) open(keys []string) func(*outlet[update[T]], *feed.Reader) (body, error) {
-	return func(out *outlet[update[T]], reader *feed.Reader) (body, error) {
-		b := &states[T]{kind: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
+func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Reader) (body, error) {
+	return func(out *publisher[update[T]], reader *feed.Reader) (body, error) {
+		b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
 		for _, key := range keys {
 			it := &state[T]{item: item{key: key}}
 			b.items = append(b.items, it)
 			if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // else it is read over REST
 				b.watched[w] = it
-				if k.beside != nil {
-					reader.KeepLive(k.beside(key))
+				if k.companion != nil {
+					reader.KeepLive(k.companion(key))
 				}
 			}
 		}
@@ -84,11 +84,11 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	switch {
 	case err != nil && !b.personal && isUnknown(err):
 		delete(b.watched, w)
-		return b.lose(it)
+		return b.reportUnknown(it)
 	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // others need the room on the stream
 		delete(b.watched, w)
 		w.Close()
-		it.covered = false
+		it.onStream = false
 		return nil
 	case err != nil:
 		return err
@@ -96,23 +96,23 @@ func (b *states[T]) changed(w *feed.Watch) error {
 		return nil
 	}
 	value, ok := b.state(s)
-	it.covered = ok && s.Live
+	it.onStream = ok && s.Live
 	switch {
-	case it.covered:
-		return b.streamed(it, s, value)
+	case it.onStream:
+		return b.sendStreamed(it, s, value)
 	case it.sent && it.live: // what was sent last is out of date from now on
 		it.live = false
-		it.pending.overtake()
-		return b.outdate(it)
+		it.pending.invalidate()
+		return b.markStale(it)
 	default:
 		return nil // REST says what happens meanwhile
 	}
 }
 
 // streamed sends a live state if it differs from what was sent.
-func (b *states[T]) streamed(it *state[T], s feed.State, value T) error {
-	it.pending.overtake()
-	same := it.sent && b.same(it.value, value)
+func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
+	it.pending.invalidate()
+	same := it.sent && b.equal(it.value, value)
 	reason := Changed
 	switch {
 	case !it.sent:
@@ -130,7 +130,7 @@ func (b *states[T]) streamed(it *state[T], s feed.State, value T) error {
 }
 
 // outdate says once that a value may be out of date.
-func (b *states[T]) outdate(it *state[T]) error {
+func (b *states[T]) markStale(it *state[T]) error {
 	if !it.sent || it.meta.Stale {
 		return nil
 	}
@@ -140,32 +140,32 @@ func (b *states[T]) outdate(it *state[T]) error {
 }
 
 func (b *states[T]) send(it *state[T], reason Reason, value T, meta market.Meta) error {
-	u := update[T]{Key: it.key, Value: value, Meta: meta, Before: it.value, Goes: it.sent}
+	u := update[T]{Key: it.key, Value: value, Meta: meta, Previous: it.value, Continues: it.sent}
 	it.sent, it.value, it.meta, it.problem = true, value, meta, nil
 	return b.out.send(reason, it.key, b.mode, u)
 }
 
 // lose reports a key that the venue does not know.
-func (b *states[T]) lose(it *state[T]) error {
-	it.covered = false
-	return b.out.unknown(b.unknown, it.key)
+func (b *states[T]) reportUnknown(it *state[T]) error {
+	it.onStream = false
+	return b.out.reportUnknown(b.unknown, it.key)
 }
 
-func (b *states[T]) due(now time.Time, poll bool) (read, time.Time) {
+func (b *states[T]) nextRead(now time.Time, poll bool) (read, time.Time) {
 	var wanted []*state[T]
 	var wake time.Time
 	for _, it := range b.items {
-		if it.covered || b.unknown.gone[it.key] {
+		if it.onStream || b.unknown.reported[it.key] {
 			continue
 		}
 		if poll {
-			it.pending.poll()
+			it.pending.request()
 		}
-		if it.pending.due(now) {
-			it.pending.begin()
+		if it.pending.ready(now) {
+			it.pending.readStarted()
 			wanted = append(wanted, it)
 		} else {
-			wake = sooner(wake, it.pending.wake())
+			wake = sooner(wake, it.pending.retryAt())
 		}
 	}
 	if len(wanted) == 0 {
@@ -178,61 +178,61 @@ func (b *states[T]) due(now time.Time, poll bool) (read, time.Time) {
 func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	value, meta := r.Value.Value, r.Value.Meta
 	switch {
-	case it.covered: // the stream has brought it meanwhile
+	case it.onStream: // the stream has brought it meanwhile
 		it.pending.settle()
 		return nil
 	case b.personal && isRefused(r.Err):
 		return r.Err
 	case r.Err != nil:
-		return b.failed(it, r.Err)
-	case it.pending.overtaken():
-		it.pending.again()
+		return b.readFailed(it, r.Err)
+	case it.pending.invalidated():
+		it.pending.retryNow()
 		return nil
 	case b.absent != nil && b.absent(value):
 		it.pending.settle()
 		if it.sent {
 			return nil
 		}
-		return b.lose(it)
+		return b.reportUnknown(it)
 	}
 	if meta.Stale {
-		it.pending.await(time.Now(), meta) // it is being refreshed
+		it.pending.awaitRenewal(time.Now(), meta) // it is being refreshed
 	} else {
 		it.pending.settle()
 	}
-	same := it.sent && b.same(it.value, value)
+	same := it.sent && b.equal(it.value, value)
 	switch {
 	case !it.sent:
-		return b.polled(it, Initial, value, meta)
+		return b.sendPolled(it, Initial, value, meta)
 	case !same:
-		return b.polled(it, Changed, value, meta)
+		return b.sendPolled(it, Changed, value, meta)
 	case meta.Stale && it.pending.failures > 2:
-		return b.outdate(it)
+		return b.markStale(it)
 	case !meta.Stale && it.meta.Stale:
-		return b.polled(it, Freshness, value, meta)
+		return b.sendPolled(it, Freshness, value, meta)
 	}
 	return nil
 }
 
 // polled sends a value that was read over REST.
-func (b *states[T]) polled(it *state[T], reason Reason, value T, meta market.Meta) error {
+func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta market.Meta) error {
 	it.live, it.streamed = false, false
 	return b.send(it, reason, value, meta)
 }
 
 // failed takes a read that failed.
-func (b *states[T]) failed(it *state[T], err error) error {
-	it.pending.keep(time.Now(), err)
+func (b *states[T]) readFailed(it *state[T], err error) error {
+	it.pending.readFailed(time.Now(), err)
 	if it.sent {
-		return b.outdate(it)
+		return b.markStale(it)
 	}
 	it.problem = err
 	return nil
 }
 
-func (b *states[T]) current() bool {
+func (b *states[T]) isCurrent() bool {
 	for _, it := range b.items {
-		if !it.covered && !b.unknown.gone[it.key] {
+		if !it.onStream && !b.unknown.reported[it.key] {
 			return false
 		}
 	}
@@ -240,7 +240,7 @@ func (b *states[T]) current() bool {
 }
 
 func (b *states[T]) resend(reason Reason) error {
-	if err := b.out.repeat(b.unknown); err != nil {
+	if err := b.out.repeatUnknown(b.unknown); err != nil {
 		return err
 	}
 	return resendItems(b.items, func(it *state[T]) error {

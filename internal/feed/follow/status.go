@@ -7,20 +7,20 @@ import (
 )
 
 // statusEvery is how often a status is looked at.
-const statusEvery = 250 * time.Millisecond
+const statusInterval = 250 * time.Millisecond
 
 // StreamStatus sends what status returns, and again whenever it differs. status must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, status func() T, same func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &outlet[T]{group: s.Group, yield: yield}
+		out := &publisher[T]{group: s.Group, yield: yield}
 		if err := followStatus(ctx, out, status, same); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 			yield(Event[T]{}, err)
 		}
 	}
 }
 
-func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, same func(a, b *T) bool) error {
-	tick := time.NewTicker(statusEvery)
+func followStatus[T any](ctx context.Context, out *publisher[T], status func() T, same func(a, b *T) bool) error {
+	tick := time.NewTicker(statusInterval)
 	defer tick.Stop()
 	var waiting <-chan struct{}
 	if out.group != nil {

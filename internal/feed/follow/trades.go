@@ -20,7 +20,7 @@ type TradesUpdate struct {
 
 // Trades follows the public tape of tokens. REST has no tape, so an error ends the stream where there is no room for a token.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
-	return stream(ctx, s, 0, func(out *outlet[TradesUpdate], reader *feed.Reader) (body, error) {
+	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
 		for _, id := range tokenIDs {
 			w, err := reader.Watch(market.Topic{Channel: market.ChannelTrades, ID: id}, nil)
@@ -34,7 +34,7 @@ func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdat
 }
 
 type tapes struct {
-	out     *outlet[TradesUpdate]
+	out     *publisher[TradesUpdate]
 	watched map[*feed.Watch]*tape
 	unknown *unknowns
 	sent    bool
@@ -48,7 +48,7 @@ type tape struct {
 	trades []market.Trade
 }
 
-func (t *tape) note(s feed.State) {
+func (t *tape) record(s feed.State) {
 	t.sent, t.live, t.resyncs, t.trades = true, s.Live, s.Resyncs, s.Trades
 }
 
@@ -67,14 +67,14 @@ func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
 }
 
 // begin sends the first event, with the tapes that are known.
-func (b *tapes) begin() error {
+func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
 	}
 	b.sent = true
 	for w, t := range b.watched {
 		if s, _, err := w.Take(); err == nil && s.Known {
-			t.note(s)
+			t.record(s)
 		}
 	}
 	return b.send(Initial, b.latest(), false)
@@ -86,13 +86,13 @@ func (b *tapes) changed(w *feed.Watch) error {
 		return nil
 	}
 	if !b.sent {
-		return b.opening()
+		return b.checkFirst()
 	}
 	s, items, err := w.Take()
 	switch {
 	case isUnknown(err):
 		delete(b.watched, w)
-		return b.out.unknown(b.unknown, w.Topic().ID)
+		return b.out.reportUnknown(b.unknown, w.Topic().ID)
 	case err != nil || !s.Known:
 		return err
 	case !t.sent:
@@ -108,19 +108,19 @@ func (b *tapes) changed(w *feed.Watch) error {
 	default:
 		return nil
 	}
-	t.note(s)
+	t.record(s)
 	return b.send(reason, items.Trades, items.Gap)
 }
 
 // opening sends the first event when no tape is on its way any more. All are looked at, since those that have ended are reported
 // only once.
-func (b *tapes) opening() error {
+func (b *tapes) checkFirst() error {
 	waits := false
 	for w := range b.watched {
 		switch s, err := w.State(); {
 		case isUnknown(err):
 			delete(b.watched, w)
-			if err := b.out.unknown(b.unknown, w.Topic().ID); err != nil {
+			if err := b.out.reportUnknown(b.unknown, w.Topic().ID); err != nil {
 				return err
 			}
 		case err != nil:
@@ -132,21 +132,21 @@ func (b *tapes) opening() error {
 	if waits {
 		return nil
 	}
-	return b.begin()
+	return b.sendFirst()
 }
 
 // due sends the first event when the stream has had its time.
-func (b *tapes) due(_ time.Time, poll bool) (read, time.Time) {
+func (b *tapes) nextRead(_ time.Time, poll bool) (read, time.Time) {
 	if !poll || b.sent {
 		return nil, time.Time{}
 	}
-	return func(context.Context) func() error { return b.begin }, time.Time{}
+	return func(context.Context) func() error { return b.sendFirst }, time.Time{}
 }
 
-func (b *tapes) current() bool { return b.sent }
+func (b *tapes) isCurrent() bool { return b.sent }
 
 func (b *tapes) resend(reason Reason) error {
-	if err := b.out.repeat(b.unknown); err != nil || !b.sent {
+	if err := b.out.repeatUnknown(b.unknown); err != nil || !b.sent {
 		return err
 	}
 	return b.send(reason, b.latest(), reason == Resync)

@@ -1,0 +1,134 @@
+package feed
+
+import (
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// awaitConfirmation sends a market's subscription again if the venue does not confirm it. Until then the market is not live,
+// so its subscribers poll it. The lock is held.
+func (t *topic) awaitConfirmation() {
+	t.stopWaiting()
+	wait := t.waitID
+	t.waitTimer = time.AfterFunc(min(ackTimeout<<min(t.unconfirmed, 10), maxAckTimeout), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.waitID != wait {
+			return
+		}
+		t.unconfirmed++
+		t.feed.counts.unacknowledged.Add(1)
+		t.feed.cfg.Log.Info("the venue does not confirm a subscription: it is sent again", "topic", t.key.ID, "times", t.unconfirmed)
+		if err := t.feed.upstream.Watch(t.key, nil); err != nil {
+			t.feed.cfg.Log.Warn("a subscription could not be sent again", "topic", t.key.ID, "error", err)
+		}
+		t.awaitConfirmation()
+	})
+}
+
+// acknowledged takes the venue's confirmation of the subscription. Snapshots confirm all topics but markets.
+func (t *topic) acknowledged() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended && t.phase != down && t.key.Channel == market.ChannelMarket {
+		t.confirm()
+	}
+}
+
+// confirm makes a market live. What happened before has no frame, so whatever was read until now may be out of date. A
+// confirmation after the first frame makes it so again: that frame may have belonged to the subscription before. The lock is
+// held.
+func (t *topic) confirm() {
+	if t.incomplete || t.phase == following {
+		t.countResync()
+	}
+	t.startFollowing()
+	t.confirmed, t.unconfirmed = true, 0
+	t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
+	t.publish()
+}
+
+// gap makes the topic stale and asks for a snapshot. The lock is held.
+func (t *topic) handleGap() {
+	t.feed.counts.gaps.Add(1)
+	if t.state.Known && !t.incomplete {
+		about := []any{"channel", t.key.Channel, "seq", t.state.Seq, "resyncs", t.state.Resyncs}
+		if t.key.Scope == "" { // whose accounts are followed is nobody's business
+			about = append(about, "topic", t.key.ID)
+		}
+		t.feed.cfg.Log.Info("a topic has a gap and is read anew", about...)
+	}
+	if t.key.Channel == market.ChannelMarket {
+		t.countResync() // its state is read over REST, so it is enough to say that something was missed
+		t.feed.cfg.Sink.StreamStale(t.key)
+		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
+		t.publish()
+		return
+	}
+	t.incomplete = t.incomplete || t.state.Known
+	t.phase = resyncing
+	t.markStale()
+	t.publish()
+	t.feed.upstream.Resync(t.key)
+	t.awaitSnapshot()
+}
+
+// await asks again for a snapshot that does not come. The lock is held.
+func (t *topic) awaitSnapshot() {
+	t.stopWaiting()
+	wait := t.waitID
+	t.waitTimer = time.AfterFunc(snapshotTimeout, func() { t.snapshotOverdue(wait) })
+}
+
+// rest ends the wait for a snapshot. The lock is held.
+func (t *topic) stopWaiting() {
+	t.waitID++
+	if t.waitTimer != nil {
+		t.waitTimer.Stop()
+		t.waitTimer = nil
+	}
+}
+
+func (t *topic) snapshotOverdue(wait int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waitID != wait {
+		return
+	}
+	t.lateSnapshots++
+	quiet := t.key.Channel == market.ChannelPrices && t.phase == opening && t.failedResyncs+1 >= maxFailedResyncs
+	switch {
+	case t.lateSnapshots > 1 && t.startFromTrades():
+		return
+	case t.reading != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
+	case quiet && t.feed.cfg.Origin == nil:
+		return // a venue that sends prices only as they change; queries read it over REST meanwhile
+	case quiet, t.resyncFailed():
+	default:
+		t.feed.upstream.Resync(t.key)
+	}
+	t.awaitSnapshot()
+}
+
+// fruitless takes note of a resync that brought nothing. After too many of them it drops the connection and reports
+// true. What then does not come either is given twice as many resyncs before the next time, since all other topics of
+// the connection pay for it. The lock is held.
+func (t *topic) resyncFailed() bool {
+	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
+		return false
+	}
+	t.failedResyncs = 0
+	t.reconnects++
+	t.feed.counts.reconnects.Add(1)
+	t.feed.cfg.Log.Warn("a topic gets no snapshot: its connection is dropped", "channel", t.key.Channel, "times", t.reconnects)
+	t.feed.upstream.Reconnect(t.key)
+	return true
+}
+
+// resynced counts a state that took the place of one that may have missed something. The lock is held.
+func (t *topic) countResync() {
+	t.incomplete = false
+	t.state.Resyncs++
+	t.feed.counts.resyncs.Add(1)
+}
