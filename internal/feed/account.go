@@ -7,35 +7,35 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// accountEvery is the least time between two states of an account that nobody reads and the sink is given: venues tell of
-// every price in a wallet by a message of its own.
+// accountInterval is the minimum time between two flushes of an account that nobody reads. Venues send every price in a
+// wallet as a message of its own.
 const accountInterval = 50 * time.Millisecond
 
-// ledger is an account as its changes make it. What was shown of it never changes: a list that was is copied before it is
-// written to.
+// mutableAccount is an account that changes are applied to. It never changes an Account that readers have: it copies a
+// shared list before a write.
 type mutableAccount struct {
 	orders    keyedList[string, market.Order]
 	positions keyedList[market.PositionKey, market.Position]
 	balance   *market.Balance
-	// fills are the last ones, oldest first, by which equal ones are told apart.
+	// fills has the latest fills, oldest first. They number the fills that look alike.
 	fills []market.Trade
-	// lost reports that positions were known and no longer are, until the sink is told.
+	// positionsLost reports that the positions have become unknown since the last flush.
 	positionsLost bool
 	current       *Account // nil after a change
 }
 
 func orderKey(o *market.Order) string { return o.OrderID }
 
-// list is a list in the venue's order whose elements are found by a key.
+// keyedList is a list in the venue's order with an index by key.
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
-	// shown tells that somebody else has the rows.
+	// shared reports that readers have rows, so that a write must copy them.
 	shared bool
 }
 
-// newLedger returns the account of a snapshot. Orders and positions that are nil there are not known. before is the ledger
-// that it replaces, or nil.
+// newMutableAccount returns the account of a snapshot. Orders and positions that are nil in the snapshot are unknown.
+// before is the account that the snapshot replaces, or nil.
 func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
@@ -50,21 +50,21 @@ func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccoun
 	return l
 }
 
-// filled adds fills and returns those that are new.
+// addFills adds fills and returns the new ones.
 func (l *mutableAccount) addFills(m *market.Message) (fresh []market.Trade) {
 	l.fills, fresh = appendNew(l.fills, m.Trades, m.Seq != 0)
 	return fresh
 }
 
-// open reports whether an order still stands.
+// isActive reports whether an order is still active.
 func isActive(o *market.Order) bool {
 	return o.Status == market.OrderOpen || o.Status == market.OrderPartiallyFilled || o.Status == market.OrderUnknown
 }
 
-// held reports whether a position is one.
+// isHeld reports whether a position has a size.
 func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
-// apply makes a change. A change of a list that is not known leaves it unknown, since its one element is not all of it.
+// apply applies a change. An unknown list stays unknown, because one element is not the whole list.
 func (l *mutableAccount) apply(m *market.Message) {
 	switch m.Kind {
 	case market.MessageOrder:
@@ -83,9 +83,9 @@ func (l *mutableAccount) apply(m *market.Message) {
 	l.current = nil
 }
 
-// hold takes over what a message says of a position. A message does not name the lot that it is about: where an outcome has
-// several, the one with the same size and average price has only another price. If none has, it is not known what is held,
-// until the next snapshot says so.
+// applyPosition applies a change of a position. Messages do not name the lot. If an outcome has several lots, the change is
+// a new price of the lot with the same size and average price. If no lot matches, the positions are unknown until the next
+// snapshot.
 func (l *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
@@ -112,7 +112,7 @@ func sameLot(a, b *market.Position) bool {
 	return a.Size.Cmp(b.Size) == 0 && (a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// account returns the present account, which stays as it is.
+// snapshot returns the present account. The result never changes.
 func (l *mutableAccount) snapshot() *Account {
 	if l.current == nil {
 		l.current = &Account{Orders: l.orders.share(), Positions: l.positions.share(), Balance: l.balance}
@@ -120,8 +120,8 @@ func (l *mutableAccount) snapshot() *Account {
 	return l.current
 }
 
-// newList returns a list of those rows that stay. The last row with a key replaces those before. The list is not known where
-// rows is nil.
+// newKeyedList returns a list of the rows that stay. A later row replaces an earlier one with the same key. The list is
+// unknown if rows is nil.
 func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
@@ -142,7 +142,7 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) 
 	return l
 }
 
-// put puts a row in the place of the one with its key, or at the end, or takes it out where it is not to stay.
+// put replaces the row with the key, or appends the row. It removes the row if stays is false.
 func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	i, known := l.at[key]
 	if l.at == nil || !known && !stays {
@@ -168,13 +168,14 @@ func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	}
 }
 
-// show hands the rows out; nil where they are not known.
+// share returns the rows for readers, or nil if they are unknown.
 func (l *keyedList[K, T]) share() []T {
 	l.shared = true
 	return slices.Clip(l.rows)
 }
 
-// present returns the state as readers see it. What one of them has seen queries find too. The lock is held.
+// visibleState returns the state for readers. It also flushes an account, so that queries see what a reader sees. The
+// caller holds the lock.
 func (t *topic) visibleState() State {
 	if t.state.mutable != nil {
 		t.state.Account = t.state.mutable.snapshot()
@@ -185,7 +186,7 @@ func (t *topic) visibleState() State {
 	return s
 }
 
-// tellSoon gives the sink the account, unless it was given one just before: then it is given the next one in a while.
+// flushSoon flushes the account now, or accountInterval after the last flush.
 func (t *topic) flushSoon() {
 	t.dirty = true
 	wait := t.flushedAt.Add(accountInterval).Sub(t.feed.cfg.Clock.Now())
@@ -201,7 +202,7 @@ func (t *topic) flushSoon() {
 	}
 }
 
-// tell gives the sink the account if it has changed since it was given one. The lock is held.
+// flush passes the account to Sink if the account has changed since the last flush. The caller holds the lock.
 func (t *topic) flush() {
 	if !t.dirty {
 		return
@@ -215,7 +216,7 @@ func (t *topic) flush() {
 	t.feed.cfg.Sink.StreamAccount(&t.session.Session, t.key, a.Orders, a.Positions, a.Balance, t.state.Meta)
 }
 
-// untell forgets what the sink was not given yet. The lock is held.
+// cancelFlush cancels the pending flush. The caller holds the lock.
 func (t *topic) cancelFlush() {
 	t.dirty = false
 	if t.flushTimer != nil {

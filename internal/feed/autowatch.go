@@ -12,64 +12,64 @@ import (
 )
 
 const (
-	// pollsToWatch polls of a token within pollWindow open an auto-watch. It closes autoWatchFor after the last poll.
+	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. The auto-watch is closed autoWatchFor
+	// after the last poll.
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
-	// retryEvery is how often auto-watches are tried again that the upstream had no room for.
+	// retryEvery is how often the auto-watches without room are tried again.
 	retryEvery = time.Second
 )
 
-// demand watches what queries ask for again and again, so that polling clients cost the venue nothing. What is watched so
-// is warm. It is at most half of the room; where that is full, callers who have little of it replace what those have who
-// have much.
+// autoWatcher watches topics that queries poll often, so that these polls cost no calls to the venue. Auto-watches take at
+// most half of the room. When that half is full, callers with few auto-watches replace those of callers with many.
 type autoWatcher struct {
 	feed *Feed
 	size int
 
-	// mu protects all below. It may be taken under the feed's lock, and topics' locks under it.
+	// mu protects all fields below. It may be taken under the feed's lock. Topics' locks may be taken under mu.
 	mu sync.Mutex
-	// asks are the topics that were asked for lately.
+	// polls counts the recent polls of topics without an auto-watch.
 	polls   *lru.Cache[market.Topic, *pollTimes]
 	watches map[market.Topic]*autoWatch
-	// tokens is warm by channel and token, which every query looks into.
+	// byToken has the same auto-watches as watches, for the lookup of each query.
 	byToken map[market.Channel]map[string]*autoWatch
-	// holders are the callers who have made something warm.
+	// callers has the callers with an auto-watch.
 	callers map[string]*autoCaller
-	// changes counts what has become warm and what was let go.
+	// changes counts the auto-watches that were added or removed.
 	changes uint64
 	failed  searchFailure
-	// sweep lets go of what nobody asks for any more; nil while nothing is watched.
+	// expiry removes auto-watches without recent polls. It is nil while there are none.
 	expiry *time.Timer
 	closed bool
 }
 
-// warm is a topic that is watched because it is asked for.
+// autoWatch is the watch of a topic that is polled often.
 type autoWatch struct {
 	key market.Topic
-	// holder is who has made it warm, asked when anybody has asked for it last.
+	// caller opened the auto-watch. polled is the time of the last poll by any caller.
 	caller *autoCaller
 	polled time.Time
-	// watch is nil while it is being opened, and until there is room for it.
+	// watch is nil while the topic is being opened and while there is no room for it.
 	watch   *Watch
 	opening bool
 }
 
-// holder is a caller who has made something warm.
+// autoCaller is a caller with auto-watches.
 type autoCaller struct {
 	name  string
-	count int // topics; never 0
+	count int // its auto-watches; never 0
 }
 
-// refusal is that there was no space for a caller who had held topics. It stands until a time for all who have as much,
-// unless something changes.
+// searchFailure remembers that a caller with count auto-watches found none to replace. Callers with as many skip the search
+// until the time is over or the auto-watches change.
 type searchFailure struct {
 	count   int
 	changes uint64
 	until   time.Time
 }
 
-// asks are when a topic was asked for, and by which demand it was last.
+// pollTimes has the times of a topic's recent polls, and the number of the last one.
 type pollTimes struct {
 	times    []time.Time
 	lastPoll uint64
@@ -79,21 +79,20 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	size := max(f.cfg.Topics/2, 1)
 	recent, err := lru.New[market.Topic, *pollTimes](10 * size)
 	if err != nil {
-		panic("feed: " + err.Error()) // only for a size below 1
+		panic("feed: " + err.Error()) // the size is below 1
 	}
 	return &autoWatcher{feed: f, size: size, polls: recent, watches: make(map[market.Topic]*autoWatch), byToken: make(map[market.Channel]map[string]*autoWatch), callers: make(map[string]*autoCaller)}
 }
 
-// asked notes that a caller has asked for what a channel tells of tokens, and opens those topics that were asked for often
-// enough to be warm.
+// recordPolls counts a caller's polls of tokens. It opens auto-watches for tokens that were polled often enough.
 func (d *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
 	if d.feed.upstream == nil {
-		return // nothing can be watched
+		return // there is no stream
 	}
 	now := d.feed.cfg.Clock.Now()
 	var opening []*autoWatch
 	d.mu.Lock()
-	// Where there is no space asks are not counted either: most are of tokens that are not warm then.
+	// Without room polls are not counted, because most of them could not open an auto-watch.
 	full := d.isFull(d.count(caller), now)
 	tokens := d.byToken[c]
 	for _, id := range tokenIDs {
@@ -113,7 +112,7 @@ func (d *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, to
 		}
 		a.times, a.lastPoll = append(slices.DeleteFunc(a.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), by
 		if !known || len(a.times) >= enough {
-			key.ID = strings.Clone(id) // which is kept, and may be a part of all that a client has sent
+			key.ID = strings.Clone(id) // the id may be part of a whole request
 		}
 		if len(a.times) >= enough && !d.closed {
 			if d.makeRoom(caller, now) {
@@ -136,9 +135,9 @@ func (d *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, to
 	d.open(opening)
 }
 
-// space makes space for one more topic of a caller's where there is none. It takes that of callers who have more than one
-// more, or else what nobody has lately asked for, of callers who have no less. It reports whether there is space. The lock
-// is held.
+// makeRoom makes room for one more auto-watch of a caller. It removes one of a caller that has at least two more. Otherwise
+// it removes one that was not polled within pollWindow, of a caller that has at least as many. It reports whether there is
+// room. The caller holds the lock.
 func (d *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	if len(d.watches) < d.size {
 		return true
@@ -169,12 +168,12 @@ func (d *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// full reports whether it is known that there is no space for somebody who has so much. The lock is held.
+// isFull reports whether a search for a caller with held auto-watches is known to find nothing. The caller holds the lock.
 func (d *autoWatcher) isFull(held int, now time.Time) bool {
 	return len(d.watches) >= d.size && d.failed.changes == d.changes && held >= d.failed.count && !now.After(d.failed.until)
 }
 
-// held is how much is warm for a caller. The lock is held.
+// count returns the number of a caller's auto-watches. The caller holds the lock.
 func (d *autoWatcher) count(caller string) int {
 	if h := d.callers[caller]; h != nil {
 		return h.count
@@ -182,8 +181,8 @@ func (d *autoWatcher) count(caller string) int {
 	return 0
 }
 
-// least returns what is to go first among the topics that fit: of the caller who has most, what was asked for longest ago.
-// It returns nil where none fits. The lock is held.
+// victim returns the matching auto-watch to remove first: of the caller with the most, the one that was polled longest ago.
+// It returns nil if none matches. The caller holds the lock.
 func (d *autoWatcher) victim(fits func(*autoWatch) bool) (least *autoWatch) {
 	for _, w := range d.watches {
 		if least != nil {
@@ -198,7 +197,7 @@ func (d *autoWatcher) victim(fits func(*autoWatch) bool) (least *autoWatch) {
 	return least
 }
 
-// add makes a topic warm for a caller, who is to open it. The lock is held.
+// add adds an auto-watch, which must be opened next. The caller holds the lock.
 func (d *autoWatcher) add(key market.Topic, caller string, now time.Time) *autoWatch {
 	h := d.callers[caller]
 	if h == nil {
@@ -216,7 +215,7 @@ func (d *autoWatcher) add(key market.Topic, caller string, now time.Time) *autoW
 	return w
 }
 
-// remove lets go of a warm topic. The lock is held.
+// remove removes an auto-watch and closes its watch. The caller holds the lock.
 func (d *autoWatcher) remove(w *autoWatch) {
 	delete(d.watches, w.key)
 	delete(d.byToken[w.key.Channel], w.key.ID)
@@ -229,7 +228,7 @@ func (d *autoWatcher) remove(w *autoWatch) {
 	}
 }
 
-// open watches warm topics. Those that there is no room for wait for the next sweep.
+// open opens auto-watches. Those without room are tried again by expire.
 func (d *autoWatcher) open(opening []*autoWatch) {
 	room := true
 	for _, w := range opening {
@@ -242,7 +241,7 @@ func (d *autoWatcher) open(opening []*autoWatch) {
 		d.mu.Lock()
 		w.opening = false
 		switch {
-		case d.watches[w.key] != w: // it was let go meanwhile
+		case d.watches[w.key] != w: // removed in the meantime
 			if watch != nil {
 				watch.Close()
 			}
@@ -258,8 +257,8 @@ func (d *autoWatcher) open(opening []*autoWatch) {
 	}
 }
 
-// cool lets go of what nobody has asked for lately, and of what the upstream has refused, which may be asked for again. It
-// tries again to watch what there was no room for.
+// expire removes auto-watches without recent polls, and those that the upstream refused. It tries again to open those
+// without room.
 func (d *autoWatcher) expire() {
 	now := d.feed.cfg.Clock.Now()
 	least := retryEvery
@@ -267,7 +266,7 @@ func (d *autoWatcher) expire() {
 	var opening []*autoWatch
 	d.mu.Lock()
 	if d.expiry != nil {
-		d.expiry.Stop() // it may have been set again since it went off
+		d.expiry.Stop() // open may have reset the timer
 		d.expiry = nil
 	}
 	for _, w := range d.watches {
@@ -292,8 +291,8 @@ func (d *autoWatcher) expire() {
 	d.open(opening)
 }
 
-// yield gives up a warm topic that makes room, for the sake of a subscriber. It reports whether there was one. The feed's
-// lock is held.
+// giveWay removes an auto-watch whose topic nobody else watches, to make room for a subscriber. It reports whether it found
+// one. The caller holds the feed's lock.
 func (d *autoWatcher) giveWay() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

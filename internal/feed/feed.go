@@ -9,69 +9,68 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Upstream is the venue's stream. None of its methods waits for the network.
+// Upstream is the client of the venue's stream. Its methods do not wait for the network.
 type Upstream interface {
-	// Watch asks for a topic until Unwatch; an error means that there is no room for it. Watching a topic again subscribes to
-	// it again.
+	// Watch subscribes to a topic until Unwatch. A second Watch of a topic sends the subscription again. Watch returns an
+	// error if the connections have no room for the topic.
 	Watch(t market.Topic, c *market.Credentials) error
 	Unwatch(t market.Topic)
-	// Resync asks for a snapshot of a topic.
+	// Resync requests a snapshot of a topic.
 	Resync(t market.Topic)
-	// Reconnect drops the connection that carries a topic.
+	// Reconnect closes the connection that carries a topic. The client then opens a new one.
 	Reconnect(t market.Topic)
 }
 
-// Sink takes what is live, for queries. Its methods must not wait.
+// Sink stores live values for queries. Its methods must not wait.
 type Sink interface {
 	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until its session ends.
 	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
 	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
-	// StreamStale makes what was streamed of a topic stale, after a gap in it.
+	// StreamStale marks the streamed values of a topic as stale after a gap.
 	StreamStale(t market.Topic)
-	// StreamMarket announces that a market has changed, so that what was read of it is to be read again. change is nil where the
-	// stream does not say what has changed.
+	// StreamMarket reports that a market has changed, so that earlier reads of the market are invalid. change is nil if the
+	// stream does not say what changed.
 	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
-	// StreamAccount stores an account as its reader sees it, fresh until its session ends. Parts may be nil where they are
-	// not known.
+	// StreamAccount stores an account, which stays fresh until its session ends. A nil list or balance is not known.
 	StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
-// Config is how the feed behaves. The zero value of a field takes its default.
+// Config configures a feed. A zero field has its default.
 type Config struct {
 	Sink Sink
-	// Origin is where states are read that the stream does not send; nil where they can't be.
+	// Origin reads states that the stream does not send. Nil turns these reads off.
 	Origin Origin
 	Clock  market.Clock
 	Log    *slog.Logger
-	// Lag is told how long each change of a live topic was under way, from the venue's time of it to its arrival, which their
-	// clocks may make negative. It must not wait; nil tells nobody.
+	// Lag observes the delay of each change of a live topic: from the venue's timestamp to the arrival. Different clocks
+	// can make the delay negative. Lag must not wait, and may be nil.
 	Lag func(time.Duration)
-	// Topics is the greatest number of topics that Upstream has room for; 2,000 by default.
+	// Topics is the number of public topics that Upstream has room for. The default is 2,000.
 	Topics int
-	// Linger is how long a topic stays open when its last watch has gone; 5 s by default.
+	// Linger is how long a topic stays open after its last watch was closed. The default is 5 s.
 	Linger time.Duration
-	// Queue is the greatest number of trades or changes that wait for a watch; 1,000 by default.
+	// Queue is the number of trades or changes that may wait for one watch. The default is 1,000.
 	Queue int
 }
 
-// The fixed times of the protocol.
+// The timeouts and bounds of the stream's protocol.
 const (
-	// snapshotWithin is how long a snapshot may take before it is asked for again.
+	// snapshotTimeout is how long the feed waits for a snapshot before it requests another one.
 	snapshotTimeout = 2 * time.Second
-	// ackWithin is how long the confirmation of a market's subscription may take before the subscription is sent again; it
-	// doubles up to maxAckWithin while the venue confirms none.
+	// ackTimeout is how long the feed waits for the confirmation of a market's subscription before it sends the
+	// subscription again. The timeout doubles up to maxAckTimeout while the venue does not confirm.
 	ackTimeout    = 2 * time.Second
 	maxAckTimeout = 2 * time.Minute
-	// failedResyncs in a row make the feed drop the connection; the number doubles each time that this did not help, at most
-	// maxPatience times.
+	// After maxFailedResyncs in a row the feed drops the connection. Each time that does not help the number doubles, at
+	// most maxDoublings times.
 	maxFailedResyncs = 3
 	maxDoublings     = 6
 	// maxBuffered bounds the messages that wait for a snapshot.
 	maxBuffered = 1000
 )
 
-// Feed keeps live state. It is safe for concurrent use. Close it to stop its timers and reads.
+// Feed keeps the live state of topics. It is safe for concurrent use. Close stops its timers and reads.
 type Feed struct {
 	cfg      Config
 	upstream Upstream
@@ -80,15 +79,15 @@ type Feed struct {
 	reads    *readQueue
 	shares   shares
 
-	// mu protects topics, public and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
-	// that, never the other way round. The upstream is called under it and under topics' locks, the sink under topics'.
+	// mu protects topics, public and closed. Locks are taken in this order: the feed's, the autoWatcher's, a topic's, a
+	// reader's. Upstream is called with mu or a topic's lock held, Sink with a topic's lock.
 	mu     sync.Mutex
 	topics map[market.Topic]*topic
-	public int // topics that are not users'
+	public int // number of topics that are not accounts
 	closed bool
 }
 
-// New returns a feed without an upstream: it refuses every watch until Connect.
+// New returns a feed without an upstream. Every watch fails until Connect was called.
 func New(cfg Config) *Feed {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
@@ -104,10 +103,10 @@ func New(cfg Config) *Feed {
 	return f
 }
 
-// Connect gives the feed its upstream, whose handler it is. Call it once, before the feed is used.
+// Connect sets the upstream. The feed is the upstream's handler. Call Connect once, before the feed is used.
 func (f *Feed) Connect(u Upstream) { f.upstream = u }
 
-// Close ends all watches, timers and reads, and waits for the reads.
+// Close ends all watches, timers and reads, and waits for the reads to return.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -125,7 +124,7 @@ func (f *Feed) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// watch follows a topic for a reader.
+// watch adds a watch of a topic for a reader.
 func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +140,7 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.closeLingering(false) } // it takes what is free
+		room = func() bool { return f.closeLingering(false) } // take only what is free
 	}
 	t, err := f.open(key, c, room)
 	if err != nil {
@@ -150,8 +149,8 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	return t.join(r, r), nil
 }
 
-// open returns the open topic, or opens it. While the upstream is full, makeRoom closes another topic; it reports false if none
-// may be closed. The lock is held.
+// open returns a topic and opens it if necessary. While the upstream is full, makeRoom closes another topic, or reports
+// false if none may be closed. The caller holds the lock.
 func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
 	if t := f.topics[key]; t != nil {
 		return t, nil
@@ -171,8 +170,8 @@ func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() boo
 	return t, nil
 }
 
-// keep watches a topic for nobody, to have it live for queries. It takes the room that is free, and what callers hold past
-// their shares.
+// watchForQueries watches a topic without a reader, so that queries find its live value. It uses free room, and room that
+// callers hold beyond their shares.
 func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,8 +185,8 @@ func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
 	return t.join(nil, nil), nil
 }
 
-// KeepLive keeps a public topic live for queries while less than half of the room is taken. The reader is not signalled when
-// the topic changes.
+// KeepLive keeps a public topic live for queries if less than half of the room is taken, or if the topic is open within the
+// caller's share. The reader is not signalled when the topic changes.
 func (r *Reader) KeepLive(key market.Topic) {
 	f := r.feed
 	f.mu.Lock()
@@ -201,7 +200,7 @@ func (r *Reader) KeepLive(key market.Topic) {
 	}
 }
 
-// remove forgets a topic that is closed. The lock is held.
+// remove unsubscribes from a closed topic. The caller holds the lock.
 func (f *Feed) remove(key market.Topic) {
 	delete(f.topics, key)
 	if key.Channel != market.ChannelUser {
@@ -222,7 +221,7 @@ func (f *Feed) AutoWatch(caller string, c market.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
-// SkipLinger makes matching topics close without the linger when their last watch is closed, for example after a caller's
+// SkipLinger makes matching topics close without the linger when their last watch is closed, for example after an account's
 // credentials were revoked.
 func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	f.mu.Lock()
@@ -234,21 +233,21 @@ func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	}
 }
 
-// release closes a topic that nobody has watched for the linger. The topic calls it without its lock.
+// lingerOver closes a topic without watches at the end of its linger. The topic calls it without its own lock.
 func (f *Feed) lingerOver(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closeIdle(t)
 }
 
-// drop closes a topic that has no watches. The feed's lock is held.
+// closeIdle closes a topic if it has no watches. The caller holds the feed's lock.
 func (f *Feed) closeIdle(t *topic) {
 	if f.topics[t.key] == t && t.stopIfIdle() {
 		f.remove(t.key)
 	}
 }
 
-// forget ends a topic and its watches. The lock is held.
+// fail ends the watches of a topic with an error and closes the topic. The caller holds the lock.
 func (f *Feed) fail(t *topic, err error) {
 	t.end(err)
 	f.remove(t.key)

@@ -4,7 +4,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Up implements the upstream's handler: snapshots of the topics follow.
+// Up starts a session of topics on a connection. The venue sends their snapshots next.
 func (f *Feed) Up(_ string, topics []market.Topic) {
 	s := &session{}
 	for _, key := range topics {
@@ -14,7 +14,7 @@ func (f *Feed) Up(_ string, topics []market.Topic) {
 	}
 }
 
-// Acknowledged implements the upstream's handler: the venue sends what changes in the topics from now on.
+// Acknowledged reports that the venue has confirmed the subscriptions of topics.
 func (f *Feed) Acknowledged(topics []market.Topic) {
 	for _, key := range topics {
 		if t := f.find(key); t != nil {
@@ -23,8 +23,8 @@ func (f *Feed) Acknowledged(topics []market.Topic) {
 	}
 }
 
-// Down implements the upstream's handler: the topics are no longer live. A session that loses all of its topics ends, so
-// that what was streamed in it is stale by one write.
+// Down reports that topics have lost their connection. A session that loses all of its topics ends, which makes all of its
+// streamed values stale with one write.
 func (f *Feed) Down(topics []market.Topic, _ error) {
 	lost := make([]*topic, 0, len(topics))
 	leaving := make(map[*session]int32)
@@ -47,14 +47,14 @@ func (f *Feed) Down(topics []market.Topic, _ error) {
 	}
 }
 
-// Message implements the upstream's handler.
+// Message applies a message to its topic.
 func (f *Feed) Message(m *market.Message) {
 	if t := f.find(m.Topic); t != nil {
 		t.message(m)
 	}
 }
 
-// Heartbeat implements the upstream's handler: it finds what was lost at the end of a topic.
+// Heartbeat compares the venue's sequence numbers with the topics' numbers, and so detects a lost last message.
 func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
 	for key, seq := range seqs {
 		if t := f.find(key); t != nil {
@@ -63,8 +63,8 @@ func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
 	}
 }
 
-// Refused implements the upstream's handler: the topic ends for its watches. It may have been watched anew meanwhile, so
-// it is let go of upstream too.
+// Refused ends the watches of a topic that the venue has refused. The topic may have been watched again since, so the
+// upstream drops it as well.
 func (f *Feed) Refused(key market.Topic, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// message takes one message of the topic.
+// message applies one message of the topic.
 func (t *topic) message(m *market.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -24,7 +24,7 @@ func (t *topic) message(m *market.Message) {
 	}
 }
 
-// lag tells how long a change was under way. A snapshot, and whatever comes before the first, is as old as it likes.
+// observeLag reports the delay of a change. Snapshots and messages before the first snapshot may have any age.
 func (t *topic) observeLag(m *market.Message) {
 	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
 		return
@@ -36,7 +36,7 @@ func (t *topic) observeLag(m *market.Message) {
 	}
 }
 
-// price takes a price. It is whole, so it heals a gap by itself; the gap shows as a resync.
+// applyPrice applies a price. A price is a whole state, so it also ends a gap, which then counts as a resync.
 func (t *topic) applyPrice(m *market.Message) {
 	if t.isOld(m) || t.inBase(m) {
 		return
@@ -50,7 +50,7 @@ func (t *topic) applyPrice(m *market.Message) {
 	t.commit(next, Items{})
 }
 
-// snapshot replaces the state, and applies what has arrived since the snapshot was made.
+// applySnapshot replaces the state, then applies the buffered changes that are newer than the snapshot.
 func (t *topic) applySnapshot(m *market.Message) {
 	if t.isOld(m) {
 		return
@@ -87,7 +87,7 @@ func (t *topic) applySnapshot(m *market.Message) {
 	t.commit(next, items)
 }
 
-// failed takes note of a snapshot that leads nowhere. The lock is held.
+// snapshotFailed requests another snapshot after one that does not fit the buffered changes. The caller holds the lock.
 func (t *topic) snapshotFailed(buffered []*market.Message) {
 	if t.phase != following {
 		t.resyncFailed()
@@ -96,14 +96,14 @@ func (t *topic) snapshotFailed(buffered []*market.Message) {
 	t.buffered = buffered
 }
 
-// change applies one change and publishes what came of it.
+// applyChange applies a change, or buffers the change while the topic waits for a snapshot.
 func (t *topic) applyChange(m *market.Message) {
 	if t.phase == opening && t.key.Channel == market.ChannelMarket {
-		t.confirm() // a venue that sends changes has taken the subscription, whether it says so or not
+		t.confirm() // a change implies that the venue accepted the subscription
 	}
 	if t.phase != following {
 		if len(t.buffered) == maxBuffered {
-			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot that does not reach it leaves a gap
+			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot older than this change leaves a gap
 			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2)
 		}
 		t.buffered = append(t.buffered, m)
@@ -144,20 +144,20 @@ func skips(s *State, m *market.Message) bool {
 	return m.Seq != 0 && s.Seq != 0 && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
 }
 
-// follows reports whether a change is the next one after a state.
+// follows reports whether a change is the direct successor of a state.
 func (t *topic) follows(s *State, m *market.Message) bool {
 	if m.Seq == 0 {
 		return true
 	}
 	if s.Seq == 0 {
-		return true // the first number tells where the counting stands
+		return true // the first number starts the count
 	}
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// old reports whether a whole state is no newer than the one that is known. While a snapshot is awaited, one with the
-// number of the known state is what was asked for. The first snapshot of a session may count from anew where the venue
-// names no epoch, and where it does it is believed after a resync.
+// isOld reports whether a snapshot or price is no newer than the known state. While a snapshot is awaited, one with the
+// state's own number is accepted. The first snapshot of a session may restart the numbers if the venue names no epoch. If
+// the venue names one, only a snapshot after a resync may do so.
 func (t *topic) isOld(m *market.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
@@ -172,19 +172,19 @@ func (t *topic) isOld(m *market.Message) bool {
 	}
 }
 
-// crossed reports whether a state has a book that no real one is like.
+// crossed reports whether a state has a crossed book.
 func (t *topic) crossed(s *State) bool {
 	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book)
 }
 
-// heartbeat compares the venue's number with ours, so that a lost last message of a quiet topic is found.
+// heartbeat compares the venue's number with the state's, so that the lost last message of a quiet topic is detected.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended || t.phase != following || epoch != "" && epoch == t.previousEpoch {
 		return
 	}
-	if t.state.Seq != 0 { // else the venue numbers nothing that we know of
+	if t.state.Seq != 0 { // 0: the venue sends no numbers
 		restarted := epoch != "" && t.state.Epoch != "" && epoch != t.state.Epoch
 		if seq <= t.state.Seq && !restarted {
 			return
@@ -196,7 +196,7 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	}
 }
 
-// whole puts a whole state in the place of the old one, and returns what is new in it for those who must not miss any.
+// replace replaces a state by a message's whole state. It returns the new trades for watches that queue them.
 func (t *topic) replace(s *State, m *market.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
@@ -213,8 +213,7 @@ func (t *topic) replace(s *State, m *market.Message) (items Items) {
 	return items
 }
 
-// apply makes the next state out of the present one and a change, and returns what is new for those who must not miss
-// any.
+// apply applies a change to a state. It returns the items for watches that queue them.
 func apply(s *State, m *market.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {
@@ -234,14 +233,14 @@ func apply(s *State, m *market.Message) (items Items) {
 	return items
 }
 
-// number takes over what a message says of its place and time.
+// setPosition sets the number and time of a state from a message.
 func setPosition(s *State, m *market.Message) {
 	s.Known = true
 	s.Epoch, s.Seq = m.Epoch, m.Seq
 	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
 }
 
-// commit makes a state the present one, and hands it to the sink and the watches. The lock is held.
+// commit makes next the topic's state, and passes it to Sink and the watches. The caller holds the lock.
 func (t *topic) commit(next State, items Items) {
 	if t.state.Known && next.Epoch != "" && next.Epoch != t.state.Epoch {
 		t.previousEpoch = t.state.Epoch
@@ -257,7 +256,7 @@ func (t *topic) commit(next State, items Items) {
 	switch t.key.Channel {
 	case market.ChannelPrices:
 		if s.Spread == nil && spread != nil {
-			sink.StreamStale(t.key) // what was said of the best prices no longer goes with the price
+			sink.StreamStale(t.key) // the last spread does not belong to the new price
 		}
 		t.recent.add(s.Meta.ReceivedAt, s.Price.Price)
 		sink.StreamPrice(in, s.Price, s.Meta)

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// awaitConfirmation sends a market's subscription again if the venue does not confirm it. Until then the market is not live,
-// so its subscribers poll it. The lock is held.
+// awaitConfirmation sends a market's subscription again if the venue does not confirm it. Until then the market is not
+// live, and its subscribers poll. The caller holds the lock.
 func (t *topic) awaitConfirmation() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -27,7 +27,8 @@ func (t *topic) awaitConfirmation() {
 	})
 }
 
-// acknowledged takes the venue's confirmation of the subscription. Snapshots confirm all topics but markets.
+// acknowledged handles the venue's confirmation of a market's subscription. The other channels are confirmed by their
+// snapshots.
 func (t *topic) acknowledged() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,9 +37,9 @@ func (t *topic) acknowledged() {
 	}
 }
 
-// confirm makes a market live. What happened before has no frame, so whatever was read until now may be out of date. A
-// confirmation after the first frame makes it so again: that frame may have belonged to the subscription before. The lock is
-// held.
+// confirm makes a market live. Earlier changes sent no message, so earlier reads may be out of date. A confirmation after
+// the first message repeats this, because that message may have belonged to the previous subscription. The caller holds the
+// lock.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -49,18 +50,18 @@ func (t *topic) confirm() {
 	t.publish()
 }
 
-// gap makes the topic stale and asks for a snapshot. The lock is held.
+// handleGap marks the topic as stale and requests a snapshot. The caller holds the lock.
 func (t *topic) handleGap() {
 	t.feed.counts.gaps.Add(1)
 	if t.state.Known && !t.incomplete {
 		about := []any{"channel", t.key.Channel, "seq", t.state.Seq, "resyncs", t.state.Resyncs}
-		if t.key.Scope == "" { // whose accounts are followed is nobody's business
+		if t.key.Scope == "" { // the log does not name accounts
 			about = append(about, "topic", t.key.ID)
 		}
 		t.feed.cfg.Log.Info("a topic has a gap and is read anew", about...)
 	}
 	if t.key.Channel == market.ChannelMarket {
-		t.countResync() // its state is read over REST, so it is enough to say that something was missed
+		t.countResync() // REST has the market's state, so reporting the change is enough
 		t.feed.cfg.Sink.StreamStale(t.key)
 		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
 		t.publish()
@@ -74,14 +75,14 @@ func (t *topic) handleGap() {
 	t.awaitSnapshot()
 }
 
-// await asks again for a snapshot that does not come. The lock is held.
+// awaitSnapshot requests another snapshot if none arrives in time. The caller holds the lock.
 func (t *topic) awaitSnapshot() {
 	t.stopWaiting()
 	wait := t.waitID
 	t.waitTimer = time.AfterFunc(snapshotTimeout, func() { t.snapshotOverdue(wait) })
 }
 
-// rest ends the wait for a snapshot. The lock is held.
+// stopWaiting ends the wait for a snapshot. The caller holds the lock.
 func (t *topic) stopWaiting() {
 	t.waitID++
 	if t.waitTimer != nil {
@@ -103,7 +104,7 @@ func (t *topic) snapshotOverdue(wait int) {
 		return
 	case t.reading != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
 	case quiet && t.feed.cfg.Origin == nil:
-		return // a venue that sends prices only as they change; queries read it over REST meanwhile
+		return // the venue sends prices only when they change; queries read over REST until then
 	case quiet, t.resyncFailed():
 	default:
 		t.feed.upstream.Resync(t.key)
@@ -111,9 +112,9 @@ func (t *topic) snapshotOverdue(wait int) {
 	t.awaitSnapshot()
 }
 
-// fruitless takes note of a resync that brought nothing. After too many of them it drops the connection and reports
-// true. What then does not come either is given twice as many resyncs before the next time, since all other topics of
-// the connection pay for it. The lock is held.
+// resyncFailed counts a failed resync. After too many it drops the connection and reports true. If that does not help, the
+// topic gets twice as many resyncs before the next drop, because a drop affects all topics of the connection. The caller
+// holds the lock.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
 		return false
@@ -126,7 +127,7 @@ func (t *topic) resyncFailed() bool {
 	return true
 }
 
-// resynced counts a state that took the place of one that may have missed something. The lock is held.
+// countResync counts a state that replaced an incomplete one. The caller holds the lock.
 func (t *topic) countResync() {
 	t.incomplete = false
 	t.state.Resyncs++

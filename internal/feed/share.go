@@ -6,15 +6,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// shares count the public topics that callers hold. Every topic that readers of callers watch, or keep live beside what
-// they watch, counts for one of those callers, whichever came first of those that are left.
+// shares counts the public topics that callers hold. A topic counts for one of the callers whose readers watch it or keep
+// it live. When that caller leaves, the topic counts for another one.
 type shares struct {
 	// mu is taken inside all other locks.
 	mu     sync.Mutex
 	counts map[string]int // by caller; never 0
 }
 
-// move takes a topic from the account of a reader's caller to another's. Nil is nobody.
+// move takes a topic from the count of one reader's caller and adds it to another's. A nil reader has no count.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +28,7 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether a caller holds more than a share.
+// exceeded reports whether a caller holds more topics than share.
 func (s *shares) exceeded(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,26 +46,26 @@ func (s *shares) count(caller string) int {
 	return s.counts[caller]
 }
 
-// sure reports whether a reader watches a topic, nil being one that is not open, on its caller's share. What another caller
-// holds costs nothing. The feed's lock is held.
+// withinShare reports whether a reader may watch a topic on its caller's share. t is nil for a topic that is not open. A
+// topic that already counts for a caller is free for other callers. The caller holds the feed's lock.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
 
-// ample reports whether less than half of the room is taken. The feed's lock is held.
+// halfFree reports whether less than half of the room is taken. The caller holds the feed's lock.
 func (f *Feed) halfFree() bool { return f.public < f.cfg.Topics/2 }
 
-// share is how many topics a caller may hold that nobody takes back.
+// share is the number of topics that a caller holds without the feed reclaiming them.
 func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
 
-// lends reports whether a topic may be held past the share of its caller, in room that nobody else needs: one of a state,
-// which may be polled when it is taken back. What is told only once is not lent.
+// reclaimable reports whether a caller may hold a topic beyond its share until others need the room. This applies to
+// states, because a client can poll them afterwards. Trades and market changes would be lost.
 func reclaimable(key market.Topic) bool {
 	return key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller holds past its share, of the caller who holds most. Topics that others watch too stay.
-// It reports whether there was one. The feed's lock is held.
+// reclaim ends a topic that a caller holds beyond its share. It chooses the caller with the most topics, and leaves topics
+// that others watch too. It reports whether it ended a topic. The caller holds the feed's lock.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -89,10 +89,10 @@ func (f *Feed) reclaim() bool {
 	return true
 }
 
-// errReclaimed ends watches of a topic that others need the room of.
+// errReclaimed ends the watches of a topic whose room others need.
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "others need the room on the stream")
 
-// borrower returns the caller that the topic counts for, and whether nobody else watches it.
+// soleCaller returns the caller that the topic counts for. sole is false if anybody else watches the topic.
 func (t *topic) soleCaller() (caller string, sole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,14 +107,14 @@ func (t *topic) soleCaller() (caller string, sole bool) {
 	return t.holder.caller, true
 }
 
-// held reports whether the topic counts for a caller.
+// counted reports whether the topic counts for a caller.
 func (t *topic) counted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.holder != nil
 }
 
-// settle makes the topic count for one of those who are left. The lock is held.
+// recount makes the topic count for one of its remaining readers. The caller holds the lock.
 func (t *topic) recount() {
 	var next *Reader
 	if !t.ended {
@@ -131,8 +131,8 @@ func (t *topic) recount() {
 	}
 }
 
-// makeRoom closes a topic that nobody is sure of: one that lingers, or else one that a caller holds past its share, or else
-// one that is kept live for queries. User topics have room of their own. It reports whether there was one. The lock is held.
+// makeRoom closes one topic: a lingering one, else one beyond a caller's share, else one that is live only for queries.
+// Accounts have room of their own. It reports whether it closed a topic. The caller holds the lock.
 func (f *Feed) makeRoom(user bool) bool {
 	if f.closeLingering(user) || !user && f.reclaim() {
 		return true
@@ -151,7 +151,7 @@ func (f *Feed) makeRoom(user bool) bool {
 	return false
 }
 
-// dropIdle closes a topic that lingers. It reports whether there was one. The lock is held.
+// closeLingering closes one topic without watches and reports whether it found one. The caller holds the lock.
 func (f *Feed) closeLingering(user bool) bool {
 	for key, t := range f.topics {
 		if (key.Channel == market.ChannelUser) != user {

@@ -6,28 +6,30 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// counts are the feed's counters.
+// counts holds the feed's counters.
 type counts struct {
 	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
 }
 
-// Stats are counters since the start, and what is watched now.
+// Stats has counters since the start, and the number of topics now.
 type Stats struct {
-	// Gaps counts breaks in a topic's numbers, Resyncs the snapshots that replaced a state after one or after an outage.
+	// Gaps counts breaks in the sequence numbers. Resyncs counts the snapshots that replaced a state after a gap or an
+	// outage.
 	Gaps, Resyncs uint64
-	// Spliced counts the states that were read over REST since the stream did not send them.
+	// Spliced counts states that were read over REST because the stream did not send them.
 	Spliced uint64
-	// Conflated counts signals that fell together in a slow watch, Dropped what was lost by watches that ended for it.
+	// Conflated counts signals that a slow reader saw as one. Dropped counts the queued items of watches that were ended
+	// because their queue was full.
 	Conflated, Dropped uint64
-	// Reconnects counts connections that were dropped because a topic could not be resynced.
+	// Reconnects counts connections that were dropped because a topic got no snapshot.
 	Reconnects uint64
-	// Unacknowledged counts subscriptions of markets that the venue did not confirm in time and that were sent again.
+	// Unacknowledged counts subscriptions of markets that were sent again because the venue did not confirm them in time.
 	Unacknowledged uint64
-	// Topics and Tokens are open now; Resyncing topics among them wait for a snapshot.
+	// Topics and Tokens are the numbers of open topics and of their tokens. Resyncing topics wait for a snapshot.
 	Topics, Tokens, Resyncing int
 }
 
-// Stats returns the counters.
+// Stats returns the counters and the numbers of open topics.
 func (f *Feed) Stats() Stats {
 	s := Stats{
 		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),

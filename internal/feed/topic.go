@@ -8,75 +8,77 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// phase is where a topic is between asking for a snapshot and following its changes.
+// phase is the state of a topic's subscription.
 type phase uint8
 
 const (
 	// down: no connection carries the topic.
 	down phase = iota
-	// opening: a subscription was sent; its first snapshot, or for a market its confirmation, has not come.
+	// opening: the subscription was sent, and the first snapshot or a market's confirmation has not arrived.
 	opening
-	// resyncing: something was missed, and a snapshot was asked for.
+	// resyncing: messages were missed, and a snapshot was requested.
 	resyncing
-	// following: a snapshot and all changes since are applied.
+	// following: a snapshot and all later changes are applied.
 	following
 )
 
-// session is what the topics of one frame are streamed in.
+// session is the session of the topics that came up together on a connection.
 type session struct {
 	market.Session
-	// topics counts those that still are.
+	// topics counts the topics that are still up in the session.
 	topics atomic.Int32
 }
 
-// topic is one subscription upstream and its watches.
+// topic is one upstream subscription and its watches.
 type topic struct {
 	feed *Feed
 	key  market.Topic
 
-	// mu protects all below. The sink is called under it, so that it sees the states in order.
+	// mu protects all fields below. Sink is called with mu held, so it receives states in order.
 	mu      sync.Mutex
-	watches []*Watch // each knows its place
-	holder  *Reader  // for whose caller the topic counts; nil for nobody
+	watches []*Watch // watches[i].index is i
+	holder  *Reader  // the topic counts for its caller; nil if it counts for none
 	state   State
 	phase   phase
-	session *session // that of the last time the topic was up; nil before the first
-	// past is the epoch before the state's, whose messages may still be on their way.
+	session *session // the latest one; nil before the first
+	// previousEpoch is the epoch before the state's. Its messages may still arrive.
 	previousEpoch string
-	// buffered are the changes that arrived while a snapshot was awaited; cut is the last one for which there was no room.
+	// buffered holds the changes that arrived while the topic waits for a snapshot. discarded is the last change that was
+	// removed because the buffer was full.
 	buffered  []*market.Message
 	discarded *market.Message
-	// confirmed reports that the venue has confirmed a market's subscription once; unconfirmed counts the subscriptions in a
-	// row that it did not confirm.
+	// confirmed reports that the venue once confirmed a market's subscription. unconfirmed counts the subscriptions in a
+	// row without a confirmation.
 	confirmed   bool
 	unconfirmed int
-	// broken tells that the next snapshot replaces a state that may have missed something.
+	// incomplete reports that the state may have missed messages, so that the next snapshot counts as a resync.
 	incomplete bool
-	// failures counts the resyncs in a row that brought nothing, reconnects how often that was too much since a snapshot
-	// came last.
+	// failedResyncs counts resyncs in a row that failed. reconnects counts the connections that were dropped for that since
+	// the last snapshot.
 	failedResyncs, reconnects int
-	// waiter ends the wait for a snapshot; waits tells one wait from another. overdues counts those that brought none in a
-	// row, also over several sessions.
+	// waitTimer ends the wait for a snapshot, and waitID identifies that wait. lateSnapshots counts waits in a row that
+	// timed out, also over several sessions.
 	waitTimer     *time.Timer
 	waitID        int
 	lateSnapshots int
-	// reading is the read of the state over REST that is under way; fetches counts those in a row that brought nothing, and
-	// readAt is the earliest time of the next. base is what the state rests on where it was read so, and still matters.
+	// reading is the current REST read. emptyReads counts reads in a row without a usable state, and nextRead is the
+	// earliest time of the next read. base describes the state that REST has returned, while late stream messages may still
+	// be part of that state.
 	reading    *originRead
 	emptyReads int
 	nextRead   time.Time
-	// buffers is since when changes are buffered; aged reports that the last read brought a state that may be from before that.
+	// bufferingSince is when buffering began. readTooOld reports that the last read returned a state that may be older.
 	bufferingSince time.Time
 	readTooOld     bool
 	base           *base
 	linger         *time.Timer
-	// brief tells that the topic does not linger.
+	// noLinger closes the topic as soon as the last watch is closed.
 	noLinger bool
 	ended    bool
 
-	// recent are a token's latest prices.
+	// recent holds a token's latest prices.
 	recent pointRing
-	// told is when the sink was given an account last, untold that it has changed since, and teller is to give it then.
+	// flushedAt is when Sink last got the account. dirty reports a change since then. flushTimer runs the next flush.
 	flushedAt  time.Time
 	dirty      bool
 	flushTimer *time.Timer
@@ -86,7 +88,7 @@ func newTopic(f *Feed, key market.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch for a reader, nil for nobody, on the account of owner.
+// join adds a watch for reader r on the share of owner. Both may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +129,7 @@ func (t *topic) leave(w *Watch) {
 	}
 }
 
-// shorten takes the linger away.
+// skipLinger ends the linger, now and in the future.
 func (t *topic) skipLinger() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +139,7 @@ func (t *topic) skipLinger() {
 	}
 }
 
-// watchers returns how many read the topic, and how many just keep it live.
+// watchers returns the number of watches with a reader, and of watches that only keep the topic live.
 func (t *topic) watchers() (readers, keepers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +153,7 @@ func (t *topic) watchers() (readers, keepers int) {
 	return readers, keepers
 }
 
-// idle ends a topic that has no watches. It reports whether it has none.
+// stopIfIdle stops a topic without watches and reports whether it did.
 func (t *topic) stopIfIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +164,7 @@ func (t *topic) stopIfIdle() bool {
 	return true
 }
 
-// end ends the topic and its watches.
+// end stops the topic and ends its watches with an error.
 func (t *topic) end(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +174,7 @@ func (t *topic) end(err error) {
 	}
 }
 
-// stop ends what runs beside the topic and lets go of its values. The lock is held.
+// stop cancels the topic's timers and reads, and marks its values as stale. The caller holds the lock.
 func (t *topic) stop() {
 	if t.ended {
 		return
@@ -192,7 +194,7 @@ func (t *topic) resyncing() bool {
 	return t.phase == resyncing
 }
 
-// in returns the session of a topic that is up, or nil.
+// currentSession returns the session of a topic that is up, or nil.
 func (t *topic) currentSession() *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,7 +204,7 @@ func (t *topic) currentSession() *session {
 	return t.session
 }
 
-// enter takes the topic from its session to another, or to none where s is nil. The lock is held.
+// setSession moves the topic to another session, or to none if s is nil. The caller holds the lock.
 func (t *topic) setSession(s *session) {
 	if t.session != nil && t.phase != down {
 		t.session.topics.Add(-1)
@@ -213,8 +215,8 @@ func (t *topic) setSession(s *session) {
 	t.session = s
 }
 
-// up begins a new session. A snapshot follows and replaces what was known. A market has no snapshot: it is live when the
-// venue confirms the subscription.
+// up begins a new session. A snapshot follows and replaces the state. Markets have no snapshots: a market is live once the
+// venue confirms its subscription.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -234,7 +236,7 @@ func (t *topic) up(s *session) {
 	t.publish()
 }
 
-// down ends the topic's part in the session: it is not live until it is up again.
+// down marks the topic as not live until its next session.
 func (t *topic) down() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +249,7 @@ func (t *topic) down() {
 	t.publish()
 }
 
-// stale takes note that the state is no longer the present one. What was buffered is forgotten. The lock is held.
+// markStale marks the state as stale and drops the buffered messages. The caller holds the lock.
 func (t *topic) markStale() {
 	t.state.Live, t.state.Meta.Stale = false, true
 	t.buffered, t.discarded, t.base = nil, nil, nil
@@ -258,12 +260,12 @@ func (t *topic) markStale() {
 	if !t.state.Known || t.session == nil {
 		return
 	}
-	if _, ended := t.session.Ended(); !ended { // else all that was streamed in it is stale already
+	if _, ended := t.session.Ended(); !ended { // the end of a session makes its values stale
 		t.feed.cfg.Sink.StreamStale(t.key)
 	}
 }
 
-// follow enters the phase in which changes are applied. The lock is held.
+// startFollowing enters the phase in which changes are applied. The caller holds the lock.
 func (t *topic) startFollowing() {
 	t.phase, t.buffered, t.discarded = following, nil, nil
 	t.failedResyncs, t.reconnects, t.lateSnapshots, t.emptyReads = 0, 0, 0, 0
@@ -272,7 +274,7 @@ func (t *topic) startFollowing() {
 	t.state.Live, t.state.Meta.Stale = true, false
 }
 
-// publish signals the watches. The lock is held.
+// publish signals the watches. The caller holds the lock.
 func (t *topic) publish() {
 	for _, w := range t.watches {
 		w.notify()
