@@ -9,29 +9,30 @@ import (
 )
 
 const (
-	// settleAfter is how long a subscription waits for the stream's first state before it reads over REST.
+	// streamHeadStart is how long a subscription waits for the stream's first state before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
-	// pollEvery is how often a subscription reads over REST what the stream does not bring, and how long a read may take.
+	// pollInterval is the interval of REST reads for values that the stream does not send, and the timeout of a read.
 	pollInterval = 5 * time.Second
 )
 
-// body is what one kind of subscription does. Its methods are called one at a time and must not wait. An error ends the stream.
+// body implements one kind of subscription. The loop calls one method at a time. Methods must not wait. An error ends the
+// stream.
 type body interface {
-	// changed takes what the feed says of a watch that has changed.
+	// changed handles a watch that has changed.
 	changed(w *feed.Watch) error
-	// due returns the read that is to begin now, or nil and when to ask again, zero for never. poll is true once the stream
-	// has had its time to bring the first state, every pollEvery after that, and for readers that join.
+	// nextRead returns the read to start now. If there is none, it returns nil and the time to ask again, or zero for
+	// never. poll is true after streamHeadStart, then every pollInterval, and while readers join.
 	nextRead(now time.Time, poll bool) (read, time.Time)
-	// current reports whether what was sent last is the present state, so that no read is needed to say so.
+	// isCurrent reports whether the last event shows the present state, so that a joining reader needs no read.
 	isCurrent() bool
-	// resend sends the present state to the cohort that the outlet addresses.
+	// resend sends the present state to the publisher's audience.
 	resend(reason Reason) error
 }
 
-// read reads over REST, beside the loop. apply takes the result, in the loop.
+// read reads over REST on a goroutine of its own. The loop then calls apply with the result.
 type read func(ctx context.Context) (apply func() error)
 
-// channel is what the loop needs of an outlet.
+// sender is the part of a publisher that the loop uses.
 type sender interface {
 	sentCount() int
 	setAudience(to Cohort)
@@ -42,22 +43,24 @@ type sender interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// every is the least time between two events of a watch; 0 is none.
+	// minInterval is the least time between two events of a watch; 0 sets no limit.
 	minInterval time.Duration
 	body        body
 	out         sender
 
-	// waiting are the watches that have changed, each once however often that was; due says from when on.
+	// changed has the watches whose changes were not delivered yet, without repetition. notBefore delays a watch's next
+	// delivery.
 	changed   []*feed.Watch
 	queued    map[*feed.Watch]bool
 	notBefore map[*feed.Watch]time.Time
 
 	results chan func() error
 	reading bool
-	// joined is since when readers wait for the present state, zero while none do. reread reports that a read has ended since.
+	// joinedAt is when the waiting readers began to wait; zero if none wait. readSinceJoin reports that a read has ended
+	// since.
 	joinedAt      time.Time
 	readSinceJoin bool
-	// deadline is when the first event or problem is due.
+	// deadline is the latest time of the first event or problem.
 	deadline time.Time
 }
 
@@ -71,7 +74,7 @@ func (l *loop) run(ctx context.Context) error {
 			<-l.results
 		}
 	}()
-	limit := l.Timeout * 9 / 10 // the event has to be executed and sent, too
+	limit := l.Timeout * 9 / 10 // leave time to execute and send the event
 	l.deadline = time.Now().Add(limit)
 	settle, late := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
 	poll, wake := time.NewTicker(pollInterval), time.NewTimer(time.Hour)
@@ -118,7 +121,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does what there is to do now, and returns when there will be more; zero where that is not known.
+// step does everything that is due, and returns the time of the next step; zero if that is unknown.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
 		return next, err
@@ -145,7 +148,8 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 	return next, nil
 }
 
-// pass tells the body of the watches that have changed and whose pace allows it, and returns when there are more.
+// deliverChanges calls the body for each changed watch whose minInterval has passed, and returns when the next one has
+// passed.
 func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
@@ -165,7 +169,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 		if err == nil {
 			err = l.body.changed(w)
 		}
-		if l.minInterval > 0 && l.out.sentCount() > sent { // a change that says nothing yet must not delay the first state
+		if l.minInterval > 0 && l.out.sentCount() > sent { // a change without an event must not delay the first state
 			l.notBefore[w] = now.Add(l.minInterval)
 		}
 	}
@@ -173,7 +177,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	return next, err
 }
 
-// joiners is signalled when readers wait for the present state.
+// joiners returns the channel that is signalled while readers wait to join; nil without a group.
 func (l *loop) joiners() <-chan struct{} {
 	if l.Group == nil {
 		return nil
@@ -181,7 +185,8 @@ func (l *loop) joiners() <-chan struct{} {
 	return l.Group.Waiting()
 }
 
-// serveJoiners sends the present state to some of the readers that wait for it. If others still wait, the group signals again.
+// serveJoiners sends the present state to some of the readers that wait to join. If others still wait, the group signals
+// again.
 func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	to, resync, ok := group.TakeWaiting()
 	if !ok {
@@ -198,7 +203,7 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	return err
 }
 
-// start begins a read. The loop waits for it before it ends.
+// startRead starts a read. The loop waits for the read before it ends.
 func (l *loop) startRead(ctx context.Context, get read) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
@@ -212,7 +217,7 @@ func (l *loop) startRead(ctx context.Context, get read) {
 	}()
 }
 
-// guarded carries a read out. A panic in it becomes one of the loop.
+// recoverRead runs a read. If the read panics, apply panics with the same value in the loop.
 func recoverRead(ctx context.Context, get read) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {

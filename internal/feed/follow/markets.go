@@ -9,25 +9,25 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MarketUpdate is a market. Change is the kind of what has changed, in the stream's words; "" where the reason is not Changed.
+// MarketUpdate is a market. Change is the stream's name for the kind of change; empty unless the reason is Changed.
 type MarketUpdate struct {
 	Market *market.Market
 	Meta   market.Meta
 	Change string
 }
 
-// ReadMarkets reads markets, aligned with their ids. What may be from before a change that the feed has announced must be marked
-// stale, and must have the status and winner that the feed has announced.
+// ReadMarkets reads markets, in the order of their ids. A market that may be older than a change that the feed has
+// announced must be marked stale, and must have the announced status and winner.
 type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
 
-// Markets follows markets. The stream announces what has changed; REST says what a market is.
+// Markets follows markets. The stream announces changes, and REST reads return the markets.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
 		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
 		for _, id := range marketIDs {
 			m := &marketItem{item: item{key: id}}
 			b.items = append(b.items, m)
-			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // else it is polled
+			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // otherwise the market is polled
 				b.watched[w] = m
 			}
 		}
@@ -43,15 +43,15 @@ type markets struct {
 	unknown *unknowns
 }
 
-// liveMarket is one market and what was sent of it.
+// marketItem is one market and its last event.
 type marketItem struct {
 	item
 	market  *market.Market
 	pending pending[*pendingChange]
 }
 
-// announced is a change that the stream has announced. folded reports that the market that was sent has what the stream says in
-// it; sent that an event has told of the change.
+// pendingChange is a change that the stream has announced. applied reports that the last event's market includes the
+// change. sent reports that an event has named the change.
 type pendingChange struct {
 	market.MarketChange
 	applied, sent bool
@@ -85,7 +85,7 @@ func (b *markets) changed(w *feed.Watch) error {
 	return nil
 }
 
-// outdate says once that a market may be out of date.
+// markStale sends once that a market may be out of date.
 func (b *markets) markStale(m *marketItem) error {
 	if !m.sent || m.meta.Stale {
 		return nil
@@ -94,7 +94,7 @@ func (b *markets) markStale(m *marketItem) error {
 	return b.send(m, Freshness, "")
 }
 
-// send sends the market as it is known.
+// send sends the market.
 func (b *markets) send(m *marketItem, reason Reason, change string) error {
 	m.sent, m.problem = true, nil
 	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
@@ -123,10 +123,10 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// mostOvertaken is how often in a row a read may be overtaken before its value is the first one that is sent.
+// maxInvalidated is how many reads in a row a change may invalidate before the next result is sent as the first event.
 const maxInvalidated = 2
 
-// take takes what was read of one market.
+// apply handles the read of one market.
 func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Market]]) error {
 	now := r.Value
 	switch {
@@ -144,7 +144,7 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 		}
 		return b.out.reportUnknown(b.unknown, m.key)
 	case now.Stale && m.pending.invalidated() && (m.sent || m.pending.failures < maxInvalidated):
-		m.pending.retryNow() // a change came while the market was read
+		m.pending.retryNow() // a change arrived during the read
 		return nil
 	case now.Stale && m.sent:
 		m.pending.awaitRenewal(time.Now(), now.Meta)
@@ -170,7 +170,8 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// tell sends a CHANGE for each change that has none, or for what a read has found.
+// sendChanges sends a CHANGE for each change that was not sent yet. If there is none, it sends what differs between the
+// reads.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	told := false
 	m.market = now
@@ -194,7 +195,8 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	return nil
 }
 
-// foreshow sends what a stale value shows already. The changes stay pending, since it may be from before some of them.
+// sendStale sends a stale read that differs from the last event. The changes stay pending, because the read may be older
+// than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m)
@@ -208,8 +210,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// announce sends what the stream itself says of the pending changes, while REST cannot: a status or a winner. The changes stay
-// pending. What needs REST only makes the market stale.
+// sendAnnounced sends announced status changes and winners before REST returns them. The changes stay pending. Other
+// changes make the market stale.
 func (b *markets) sendAnnounced(m *marketItem) error {
 	for _, change := range m.pending.changes {
 		if change.applied {
@@ -229,7 +231,7 @@ func (b *markets) sendAnnounced(m *marketItem) error {
 	return b.markStale(m)
 }
 
-// differs says what has changed between two reads of a market.
+// changeKind names the change between two reads of a market.
 func changeKind(before, now *market.Market) string {
 	switch {
 	case before.Status != now.Status && now.Status == market.StatusResolved:

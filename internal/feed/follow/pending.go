@@ -9,32 +9,33 @@ import (
 )
 
 const (
-	// retryAfter is how long after a read that settled nothing the next one begins; it doubles up to maxRetryAfter.
+	// retryAfter is the delay after a read that settled nothing. It doubles up to maxRetryAfter.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
-	// maxPending bounds the changes that wait for a read. More of them are settled by one RESYNC.
+	// maxPending bounds the changes that wait for a read. One RESYNC replaces them when there are more.
 	maxPending = 1000
 )
 
-// pending is what a read over REST has to settle for one topic. A read settles what was pending when it began; see the
-// package's documentation. The zero value has nothing pending.
+// pending tracks what the next REST read of one topic must settle. A read settles what was pending when it started; see the
+// package comment. The zero value has nothing pending.
 type pending[C any] struct {
-	// wanted reports that a read is wanted; owed is the reason of the event that it is for, "" for an event only if something
-	// differs. changes are what else it must cover, oldest first.
+	// wanted reports that a read is wanted. reason is the reason of its event, or empty to send an event only if the value
+	// differs. changes has the changes that the read must cover, oldest first.
 	wanted  bool
 	reason  Reason
 	changes []C
-	// added counts what was added; owedAt is the count at which owed was.
+	// version increases with everything that is added. reasonAt is the version that set reason.
 	version, reasonAt int
 
-	// covered is what the read under way covers.
+	// covered is what the current read covers.
 	covered struct{ version, changes int }
-	// failures counts the reads in a row that settled nothing; retry is when the next may begin.
+	// failures counts the reads in a row that settled nothing. retry is the earliest time of the next read.
 	failures int
 	retry    time.Time
 }
 
-// add notes what a read must cover that begins from now on. A failed read delays no longer, since this may be another matter.
+// add adds a reason and changes that only a later read can settle. It ends the delay of a failed read, because these
+// changes may not fail.
 func (p *pending[C]) add(owed Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
@@ -49,24 +50,24 @@ func (p *pending[C]) add(owed Reason, changes ...C) {
 	p.changes = append(p.changes, changes...)
 }
 
-// poll wants a read without a reason of its own.
+// request requests a read without a reason or changes.
 func (p *pending[C]) request() { p.wanted = true }
 
-// overtake notes that the stream has told more than a read under way can.
+// invalidate makes the current read's result outdated, because the stream has sent something newer.
 func (p *pending[C]) invalidate() { p.version++ }
 
-// due reports whether a read is to begin now.
+// ready reports whether a read may start now.
 func (p *pending[C]) ready(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
 
-// begin notes that a read begins.
+// readStarted records what a read covers that starts now.
 func (p *pending[C]) readStarted() {
 	p.covered.version, p.covered.changes = p.version, len(p.changes)
 }
 
-// overtaken reports whether something was added since the read began.
+// invalidated reports whether anything was added since the read started.
 func (p *pending[C]) invalidated() bool { return p.version != p.covered.version }
 
-// settle takes what the read that has ended covers. What was added later stays.
+// settle removes and returns what the finished read covers. Later additions stay pending.
 func (p *pending[C]) settle() (owed Reason, changes []C) {
 	n := p.covered.changes
 	changes, p.changes = p.changes[:n:n], p.changes[n:]
@@ -78,15 +79,16 @@ func (p *pending[C]) settle() (owed Reason, changes []C) {
 	return owed, changes
 }
 
-// keep leaves everything pending after a read that failed, and delays the next one.
+// readFailed keeps everything pending and delays the next read.
 func (p *pending[C]) readFailed(now time.Time, err error) { p.delay(now, retryHint(err)) }
 
-// await leaves everything pending after a read of a stale value, and delays the next one until the venue may have a newer one.
+// awaitRenewal keeps everything pending after a stale read, and delays the next read until the venue may have a newer
+// value.
 func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay leaves everything pending, and delays the next read by a wait at least.
+// delay keeps everything pending and delays the next read for at least the given time.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
@@ -95,13 +97,13 @@ func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	p.retry = now.Add(max(wait, least))
 }
 
-// again leaves everything pending after a read that was overtaken. The next one may begin at once.
+// retryNow keeps everything pending after an invalidated read. The next read may start at once.
 func (p *pending[C]) retryNow() {
 	p.failures++
 	p.wanted, p.retry = true, time.Time{}
 }
 
-// wake returns when a delayed read is due; zero where none is delayed.
+// retryAt returns the time of the next read; zero if no read is delayed.
 func (p *pending[C]) retryAt() time.Time {
 	if !p.wanted {
 		return time.Time{}
@@ -109,7 +111,7 @@ func (p *pending[C]) retryAt() time.Time {
 	return p.retry
 }
 
-// sooner returns the earlier of two times. A zero time is none.
+// sooner returns the earlier of two times. A zero time means no time.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -117,13 +119,13 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// renewal returns how long it takes yet until the venue answers anew what was read; 0 where that is not known.
+// renewal returns how long the venue will return the same value; 0 if that is unknown.
 func renewal(now time.Time, m market.Meta) time.Duration {
 	wait := m.Handle.Age().Renewed
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
 }
 
-// hint returns how long a failure says to wait, as far as that is sensible; 0 where it does not say.
+// retryHint returns how long an error asks to wait, within bounds; 0 if the error does not say.
 func retryHint(err error) time.Duration {
 	var e *market.Error
 	if errors.As(err, &e) {

@@ -8,20 +8,21 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// kind is in what streams of states differ.
+// stateSpec describes one kind of state.
 type stateSpec[T any] struct {
 	topic func(key string) market.Topic
-	// personal values are an account's: the stream ends with their topic, and where the venue refuses the caller. credentials
-	// are the caller's.
+	// personal values belong to an account. Their stream ends with the topic, and when the venue refuses the caller.
+	// credentials are the caller's.
 	personal    bool
 	credentials *market.Credentials
-	// beside is a topic that is kept live for queries with each one that is followed; nil for none.
+	// companion returns another topic to keep live for queries; nil for none.
 	companion func(key string) market.Topic
-	// state returns the value of a state of the feed; ok is false where the stream does not say it.
+	// state returns the value of a feed state. ok is false if the stream does not have the value.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
-	// absent reports that there is no such value; nil where that is a value too. unknown is what the venue then does not know.
+	// absent reports that a value is missing at the venue; nil if every value is valid. unknown is the noun for errors
+	// about missing keys.
 	absent  func(value T) bool
 	unknown string
 	mode    Mode
@@ -32,7 +33,7 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Before is the value of the event before, if there was one and this one goes on from it.
+	// Previous is the last event's value. Continues reports that there was one and that this event does not repeat a state.
 	Previous  T
 	Continues bool
 }
@@ -46,25 +47,25 @@ type states[T any] struct {
 	unknown *unknowns
 }
 
-// state is one value and what was sent of it.
+// state is one value and its last event.
 type state[T any] struct {
 	item
-	// value was sent last, and streamed reports that the stream brought it.
+	// value was sent last. streamed reports that it came from the stream.
 	value    T
 	streamed bool
-	// covered reports that the stream brings the value now, so that no read is needed.
+	// onStream reports that the stream sends the value now, so that no read is needed.
 	onStream bool
 	pending  pending[struct{}]
 }
 
-// open returns a body that follows keys.
+// open returns a function that makes a body for keys.
 func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Reader) (body, error) {
 	return func(out *publisher[update[T]], reader *feed.Reader) (body, error) {
 		b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
 		for _, key := range keys {
 			it := &state[T]{item: item{key: key}}
 			b.items = append(b.items, it)
-			if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // else it is read over REST
+			if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // otherwise the value is read over REST
 				b.watched[w] = it
 				if k.companion != nil {
 					reader.KeepLive(k.companion(key))
@@ -85,7 +86,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	case err != nil && !b.personal && isUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // others need the room on the stream
+	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed took the room for others
 		delete(b.watched, w)
 		w.Close()
 		it.onStream = false
@@ -100,16 +101,16 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	switch {
 	case it.onStream:
 		return b.sendStreamed(it, s, value)
-	case it.sent && it.live: // what was sent last is out of date from now on
+	case it.sent && it.live: // the last event is now out of date
 		it.live = false
 		it.pending.invalidate()
 		return b.markStale(it)
 	default:
-		return nil // REST says what happens meanwhile
+		return nil // REST reads follow the value until then
 	}
 }
 
-// streamed sends a live state if it differs from what was sent.
+// sendStreamed sends a live state if it differs from the last event.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	same := it.sent && b.equal(it.value, value)
@@ -129,7 +130,7 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// outdate says once that a value may be out of date.
+// markStale sends once that a value may be out of date.
 func (b *states[T]) markStale(it *state[T]) error {
 	if !it.sent || it.meta.Stale {
 		return nil
@@ -145,7 +146,7 @@ func (b *states[T]) send(it *state[T], reason Reason, value T, meta market.Meta)
 	return b.out.send(reason, it.key, b.mode, u)
 }
 
-// lose reports a key that the venue does not know.
+// reportUnknown reports a key that the venue does not know.
 func (b *states[T]) reportUnknown(it *state[T]) error {
 	it.onStream = false
 	return b.out.reportUnknown(b.unknown, it.key)
@@ -174,11 +175,11 @@ func (b *states[T]) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// apply takes what REST says of a value.
+// apply handles the read of one value.
 func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	value, meta := r.Value.Value, r.Value.Meta
 	switch {
-	case it.onStream: // the stream has brought it meanwhile
+	case it.onStream: // the stream has sent the value during the read
 		it.pending.settle()
 		return nil
 	case b.personal && isRefused(r.Err):
@@ -196,7 +197,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 		return b.reportUnknown(it)
 	}
 	if meta.Stale {
-		it.pending.awaitRenewal(time.Now(), meta) // it is being refreshed
+		it.pending.awaitRenewal(time.Now(), meta) // the value is being refreshed
 	} else {
 		it.pending.settle()
 	}
@@ -214,13 +215,13 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	return nil
 }
 
-// polled sends a value that was read over REST.
+// sendPolled sends a value that was read over REST.
 func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta market.Meta) error {
 	it.live, it.streamed = false, false
 	return b.send(it, reason, value, meta)
 }
 
-// failed takes a read that failed.
+// readFailed handles a failed read.
 func (b *states[T]) readFailed(it *state[T], err error) error {
 	it.pending.readFailed(time.Now(), err)
 	if it.sent {

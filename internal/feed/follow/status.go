@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// statusEvery is how often a status is looked at.
+// statusInterval is how often status is called.
 const statusInterval = 250 * time.Millisecond
 
-// StreamStatus sends what status returns, and again whenever it differs. status must not wait.
+// StreamStatus sends the result of status, and again each time the result differs. status must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, status func() T, same func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

@@ -9,16 +9,17 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxTrades is the greatest number of trades of a first event.
+// MaxTrades is the maximum number of trades in a first event.
 const MaxTrades = 50
 
-// TradesUpdate are trades, oldest first. Gap reports that some may be missing before them.
+// TradesUpdate has trades, oldest first. Gap reports that trades before them may be missing.
 type TradesUpdate struct {
 	Trades []market.Trade
 	Gap    bool
 }
 
-// Trades follows the public tape of tokens. REST has no tape, so an error ends the stream where there is no room for a token.
+// Trades follows the public tape of tokens. The stream ends with an error if there is no room for a token, because REST has
+// no tape.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
@@ -40,11 +41,11 @@ type tapes struct {
 	sent    bool
 }
 
-// tape is one token's and what was sent of it.
+// tape is one token's tape and its last event.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
-	// trades are the latest ones, oldest first.
+	// trades has the latest trades, oldest first.
 	trades []market.Trade
 }
 
@@ -66,7 +67,7 @@ func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
 }
 
-// begin sends the first event, with the tapes that are known.
+// sendFirst sends the first event with all known tapes.
 func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
@@ -96,7 +97,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	case err != nil || !s.Known:
 		return err
 	case !t.sent:
-		items.Trades = s.Trades // its first state came after the first event
+		items.Trades = s.Trades // the tape became known after the first event
 	}
 	reason := Changed
 	switch {
@@ -112,7 +113,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	return b.send(reason, items.Trades, items.Gap)
 }
 
-// opening sends the first event when no tape is on its way any more. All are looked at, since those that have ended are reported
+// checkFirst sends the first event once all tapes are known. It checks every watch, because an ended watch is signalled
 // only once.
 func (b *tapes) checkFirst() error {
 	waits := false
@@ -135,7 +136,7 @@ func (b *tapes) checkFirst() error {
 	return b.sendFirst()
 }
 
-// due sends the first event when the stream has had its time.
+// nextRead sends the first event when the stream has had its head start.
 func (b *tapes) nextRead(_ time.Time, poll bool) (read, time.Time) {
 	if !poll || b.sent {
 		return nil, time.Time{}

@@ -9,19 +9,19 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// PriceUpdate is a token's price. Spread is nil where it is not known with the price.
+// PriceUpdate is a token's price. Spread is nil if it is not known together with the price.
 type PriceUpdate struct {
 	Price  *market.Price
 	Spread *market.Spread
-	// Previous is the price of the event before; nil on the first one and where the present state is sent again.
+	// Previous is the last event's price; nil in the first event and in repeated states.
 	Previous *market.Price
 	Meta     market.Meta
 }
 
-// ReadPrices reads tokens' prices, aligned with the ids.
+// ReadPrices reads the prices of tokens, in the order of the ids.
 type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]]
 
-// Prices follows the prices of tokens, with at least every between two events of a token.
+// Prices follows the prices of tokens. every is the least time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[PriceUpdate] {
 	k := stateSpec[PriceUpdate]{
 		topic:     func(id string) market.Topic { return market.Topic{Channel: market.ChannelPrices, ID: id} },
@@ -43,16 +43,16 @@ func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duratio
 // BookUpdate is a token's order book, cut to a depth.
 type BookUpdate struct {
 	Book *market.Book
-	// Previous is the book of the event before; nil on the first one and where the present state is sent again.
+	// Previous is the last event's book; nil in the first event and in repeated states.
 	Previous *market.Book
-	// Delta reports that Bids and Asks are the levels that differ from Previous; otherwise they are all levels.
+	// Delta reports that Bids and Asks are only the levels that differ from Previous.
 	Delta      bool
 	Bids, Asks []market.Level
 	Meta       market.Meta
 }
 
-// Book follows a token's book, with at least every between two events. With deltas, events that go on from the one before carry
-// what differs, where the venue numbers its books.
+// Book follows a token's book. every is the least time between two events. With deltas, events carry only the changed
+// levels if the venue numbers its books, except for whole states.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
@@ -86,7 +86,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 	})
 }
 
-// Account is an account as the caller of a context sees it, with how to read a part of it.
+// Account is an account and a read of one part of it. The read uses the caller of its context.
 type Account[T any] struct {
 	Topic       market.Topic
 	Credentials *market.Credentials
@@ -95,7 +95,7 @@ type Account[T any] struct {
 
 func (a Account[T]) topic(string) market.Topic { return a.Topic }
 
-// BalanceUpdate is an account's balance; nil where the venue knows the account without one.
+// BalanceUpdate is an account's balance; nil if the account has none.
 type BalanceUpdate struct {
 	Balance *market.Balance
 	Meta    market.Meta
@@ -120,7 +120,7 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 
 // OrdersUpdate is a change of an account's active orders.
 type OrdersUpdate struct {
-	// Changed are the orders that are new or differ from the event before, or all of them. Closed are those that are gone.
+	// Changed has the new and changed orders since the last event, or all orders. Closed has the orders that are gone.
 	Changed, Closed []*market.Order
 }
 
@@ -132,7 +132,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 			if s.Account == nil {
 				return nil, false
 			}
-			return s.Account.Orders, s.Account.Orders != nil // else they are not known
+			return s.Account.Orders, s.Account.Orders != nil // nil orders are unknown
 		},
 		equal: func(a, b []market.Order) bool {
 			return slices.EqualFunc(a, b, func(x, y market.Order) bool { return x.OrderID == y.OrderID && sameOrder(&x, &y) })
@@ -167,7 +167,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 	})
 }
 
-// errNoAnswer is that of an account for which the venue has nothing where it must have something.
+// errNoAnswer means that the venue returned nothing for an account.
 var errNoAnswer error = market.Errorf(market.CodeUpstreamBadResponse, "the venue gave no answer for this account")
 
 func sameLevels(a, b []market.Level) bool {
@@ -185,7 +185,7 @@ func sameOrder(a, b *market.Order) bool {
 	return a.Status == b.Status && a.StatusRaw == b.StatusRaw && a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 && a.FilledSize.Cmp(b.FilledSize) == 0
 }
 
-// single makes a read of a list of one of a read of one.
+// readOne makes a read of many keys from a read of one key.
 func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func(context.Context, []string) []market.Result[market.Read[T]] {
 	return func(ctx context.Context, _ []string) []market.Result[market.Read[T]] {
 		value, err := read(ctx)
@@ -193,7 +193,7 @@ func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func
 	}
 }
 
-// converted returns results with other values.
+// mapResults converts the values of results.
 func mapResults[T, U any](results []market.Result[market.Read[T]], value func(T) U) []market.Result[market.Read[U]] {
 	out := make([]market.Result[market.Read[U]], len(results))
 	for i, r := range results {
@@ -203,7 +203,7 @@ func mapResults[T, U any](results []market.Result[market.Read[T]], value func(T)
 	return out
 }
 
-// mapped returns a stream with other values.
+// mapStream converts the values of a stream.
 func mapStream[T, U any](in Stream[T], value func(Reason, T) U) Stream[U] {
 	return func(yield func(Event[U], error) bool) {
 		for e, err := range in {
