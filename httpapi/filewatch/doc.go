@@ -1,6 +1,7 @@
-// Package filewatch reads the JSON files that operators give to the service: bounded, checked, and read again when they
+// Package filewatch reads the JSON files of operators. It bounds their size, validates them, and reads them again when they
 // change.
 //
-// A file is looked at twice a second instead of being watched by the kernel: that sees a replacement by rename, a
-// Kubernetes volume, whose files are symbolic links to a directory that is swapped, and a network file system alike.
+// It polls a file twice a second instead of using the kernel's notifications. Polling works for a file that is replaced by
+// rename, for a Kubernetes volume, whose files are symbolic links into a directory that is swapped, and for a network file
+// system.
 package filewatch

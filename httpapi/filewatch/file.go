@@ -15,60 +15,60 @@ import (
 )
 
 const (
-	// every is the time between two looks at a file.
+	// every is the time between two polls.
 	every = 500 * time.Millisecond
-	// goneAfter is the number of looks in a row that a file has to be missing to be gone. Some programs replace a file by
-	// removing it first.
+	// goneAfter is the number of polls in a row that miss a file before it counts as gone. Some programs remove a file before
+	// they write the new one.
 	goneAfter = 3
-	// settled is how old a file's time of change has to be for its metadata to be trusted. Two changes in the same tick of
-	// a file system's clock look like one.
+	// settled is the age of a file's modification time from which its metadata show every later change. Two changes in the same
+	// tick of a file system's clock have the same time.
 	settled = 2 * time.Second
 )
 
-// Options say which file is read and what is done with it. Path, MaxSize, Use and Log are required.
+// Options configure a File. Path, MaxSize, Use and Log are required.
 type Options struct {
 	// What names the file in errors and in the log, such as "accounts file".
 	What string
 	Path string
 	// MaxSize is the greatest size in bytes.
 	MaxSize int64
-	// Private refuses a file that others than its owner have access to.
+	// Private rejects a file that users other than its owner can access.
 	Private bool
-	// Use takes over new content, which is JSON in UTF-8. After an error what was in force stays so. Its error must not
-	// hold what is secret in the file. Calls never overlap.
+	// Use applies new content, which is JSON in UTF-8. If it fails, the content before stays in use. Its error must not contain
+	// secrets of the file. Calls never overlap.
 	Use func(content []byte) error
-	// Gone is called when the file has been missing for a while; nil leaves in force what was. Use is called again when
-	// the file is back. Calls to Use and Gone never overlap.
+	// Gone is called when three polls in a row have missed the file; if it is nil, the last content stays in use. Use is called
+	// again when the file is back. Calls of Use and Gone never overlap.
 	Gone func()
 	Log  *slog.Logger
 }
 
-// File is a file whose content is in use. It is safe for concurrent use.
+// File is a file with its content in use. It is safe for concurrent use.
 type File struct {
 	o Options
 
-	// mu is held while the file is looked at and used; status has a lock of its own, so that it never waits for that.
+	// mu is held while the file is read and used. status has its own lock, so that Status never waits for a read.
 	mu sync.Mutex
-	// examined is the file as it was when it was read last.
+	// examined is the file's metadata at the last read.
 	examined fs.FileInfo
-	// trusted tells that examined tells any later change.
+	// trusted reports that a later change will differ from examined.
 	trusted bool
-	// digest and verdict are the content that Use was called with last, and what it said.
+	// digest is the hash of the last content, verdict the error that it caused.
 	digest  [sha256.Size]byte
 	verdict error
 	missing int
-	// logged is the error that was told last, in the log or to a caller of Reload.
+	// logged is the last error that was logged or returned by Reload.
 	logged string
 
 	statusMu sync.Mutex
 	status   Status
 }
 
-// Status tells how a file stands.
+// Status describes the content in use.
 type Status struct {
-	// Since is when the content that is in force was taken over; zero after the file was gone.
+	// Since is when the content came into use; zero after the file was gone.
 	Since time.Time
-	// Err says why the file's present content is not in force; nil when it is.
+	// Err is the reason why the file's present content is not in use; nil if it is.
 	Err error
 }
 
@@ -81,7 +81,7 @@ func Open(o Options) (*File, error) {
 	return f, nil
 }
 
-// Run looks at the file twice a second until ctx ends, and uses it whenever its content has changed.
+// Run polls the file twice a second until ctx ends, and uses its content whenever it has changed.
 func (f *File) Run(ctx context.Context) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -90,13 +90,12 @@ func (f *File) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			f.look()
+			f.poll()
 		}
 	}
 }
 
-// Reload reads the file now and uses it if its content has changed. The error is that of Status; it is the caller's to
-// log.
+// Reload reads the file now and uses its content if it has changed. The error is also in Status. The caller logs it.
 func (f *File) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,15 +108,15 @@ func (f *File) Reload() error {
 	return err
 }
 
-// Status tells whether the file's present content is in force.
+// Status returns the state of the file.
 func (f *File) Status() Status {
 	f.statusMu.Lock()
 	defer f.statusMu.Unlock()
 	return f.status
 }
 
-// look reads the file if it seems to have changed.
-func (f *File) look() {
+// poll reads the file if it seems to have changed.
+func (f *File) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	info, err := os.Stat(f.o.Path)
@@ -134,7 +133,7 @@ func (f *File) look() {
 	f.report(f.examine())
 }
 
-// gone takes what was in force out of it, when the owner wants that.
+// gone ends the use of the last content if there is a Gone.
 func (f *File) gone(err error) {
 	f.trusted, f.examined = false, nil
 	if f.o.Gone != nil {
@@ -145,7 +144,7 @@ func (f *File) gone(err error) {
 	f.report(f.wrap(err))
 }
 
-// examine reads the file, and uses it if its content is not what was used last.
+// examine reads the file and uses its content if it differs from the last.
 func (f *File) examine() error {
 	f.trusted = false
 	content, info, err := read(f.o.Path, f.o.MaxSize, f.o.Private)
@@ -175,7 +174,7 @@ func (f *File) examine() error {
 }
 
 func (f *File) wrap(err error) error {
-	var path *fs.PathError // which names the path too
+	var path *fs.PathError // it names the path, too
 	if errors.As(err, &path) {
 		err = path.Err
 	}
@@ -194,25 +193,25 @@ func (f *File) setSince(t time.Time) {
 	f.statusMu.Unlock()
 }
 
-// report keeps an error for Status and logs it unless it was logged last.
+// report stores an error for Status and logs it if it differs from the last one.
 func (f *File) report(err error) {
 	f.setError(err)
 	switch {
 	case err == nil && f.logged != "":
 		f.logged = ""
-		f.o.Log.Info("the "+f.o.What+" is in order again", "path", f.o.Path)
+		f.o.Log.Info("the "+f.o.What+" is valid again", "path", f.o.Path)
 	case err != nil && err.Error() != f.logged:
 		f.logged = err.Error()
-		f.o.Log.Error("the "+f.o.What+" is not in force as it is now", "error", err)
+		f.o.Log.Error("the "+f.o.What+" is not in use as it is now", "error", err)
 	}
 }
 
-// unchanged tells that two looks saw the same file.
+// unchanged reports whether two polls found the same file.
 func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
 }
 
-// read returns a regular file's content. All is asked of the open file, so that it is the one that is read.
+// read returns a regular file's content. It checks the open file, so that no other file can take its place.
 func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer would block
 	if err != nil {
@@ -227,7 +226,7 @@ func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error)
 	case !info.Mode().IsRegular():
 		return nil, nil, errors.New("it is not a regular file")
 	case private && exposed(info.Mode(), owner(info), os.Geteuid()):
-		return nil, nil, fmt.Errorf("its mode %04o lets others than its owner at it; it holds secrets: chmod 600", info.Mode().Perm())
+		return nil, nil, fmt.Errorf("its mode %04o gives other users access to its secrets: chmod 600", info.Mode().Perm())
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
 	if err != nil {
@@ -239,8 +238,8 @@ func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error)
 	return content, info, nil
 }
 
-// exposed tells whether others than the owner have access to a file. The group may read one that belongs to root when
-// self is not root: that is how a system, or Kubernetes with an fsGroup, hands a secret to a program without privileges.
+// exposed reports whether users other than the owner can access a file. The group may read a file of root if self is not
+// root: systemd, and Kubernetes with an fsGroup, give a secret to an unprivileged program in this way.
 func exposed(mode fs.FileMode, owner, self int) bool {
 	if owner == 0 && self != 0 {
 		return mode.Perm()&0o037 != 0

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// user keeps the content that it was given. Its accessors take the lock, for the race detector knows nothing of the
-// order that fake time makes.
+// user records the content that it gets. Its accessors take the lock, since the race detector does not know the order that
+// fake time implies.
 type user struct {
 	mu    sync.Mutex
 	used  []string
@@ -38,7 +38,7 @@ func (u *user) setFail(err error) {
 	u.fail = err
 }
 
-// counts returns how often the file was used, and how often it was gone.
+// counts returns the numbers of calls of Use and of Gone.
 func (u *user) counts() (calls, gone int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,12 +86,12 @@ func (u *user) options(path string) Options {
 	}
 }
 
-// expect checks what is in force, once everybody is at rest.
+// expect checks the content in use when all goroutines are blocked.
 func (u *user) expect(t *testing.T, content string) {
 	t.Helper()
 	synctest.Wait()
 	if got := u.last(); got != content {
-		t.Fatalf("%q is in force, want %q", got, content)
+		t.Fatalf("%q is in use, want %q", got, content)
 	}
 }
 
@@ -108,7 +108,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// age gives a file a time of change that is long ago, so that metadata is all that later looks go by.
+// age sets an old modification time, so that later polls compare the metadata only.
 func age(t *testing.T, path string, hours int) {
 	t.Helper()
 	then := time.Now().Add(-time.Duration(hours) * time.Hour)
@@ -117,7 +117,7 @@ func age(t *testing.T, path string, hours int) {
 	}
 }
 
-// stamp gives a file the time of change of another.
+// stamp gives a file the modification time of another file.
 func stamp(t *testing.T, path, other string) {
 	t.Helper()
 	info, err := os.Stat(other)
@@ -129,7 +129,7 @@ func stamp(t *testing.T, path, other string) {
 	}
 }
 
-// run opens a file and keeps looking at it until the test ends.
+// run opens a file and polls it until the test ends.
 func run(t *testing.T, o Options) *File {
 	t.Helper()
 	f, err := Open(o)
@@ -143,8 +143,8 @@ func run(t *testing.T, o Options) *File {
 	return f
 }
 
-// look lets n looks pass.
-func look(n int) {
+// poll waits for n polls.
+func poll(n int) {
 	time.Sleep(time.Duration(n) * every)
 	synctest.Wait()
 }
@@ -176,7 +176,7 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			look(1)
+			poll(1)
 			write(t, path, `[2]`)
 		},
 	} {
@@ -186,11 +186,11 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 				write(t, path, `[1]`)
 				age(t, path, 1)
 				f := run(t, u.options(path))
-				look(3)
+				poll(3)
 				u.expect(t, `[1]`)
 				before := f.Status().Since
 				change(t, path)
-				look(2)
+				poll(2)
 				if got := strings.TrimSpace(u.last()); got != `[2]` {
 					t.Errorf("%s is in force", got)
 				}
@@ -215,24 +215,24 @@ func TestSameMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, u.options(path))
-		look(1)
+		poll(1)
 		write(t, path, `[2]`)
 		if err := os.Chtimes(path, stamp, stamp); err != nil {
 			t.Fatal(err)
 		}
-		look(1)
+		poll(1)
 		u.expect(t, `[2]`)
 	})
 }
 
-// TestUnchangedIsNotRead shows that a settled file is not read again: a change that left no trace is seen by Reload only.
+// TestUnchangedIsNotRead changes a file without a change of its metadata. Only Reload notices.
 func TestUnchangedIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, path := &user{}, filepath.Join(t.TempDir(), "f")
 		write(t, path, `[1]`)
 		age(t, path, 1)
 		f := run(t, u.options(path))
-		look(2)
+		poll(2)
 		before, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -241,9 +241,9 @@ func TestUnchangedIsNotRead(t *testing.T) {
 		if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		look(4)
+		poll(4)
 		u.expect(t, `[1]`)
-		if err := f.Reload(); err != nil { // which reads whatever the metadata say
+		if err := f.Reload(); err != nil { // it reads the file in any case
 			t.Fatal(err)
 		}
 		u.expect(t, `[2]`)
@@ -276,12 +276,12 @@ func TestVolume(t *testing.T) {
 		if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
 			t.Fatal(err)
 		}
-		look(2)
+		poll(2)
 		u.expect(t, `[2]`)
 		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // the target's mode counts
 			t.Fatal(err)
 		}
-		look(1)
+		poll(1)
 		if err := f.Status().Err; err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("%v", err)
 		}
@@ -302,7 +302,7 @@ func TestBrokenFileKeepsWhatIsInForce(t *testing.T) {
 		} {
 			u.log.take()
 			write(t, path, broken.content)
-			look(10)
+			poll(10)
 			u.expect(t, `[1]`)
 			err := f.Status().Err
 			if err == nil || err.Error() != "test file "+path+": "+broken.want {
@@ -317,13 +317,13 @@ func TestBrokenFileKeepsWhatIsInForce(t *testing.T) {
 		u.setFail(bad)
 		before, _ := u.counts()
 		write(t, path, `[3]`)
-		look(10)
+		poll(10)
 		if calls, _ := u.counts(); !errors.Is(f.Status().Err, bad) || calls != before+1 {
 			t.Errorf("%v after %d uses", f.Status().Err, calls-before)
 		}
 		u.setFail(nil)
 		write(t, path, `[4]`)
-		look(2)
+		poll(2)
 		u.expect(t, `[4]`)
 		if log := u.log.take(); f.Status().Err != nil || !strings.Contains(log, "in order again") {
 			t.Errorf("%v:\n%s", f.Status().Err, log)
@@ -346,7 +346,7 @@ func TestPermissionsAgain(t *testing.T) {
 			if err := os.Chmod(path, step.mode); err != nil {
 				t.Fatal(err)
 			}
-			look(2)
+			poll(2)
 			if err := f.Status().Err; (err == nil) != step.ok {
 				t.Errorf("mode %o: %v", step.mode, err)
 			}
@@ -372,36 +372,36 @@ func TestGone(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		}
-		look(goneAfter - 1)
+		poll(goneAfter - 1)
 		if _, gone := u.counts(); gone != 0 {
 			t.Error("gone too early")
 		}
-		look(10)
+		poll(10)
 		if _, gone := u.counts(); gone != 1 || !errors.Is(f.Status().Err, fs.ErrNotExist) || !f.Status().Since.IsZero() {
 			t.Errorf("gone %d times, %+v", gone, f.Status())
 		}
 		write(t, path, `[1]`) // the same content as before
 		age(t, path, 1)
-		look(2)
+		poll(2)
 		if calls, _ := u.counts(); calls != 2 || f.Status().Err != nil || f.Status().Since.IsZero() {
 			t.Errorf("%d uses, %+v", calls, f.Status())
 		}
 		if err := os.Rename(path, path+".away"); err != nil {
 			t.Fatal(err)
 		}
-		look(goneAfter)
+		poll(goneAfter)
 		if err := os.Rename(path+".away", path); err != nil { // the same file as before
 			t.Fatal(err)
 		}
-		look(2)
+		poll(2)
 		if calls, gone := u.counts(); calls != 3 || gone != 2 || f.Status().Err != nil {
 			t.Errorf("%d uses, gone %d times, %+v", calls, gone, f.Status())
 		}
 	})
 }
 
-// TestGoneIsNotTold shows that without Gone everything stays, and that the misses of two gaps are not added.
-func TestGoneIsNotTold(t *testing.T) {
+// TestNoGone has no Gone, so the content stays in use. The misses of two gaps are not added up.
+func TestNoGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, path := &user{}, filepath.Join(t.TempDir(), "f")
 		write(t, path, `[1]`)
@@ -411,11 +411,11 @@ func TestGoneIsNotTold(t *testing.T) {
 			if err := os.Rename(path, path+".away"); err != nil {
 				t.Fatal(err)
 			}
-			look(goneAfter - 1)
+			poll(goneAfter - 1)
 			if err := os.Rename(path+".away", path); err != nil {
 				t.Fatal(err)
 			}
-			look(1)
+			poll(1)
 		}
 		if _, gone := u.counts(); gone != 0 || f.Status().Err != nil {
 			t.Errorf("gone %d times, %v", gone, f.Status().Err)
@@ -433,7 +433,7 @@ func TestGoneIsNotTold(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		look(goneAfter + 5)
+		poll(goneAfter + 5)
 		log := u.log.take()
 		if s := f.Status(); s.Err == nil || s.Since.IsZero() || strings.Count(log, "level=ERROR") != 1 {
 			t.Errorf("%+v\n%s", s, log)
@@ -451,7 +451,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"open":    "its mode 0644 lets others than its owner at it; it holds secrets: chmod 600",
+		"open":    "its mode 0644 gives other users access to its secrets: chmod 600",
 		"pipe":    "it is not a regular file",
 		"":        "it is not a regular file",
 		"missing": "no such file or directory",

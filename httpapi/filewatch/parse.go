@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// check tells whether content is JSON in UTF-8. Its errors give a place and never quote: the file may hold secrets.
+// check returns an error unless content is JSON in UTF-8. An error names line and column and quotes nothing, since the file may
+// contain secrets.
 func check(content []byte) error {
 	if !utf8.Valid(content) {
 		return errors.New("it is not UTF-8")
@@ -31,8 +32,8 @@ func check(content []byte) error {
 	return nil
 }
 
-// Members calls do for every member of a JSON object in order, repeated names included, and returns its first error.
-// What is not an object is an error without text of the value.
+// Members calls do for every member of a JSON object in order, repeated names included, and returns the first error of do. A
+// value that is no object is an error that quotes nothing.
 func Members(object []byte, do func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -52,8 +53,8 @@ func Members(object []byte, do func(name string, value json.RawMessage) error) e
 	return nil
 }
 
-// Elements calls do for every element of a JSON array in order and returns its first error. What is not an array is an
-// error without text of the value.
+// Elements calls do for every element of a JSON array in order and returns the first error of do. A value that is no array is an
+// error that quotes nothing.
 func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(array))
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
