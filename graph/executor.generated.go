@@ -15,7 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 )
 
-// NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.
+// NewCompiler returns a compiler for the schema's operations. Resolvers must not wait.
 func NewCompiler(cfg Config) *exec.Compiler {
 	e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}
 	ec := newExecutionContext(&graphql.OperationContext{}, e, nil)
@@ -1280,7 +1280,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 	}, g.writeQuery, g.streamSubscription)
 }
 
-// executor writes what is selected of each type.
+// executor writes the selected fields of each type.
 type executor struct {
 	ec               *executionContext
 	event            EventResolver

@@ -10,8 +10,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// listsStrings reports whether a type is a list of strings that is decoded one like the other. gqlgen does so at three
-// allocations each.
+// listsStrings reports whether a type is a list of strings that exec.Strings can decode. gqlgen's decoding takes three
+// allocations for each string.
 func listsStrings(ref *config.TypeReference) bool {
 	if !ref.IsSlice() || ref.GQL.Elem.Elem != nil || !types.Identical(ref.GO, types.NewSlice(types.Typ[types.String])) || ref.Unmarshaler == nil {
 		return false
@@ -19,7 +19,7 @@ func listsStrings(ref *config.TypeReference) bool {
 	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
 }
 
-// argument returns the case that decodes one argument, "" if that takes more than a function of its value.
+// argument returns the case that decodes one argument, or "" if its decoder needs more than the value.
 func argument(a *codegen.FieldArgument) string {
 	ref := a.TypeReference
 	if len(a.Directives) > 0 {
@@ -37,7 +37,7 @@ func argument(a *codegen.FieldArgument) string {
 	}
 	parameters, results := decode.Signature().Params(), decode.Signature().Results()
 	if parameters.Len() != 1 || results.Len() != 2 {
-		return "" // it wants a context
+		return "" // it needs a context
 	}
 	decoded, value := results.At(0).Type(), ""
 	switch {
@@ -56,7 +56,7 @@ func argumentsName(field *codegen.Field) string {
 	return "argumentsOf" + field.Object.Name + templates.UcFirst(field.Name)
 }
 
-// entry writes a field's line in the table: its number, and how its arguments are decoded.
+// entry writes a field's line in the table: its number and the functions that decode its arguments.
 func (f *file) entry(number int, field *codegen.Field) {
 	if len(field.Args) == 0 {
 		f.line("%q: {Number: %d},", field.Name, number)
@@ -96,8 +96,8 @@ func (f *file) argumentsType(field *codegen.Field) {
 	f.line("}\n")
 }
 
-// arguments writes how the arguments of a field are decoded, and returns those of the call that reads it. refused is what to do
-// where they are refused.
+// arguments generates the code that decodes the arguments of a field, and returns the arguments of the call that reads the field.
+// refused is the code for invalid arguments.
 func (f *file) arguments(field *codegen.Field, ctx, refused string) (args []string) {
 	if field.IsResolver || field.MethodHasContext {
 		args = append(args, ctx)

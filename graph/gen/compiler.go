@@ -20,15 +20,15 @@ const (
 	graphqlPackage = "github.com/99designs/gqlgen/graphql"
 )
 
-// compiler is a plugin of gqlgen that writes the executor. For every type that a query or an event reaches it writes a function
-// that appends the selected fields of an object to a response, each from what gqlgen has bound it to: a resolver, a method or a
-// field of Go.
+// compiler is a gqlgen plugin that writes the executor. For every type that a query or an event can reach, it writes a function
+// that appends the selected fields of an object to a response. A field's value comes from its gqlgen binding: a resolver, a Go
+// method or a Go field.
 type compiler struct{ filename string }
 
 // Name implements plugin.Plugin.
 func (*compiler) Name() string { return "executor" }
 
-// MutateConfig removes what was written before, which need not fit the schema any more.
+// MutateConfig removes the executor of the previous run, which may not fit the schema any more.
 func (c *compiler) MutateConfig(*config.Config) error {
 	if err := os.Remove(c.filename); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -39,7 +39,7 @@ func (c *compiler) MutateConfig(*config.Config) error {
 // GenerateCode implements plugin.CodeGenerator.
 func (c *compiler) GenerateCode(data *codegen.Data) error {
 	if len(data.AllDirectives.LocationDirectives("FIELD")) > 0 {
-		return errors.New("the executor does not know directives on fields of a document")
+		return errors.New("the executor does not support directives on fields of a document")
 	}
 	f := &file{data: data}
 	if err := f.check(); err != nil {
@@ -51,7 +51,7 @@ func (c *compiler) GenerateCode(data *codegen.Data) error {
 	})
 }
 
-// file is the code that is being written.
+// file is the generated file.
 type file struct {
 	data *codegen.Data
 	out  strings.Builder
@@ -59,13 +59,13 @@ type file struct {
 
 func (f *file) line(format string, args ...any) { fmt.Fprintf(&f.out, format+"\n", args...) }
 
-// lookup returns how a package is called in the file.
+// lookup returns the name of a package in the file.
 func lookup(path string) string { return templates.CurrentImports.Lookup(path) }
 
-// typeOf returns how a type is called in the file.
+// typeOf returns the name of a type in the file.
 func typeOf(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
-// Source returns the code behind the imports. Rendering calls it, since names of packages are known only then.
+// Source returns the code below the imports. The template calls it, since package names are known only during rendering.
 func (f *file) Source() string {
 	objects, interfaces := f.reached()
 	f.compiler(objects, interfaces)
@@ -113,20 +113,20 @@ func (f *file) reached() (objects []*codegen.Object, interfaces []*codegen.Inter
 	return objects, interfaces
 }
 
-// check refuses a schema with a field that is bound in a way that the executor does not know.
+// check returns an error if the executor does not support the binding of a field.
 func (f *file) check() error {
 	objects, _ := f.reached()
 	for _, o := range objects {
 		for _, field := range o.Fields {
 			if !f.reads(field) || !f.writes(field.TypeReference) {
-				return fmt.Errorf("the executor does not know how to execute %s.%s", o.Name, field.Name)
+				return fmt.Errorf("the executor does not support the binding of %s.%s", o.Name, field.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// possible returns the names of the types that an interface or union may be, in the order in which selections on them are.
+// possible returns the names of the possible types of an interface or union, in the order of the selections on them.
 func possible(i *codegen.Interface) []string {
 	var names []string
 	for _, p := range i.Implementors {
@@ -138,12 +138,12 @@ func possible(i *codegen.Interface) []string {
 	return names
 }
 
-// reads reports whether the executor knows how to read a field.
+// reads reports whether the executor can read a field.
 func (f *file) reads(field *codegen.Field) bool {
 	return !field.IsBatch() && !field.IsMap() && !field.HasDirectives() && codegen.GetInlineArgsMetadata(field.Object.Name, field.Name) == nil
 }
 
-// writes reports whether the executor knows how to write a value of a type.
+// writes reports whether the executor can write values of a type.
 func (f *file) writes(ref *config.TypeReference) bool {
 	switch {
 	case ref.IsPtrToSlice(), ref.IsPtrToIntf(), ref.IsSlice():
@@ -157,20 +157,20 @@ func (f *file) writes(ref *config.TypeReference) bool {
 	}
 }
 
-// isField reports whether a field is one of a Go struct, which is read without a call.
+// isField reports whether a field is bound to a field of a Go struct. Reading it calls nothing.
 func isField(field *codegen.Field) bool { return field.IsVariable() && !field.IsResolver }
 
-// composite reports whether a value is one of an object, interface or union type, or a list of them.
+// composite reports whether a type is an object, interface or union type, or a list of one.
 func composite(ref *config.TypeReference) bool {
 	return ref.Definition.Kind == ast.Object || ref.Definition.Kind == ast.Interface || ref.Definition.Kind == ast.Union
 }
 func resolverField(o *codegen.Object) string { return templates.LcFirst(o.Name) }
 
-// compiler writes the constructor with the table of fields, and the types that everything else uses.
+// compiler writes the constructor with the table of fields, and the types of the executor and of arguments.
 func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interface) {
 	resolvers := slices.DeleteFunc(slices.Clone(objects), func(o *codegen.Object) bool { return !o.HasResolvers() })
 	exec := lookup(execPackage)
-	f.line("// NewCompiler returns a compiler of the schema's operations, whose resolvers must not wait.")
+	f.line("// NewCompiler returns a compiler for the schema's operations. Resolvers must not wait.")
 	f.line("func NewCompiler(cfg Config) *%s.Compiler {", exec)
 	f.line("e := &executableSchema{SchemaData: cfg.Schema, Resolvers: cfg.Resolvers, Directives: cfg.Directives, ComplexityRoot: cfg.Complexity}")
 	f.line("ec := newExecutionContext(&%s.OperationContext{}, e, nil)", lookup(graphqlPackage))
@@ -197,7 +197,7 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	}
 	f.line("}, g.write%s, %s)\n}\n", f.data.QueryRoot.Name, subscribe)
 
-	f.line("// executor writes what is selected of each type.\ntype executor struct {")
+	f.line("// executor writes the selected fields of each type.\ntype executor struct {")
 	f.line("ec *executionContext")
 	for _, o := range resolvers {
 		f.line("%s %sResolver", resolverField(o), templates.UcFirst(o.Name))
@@ -210,8 +210,8 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 	}
 }
 
-// object writes how an object is written: a function for the whole, which reports whether there is an object, and one for the
-// fields, which ends early when one of them panics. Fields of Go alone don't panic, and need no function of their own.
+// object generates the functions that write an object. One writes the whole object and reports whether it is not null. The other
+// writes the fields and ends early if one panics. Go fields do not panic, so an object of Go fields alone has no second function.
 func (f *file) object(o *codegen.Object) {
 	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
@@ -251,7 +251,7 @@ func (f *file) object(o *codegen.Object) {
 	f.line("}\n")
 }
 
-// stream writes the function that starts the stream of a root field of subscriptions.
+// stream generates the function that starts the stream of a subscription's root field.
 func (f *file) stream(o *codegen.Object) {
 	exec := lookup(execPackage)
 	f.line("func (g *executor) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, exec, exec, exec)
@@ -292,10 +292,10 @@ func (f *file) kept(field *codegen.Field) {
 	f.line("%s.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])", lookup(execPackage))
 }
 
-// invalid is what a field does that is null where it must not be.
+// invalid is the code for a null in a non-null field.
 const invalid = "x.Missing(f)\no.Nullify()"
 
-// field writes how a field is read and written.
+// field generates the code that reads and writes a field.
 func (f *file) field(field *codegen.Field) {
 	null := "x.Null()"
 	if field.TypeReference.GQL.NonNull {

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// kit returns the files of web/kit that follow from the schema, by name: what a client's cache has to know of the types.
+// kit returns the generated files of web/kit by name. They configure the caches of clients.
 func kit(schema *ast.Schema) (map[string][]byte, error) {
 	possible, scalars := possibleTypes(schema), scalarTypes(schema)
 	embedded, connections := embeddedTypes(schema), connections(schema)
@@ -57,8 +57,8 @@ func possibleTypes(schema *ast.Schema) map[string][]string {
 	return types
 }
 
-// scalarTypes returns the type that each scalar of the schema's own has in TypeScript. All of them travel as texts, and a
-// Decimal must not become a float on its way.
+// scalarTypes returns the TypeScript type of each custom scalar. All of them are strings in JSON. A Decimal must not become a
+// float.
 func scalarTypes(schema *ast.Schema) map[string]string {
 	types := map[string]string{}
 	for _, def := range schema.Types {
@@ -69,7 +69,7 @@ func scalarTypes(schema *ast.Schema) map[string]string {
 	return types
 }
 
-// embeddedTypes returns the names of the object types that have no id and are no entry point, in order.
+// embeddedTypes returns the sorted names of the object types without an id, except the root types.
 func embeddedTypes(schema *ast.Schema) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
@@ -81,7 +81,7 @@ func embeddedTypes(schema *ast.Schema) []string {
 	return names
 }
 
-// connections returns by type and field the arguments of each connection but those that choose a page.
+// connections returns the arguments of each connection by type and field, without the arguments of paging.
 func connections(schema *ast.Schema) map[string]map[string][]string {
 	lists := map[string]map[string][]string{}
 	for _, def := range schema.Types {

@@ -1,5 +1,5 @@
-// Command gen writes what is made from schema.graphqls: gqlgen's code, the executor of package exec, the
-// reference of the schema, and what a client's cache has to know. Run it in the module's root; `make generate` does.
+// Command gen generates files from schema.graphqls: gqlgen's code, the executor for package exec, the reference of the schema,
+// and the configuration of clients' caches. `make generate` runs it in the module's root.
 package main
 
 import (
@@ -42,7 +42,7 @@ func generate() error {
 	return nil
 }
 
-// code writes gqlgen's code and the executor into a directory, by its gqlgen.yml or that of the module's root.
+// code writes gqlgen's code and the executor into a directory. It uses the directory's gqlgen.yml, or else that of the root.
 func code(dir string) error {
 	file := filepath.Join(dir, "gqlgen.yml")
 	if _, err := os.Stat(file); err != nil {
@@ -55,7 +55,7 @@ func code(dir string) error {
 	return api.Generate(cfg, api.AddPlugin(&compiler{filename: filepath.Join(dir, "executor.generated.go")}))
 }
 
-// texts returns the files beside the code, by their paths from the root of the module.
+// texts returns the generated files that are not code, by their paths from the module's root.
 func texts(file string) (map[string][]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -39,7 +39,7 @@ func reference(schema *ast.Schema) []byte {
 			all = append(all, def)
 		}
 	}
-	// As the schema has them, which keeps together what belongs together.
+	// The order of the schema keeps related types together.
 	slices.SortFunc(all, func(a, b *ast.Definition) int { return cmp.Compare(a.Position.Start, b.Position.Start) })
 	r := referenceOf{schema: schema}
 	r.WriteString(referenceHead)
@@ -115,7 +115,7 @@ func (r *referenceOf) definition(def *ast.Definition) {
 	}
 }
 
-// typeOf returns a type as the schema has it, linked to where it is described.
+// typeOf returns a type in the notation of the schema, with a link to its description.
 func (r *referenceOf) typeOf(t *ast.Type) string {
 	text := t.String()
 	name := t.Name()
@@ -125,7 +125,7 @@ func (r *referenceOf) typeOf(t *ast.Type) string {
 	return before + r.link(name) + after
 }
 
-// link returns a type's name, linked if it is described here.
+// link returns a type's name, with a link if the page describes the type.
 func (r *referenceOf) link(name string) string {
 	if def := r.schema.Types[name]; def == nil || def.BuiltIn {
 		return name
@@ -152,7 +152,7 @@ func deprecated(directives ast.DirectiveList) string {
 	return "**Deprecated" + reason + "** "
 }
 
-// cell returns a description as it may stand in a table.
+// cell returns a description for a cell of a table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends reports whether the text that a method returns can be had by one that appends it to a buffer, and is such that JSON
-// needs no escapes for it.
+// appends reports whether a method has a twin that appends its text to a buffer, and the text needs no escapes in JSON.
 func appends(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)
@@ -20,7 +19,7 @@ func appends(field *codegen.Field) bool {
 		appender(method.Type().(*types.Signature), nil)
 }
 
-// appender reports whether a signature is that of an append function: of a value, or of a method's own where that is nil.
+// appender reports whether a signature is that of an append function for a value. A nil value means an append method.
 func appender(s *types.Signature, value types.Type) bool {
 	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
 	if value != nil {
@@ -37,7 +36,7 @@ func appender(s *types.Signature, value types.Type) bool {
 	return true
 }
 
-// value writes how a value is written. It follows gqlgen's type.gotpl case by case. invalid is what to do for a null that the
+// value generates the code that writes a value. It follows gqlgen's type.gotpl case by case. invalid is the code for a null that the
 // schema does not allow.
 func (f *file) value(ref *config.TypeReference, v string, depth int, invalid string) {
 	null := "x.Null()"
@@ -72,7 +71,7 @@ func (f *file) value(ref *config.TypeReference, v string, depth int, invalid str
 	}
 }
 
-// list writes how a list is written. null is what to do where an element is null that must not be.
+// list generates the code that writes a list. null is the code for a null element of a non-null type.
 func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
 	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
 	before := f.out.String()
@@ -105,11 +104,11 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 	}
 }
 
-// known are append functions of package exec that write what functions of gqlgen do.
+// known maps gqlgen's marshaling functions to append functions of package exec with the same output.
 var known = map[string]string{"MarshalString": "AppendString", "MarshalID": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
 
-// scalar writes how a value is written that has a marshaling function: by the append function for the same type, else by
-// itself. The append function of scalar.MarshalX is scalar.AppendX.
+// scalar generates the code that writes a value with a marshaling function. It uses the append function for the same type if there
+// is one. The append function of scalar.MarshalX is scalar.AppendX.
 func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	switch {
 	case ref.IsTargetNilable() && !ref.IsNilable():
@@ -141,7 +140,7 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 	f.line("if !x.Marshal(%s) {\n%s\n}", marshaler, null)
 }
 
-// abstract writes the function that writes an object of an interface or union type, and reports whether there is one.
+// abstract generates the function that writes a value of an interface or union type and reports whether it is not null.
 func (f *file) abstract(i *codegen.Interface) {
 	exec, names := lookup(execPackage), possible(i)
 	f.line("func (g *executor) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, exec, exec, typeOf(i.Type))

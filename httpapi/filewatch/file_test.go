@@ -309,7 +309,7 @@ func TestBrokenFileKeepsWhatIsInForce(t *testing.T) {
 				t.Errorf("%q: %v, want %q", broken.content, err, broken.want)
 			}
 			log := u.log.take()
-			if n := strings.Count(log, "level=ERROR"); n != 1 || !strings.Contains(log, "not in force") {
+			if n := strings.Count(log, "level=ERROR"); n != 1 || !strings.Contains(log, "not in use") {
 				t.Errorf("%q was logged %d times:\n%s", broken.content, n, log)
 			}
 		}
@@ -325,7 +325,7 @@ func TestBrokenFileKeepsWhatIsInForce(t *testing.T) {
 		write(t, path, `[4]`)
 		poll(2)
 		u.expect(t, `[4]`)
-		if log := u.log.take(); f.Status().Err != nil || !strings.Contains(log, "in order again") {
+		if log := u.log.take(); f.Status().Err != nil || !strings.Contains(log, "valid again") {
 			t.Errorf("%v:\n%s", f.Status().Err, log)
 		}
 	})
