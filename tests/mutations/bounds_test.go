@@ -10,12 +10,12 @@ var bounds = []mutation{
 	{
 		name: "one client takes all memory for bodies and responses",
 		file: "httpapi/quota/memory.go", find: "if !Fair(m.holders[client], n, m.free) {", replace: "if n > m.free {",
-		run: "^TestRoomIsShared$",
+		run: "^TestMemoryIsShared$",
 	},
 	{
 		name: "a client that leaves still pays for a document that others use",
 		file: "httpapi/quota/shared.go", find: "if t.payer == client {", replace: "if false {",
-		run: "^TestSharedThingsTakeRoomOnce$",
+		run: "^TestSharedThingsTakeMemoryOnce$",
 	},
 	{
 		name: "a client has any number of connections",

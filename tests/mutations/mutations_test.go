@@ -102,15 +102,36 @@ var mutations = []mutation{
 	},
 }
 
-// TestDefencesAreInTheSource fails for a mutation whose text is not in its file exactly once: change it with the code.
+// TestDefencesAreInTheSource fails for a mutation whose text is not in its file exactly once, or whose test does not exist:
+// change it with the code.
 func TestDefencesAreInTheSource(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range slices.Concat(mutations, bounds) {
-		t.Run(m.name, func(t *testing.T) { m.overlay(t, root) })
+		t.Run(m.name, func(t *testing.T) {
+			m.overlay(t, root)
+			for _, name := range strings.Split(strings.Trim(strings.SplitN(m.run, "/", 2)[0], "^$()"), "|") {
+				if !hasTest(t, filepath.Join(root, path.Dir(m.file)), name) {
+					t.Errorf("no test of %s has the name %s", path.Dir(m.file), name)
+				}
+			}
+		})
 	}
+}
+
+// hasTest reports whether a directory has a test function of that name.
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(text), "func "+name+"(")
+	})
 }
 
 // TestMutations runs a test of the package for each mutation and requires that the test fails.
