@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/feed":          {},
+	"internal/fleet":         {},
 	"internal/market":        {},
 	"internal/ratelimit":     {},
 	"internal/market/reqctx": {},
@@ -44,6 +45,9 @@ var free = []string{".", "app", "bench", "tests"}
 // domain is what internal/market imports besides the standard library.
 const domain = "github.com/cockroachdb/apd/v3"
 
+// redis is the client that only internal/fleet imports.
+const redis = "github.com/redis/rueidis"
+
 // runtimes are the packages of gqlgen that execute operations, which is for the generated executor.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
@@ -56,6 +60,8 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 		for _, imported := range imports[file] {
 			to, ours := strings.CutPrefix(imported, module+"/")
 			switch {
+			case strings.HasPrefix(imported, redis) && pkg != "internal/fleet":
+				broken = append(broken, fmt.Sprintf("%s imports %s: only internal/fleet knows Redis", file, imported))
 			case runtimes[imported] && pkg != "bench":
 				broken = append(broken, fmt.Sprintf("%s imports %s: only tests and bench execute by gqlgen", file, imported))
 			case pkg == "internal/market" && !ours:
@@ -150,6 +156,10 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/venue/stream/dial.go", "oddsgraph/internal/feed", false},
 		{"internal/cache/cache.go", "oddsgraph/internal/feed", false},
 		{"internal/feed/topic.go", "oddsgraph/internal/cache", false},
+		{"internal/fleet/ledger.go", "github.com/redis/rueidis", true},
+		{"internal/fleet/ledger.go", "oddsgraph/internal/ratelimit", false},
+		{"internal/cache/cache.go", "github.com/redis/rueidis", false},
+		{"app/fleet.go", "github.com/redis/rueidis", false},
 		{"loaders/set.go", "oddsgraph/internal/market", true},
 		{"loaders/set.go", "oddsgraph/graph", false},
 		{"resolvers/markets.go", "oddsgraph/graph/scalar", true},

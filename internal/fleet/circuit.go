@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// failures is the number of failed calls in a row that open the circuit.
+	failures = 5
+	// The pauses between probes while the circuit is open double from minPause to maxPause.
+	minPause, maxPause = time.Second, 30 * time.Second
+)
+
+// circuit is open while Redis does not answer. Calls fail at once then, and only probes are sent.
+type circuit struct {
+	mu     sync.Mutex
+	open   bool
+	since  time.Time
+	failed int
+	paused time.Duration
+}
+
+func (c *circuit) closed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.open
+}
+
+// state returns whether the circuit is closed, and since when it is open or closed.
+func (c *circuit) state() (closed bool, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.open, c.since
+}
+
+func (c *circuit) succeed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = 0
+}
+
+// fail counts a failed call. It reports whether that opened the circuit.
+func (c *circuit) fail() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed++; c.open || c.failed < failures {
+		return false
+	}
+	c.open, c.since = true, time.Now()
+	return true
+}
+
+// close closes the circuit after a probe has succeeded.
+func (c *circuit) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open, c.failed, c.paused, c.since = false, 0, 0, time.Now()
+}
+
+// pause returns how long to wait before the next probe. Replicas wait for different times.
+func (c *circuit) pause() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = min(max(2*c.paused, minPause), maxPause)
+	return c.paused - rand.N(c.paused/4)
+}

@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// measuredFor is how long a measurement of the server's clock is preferred to later ones with a longer round trip.
+const measuredFor = 30 * time.Second
+
+// serverClock converts between the clock of Redis and that of this process. The error is at most half a round trip.
+type serverClock struct {
+	mu sync.Mutex
+	// offset is the server's time minus ours, as measured at the time at by a call that took so long.
+	offset, took time.Duration
+	at           time.Time
+}
+
+// measure takes in a call that returned the server's time.
+func (c *serverClock) measure(sent, received, server time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	took := received.Sub(sent)
+	if !c.at.IsZero() && took > c.took && received.Sub(c.at) < measuredFor {
+		return
+	}
+	c.offset, c.took, c.at = server.Sub(sent.Add(took/2)), took, received
+}
+
+// reset forgets the measurement: the next answer may come from another server.
+func (c *serverClock) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = time.Time{}
+}
+
+// server returns the server's time at a time of ours, in microseconds since 1970.
+func (c *serverClock) server(ours time.Time) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ours.Add(c.offset).UnixMicro()
+}
+
+// ours returns our time at a time of the server.
+func (c *serverClock) ours(micros int64) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.UnixMicro(micros).Add(-c.offset)
+}
+
+//go:embed tick.lua
+var tickText string
+
+var tickScript = rueidis.NewLuaScript(tickText)
+
+// tick measures the server's clock, registers this replica and counts the others.
+func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
+	sent := f.clock.Now()
+	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas"},
+		[]string{f.replica, strconv.FormatInt((5 * tickEvery).Microseconds(), 10)}).AsIntSlice()
+	received := f.clock.Now()
+	if err != nil {
+		return struct{}{}, err
+	}
+	if len(answer) != 2 {
+		return struct{}{}, errors.New("unexpected answer of the tick script")
+	}
+	f.time.measure(sent, received, time.UnixMicro(answer[0]))
+	f.mu.Lock()
+	f.replicas = int(answer[1])
+	f.mu.Unlock()
+	return struct{}{}, nil
+}

@@ -1,0 +1,17 @@
+-- Takes in which granted calls have ended, which were not made, and that the venue wants no calls.
+-- KEYS: the window. ARGV: ms for which an ended call counts, then triples of what happened, a call's name and ms.
+local key, span = KEYS[1], tonumber(ARGV[1])
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+for i = 2, #ARGV, 3 do
+  local what, call, ms = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local score = redis.call('ZSCORE', key, call)
+  if what == 'unused' then
+    redis.call('ZREM', key, call)
+  elseif what == 'ended' and score then -- so many ms ago
+    redis.call('ZADD', key, math.min(score, now - ms + span), call)
+  elseif what == 'hold' then -- for so many ms
+    redis.call('ZADD', key, math.min(score or 0, -(now + ms)), 'hold')
+  end
+end
+return redis.status_reply('OK')

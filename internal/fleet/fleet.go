@@ -1,0 +1,300 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"oddsgraph/internal/market"
+)
+
+// DefaultTimeout is the default of Config.Timeout.
+const DefaultTimeout = 25 * time.Millisecond
+
+const (
+	// tickEvery is how often a replica reads the server's clock and the state of the fleet.
+	tickEvery = time.Second
+	// probeTimeout bounds a probe while the circuit is open. It includes connecting, so it is longer than Config.Timeout.
+	probeTimeout = 2 * time.Second
+	// rebuildAfter is the number of failed probes after which a new client is built: a client may keep a connection that is
+	// dead or leads to a former primary.
+	rebuildAfter = 3
+	// maxCalls bounds the calls to Redis under way.
+	maxCalls = 256
+)
+
+var (
+	errOpen   = errors.New("the circuit to Redis is open")
+	errBusy   = errors.New("too many calls to Redis are under way")
+	errClosed = errors.New("the fleet is closed")
+)
+
+// Config says where the shared state is.
+type Config struct {
+	// URL is the address of Redis as in --shared-url. It may contain a password, so it is never logged.
+	URL string
+	// Venue is the URL of the venue. Each venue has keys of its own.
+	Venue string
+	// Timeout bounds each call to Redis; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// CallTimeout is the longest time of one call to the venue.
+	CallTimeout time.Duration
+	// Span is the time over which the venue counts calls, Use how long after Ask a granted call may be sent; 0 is the default.
+	Span, Use time.Duration
+	// Clock tells the time; nil is the wall clock.
+	Clock market.Clock
+	// Log receives changes of the circuit; nil is slog.Default.
+	Log *slog.Logger
+}
+
+// Fleet is this replica's view of the shared state. It is safe for concurrent use. Close it to end its goroutines.
+type Fleet struct {
+	cfg    Config
+	option rueidis.ClientOption
+	prefix string
+	// replica is a random name of this process.
+	replica string
+	clock   market.Clock
+	log     *slog.Logger
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	slots   chan struct{}
+	client  atomic.Pointer[rueidis.Client]
+	circuit circuit
+	time    serverClock
+	ends    ends
+	asks    atomic.Uint64
+	counts  counts
+
+	mu     sync.Mutex
+	closed bool
+	// replicas is the number of replicas that Redis knows.
+	replicas int
+}
+
+// Open returns a Fleet. It fails only if the URL is invalid: the connection is made in the background, and again when it is lost.
+func Open(cfg Config) (*Fleet, error) {
+	option, err := parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Timeout, cfg.Span, cfg.Use = cmp.Or(cfg.Timeout, DefaultTimeout), cmp.Or(cfg.Span, DefaultSpan), cmp.Or(cfg.Use, DefaultUse)
+	hash := sha256.Sum256([]byte(strings.TrimRight(cfg.Venue, "/")))
+	f := &Fleet{
+		cfg: cfg, option: option, prefix: "og:" + hex.EncodeToString(hash[:8]) + ":", replica: rand.Text()[:12],
+		clock: cfg.Clock, log: cfg.Log, slots: make(chan struct{}, maxCalls),
+	}
+	if f.clock == nil {
+		f.clock = market.SystemClock{}
+	}
+	if f.log == nil {
+		f.log = slog.Default()
+	}
+	f.circuit.open = true
+	f.ends.wake = make(chan struct{}, 1)
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.running.Go(f.keep)
+	f.running.Go(f.sendEnds)
+	return f, nil
+}
+
+// CheckURL returns an error if a URL is no address of Redis. The error does not contain the URL, since that may have a password.
+func CheckURL(url string) error {
+	_, err := parse(url)
+	return err
+}
+
+// parse returns the client's options for a URL.
+func parse(url string) (rueidis.ClientOption, error) {
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return option, errors.New("not a redis://, rediss:// or unix:// URL with an optional database number")
+	}
+	option.DisableCache, option.DisableRetry = true, true
+	option.ForceSingleClient = option.Sentinel.MasterSet == ""
+	// One connection keeps commands in order; a late answer does not end it.
+	option.AlwaysPipelining, option.PipelineMultiplex = true, -1
+	option.Dialer.Timeout, option.ConnWriteTimeout = time.Second, time.Second
+	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10
+	option.ClientSetInfo = rueidis.DisableClientSetInfo
+	option.ClientName = cmp.Or(option.ClientName, "oddsgraph")
+	// Sentinels are reached as the primary is.
+	option.Sentinel.TLSConfig, option.Sentinel.Dialer = option.TLSConfig, option.Dialer
+	return option, nil
+}
+
+// Close sends what is left to send, waits for the goroutines and closes the connection.
+func (f *Fleet) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.cancel()
+	f.running.Wait()
+	f.setClient(nil)
+}
+
+// start runs fn in a goroutine that Close waits for. It reports false when the fleet is closed.
+func (f *Fleet) start(fn func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.running.Go(fn)
+	return true
+}
+
+// call runs fn with the client. It returns after the timeout even if the client does not, and keeps the circuit informed.
+func call[T any](f *Fleet, ctx context.Context, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
+	client := f.client.Load()
+	if client == nil || !f.circuit.closed() {
+		return value, errOpen
+	}
+	value, err = within(f, ctx, f.cfg.Timeout, *client, fn)
+	switch {
+	case err == nil:
+		f.circuit.succeed()
+	case ctx.Err() == nil && !errors.Is(err, errBusy):
+		f.counts.failed.Add(1)
+		if f.circuit.fail() {
+			f.log.Warn("Redis does not answer; this replica works on its own", "error", err)
+		}
+	}
+	return value, err
+}
+
+// within runs fn with a client for at most a timeout. The client may not return in time although its context has ended, so it
+// runs in a goroutine of its own.
+func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
+	select {
+	case f.slots <- struct{}{}:
+	default:
+		return value, errBusy
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	f.counts.calls.Add(1)
+	if !f.start(func() {
+		defer cancel()
+		defer func() { <-f.slots }()
+		value, err := fn(ctx, client)
+		answered <- answer{value, err}
+	}) {
+		cancel()
+		<-f.slots
+		return value, errClosed
+	}
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return value, fmt.Errorf("waiting for Redis: %w", context.Cause(ctx))
+	}
+}
+
+// keep connects, ticks while the circuit is closed and probes while it is open.
+func (f *Fleet) keep() {
+	failed := 0
+	for wait := time.Duration(0); f.sleep(wait); {
+		if f.circuit.closed() {
+			_, _ = call(f, f.ctx, f.tick)
+			wait = tickEvery
+			continue
+		}
+		err := f.probe(failed > 0 && failed%rebuildAfter == 0)
+		if err == nil {
+			failed, wait = 0, tickEvery
+			f.circuit.close()
+			f.wakeEnds()
+			f.log.Info("Redis answers; this replica shares the venue's limit and public data")
+			continue
+		}
+		if failed++; failed == 1 {
+			f.log.Warn("Redis cannot be reached; this replica works on its own", "error", err)
+		}
+		wait = f.circuit.pause()
+	}
+}
+
+// probe connects if necessary and makes one tick. rebuild replaces the client.
+func (f *Fleet) probe(rebuild bool) error {
+	if f.client.Load() == nil || rebuild {
+		client, err := rueidis.NewClient(f.option)
+		if err != nil {
+			if client != nil {
+				client.Close()
+			}
+			return err
+		}
+		f.setClient(client)
+	}
+	f.time.reset()
+	_, err := within(f, f.ctx, probeTimeout, *f.client.Load(), f.tick)
+	return err
+}
+
+// setClient replaces the client and closes the old one.
+func (f *Fleet) setClient(client rueidis.Client) {
+	var next *rueidis.Client
+	if client != nil {
+		next = &client
+	}
+	if old := f.client.Swap(next); old != nil {
+		(*old).Close()
+	}
+}
+
+// sleep waits and reports whether the fleet is still open.
+func (f *Fleet) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return f.ctx.Err() == nil
+	case <-f.ctx.Done():
+		return false
+	}
+}
+
+// counts are the counters of Stats.
+type counts struct{ calls, failed atomic.Uint64 }
+
+// Stats is the state of a Fleet.
+type Stats struct {
+	// Connected reports whether Redis is used; Since is when that changed.
+	Connected bool
+	Since     time.Time
+	// Replicas is the number of replicas seen in the last seconds, this one included; 0 while not connected.
+	Replicas int
+	// Calls and Failed count calls to Redis since the start.
+	Calls, Failed uint64
+}
+
+// Stats returns the present state.
+func (f *Fleet) Stats() Stats {
+	s := Stats{Calls: f.counts.calls.Load(), Failed: f.counts.failed.Load()}
+	s.Connected, s.Since = f.circuit.state()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.Connected {
+		s.Replicas = f.replicas
+	}
+	return s
+}

@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/tests/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// logs is a log that a test reads while it is written.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// join returns a replica that uses a server. It is closed when the test ends.
+func join(t *testing.T, cfg Config) *Fleet {
+	t.Helper()
+	if cfg.Venue == "" {
+		cfg.Venue = "https://venue.example"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 2 * time.Second // the machine of a test may be busy
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	f, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("did not happen: %s", what)
+		}
+	}
+}
+
+func connected(t *testing.T, f *Fleet) {
+	t.Helper()
+	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
+}
+
+// TestOpenWithoutRedis starts before Redis does, works without it, and connects when it is there.
+func TestOpenWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	server.Kill(t)
+	f := join(t, Config{URL: server.URL()})
+	if got := ask(t, f, 10, 1); len(got.calls) != 0 || got.again <= 0 {
+		t.Errorf("without Redis an Ask was answered %+v; want no calls and a time to ask again", got)
+	}
+	if f.Stats().Connected {
+		t.Error("Connected without Redis")
+	}
+	server.Start(t)
+	connected(t, f)
+	other := join(t, Config{URL: server.URL()})
+	connected(t, other)
+	eventually(t, "both replicas are counted", func() bool { return f.Stats().Replicas == 2 })
+}
+
+// TestCircuit shows that a server that hangs costs a few timeouts only, and that the replica comes back by itself.
+func TestCircuit(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	var log logs
+	f := join(t, Config{URL: server.URL(), Timeout: 25 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	connected(t, f)
+	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the circuit opens", func() bool { ask(t, f, 10, 1); return !f.Stats().Connected })
+	before := f.Stats()
+	for range 100 {
+		ask(t, f, 10, 1)
+	}
+	if after := f.Stats(); after.Calls > before.Calls+2 { // a probe may have been sent meanwhile
+		t.Errorf("100 asks while the circuit is open made %d calls; want none", after.Calls-before.Calls)
+	}
+	if err := server.Process().Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	connected(t, f)
+	for _, line := range []string{"Redis does not answer", "Redis answers"} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log has no line %q:\n%s", line, log.String())
+		}
+	}
+}
+
+// TestCloseWhileRedisHangs shows that Close returns although Redis does not.
+func TestCloseWhileRedisHangs(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	f, err := Open(Config{URL: server.URL(), Venue: "https://venue.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected(t, f)
+	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	f.Ask("", 10, 1, func([]string, int, time.Duration, time.Duration) {})
+	f.Close()
+	f.Close() // again
+	if err := server.Process().Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAccount connects as a user of an access control list, and logs no password when it is wrong.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	server.CLI(t, "ACL", "SETUSER", "odds", "on", ">right-password", "~og:*", "&og:*", "+@read", "+@write", "+@connection", "+@scripting", "+time", "+info")
+	server.CLI(t, "ACL", "SETUSER", "default", "off")
+	var log logs
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	for _, test := range []struct {
+		password  string
+		connected bool
+	}{{"right-password", true}, {"wrong-password", false}} {
+		f := join(t, Config{URL: "unix://odds:" + test.password + "@" + server.Socket(), Log: logger})
+		if test.connected {
+			connected(t, f)
+			if got := ask(t, f, 10, 0); got.again <= 0 {
+				t.Errorf("an ask was answered %+v; want the time when the new ledger opens", got)
+			}
+		} else {
+			eventually(t, "a wrong password is logged", func() bool { return strings.Contains(log.String(), "cannot be reached") })
+		}
+	}
+	if strings.Contains(log.String(), "right-") || strings.Contains(log.String(), "wrong-") {
+		t.Errorf("the log has the password:\n%s", log.String())
+	}
+}
+
+func TestCheckURL(t *testing.T) {
+	for _, url := range []string{
+		"redis://localhost:6379", "rediss://user:secret@redis.example:6380/2", "unix:///run/redis.sock", "valkey://127.0.0.1",
+		"redis://sentinel-1:26379?addr=sentinel-2:26379&master_set=odds",
+	} {
+		if err := CheckURL(url); err != nil {
+			t.Errorf("CheckURL(%q) = %v", url, err)
+		}
+	}
+	for _, url := range []string{"", "localhost:6379", "http://user:secret@localhost", "redis://user:secret@localhost/x", "redis://user:secret@local host"} {
+		err := CheckURL(url)
+		if err == nil {
+			t.Errorf("CheckURL(%q) = nil; want an error", url)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("CheckURL(%q) tells the password: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package fleet
+
+import (
+	"context"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// DefaultSpan is the default of Config.Span.
+	DefaultSpan = time.Minute
+	// DefaultUse is the default of Config.Use.
+	DefaultUse = 5 * time.Second
+	// slack is added to a span for clocks that count whole milliseconds.
+	slack = 10 * time.Millisecond
+	// askAgain is when an Ask that was not answered is worth repeating.
+	askAgain = time.Second
+	// maxEnds bounds the notes that wait for Redis. Notes that are lost make calls count for longer, never for less.
+	maxEnds = 4096
+	// maxNotes is the number of notes in one script.
+	maxNotes = 256
+)
+
+//go:embed ask.lua
+var askText string
+
+//go:embed end.lua
+var endText string
+
+var askScript, endScript = rueidis.NewLuaScript(askText), rueidis.NewLuaScript(endText)
+
+// windowKey returns the key of a window.
+func (f *Fleet) windowKey(scope string) string {
+	if scope == "" {
+		return f.prefix + "window:public"
+	}
+	return f.prefix + "window:" + hex.EncodeToString([]byte(scope))
+}
+
+// keepGranted is how long a granted call counts if nobody reports its end.
+func (f *Fleet) keepGranted() time.Duration {
+	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
+}
+
+// Ask asks for n calls of a window, of which all replicas together are granted at most limit in any minute. It does not wait:
+// answered is called later by another goroutine, once, unless
+// the fleet is closed. It receives the names of the granted calls, how many more could be granted, when to ask again, and for
+// how long the venue wants no calls. Without an answer of Redis nothing is granted.
+func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
+	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
+	asked := func() {
+		answer, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
+			return askScript.Exec(ctx, client, []string{f.windowKey(scope)}, []string{
+				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.keepGranted().Milliseconds(), 10), prefix,
+			}).AsIntSlice()
+		})
+		if err == nil && len(answer) != 4 {
+			err = errors.New("unexpected answer of the ask script")
+		}
+		if err != nil {
+			if !errors.Is(err, errOpen) {
+				f.End(scope, nil, names(prefix, n)) // they may have been granted
+			}
+			answered(nil, 0, askAgain, 0)
+			return
+		}
+		answered(names(prefix, int(answer[0])), int(answer[1]), time.Duration(answer[2])*time.Millisecond, time.Duration(answer[3])*time.Millisecond)
+	}
+	f.start(asked)
+}
+
+// names returns the names of n granted calls.
+func names(prefix string, n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = prefix + strconv.Itoa(i+1)
+	}
+	return list
+}
+
+// End reports granted calls that have ended now, and granted calls that were not made. It does not wait.
+func (f *Fleet) End(scope string, ended, unused []string) {
+	now, notes := f.clock.Now(), make([]note, 0, len(ended)+len(unused))
+	for _, call := range ended {
+		notes = append(notes, note{scope, "ended", call, now})
+	}
+	for _, call := range unused {
+		notes = append(notes, note{scope, "unused", call, now})
+	}
+	f.note(notes...)
+}
+
+// Hold reports that the venue wants no calls of a window before a time. It does not wait.
+func (f *Fleet) Hold(scope string, until time.Time) { f.note(note{scope, "hold", "hold", until}) }
+
+// note is something to report to Redis about a window.
+type note struct {
+	scope, what, call string
+	at                time.Time
+}
+
+// ms returns the number that end.lua takes with the note.
+func (n note) ms(now time.Time) int64 {
+	if n.what == "hold" {
+		return max(n.at.Sub(now), 0).Milliseconds()
+	}
+	return max(now.Sub(n.at), 0).Milliseconds()
+}
+
+// ends are the notes that wait, oldest first.
+type ends struct {
+	mu   sync.Mutex
+	list []note
+	wake chan struct{}
+}
+
+func (f *Fleet) note(notes ...note) {
+	f.ends.mu.Lock()
+	f.ends.list = append(f.ends.list, notes...)
+	f.ends.list = f.ends.list[max(len(f.ends.list)-maxEnds, 0):]
+	f.ends.mu.Unlock()
+	f.wakeEnds()
+}
+
+func (f *Fleet) wakeEnds() {
+	select {
+	case f.ends.wake <- struct{}{}:
+	default:
+	}
+}
+
+// sendEnds sends the notes until the fleet is closed. While the circuit is open they wait.
+func (f *Fleet) sendEnds() {
+	for f.ctx.Err() == nil {
+		select {
+		case <-f.ends.wake:
+		case <-f.ctx.Done():
+		}
+		for f.ctx.Err() == nil && f.circuit.closed() {
+			notes := f.takeNotes()
+			if len(notes) == 0 {
+				break
+			}
+			_, err := call(f, f.ctx, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
+				return struct{}{}, f.send(ctx, client, notes)
+			})
+			if err != nil {
+				f.note(notes...)
+				f.sleep(f.cfg.Timeout)
+			}
+		}
+	}
+	if client := f.client.Load(); client != nil && f.circuit.closed() {
+		ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeout)
+		defer cancel()
+		for notes := f.takeNotes(); len(notes) > 0; notes = f.takeNotes() {
+			if f.send(ctx, *client, notes) != nil {
+				return
+			}
+		}
+	}
+}
+
+// takeNotes removes and returns the first notes that belong to one window.
+func (f *Fleet) takeNotes() []note {
+	f.ends.mu.Lock()
+	defer f.ends.mu.Unlock()
+	list := f.ends.list
+	n := 0
+	for n < min(len(list), maxNotes) && list[n].scope == list[0].scope {
+		n++
+	}
+	f.ends.list = list[n:]
+	return list[:n:n]
+}
+
+// send reports notes that belong to one window.
+func (f *Fleet) send(ctx context.Context, client rueidis.Client, notes []note) error {
+	now := f.clock.Now()
+	args := []string{strconv.FormatInt((f.cfg.Span + slack).Milliseconds(), 10)}
+	for _, n := range notes {
+		args = append(args, n.what, n.call, strconv.FormatInt(n.ms(now), 10))
+	}
+	return endScript.Exec(ctx, client, []string{f.windowKey(notes[0].scope)}, args).Error()
+}

@@ -1,0 +1,87 @@
+package tool
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Redis is a redis-server of a test, on a Unix socket.
+type Redis struct {
+	path, dir string
+	args      []string
+	cmd       *exec.Cmd
+}
+
+// StartRedis starts a redis-server that ends with the test. Further arguments are settings, such as --save "".
+func StartRedis(t testing.TB, args ...string) *Redis {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "redis") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Redis{path: Require(t, "redis-server"), dir: dir, args: args}
+	t.Cleanup(func() {
+		r.Kill(t)
+		_ = os.RemoveAll(dir)
+	})
+	r.Start(t)
+	return r
+}
+
+// URL returns the server's address in the form of --shared-url.
+func (r *Redis) URL() string { return "unix://" + r.Socket() }
+
+// Socket returns the path of the server's socket.
+func (r *Redis) Socket() string { return filepath.Join(r.dir, "redis.sock") }
+
+// Start starts the server, again after Kill. It returns when the server answers.
+func (r *Redis) Start(t testing.TB) {
+	t.Helper()
+	_ = os.Remove(r.Socket())
+	r.cmd = exec.Command(r.path, slices.Concat([]string{"--port", "0", "--unixsocket", r.Socket(), "--dir", r.dir, "--save", "", "--appendonly", "no"}, r.args)...)
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if out, err := r.run("PING"); err == nil && strings.TrimSpace(out) == "PONG" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("redis-server does not answer")
+}
+
+// Kill ends the server at once, as kill -9 does. What it did not save is lost.
+func (r *Redis) Kill(t testing.TB) {
+	t.Helper()
+	if r.cmd == nil {
+		return
+	}
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+	r.cmd = nil
+}
+
+// Process returns the server's process, to send it signals.
+func (r *Redis) Process() *os.Process { return r.cmd.Process }
+
+// CLI runs a command and returns its output, in the raw format of redis-cli.
+func (r *Redis) CLI(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := r.run(args...)
+	if err != nil {
+		t.Fatalf("redis-cli %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (r *Redis) run(args ...string) (string, error) {
+	cli := filepath.Join(filepath.Dir(r.path), "redis-cli")
+	out, err := exec.Command(cli, append([]string{"-s", r.Socket(), "--raw"}, args...)...).CombinedOutput()
+	return string(out), err
+}
