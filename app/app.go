@@ -10,6 +10,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/ratelimit/spent"
@@ -26,6 +27,8 @@ type App struct {
 	Client    *venue.Client
 	budget    *ratelimit.Budget // nil if the venue has no limit of calls
 	record    *spent.Record     // nil if calls are not recorded
+	fleet     *fleet.Fleet      // nil if the replica is alone
+	secret    []byte            // of the fleet, nil without one
 	Cache     *cache.Cache
 	Live      *live
 	API       *httpapi.API
@@ -110,7 +113,7 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if no venue is configured, and the rate limit of either.
+// openVenue opens the demo venue if no venue is configured, what replicas share, and the rate limit of the venue.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if cfg.Venue.URL == "" {
@@ -120,8 +123,12 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 		s.undo = append(s.undo, func() { _ = s.Demo.Close() })
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
+	sharing, err := s.openFleet(cfg)
+	if err != nil {
+		return err
+	}
 	s.record = s.newRecord(cfg, s.clock)
-	s.budget = newBudget(limits, s.clock, s.record)
+	s.budget = newBudget(limits, s.clock, s.record, sharing)
 	return nil
 }
 

@@ -55,6 +55,9 @@ func validate(cfg *config.Config) error {
 	if err := validateJWT(cfg); err != nil {
 		return err
 	}
+	if err := validateShared(cfg); err != nil {
+		return err
+	}
 	if clash(cfg.Listen, cfg.AdminListen) {
 		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
 	}

@@ -57,6 +57,9 @@ func (s *App) Serve(ctx context.Context) error {
 		if s.budget != nil {
 			s.budget.Close()
 		}
+		if s.fleet != nil {
+			s.fleet.Close()
+		}
 		if s.record != nil {
 			s.record.Close()
 		}

@@ -24,7 +24,7 @@ func (s *App) coldStart(cfg *config.Config) time.Duration {
 
 // newRecord returns the record of calls, or nil if calls are not recorded.
 func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
-	if s.Demo != nil || cfg.Venue.PublicPerMinute == 0 || cfg.StateDir == "" || cfg.StateDir == config.Off {
+	if s.Demo != nil || s.fleet != nil || cfg.Venue.PublicPerMinute == 0 || cfg.StateDir == "" || cfg.StateDir == config.Off {
 		return nil
 	}
 	return spent.New(spent.Config{
@@ -34,7 +34,7 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 
 // startBudget passes the calls of an earlier process to the rate limit.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
-	if s.budget == nil || cold == 0 {
+	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return
 	}
 	until := clock.Now().Add(cold)
@@ -48,7 +48,7 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 }
 
 // newBudget returns the rate limit of a venue, or nil if it has none. record may be nil.
-func newBudget(v config.Venue, clock market.Clock, record *spent.Record) *ratelimit.Budget {
+func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 {
 		return nil
 	}
@@ -58,7 +58,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record) *rateli
 		}
 		return perMinute
 	}
-	cfg := ratelimit.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock}
+	cfg := ratelimit.Config{Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock, Sharing: sharing}
 	if record != nil {
 		cfg.Record = record
 	}

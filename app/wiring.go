@@ -65,6 +65,9 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	if s.budget != nil {
 		out.Admission = s.budget
 	}
+	if s.fleet != nil {
+		out.CredentialsKey = s.secret
+	}
 	if s.Tracer != nil {
 		out.Observer = s.Tracer.Batch
 	}

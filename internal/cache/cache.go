@@ -59,6 +59,9 @@ type Config struct {
 	Cost func(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Observer is told of every batch that has ended and of those who have waited for it; nil where nobody wants to know.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
+	// CredentialsKey is a secret of all replicas, so that they name credentials to Admission in the same way. Without it each
+	// process uses a random one. Keys of entries never depend on it.
+	CredentialsKey []byte
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
 }
@@ -122,7 +125,7 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
-	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope()}
+	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey)}
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
@@ -213,19 +216,22 @@ var decided = func() chan struct{} {
 	return c
 }()
 
-func (admitAll) Enter(reqctx.Want) reqctx.Ticket { return admitAll{} }
+func (admitAll) Enter(market.Want) market.Ticket { return admitAll{} }
 func (admitAll) Left() float64                   { return 1 }
 func (admitAll) Decided() <-chan struct{}        { return decided }
 func (admitAll) Err() error                      { return nil }
 func (admitAll) Turn() time.Time                 { return time.Time{} }
-func (admitAll) Raise(reqctx.Want)               {}
+func (admitAll) Raise(market.Want)               {}
 func (admitAll) Release(bool)                    {}
 func (admitAll) AdmitCall(context.Context) error { return nil }
 func (admitAll) Observe(int, int, time.Time)     {}
 func (admitAll) Throttled(time.Time)             {}
 
-// newScope returns a scope under a random key of its own.
-func newScope() (s scope) {
+// newScope returns a scope under a random key of its own. It names credentials under a shared key, if there is one.
+func newScope(shared []byte) (s scope) {
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand
+	if s.shared = shared; len(shared) == 0 {
+		s.shared = s.key[:]
+	}
 	return s
 }

@@ -13,6 +13,8 @@ import (
 // in a dump of keys from being tested against guesses.
 type scope struct {
 	key [32]byte
+	// shared is the key that names credentials to Admission.
+	shared []byte
 }
 
 // userKey names user data as one caller sees it.
@@ -40,7 +42,7 @@ func (s *scope) credentials(c *market.Credentials) string {
 	if c == nil {
 		return ""
 	}
-	mac := hmac.New(sha256.New, s.key[:])
+	mac := hmac.New(sha256.New, s.shared)
 	mac.Write([]byte("budget\x00"))
 	mac.Write([]byte(c.Wire()))
 	return string(mac.Sum(nil))

@@ -323,7 +323,7 @@ func keysOf(c *Cache) (out []reflect.Value) {
 // The part of a key that separates callers is a keyed hash: the same for the same caller, different in each process, and
 // of no use to who wants to test a guess.
 func TestScope(t *testing.T) {
-	a, b := newScope(), newScope()
+	a, b := newScope(nil), newScope(nil)
 	ctx := as(t, "alice")
 	if a.of(ctx, wallet) != a.of(as(t, "alice"), wallet) {
 		t.Error("equal credentials have different keys")

@@ -80,6 +80,8 @@ type Config struct {
 
 	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"The venue's WebSocket, ws:// or wss://; empty leaves the stream off."`
 
+	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
+
 	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
 	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
 }
@@ -151,6 +153,15 @@ type Venue struct {
 
 	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
 	KeyPerMinute    int `default:"300" min:"0" max:"1000000" help:"Requests a minute that the venue allows one API key, of which a twentieth is left alone; 0 is any number. With the demo venue its own limit counts."`
+}
+
+// Shared configures what several replicas share.
+type Shared struct {
+	URL        string        `name:"url" placeholder:"URL" check:"redis" help:"Redis or Valkey that makes several replicas one service: redis://, rediss:// with TLS, or unix://, with user and password where it has accounts, and ?master_set=NAME where the hosts are Sentinels. Empty shares nothing."`
+	Replicas   int           `default:"5" min:"1" max:"1000" help:"Replicas that run at once at most, those that are starting and stopping included."`
+	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis; the replicas share what the venue's limit leaves beyond the reserves of all."`
+	Timeout    time.Duration `default:"25ms" min:"1ms" max:"1s" help:"Longest time for one call to Redis. After five failures in a row Redis is not used until it answers again."`
+	SecretFile string        `placeholder:"FILE" check:"file" help:"File with at least 32 bytes that all replicas have in common. It names credentials in Redis, so that the replicas share the limit of each API key; without it each replica takes its part of that limit."`
 }
 
 // Demo configures the embedded venue.

@@ -71,6 +71,7 @@ func TestDefaults(t *testing.T) {
 		Client: config.Client{Sockets: 2000, Connections: 1000, Operations: 9000, Total: 12_000, Executions: 500, Watched: 20_000, PerSocket: 100, Events: 16 << 20, Message: 256 << 10},
 		Log:    config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
 		Venue:  config.Venue{Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 100, MaxURL: 2 << 10, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
+		Shared: config.Shared{Replicas: 5, Reserve: 5, Timeout: 25 * time.Millisecond},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
 			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
@@ -122,7 +123,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		t.Fatalf("only %d keys: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
-	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
+	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
 		var environ []string // of all that have none yet: each tells for itself whether it fits
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
@@ -264,6 +265,11 @@ func TestBadValues(t *testing.T) {
 		{"venue-url", "http://ve nue", "URL"},
 		{"stream-url", "https://venue.example/ws", "scheme"},
 		{"stream-url", "wss:///ws", "host"},
+		{"shared-url", "http://redis", "scheme"},
+		{"shared-url", "redis://", "host"},
+		{"shared-url", "unix://", "socket"},
+		{"shared-url", "unix:///run/redis.sock#a", "fragment"},
+		{"shared-timeout", "2s", "large"},
 		{"venue-batch", "1001", "large"},
 		{"venue-batch", "4.5", "read"},
 		{"venue-batch", "", "read"},
@@ -301,6 +307,7 @@ func TestGoodValues(t *testing.T) {
 		"--admin-listen=:0", "--admin-listen=off", "--admin-listen=",
 		"--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/",
 		"--stream-url=ws://venue/ws", "--stream-url=wss://u:p@venue:443/ws?key=a",
+		"--shared-url=rediss://u:p@redis:6380/2", "--shared-url=unix://u:p@/run/redis.sock", "--shared-url=redis://s:26379?addr=t:26379&master_set=odds",
 		"--cache-price-fresh=0s", "--cache-market-stale=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",
 	} {
 		parse(t, args)
@@ -409,7 +416,7 @@ func TestHelp(t *testing.T) {
 
 func TestRedaction(t *testing.T) {
 	const secret = "hunter2"
-	c := parse(t, "--venue-url=http://venue --stream-url=wss://"+secret+"@venue.example/ws?key="+secret)
+	c := parse(t, "--venue-url=http://venue --stream-url=wss://"+secret+"@venue.example/ws?key="+secret+" --shared-url=redis://user:"+secret+"@redis.example/1")
 	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // Parse would refuse it
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
@@ -420,11 +427,11 @@ func TestRedaction(t *testing.T) {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s shows the secret:\n%s", name, text)
 		}
-		if !strings.Contains(text, "https://venue.example/base") || !strings.Contains(text, "wss://venue.example/ws") {
+		if !strings.Contains(text, "https://venue.example/base") || !strings.Contains(text, "wss://venue.example/ws") || !strings.Contains(text, "redis://redis.example/1") {
 			t.Errorf("%s hides the addresses too:\n%s", name, text)
 		}
 	}
-	for _, bad := range []string{"--venue-credentials=" + secret, "--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--stream-url=" + "%zz" + secret} {
+	for _, bad := range []string{"--venue-credentials=" + secret, "--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--shared-url=http://user:" + secret + "@redis", "--stream-url=" + "%zz" + secret} {
 		if got := problems(t, bad); strings.Contains(got[0], secret) {
 			t.Errorf("the problem shows the secret: %s", got[0])
 		}

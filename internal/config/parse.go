@@ -50,6 +50,7 @@ var groups = kong.Groups{
 	"limit":     "Limits of an operation",
 	"log":       "Log",
 	"venue":     "Venue",
+	"shared":    "Several replicas",
 	"cache":     "Cache",
 	"demo":      "Demo venue",
 }
@@ -285,7 +286,7 @@ func variable(flag string) string {
 
 func isURL(v *kong.Value) bool {
 	kind := v.Tag.Get("check")
-	return kind == "venue" || kind == "stream"
+	return kind == "venue" || kind == "stream" || kind == "redis"
 }
 
 func isCommand(k *kong.Kong, s string) bool {

@@ -85,6 +85,7 @@ var kinds = map[string]kind{
 	"admin":  {checkAdmin, "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off", "host:port, or off"},
 	"venue": {checkVenue, "an http:// or https:// URL with a host and without user info, query and fragment, or nothing",
 		"http:// or https:// URL"},
+	"redis":      {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
 	"stream":     {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
 	"text":       {nil, "a text", "text"},
 	"file":       {nil, "the path of a file, or nothing", "path"},
@@ -228,6 +229,20 @@ func checkVenue(s string) error {
 		return errors.New("has a query")
 	}
 	return nil
+}
+
+func checkRedis(s string) error {
+	if u, err := url.Parse(s); err == nil && u.Scheme == "unix" {
+		switch {
+		case u.Host != "" || u.Path == "":
+			return errors.New("has no path of a socket")
+		case u.Fragment != "":
+			return errors.New("has a fragment")
+		}
+		return nil
+	}
+	_, err := readURL(s, "redis", "rediss", "valkey", "valkeys")
+	return err
 }
 
 func checkStream(s string) error {

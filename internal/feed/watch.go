@@ -7,48 +7,48 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// State is the state of a topic. A State never changes; a newer one replaces it.
+// State is what is known of a topic. It never changes; a newer one takes its place.
 type State struct {
-	// Known reports that there is a value. Live reports that the stream is following its changes.
+	// Known tells that there is a value; Live that it is the present one, as far as the stream tells.
 	Known, Live bool
-	// Resyncs counts the snapshots that replaced an incomplete state.
+	// Resyncs counts how often a snapshot has taken the place of a state that may have missed something.
 	Resyncs uint64
 	// Seq and Epoch number the state.
 	Epoch string
 	Seq   uint64
-	// Meta describes the value. It is stale unless Live.
+	// Meta is the value's; stale unless Live.
 	Meta market.Meta
 
 	Price  *market.Price
 	Spread *market.Spread
 	Book   *market.Book
-	// Trades has the latest trades, oldest first.
+	// Trades are the latest ones, oldest first.
 	Trades  []market.Trade
 	Account *Account
-	// mutable makes the Account. It is nil in the states that readers get.
-	mutable *mutableAccount
+	// ledger makes the Account of a topic's own state; it is not shown.
+	ledger *ledger
 }
 
-// Account is the state of a user topic. A nil list or balance is unknown.
+// Account is the state of a user topic.
 type Account struct {
-	// Orders has the active orders.
+	// Orders are the open ones.
 	Orders    []market.Order
 	Positions []market.Position
 	Balance   *market.Balance
 }
 
-// Items are the trades and changes that were queued since the last Take.
+// Items is what queued for a watch since it was last taken.
 type Items struct {
-	// Trades has new trades of the tape, or an account's new fills.
+	// Trades are of the tape, or an account's own fills.
 	Trades  []market.Trade
 	Changes []market.MarketChange
-	// Gap reports that trades or changes before these may be missing.
+	// Gap tells that something may be missing before these.
 	Gap bool
 }
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends more. An empty list takes the other slice without a copy and never writes to it.
+// add puts more behind what there is. Slices are taken over as they are where there is nothing, and never written to.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -63,38 +63,38 @@ func (i *Items) add(more Items) {
 	i.Gap = i.Gap || more.Gap
 }
 
-// Reader is one subscriber: several watches with one signal. Only one goroutine may use it.
+// Reader is one subscriber: the watches that it reads together and what has changed of them. Its methods are for one
+// goroutine.
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// caller is the caller that the reader's topics count for, if limited is true.
-	caller  string
-	limited bool
+	// caller is who the topics count for, where shared tells that they do.
+	caller string
+	shared bool
 
-	// watches has the open watches. taken is the last result of Take.
+	// watches are those that are open; taken is what Take returned last.
 	watches map[*Watch]struct{}
 	taken   []*Watch
-	// mu protects changed. It may be taken under topics' locks.
+	// mu protects changed. Topics' locks may be held when it is taken.
 	mu      sync.Mutex
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches. All readers of one caller share that caller's part of the room. Close the
-// reader after use.
+// NewReaderFor returns a reader without watches for a caller, whose readers together have a share of the stream. Close it.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
-	r.caller, r.limited = caller, true
+	r.caller, r.shared = caller, true
 	return r
 }
 
-// NewReader returns a reader whose topics count for no caller. Close the reader after use.
+// NewReader returns a reader of the program's own, whose topics count for no caller. Close it.
 func (f *Feed) NewReader() *Reader {
 	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
-// Watch watches a topic until the watch or the reader is closed. c has the credentials of a user topic. Watch fails with
-// RATE_LIMITED if there is no room or the caller's share is used up; a client can poll instead. A watch also ends so when
-// others need the room. A topic with a known state is signalled at once.
+// Watch follows a topic until the watch or the reader is closed. c is the identity of a user topic. An error means that
+// there is no room for another topic, or that the caller has had its share: values may be polled instead. A watch may end so
+// too, when others need the room. A topic whose state is known is reported as changed at once.
 func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -103,22 +103,23 @@ func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) 
 	return w, err
 }
 
-// Changed is signalled when watches have changed. Take returns them.
+// Changed is signalled when watches have changed; Take says which.
 func (r *Reader) Changed() <-chan struct{} { return r.signal }
 
-// Take returns the open watches that have changed since the last call, each once. The slice is valid until the next call.
+// Take returns the open watches that have changed since it was last called, each once. The slice is the caller's until
+// the next call.
 func (r *Reader) Take() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changed, r.taken = r.taken[:0], r.changed
 	for _, w := range r.taken {
-		w.queued = false
+		w.marked = false
 	}
 	r.taken = slices.DeleteFunc(r.taken, func(w *Watch) bool { return w.closed })
 	return r.taken
 }
 
-// Close closes all watches of the reader.
+// Close closes the watches.
 func (r *Reader) Close() {
 	for w := range r.watches {
 		w.Close()
@@ -126,15 +127,15 @@ func (r *Reader) Close() {
 	clear(r.watches)
 }
 
-// markChanged queues a changed watch and signals the reader.
-func (r *Reader) markChanged(w *Watch) {
+// mark notes that a watch has changed.
+func (r *Reader) mark(w *Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.queued {
+	if w.marked {
 		r.feed.counts.conflated.Add(1)
 		return
 	}
-	w.queued = true
+	w.marked = true
 	r.changed = append(r.changed, w)
 	select {
 	case r.signal <- struct{}{}:
@@ -142,43 +143,43 @@ func (r *Reader) markChanged(w *Watch) {
 	}
 }
 
-// Watch is a reference to a topic. Without a reader it only keeps the topic live.
+// Watch follows a topic for a reader, or for nobody, just to keep it live.
 type Watch struct {
 	topic  *topic
-	reader *Reader // nil without a reader
-	owner  *Reader // the topic counts for its caller; nil if it counts for none
-	closed bool    // used by the reader's goroutine only
-	queued bool    // protected by the reader's lock
+	reader *Reader // nil where nobody reads
+	owner  *Reader // on whose account the topic is open; nil for the feed's own
+	closed bool    // the reader's goroutine knows it
+	marked bool    // the reader's lock protects it
 
-	// The topic's lock protects the fields below.
-	index int // in the topic's watches, or detached
+	// The topic's lock protects the rest.
+	place int // among the topic's watches, or gone
 	items Items
 	err   error
 }
 
-// detached is the index of a watch that has left its topic.
-const detached = -1
+// gone is the place of a watch that has left its topic.
+const gone = -1
 
-// Topic returns the watched topic.
+// Topic returns the topic that is watched.
 func (w *Watch) Topic() market.Topic { return w.topic.key }
 
-// State returns the present state. err is not nil if the watch has ended.
+// State returns the present state. err is why the watch has ended; nothing follows then.
 func (w *Watch) State() (s State, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	return w.topic.visibleState(), w.err
+	return w.topic.present(), w.err
 }
 
-// Take returns the present state, and removes and returns the queued items. err is not nil if the watch has ended.
+// Take returns the present state and what has queued, which it takes. err is why the watch has ended.
 func (w *Watch) Take() (s State, items Items, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	items, w.items = w.items, Items{}
-	return w.topic.visibleState(), items, w.err
+	return w.topic.present(), items, w.err
 }
 
-// Close closes the watch. After its last watch the topic stays open for the linger. A second Close does nothing. Only the
-// reader's goroutine may call Close.
+// Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing. It is for
+// the reader's goroutine.
 func (w *Watch) Close() {
 	w.closed = true
 	if w.reader != nil {
@@ -187,27 +188,27 @@ func (w *Watch) Close() {
 	w.topic.leave(w)
 }
 
-// ended reports whether the topic has ended.
+// ended reports whether the topic of the watch has ended.
 func (w *Watch) ended() bool {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	return w.topic.ended
 }
 
-// isOnly reports whether the topic has no other watch.
-func (w *Watch) isOnly() bool {
+// sole reports whether nobody else watches the topic.
+func (w *Watch) sole() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
 }
 
-// notify signals the reader. The caller holds the topic's lock.
+// notify tells the reader. The topic's lock is held.
 func (w *Watch) notify() {
 	if w.reader != nil {
-		w.reader.markChanged(w)
+		w.reader.mark(w)
 	}
 }
 
-// fail ends the watch with an error. The caller holds the topic's lock.
+// fail ends the watch with an error. The topic's lock is held.
 func (w *Watch) fail(err error) {
 	if w.err == nil {
 		w.err = err
@@ -216,7 +217,7 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// queue queues items, or ends the watch if more than limit items would wait. The caller holds the topic's lock.
+// queue adds items, or ends the watch where there is no more room. The topic's lock is held.
 func (w *Watch) queue(limit int, add Items) {
 	if w.err != nil || w.reader == nil {
 		return

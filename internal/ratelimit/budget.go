@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 )
 
 // The defaults of Config.
@@ -22,8 +21,8 @@ const (
 // margin is the part of a limit that is left alone, for what counts differently on the way to the venue.
 const margin = 0.05
 
-// usable returns how many calls are made where the venue allows so many.
-func usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
+// Usable returns how many calls are made where the venue allows so many.
+func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
 
 // Config says what the venue allows. The zero value of a field means its default.
 type Config struct {
@@ -36,6 +35,8 @@ type Config struct {
 	Scopes int
 	// Record notes public calls for the next process; nil is none.
 	Record Record
+	// Sharing makes this process one of several that keep to the limits together. Without a Ledger it is alone.
+	Sharing Sharing
 	// Clock tells the time; nil means the wall clock.
 	Clock market.Clock
 }
@@ -44,6 +45,8 @@ type Config struct {
 type Budget struct {
 	cfg   Config
 	clock market.Clock
+
+	opened time.Time
 
 	mu     sync.Mutex
 	closed bool
@@ -70,8 +73,14 @@ func New(cfg Config) *Budget {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}
-	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), held: make(map[string]time.Time)}
-	b.public = newWindow(b, cfg.Public)
+	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), held: make(map[string]time.Time), opened: cfg.Clock.Now()}
+	if s := cfg.Sharing; s.Ledger != nil {
+		b.cold = b.opened.Add(span + time.Second)
+		if !s.Keys {
+			b.cfg.Key = max(cfg.Key/s.Replicas, 1)
+		}
+	}
+	b.public = newWindow(b, "", cfg.Public)
 	return b
 }
 
@@ -91,7 +100,7 @@ var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service
 
 // Enter asks for one call. It never waits: the ticket that it returns is admitted, refused, or waits for its turn. The
 // holder releases it.
-func (b *Budget) Enter(want reqctx.Want) reqctx.Ticket {
+func (b *Budget) Enter(want market.Want) market.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := &ticket{budget: b, scope: want.Scope, deadline: want.Deadline, unlimited: want.Deadline.IsZero(), takes: want.Takes}
@@ -145,7 +154,7 @@ func (b *Budget) hold(scope string, until, now time.Time) {
 func (b *Budget) holds(scope string, now time.Time) error {
 	until, known := b.held[scope]
 	if wait := until.Sub(now); known && wait > 0 {
-		return reqctx.RateLimited(wait)
+		return market.RateLimited(wait)
 	}
 	delete(b.held, scope)
 	return nil
@@ -165,8 +174,7 @@ func (b *Budget) accept(scope string, now time.Time) {
 		b.recent.Remove(oldest.element)
 		delete(b.keys, oldest.scope)
 	}
-	w := newWindow(b, b.cfg.Key)
-	w.scope = scope
+	w := newWindow(b, scope, b.cfg.Key)
 	w.element = b.recent.PushFront(w)
 	b.keys[scope] = w
 	if until := b.held[scope]; until.After(now) {
@@ -191,8 +199,8 @@ type Status struct {
 	ThrottledUntil time.Time
 	// Throttled is for how long the venue has wanted no public calls since the start, by its own word.
 	Throttled time.Duration
-	// Waiting counts the calls that wait, by reqctx.Priority and in all windows.
-	Waiting [reqctx.Priorities]int
+	// Waiting counts the calls that wait, by market.Priority and in all windows.
+	Waiting [market.Priorities]int
 	// Scopes is the number of credentials with a window of their own.
 	Scopes int
 	// Admitted counts the calls that were made since the start, Refused those that were not admitted in time.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market"
 )
 
 // enter admits a new ticket, refuses it or puts it into the queue.
-func (w *window) enter(t *ticket, want reqctx.Want) {
+func (w *window) enter(t *ticket, want market.Want) {
 	now := w.budget.clock.Now()
 	w.expire(now)
 	t.priority, t.caller = want.Priority, w.callerOf(want.Caller, now)
@@ -20,17 +20,17 @@ func (w *window) enter(t *ticket, want reqctx.Want) {
 
 // add puts a ticket into the queue and lets it leave at once where it is its turn.
 func (w *window) add(t *ticket, now time.Time) {
-	if w.waiting == 0 && !w.throttled.After(now) && w.may(t, now) {
+	if w.waiting == 0 && !w.throttled.After(now) && w.may(t, now) && w.funded() {
 		t.admit(now) // the usual case
 		return
 	}
 	full := w.waiting >= w.budget.cfg.Queue
-	if limit := w.budget.cfg.Queue / 2; t.priority == reqctx.PriorityRefresh {
+	if limit := w.budget.cfg.Queue / 2; t.priority == market.PriorityRefresh {
 		full = full || len(w.queue[t.priority]) >= limit
 	} else {
 		full = full || w.waiting >= limit && t.caller.waiting >= limit/2
-		if full && len(w.queue[reqctx.PriorityRefresh]) > 0 {
-			last := w.queue[reqctx.PriorityRefresh]
+		if full && len(w.queue[market.PriorityRefresh]) > 0 {
+			last := w.queue[market.PriorityRefresh]
 			w.refuse(last[len(last)-1], now, now.Add(span)) // makes room
 			full = w.waiting >= w.budget.cfg.Queue || w.waiting >= limit && t.caller.waiting >= limit/2
 		}
@@ -48,7 +48,7 @@ func (w *window) add(t *ticket, now time.Time) {
 func (w *window) may(t *ticket, now time.Time) bool {
 	free := w.free()
 	switch {
-	case free <= 0, t.priority == reqctx.PriorityRefresh && now.Before(w.refreshAt(now)):
+	case free <= 0, t.priority == market.PriorityRefresh && now.Before(w.refreshAt(now)):
 		return false
 	case t.caller.used < w.share():
 		return true
@@ -76,18 +76,22 @@ func (w *window) refreshAt(now time.Time) time.Time {
 // settle admits those whose turn it is, refuses those whose turn would come too late, and sets the timer for the next.
 func (w *window) settle(now time.Time) {
 	w.stale = true
+	w.expire(now)
 	if w.waiting == 0 {
-		w.disarm()
+		w.arm(now)
 		return
 	}
-	w.expire(now)
 	if !w.throttled.After(now) {
 		for t := w.next(now); t != nil; t = w.next(now) {
+			if !w.funded() {
+				w.ask(now)
+				break
+			}
 			w.remove(t)
 			t.admit(now)
 		}
 	}
-	if w.waiting > len(w.queue[reqctx.PriorityRefresh]) {
+	if w.waiting > len(w.queue[market.PriorityRefresh]) {
 		w.plan(now)
 		w.refuseLate(now)
 	}
@@ -100,7 +104,7 @@ func (w *window) next(now time.Time) *ticket {
 	if t := w.pick(&l); t != nil {
 		return t
 	}
-	for _, t := range w.queue[reqctx.PriorityRefresh] {
+	for _, t := range w.queue[market.PriorityRefresh] {
 		if w.may(t, now) {
 			return t
 		}
@@ -111,11 +115,11 @@ func (w *window) next(now time.Time) *ticket {
 // ledger is what pick decides by: how the window stands, or will stand at a time that is planned for.
 type ledger struct {
 	free, reserved, share, floor int
-	byPriority                   [reqctx.Priorities]int
+	byPriority                   [market.Priorities]int
 	// round is that of the plan; 0 in the present.
 	round uint64
 	// from is where those begin, by priority, who have not been planned yet.
-	from [reqctx.Priorities]int
+	from [market.Priorities]int
 }
 
 // used returns how many calls of a caller are in the window.
@@ -147,7 +151,7 @@ func (w *window) pick(l *ledger) *ticket {
 	}
 	var served *ticket // of a caller who has had its share
 	for _, below := range [2]bool{true, false} {
-		for p := reqctx.Priorities - 1; p > int(reqctx.PriorityRefresh); p-- {
+		for p := market.Priorities - 1; p > int(market.PriorityRefresh); p-- {
 			if l.byPriority[p] < l.floor != below {
 				continue
 			}
@@ -183,7 +187,7 @@ func (w *window) plan(now time.Time) {
 	}
 	last := at.Add(horizon)
 	landing := now.Add(span) // of all that has not ended, at the earliest
-	ended, foreign, flying := w.ended, w.foreign, w.flying
+	ended, foreign, flying, refill := w.ended, w.foreign, w.flying, w.pool.next()
 	var planned []place
 	leave := func(places []place) []place {
 		for len(places) > 0 && !places[0].until.After(at) {
@@ -194,7 +198,7 @@ func (w *window) plan(now time.Time) {
 		}
 		return places
 	}
-	for left := w.waiting - len(w.queue[reqctx.PriorityRefresh]); left > 0; {
+	for left := w.waiting - len(w.queue[market.PriorityRefresh]); left > 0; {
 		ended = leave(ended)
 		if foreign > 0 && !w.foreignUntil.After(at) {
 			l.free, foreign = l.free+foreign, 0
@@ -209,6 +213,9 @@ func (w *window) plan(now time.Time) {
 			}
 		}
 		planned = leave(planned)
+		if !refill.IsZero() && !refill.After(at) {
+			l.free, refill = l.free+1, refill.Add(w.pace())
+		}
 		if t := w.pick(&l); t != nil {
 			left--
 			t.turn, t.round = at, w.round
@@ -219,7 +226,7 @@ func (w *window) plan(now time.Time) {
 				l.free--
 				l.byPriority[t.priority]++
 				l.spend(t.caller, 1)
-				planned = append(planned, place{at.Add(span), t.caller, t.priority})
+				planned = append(planned, place{until: at.Add(span), caller: t.caller, priority: t.priority})
 			}
 			continue
 		}
@@ -234,6 +241,9 @@ func (w *window) plan(now time.Time) {
 		}
 		if flying > 0 && landing.Before(next) {
 			next = landing
+		}
+		if !refill.IsZero() && refill.Before(next) {
+			next = refill
 		}
 		if at = next; !at.Before(last) {
 			break
@@ -250,7 +260,7 @@ func (w *window) plan(now time.Time) {
 
 // refuseLate refuses those who have been planned for a time at which nobody waits for them any more.
 func (w *window) refuseLate(now time.Time) {
-	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
+	for p := market.PriorityHistory; p < market.Priorities; p++ {
 		for i := 0; i < len(w.queue[p]); {
 			if t := w.queue[p][i]; t.late() {
 				w.refuse(t, now, t.turn)
@@ -265,7 +275,7 @@ func (w *window) refuseLate(now time.Time) {
 func (w *window) refuse(t *ticket, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
-	t.refuse(reqctx.RateLimited(turn.Sub(now)))
+	t.refuse(market.RateLimited(turn.Sub(now)))
 }
 
 // insert puts a ticket into the queue of its priority, by its time of arrival.
@@ -293,18 +303,21 @@ func (w *window) remove(t *ticket) {
 // arm sets the timer for the time at which something changes without anybody's doing.
 func (w *window) arm(now time.Time) {
 	w.disarm()
-	if w.waiting == 0 {
-		return
-	}
 	var at time.Time
 	soonest := func(t time.Time) {
 		if t.After(now) && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
-	if w.throttled.After(now) {
+	if w.pool != nil && len(w.pool.credits) > 0 {
+		soonest(w.pool.credits[0].until)
+	}
+	switch {
+	case w.waiting == 0:
+	case w.throttled.After(now):
 		soonest(w.throttled)
-	} else {
+	default:
+		soonest(w.pool.next())
 		if len(w.ended) > 0 {
 			soonest(w.ended[0].until)
 		}
@@ -315,7 +328,7 @@ func (w *window) arm(now time.Time) {
 		if w.cut > 0 {
 			soonest(w.mend)
 		}
-		if len(w.queue[reqctx.PriorityRefresh]) > 0 {
+		if len(w.queue[market.PriorityRefresh]) > 0 {
 			soonest(w.refreshAt(now))
 		}
 		soonest(w.recent.Front().Value.(*caller).asked.Add(span))

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market"
 )
 
 // ticket is the place of one read in a window's queue and, once admitted, its permit. The budget's lock protects it.
@@ -14,7 +14,7 @@ type ticket struct {
 	window *window
 	scope  string
 	// priority is that of the queue, counted the one that the ticket's calls were counted by.
-	priority, counted reqctx.Priority
+	priority, counted market.Priority
 	caller            *caller
 	// deadline is until when somebody waits for the read; unlimited tells that somebody does for ever.
 	deadline  time.Time
@@ -38,6 +38,8 @@ type ticket struct {
 	// have not ended.
 	of      *ticket
 	further []*ticket
+	// credit is the granted call that the ticket uses; zero if it uses none.
+	credit credit
 	// decided is made when somebody waits for it.
 	decided chan struct{}
 	err     error
@@ -62,11 +64,12 @@ func (t *ticket) late() bool {
 
 // admit lets the ticket make a call. The caller holds the lock.
 func (t *ticket) admit(now time.Time) {
-	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
+	if t.counted = t.priority; t.priority == market.PriorityRefresh {
 		t.window.refreshed = now
 	}
 	t.admitted = true
 	t.window.take(t)
+	t.window.pay(t, now)
 	t.decide()
 }
 
@@ -112,7 +115,7 @@ func (t *ticket) Err() error {
 func (t *ticket) Turn() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	if !t.queued || t.priority == reqctx.PriorityRefresh {
+	if !t.queued || t.priority == market.PriorityRefresh {
 		return time.Time{}
 	}
 	now := t.budget.clock.Now()
@@ -123,7 +126,7 @@ func (t *ticket) Turn() time.Time {
 }
 
 // Raise takes in one more who waits for the read.
-func (t *ticket) Raise(want reqctx.Want) {
+func (t *ticket) Raise(want market.Want) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if t.released || t.err != nil {
@@ -147,7 +150,7 @@ func (t *ticket) Raise(want reqctx.Want) {
 
 // raise moves a ticket to a greater priority, and to a caller who has had less. It reports whether its turn may come
 // earlier.
-func (w *window) raise(t *ticket, p reqctx.Priority, c *caller) (better bool) {
+func (w *window) raise(t *ticket, p market.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // of the calls to come
 		return false
@@ -188,13 +191,17 @@ func (t *ticket) admitCall(ctx context.Context) error {
 	case t.released || t.queued || t.budget.closed:
 		defer t.budget.mu.Unlock()
 		return errClosed
-	case t.admitted:
+	case t.admitted && !t.overdue(t.budget.clock.Now()):
 		defer t.budget.mu.Unlock()
 		t.admitted = false
 		t.count()
 		return nil
 	default:
 		now := t.budget.clock.Now()
+		if t.admitted {
+			t.admitted = false
+			w.giveBack(t)
+		}
 		w.expire(now)
 		w.end(t, now)
 		if err := t.budget.holds(t.scope, now); err != nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market"
 )
 
 const (
@@ -20,7 +20,8 @@ const (
 type place struct {
 	until    time.Time
 	caller   *caller
-	priority reqctx.Priority
+	priority market.Priority
+	credited bool // a credit paid for it, see pool
 }
 
 // caller is one of those who asked within the last minute.
@@ -68,7 +69,7 @@ type window struct {
 	flying int
 	ended  []place // oldest first
 	// byPriority counts all calls in the window, flyingBy those that have not ended.
-	byPriority, flyingBy [reqctx.Priorities]int
+	byPriority, flyingBy [market.Priorities]int
 
 	// callers are those who asked within the last minute or have calls in the window, recent the same with those who
 	// asked last at the back. reserved is what they may have yet of their shares.
@@ -76,22 +77,25 @@ type window struct {
 	recent   list.List
 	reserved int
 
-	queue   [reqctx.Priorities][]*ticket
+	queue   [market.Priorities][]*ticket
 	waiting int
 	// arrivals numbers the tickets.
 	arrivals uint64
 	// refreshed is when the last refresh was admitted.
 	refreshed time.Time
 	timer     *time.Timer
+	// pool is what is shared with other processes, nil if nothing is. retired tells that the window is used no more.
+	pool    *pool
+	retired bool
 	// round counts plans; stale tells that the turns of those who wait have to be planned anew.
 	round uint64
 	stale bool
 }
 
-func newWindow(b *Budget, limit int) *window {
-	w := &window{budget: b, ceiling: usable(limit), callers: make(map[string]*caller)}
+func newWindow(b *Budget, scope string, limit int) *window {
+	w := &window{budget: b, scope: scope, ceiling: Usable(limit), callers: make(map[string]*caller)}
 	w.limit, w.margin = w.ceiling, limit-w.ceiling
-	if b.clock.Now().Before(b.cold) {
+	if w.pool = b.newPool(scope, w.limit); w.pool == nil && b.clock.Now().Before(b.cold) {
 		w.withhold(w.margin, b.cold)
 	}
 	return w
@@ -100,7 +104,13 @@ func newWindow(b *Budget, limit int) *window {
 func (w *window) used() int { return w.flying + len(w.ended) }
 
 // free returns how many calls may leave now; it may be negative after the limit was lowered.
-func (w *window) free() int { return w.limit - w.used() - w.foreign }
+func (w *window) free() int {
+	free := w.limit - w.used() - w.foreign
+	if w.pool != nil {
+		free = min(free, w.pool.free())
+	}
+	return free
+}
 
 // share is what each caller may have while others want something too.
 func (w *window) share() int { return max(w.limit/4, 1) }
@@ -110,6 +120,9 @@ func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
 	w.expire(now)
+	if p := w.pool; p != nil && now.Sub(p.answered) >= askEvery {
+		w.question(0, now)
+	}
 	if w.throttled.After(now) {
 		return 0
 	}
@@ -123,10 +136,14 @@ func (w *window) expire(now time.Time) {
 		p := &w.ended[gone]
 		w.byPriority[p.priority]--
 		w.spend(p.caller, -1)
+		w.pool.gone(p.credited)
 		gone++
 	}
 	if gone > 0 {
 		w.ended = w.ended[gone:]
+		w.stale = true
+	}
+	if w.pool.expire(w.scope, now) {
 		w.stale = true
 	}
 	if (w.foreign > 0 || w.withheld) && !now.Before(w.foreignUntil) {
@@ -229,7 +246,10 @@ func (w *window) fly(t *ticket, n int) {
 func (w *window) end(t *ticket, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
-		w.ended = append(w.ended, place{now.Add(span), t.caller, t.counted})
+		w.ended = append(w.ended, place{now.Add(span), t.caller, t.counted, t.credit.call != ""})
+		if t.credit.call != "" {
+			w.pool.Ledger.End(w.scope, []string{t.credit.call}, nil)
+		}
 		if w.recorded() {
 			w.budget.cfg.Record.End()
 		}
@@ -251,7 +271,10 @@ func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.R
 func (w *window) adopt(t *ticket, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
-		w.ended = append(w.ended, place{now.Add(span), c, t.counted})
+		w.ended = append(w.ended, place{until: now.Add(span), caller: c, priority: t.counted})
+		if w.pool != nil {
+			w.pool.own++
+		}
 		w.byPriority[t.counted]++
 		w.spend(c, 1)
 	}
@@ -263,19 +286,25 @@ func (w *window) giveBack(t *ticket) {
 	w.fly(t, -1)
 	w.byPriority[t.counted]--
 	w.spend(t.caller, -1)
+	w.refund(t)
 }
 
 // observe takes in what the venue said about its limit.
 func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.expire(now)
 	if limit > 0 {
-		if told := usable(limit); told != w.told {
+		if told := Usable(limit); told != w.told {
 			w.told, w.margin = told, min(w.margin, limit-told)
 			w.relimit()
 		}
 	}
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
+	case w.pool != nil:
+		// The venue has counted the calls of all processes. Together they leave the margin, so somebody else uses the address too.
+		if remaining < w.margin {
+			w.pause(now.Add(askEvery), now)
+		}
 	case now.Before(w.cold):
 		w.settleCold(limit, remaining, reset, now)
 	default:
@@ -296,13 +325,13 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {
-		w.before, w.since = w.throttledFor(now), now
 		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
 	}
 	w.mend = now.Add(2 * span)
 	until = earlier(until, now.Add(patience))
-	if until.After(w.throttled) {
-		w.throttled = until
+	w.pause(until, now)
+	if w.pool != nil {
+		w.pool.Ledger.Hold(w.scope, until)
 	}
 	w.relimit()
 	w.settle(now)
@@ -319,6 +348,9 @@ func (w *window) opens(now time.Time) time.Time {
 	at := w.gone(lacking, now)
 	if w.foreign > 0 {
 		at = earlier(at, later(w.foreignUntil, w.gone(lacking-w.foreign, now)))
+	}
+	if refill := w.pool.next(); lacking > 0 && !refill.IsZero() {
+		at = earlier(at, later(refill, now))
 	}
 	if w.cut > 0 {
 		at = earlier(at, later(w.mend, w.gone(lacking-max(w.cut/2, 1), now)))
@@ -353,6 +385,7 @@ func earlier(a, b time.Time) time.Time {
 
 // close refuses all who wait.
 func (w *window) close() {
+	w.retire()
 	for p := range w.queue {
 		for len(w.queue[p]) > 0 {
 			t := w.queue[p][0]

@@ -7,7 +7,7 @@
 // A venue that fails is treated with care. A call that failed in passing is made again while its caller's time allows. What
 // still fails (a token, a market, a search, a branch of an account) is left alone until its backoff has ended, and told so
 // meanwhile without a call. An endpoint at which many things fail is left alone as a whole by its circuit breaker, until a
-// probe succeeds. Every HTTP call is admitted by the reqctx.Permit of its context, which is told of the venue's limits.
+// probe succeeds. Every HTTP call is admitted by the market.Permit of its context, which is told of the venue's limits.
 // Nothing is hedged: a second call for the same thing would spend the budget that is short.
 //
 // Everything is bounded: the time of a call, the size of an answer as received and as inflated, its header, its values, the

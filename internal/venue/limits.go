@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -73,7 +72,7 @@ func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.clock.Now()
 	l := rateLimitOf(h, now)
 	if l.limit >= 0 || l.remaining >= 0 || !l.reset.IsZero() {
-		reqctx.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
+		market.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
 	}
 	var limited *market.Error
 	if !errors.As(err, &limited) || limited.Code != market.CodeRateLimited {
@@ -82,5 +81,5 @@ func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
 		limited.RetryAfter = l.reset.Sub(now)
 	}
-	reqctx.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, leastBackoff)))
+	market.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, leastBackoff)))
 }

@@ -116,7 +116,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	if wait := line.breaker.refusal(); wait > 0 { // it may have opened meanwhile
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
-	if err := reqctx.AdmitCall(ctx); err != nil {
+	if err := market.AdmitCall(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = contextFailure(ctx, rq.endpoint)
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	fieldRecordID = wire.NewField("id", "recordId", "tradeId", "tradeID")
-	fieldType     = wire.NewField("type", "kind")
-	fieldAmount   = wire.NewField("amount", "usdcSize")
+	fieldRecordID = wire.Names("id", "recordId", "tradeId").Or("tradeID")
+	fieldType     = wire.Names("type", "kind")
+	fieldAmount   = wire.Names("amount", "usdcSize")
 )
 
 // Balance returns a wallet's money, or nil when the venue does not know the wallet. The total is the venue's, else
@@ -152,13 +152,13 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 		ID:              r.ID(fieldRecordID),
 		Kind:            market.ParseHistoryKind(kind),
 		KindRaw:         kind,
-		Timestamp:       r.RequireTime(wire.FieldTradeAt),
+		Timestamp:       r.Instant(wire.FieldTradeAt),
 		Amount:          r.Decimal(fieldAmount),
 		MarketID:        r.ID(wire.FieldMarketID),
 		TokenID:         r.ID(wire.FieldUserToken),
-		Outcome:         r.Text(wire.FieldOutcome),
+		Outcome:         r.Text(wire.FieldLabel),
 		Price:           r.Decimal(wire.FieldPrice),
-		Size:            r.Decimal(wire.FieldShares),
+		Size:            r.Decimal(wire.FieldHeld),
 		TransactionHash: r.Text(wire.FieldTxHash),
 	}
 	if side != "" {

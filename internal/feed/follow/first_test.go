@@ -8,7 +8,6 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 )
 
 // outcome is what the first event of a stream was and when it came.
@@ -91,7 +90,7 @@ func TestTheFirstEventComesInTime(t *testing.T) {
 	}{
 		"nothing":     {},
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
-		"rate":        {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
+		"rate":        {err: market.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
 		"silence":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
 		"refused":     {err: market.Errorf(market.CodeForbidden, "no"), want: market.CodeForbidden, ends: true},

@@ -14,36 +14,36 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Reason is why an event is sent, as the graph's enum value.
+// Reason says why an event is sent, in the words of the graph.
 type Reason string
 
 // The reasons of events.
 const (
-	// Initial is the state at the start of the subscription.
+	// Initial is the state at the time of the subscription.
 	Initial Reason = "INITIAL"
-	// Changed is a change of the last value.
+	// Changed follows a change.
 	Changed Reason = "CHANGE"
 	// Resync is the state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness is the last value, whose freshness has changed.
+	// Freshness repeats a value whose freshness has changed.
 	Freshness Reason = "FRESHNESS"
 )
 
-// isState reports whether events with this reason carry the whole state.
-func (r Reason) isState() bool { return r == Initial || r == Resync }
+// whole reports whether an event for a reason is a whole state.
+func (r Reason) whole() bool { return r == Initial || r == Resync }
 
 // Event is one event of a stream.
 type Event[T any] struct {
 	Reason Reason
 	Value  T
-	// Problem is a failed read that the stream retries. It excludes the other fields.
+	// Problem is set instead of the rest for something that failed and is tried again.
 	Problem error
 }
 
-// Stream yields events until it ends. A non-nil error comes without an event and is the last value.
+// Stream yields events until it ends. An error is the last thing that it yields, and comes without an event.
 type Stream[T any] = iter.Seq2[Event[T], error]
 
-// Group is the readers that share a stream. Readers may join later. Its methods do not wait.
+// Group is who a stream is for: readers that came at different times. Its methods do not wait.
 type Group interface {
 	// Announce gives the envelope of the next event before the stream yields the event.
 	Announce(e Envelope)
@@ -56,41 +56,40 @@ type Group interface {
 	Join(to Cohort)
 }
 
-// Source configures the streams of one subscription.
+// Source is what the streams of one subscription follow.
 type Source struct {
 	Feed *feed.Feed
-	// Group receives the envelopes of events. Nil means a single reader.
+	// Group is who the events are for; nil for a single reader.
 	Group Group
-	// Timeout is the limit for the first event or problem.
+	// Timeout is how long the first event or problem may take.
 	Timeout time.Duration
 }
 
-// errStopped ends a loop whose reader has stopped to range over the stream.
+// errStopped ends a loop whose reader wants no more events.
 var errStopped = errors.New("the reader has stopped")
 
-// publisher yields the events of one stream.
-type publisher[T any] struct {
+// outlet hands the events of one stream over.
+type outlet[T any] struct {
 	group Group
 	yield func(Event[T], error) bool
-	// audience is the cohort that receives events. Zero means everybody.
-	audience Cohort
+	// to is who events are for; 0 is everybody.
+	to Cohort
 	// sent counts events and problems.
 	sent int
 }
 
-// send publishes an event. mode says how a slow reader's events may be merged. It does not apply to whole states.
-func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
-	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
+// send hands an event over. mode is what may become of it when a reader is slow, unless it is a whole state.
+func (o *outlet[T]) send(reason Reason, topic string, mode Mode, value T) error {
+	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.whole(), To: o.to})
 }
 
-// problem publishes a failure.
-func (o *publisher[T]) problem(err error) error {
-	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.audience})
+// problem reports a failure.
+func (o *outlet[T]) problem(err error) error {
+	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.to})
 }
 
-// reportUnknown publishes once that the venue does not know an id. It returns an error, which ends the stream, if the venue
-// knows none.
-func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
+// unknown reports an id that the venue does not know, once, and to readers that join. The error ends the stream.
+func (o *outlet[T]) unknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {
 		return problem
@@ -98,9 +97,9 @@ func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	return o.problem(problem)
 }
 
-// repeatUnknown publishes the unknown ids again, for readers that join.
-func (o *publisher[T]) repeatUnknown(u *unknowns) error {
-	for _, id := range slices.Sorted(maps.Keys(u.reported)) {
+// repeat reports the unknown ids again, to a cohort.
+func (o *outlet[T]) repeat(u *unknowns) error {
+	for _, id := range slices.Sorted(maps.Keys(u.gone)) {
 		if err := o.problem(u.problem(id)); err != nil {
 			return err
 		}
@@ -108,7 +107,7 @@ func (o *publisher[T]) repeatUnknown(u *unknowns) error {
 	return nil
 }
 
-func (o *publisher[T]) post(e Event[T], envelope Envelope) error {
+func (o *outlet[T]) post(e Event[T], envelope Envelope) error {
 	o.sent++
 	if o.group != nil {
 		o.group.Announce(envelope)
@@ -119,22 +118,21 @@ func (o *publisher[T]) post(e Event[T], envelope Envelope) error {
 	return nil
 }
 
-// sentCount returns the number of events and problems.
-func (o *publisher[T]) sentCount() int { return o.sent }
+// count returns how many events and problems were sent.
+func (o *outlet[T]) count() int { return o.sent }
 
-// setAudience sets the cohort of the next events.
-func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
+// address sets who events are for from now on.
+func (o *outlet[T]) address(to Cohort) { o.to = to }
 
-// stream returns a stream that runs a new body in a loop for each range over it. open makes the body and watches its
-// topics.
-func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
+// stream runs a body's loop for each range over it. open makes the body, which watches what it needs by the reader.
+func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *outlet[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &publisher[T]{group: s.Group, yield: yield}
+		out := &outlet[T]{group: s.Group, yield: yield}
 		reader := s.Feed.NewReaderFor(reqctx.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {
-			l := &loop{Source: s, reader: reader, minInterval: every, body: b, out: out}
+			l := &loop{Source: s, reader: reader, every: every, body: b, out: out}
 			err = l.run(ctx)
 		}
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
@@ -143,51 +141,51 @@ func stream[T any](ctx context.Context, s Source, every time.Duration, open func
 	}
 }
 
-// unknowns tracks the ids that the venue does not know. Each is reported once. The stream ends when all ids are unknown.
+// unknowns counts the ids that the venue does not know: each is reported once, and the stream ends when it knows none.
 type unknowns struct {
-	kind      string
-	remaining int
-	reported  map[string]bool
+	kind string
+	left int
+	gone map[string]bool
 }
 
 func newUnknowns(kind string, ids int) *unknowns {
-	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
+	return &unknowns{kind: kind, left: ids, gone: make(map[string]bool)}
 }
 
-// add adds an id. problem is nil if the id was added before. last reports that no known id remains.
+// add notes an id. problem is nil for one that was noted before; last reports that there is none left.
 func (u *unknowns) add(id string) (problem error, last bool) {
-	if u.reported[id] {
+	if u.gone[id] {
 		return nil, false
 	}
-	u.reported[id] = true
-	u.remaining--
-	return u.problem(id), u.remaining == 0
+	u.gone[id] = true
+	u.left--
+	return u.problem(id), u.left == 0
 }
 
 func (u *unknowns) problem(id string) error {
 	return market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.kind, id)
 }
 
-// isUnknown reports whether an error means that the venue does not know an id.
+// isUnknown reports whether an error says that the venue does not know an id.
 func isUnknown(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }
 
-// isRefused reports whether the venue has refused the caller, which ends a stream.
+// isRefused reports whether the venue refused the caller, which ends a stream.
 func isRefused(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden
 }
 
-// errFirstEventLate is the problem when no event was sent within the timeout.
-var errFirstEventLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
+// errLate is reported where nothing has come within the timeout.
+var errLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
 
-// readPanic carries the panic of a read and its stack to the loop's goroutine.
-type readPanic struct {
+// panicked carries a panic of a read, with its stack, to the goroutine of the loop.
+type panicked struct {
 	value any
 	stack []byte
 }
 
-// String returns the panic's value and stack.
-func (p readPanic) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
+// String returns what the panic was and where.
+func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }

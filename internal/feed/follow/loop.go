@@ -9,33 +9,32 @@ import (
 )
 
 const (
-	// streamHeadStart is how long a subscription waits for the stream's first state before it reads over REST.
-	streamHeadStart = 500 * time.Millisecond
-	// pollInterval is the interval of REST reads for values that the stream does not send, and the timeout of a read.
-	pollInterval = 5 * time.Second
+	// settleAfter is how long a subscription waits for the stream's first state before it reads over REST.
+	settleAfter = 500 * time.Millisecond
+	// pollEvery is how often a subscription reads over REST what the stream does not bring, and how long a read may take.
+	pollEvery = 5 * time.Second
 )
 
-// body implements one kind of subscription. The loop calls one method at a time. Methods must not wait. An error ends the
-// stream.
+// body is what one kind of subscription does. Its methods are called one at a time and must not wait. An error ends the stream.
 type body interface {
-	// changed handles a watch that has changed.
+	// changed takes what the feed says of a watch that has changed.
 	changed(w *feed.Watch) error
-	// nextRead returns the read to start now. If there is none, it returns nil and the time to ask again, or zero for
-	// never. poll is true after streamHeadStart, then every pollInterval, and while readers join.
-	nextRead(now time.Time, poll bool) (read, time.Time)
-	// isCurrent reports whether the last event shows the present state, so that a joining reader needs no read.
-	isCurrent() bool
-	// resend sends the present state to the publisher's audience.
+	// due returns the read that is to begin now, or nil and when to ask again, zero for never. poll is true once the stream
+	// has had its time to bring the first state, every pollEvery after that, and for readers that join.
+	due(now time.Time, poll bool) (read, time.Time)
+	// current reports whether what was sent last is the present state, so that no read is needed to say so.
+	current() bool
+	// resend sends the present state to the cohort that the outlet addresses.
 	resend(reason Reason) error
 }
 
-// read reads over REST on a goroutine of its own. The loop then calls apply with the result.
+// read reads over REST, beside the loop. apply takes the result, in the loop.
 type read func(ctx context.Context) (apply func() error)
 
-// sender is the part of a publisher that the loop uses.
-type sender interface {
-	sentCount() int
-	setAudience(to Cohort)
+// channel is what the loop needs of an outlet.
+type channel interface {
+	count() int
+	address(to Cohort)
 	problem(err error) error
 }
 
@@ -43,30 +42,28 @@ type sender interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// minInterval is the least time between two events of a watch; 0 sets no limit.
-	minInterval time.Duration
-	body        body
-	out         sender
+	// every is the least time between two events of a watch; 0 is none.
+	every time.Duration
+	body  body
+	out   channel
 
-	// changed has the watches whose changes were not delivered yet, without repetition. notBefore delays a watch's next
-	// delivery.
-	changed   []*feed.Watch
-	queued    map[*feed.Watch]bool
-	notBefore map[*feed.Watch]time.Time
+	// waiting are the watches that have changed, each once however often that was; due says from when on.
+	waiting []*feed.Watch
+	queued  map[*feed.Watch]bool
+	due     map[*feed.Watch]time.Time
 
 	results chan func() error
 	reading bool
-	// joinedAt is when the waiting readers began to wait; zero if none wait. readSinceJoin reports that a read has ended
-	// since.
-	joinedAt      time.Time
-	readSinceJoin bool
-	// deadline is the latest time of the first event or problem.
+	// joined is since when readers wait for the present state, zero while none do. reread reports that a read has ended since.
+	joined time.Time
+	reread bool
+	// deadline is when the first event or problem is due.
 	deadline time.Time
 }
 
 func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
-	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
+	l.queued, l.due = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
 	l.results = make(chan func() error, 1)
 	defer func() {
 		end()
@@ -74,10 +71,10 @@ func (l *loop) run(ctx context.Context) error {
 			<-l.results
 		}
 	}()
-	limit := l.Timeout * 9 / 10 // leave time to execute and send the event
+	limit := l.Timeout * 9 / 10 // the event has to be executed and sent, too
 	l.deadline = time.Now().Add(limit)
-	settle, late := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
-	poll, wake := time.NewTicker(pollInterval), time.NewTimer(time.Hour)
+	settle, late := time.NewTimer(min(settleAfter, limit/4)), time.NewTimer(limit)
+	poll, wake := time.NewTicker(pollEvery), time.NewTimer(time.Hour)
 	defer func() {
 		settle.Stop()
 		late.Stop()
@@ -97,15 +94,15 @@ func (l *loop) run(ctx context.Context) error {
 		case <-poll.C:
 			polling = true
 		case apply := <-l.results:
-			l.reading, l.readSinceJoin = false, true
+			l.reading, l.reread = false, true
 			err = apply()
 		case <-l.joiners():
-			if l.joinedAt.IsZero() {
-				l.joinedAt, l.readSinceJoin = time.Now(), false
+			if l.joined.IsZero() {
+				l.joined, l.reread = time.Now(), false
 			}
 		case <-late.C:
-			if l.out.sentCount() == 0 {
-				err = l.out.problem(errFirstEventLate)
+			if l.out.count() == 0 {
+				err = l.out.problem(errLate)
 			}
 		}
 		var next time.Time
@@ -121,63 +118,65 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does everything that is due, and returns the time of the next step; zero if that is unknown.
+// step does what there is to do now, and returns when there will be more; zero where that is not known.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
-	if next, err = l.deliverChanges(now); err != nil {
+	if next, err = l.pass(now); err != nil {
 		return next, err
 	}
-	if !l.joinedAt.IsZero() {
-		patience := l.joinedAt.Add(min(pollInterval, l.Timeout/2))
+	serve := false
+	if !l.joined.IsZero() {
+		patience := l.joined.Add(min(pollEvery, l.Timeout/2))
 		switch {
-		case len(l.changed) == 0 && l.body.isCurrent(), l.readSinceJoin, !now.Before(patience):
-			l.joinedAt, l.readSinceJoin = time.Time{}, false
-			if err := serveJoiners(l.Group, l.out, l.body.resend); err != nil {
-				return next, err
-			}
+		case len(l.waiting) == 0 && l.body.current(), l.reread, !now.Before(patience):
+			serve = true
 		default:
 			polling, next = true, sooner(next, patience)
 		}
 	}
+	if serve {
+		if err := l.serve(); err != nil {
+			return next, err
+		}
+	}
 	if !l.reading {
-		get, at := l.body.nextRead(now, polling)
+		get, at := l.body.due(now, polling)
 		if get == nil {
 			return sooner(next, at), nil
 		}
-		l.startRead(ctx, get)
+		l.start(ctx, get)
 	}
 	return next, nil
 }
 
-// deliverChanges calls the body for each changed watch whose minInterval has passed, and returns when the next one has
-// passed.
-func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
+// pass tells the body of the watches that have changed and whose pace allows it, and returns when there are more.
+func (l *loop) pass(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
 			l.queued[w] = true
-			l.changed = append(l.changed, w)
+			l.waiting = append(l.waiting, w)
 		}
 	}
-	later := l.changed[:0]
-	for _, w := range l.changed {
-		if at := l.notBefore[w]; now.Before(at) {
+	later := l.waiting[:0]
+	for _, w := range l.waiting {
+		if at := l.due[w]; now.Before(at) {
 			later = append(later, w)
 			next = sooner(next, at)
 			continue
 		}
 		delete(l.queued, w)
-		sent := l.out.sentCount()
+		sent := l.out.count()
 		if err == nil {
 			err = l.body.changed(w)
 		}
-		if l.minInterval > 0 && l.out.sentCount() > sent { // a change without an event must not delay the first state
-			l.notBefore[w] = now.Add(l.minInterval)
+		if l.every > 0 && l.out.count() > sent { // a change that says nothing yet must not delay the first state
+			l.due[w] = now.Add(l.every)
 		}
 	}
-	l.changed = later
+	l.waiting = later
 	return next, err
 }
 
-// joiners returns the channel that is signalled while readers wait to join; nil without a group.
+// joiners is signalled when readers wait for the present state.
 func (l *loop) joiners() <-chan struct{} {
 	if l.Group == nil {
 		return nil
@@ -185,10 +184,10 @@ func (l *loop) joiners() <-chan struct{} {
 	return l.Group.Waiting()
 }
 
-// serveJoiners sends the present state to some of the readers that wait to join. If others still wait, the group signals
-// again.
-func serveJoiners(group Group, out sender, resend func(Reason) error) error {
-	to, resync, ok := group.TakeWaiting()
+// serve sends the present state to some of the readers that wait for it. If others still wait, the group signals again.
+func (l *loop) serve() error {
+	l.joined, l.reread = time.Time{}, false
+	to, resync, ok := l.Group.TakeWaiting()
 	if !ok {
 		return nil
 	}
@@ -196,33 +195,33 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	if resync {
 		reason = Resync
 	}
-	out.setAudience(to)
-	err := resend(reason)
-	out.setAudience(0)
-	group.Join(to)
+	l.out.address(to)
+	err := l.body.resend(reason)
+	l.out.address(0)
+	l.Group.Join(to)
 	return err
 }
 
-// startRead starts a read. The loop waits for the read before it ends.
-func (l *loop) startRead(ctx context.Context, get read) {
-	within := pollInterval
-	if l.out.sentCount() == 0 {
+// start begins a read. The loop waits for it before it ends.
+func (l *loop) start(ctx context.Context, get read) {
+	within := pollEvery
+	if l.out.count() == 0 {
 		within = max(min(within, time.Until(l.deadline)), within/100)
 	}
 	l.reading = true
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		l.results <- recoverRead(ctx, get)
+		l.results <- guarded(ctx, get)
 	}()
 }
 
-// recoverRead runs a read. If the read panics, apply panics with the same value in the loop.
-func recoverRead(ctx context.Context, get read) (apply func() error) {
+// guarded carries a read out. A panic in it becomes one of the loop.
+func guarded(ctx context.Context, get read) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			apply = func() error { panic(readPanic{p, stack}) }
+			apply = func() error { panic(panicked{p, stack}) }
 		}
 	}()
 	return get(ctx)

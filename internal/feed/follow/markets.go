@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"time"
@@ -9,25 +10,25 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MarketUpdate is a market. Change is the stream's name for the kind of change; empty unless the reason is Changed.
+// MarketUpdate is a market. Change is the kind of what has changed, in the stream's words; "" where the reason is not Changed.
 type MarketUpdate struct {
 	Market *market.Market
 	Meta   market.Meta
 	Change string
 }
 
-// ReadMarkets reads markets, in the order of their ids. A market that may be older than a change that the feed has
-// announced must be marked stale, and must have the announced status and winner.
+// ReadMarkets reads markets, aligned with their ids. What may be from before a change that the feed has announced must be marked
+// stale, and must have the status and winner that the feed has announced.
 type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
 
-// Markets follows markets. The stream announces changes, and REST reads return the markets.
+// Markets follows markets. The stream announces what has changed; REST says what a market is.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
-	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
-		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
+	return stream(ctx, s, 0, func(out *outlet[MarketUpdate], reader *feed.Reader) (body, error) {
+		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*liveMarket), unknown: newUnknowns("market", len(marketIDs))}
 		for _, id := range marketIDs {
-			m := &marketItem{item: item{key: id}}
+			m := &liveMarket{id: id}
 			b.items = append(b.items, m)
-			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // otherwise the market is polled
+			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // else it is polled
 				b.watched[w] = m
 			}
 		}
@@ -36,25 +37,29 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 }
 
 type markets struct {
-	out     *publisher[MarketUpdate]
+	out     *outlet[MarketUpdate]
 	read    ReadMarkets
-	items   []*marketItem
-	watched map[*feed.Watch]*marketItem
+	items   []*liveMarket
+	watched map[*feed.Watch]*liveMarket
 	unknown *unknowns
 }
 
-// marketItem is one market and its last event.
-type marketItem struct {
-	item
-	market  *market.Market
-	pending pending[*pendingChange]
+// liveMarket is one market and what was sent of it.
+type liveMarket struct {
+	id         string
+	sent, live bool
+	resyncs    uint64
+	market     *market.Market
+	meta       market.Meta
+	pending    pending[*announced]
+	problem    error
 }
 
-// pendingChange is a change that the stream has announced. applied reports that the last event's market includes the
-// change. sent reports that an event has named the change.
-type pendingChange struct {
+// announced is a change that the stream has announced. folded reports that the market that was sent has what the stream says in
+// it; sent that an event has told of the change.
+type announced struct {
 	market.MarketChange
-	applied, sent bool
+	folded, sent bool
 }
 
 func (b *markets) changed(w *feed.Watch) error {
@@ -66,12 +71,12 @@ func (b *markets) changed(w *feed.Watch) error {
 	switch {
 	case isUnknown(err):
 		delete(b.watched, w)
-		return b.out.reportUnknown(b.unknown, m.key)
+		return b.out.unknown(b.unknown, m.id)
 	case err != nil:
 		return err
 	}
 	for _, change := range items.Changes {
-		m.pending.add("", &pendingChange{MarketChange: change})
+		m.pending.add("", &announced{MarketChange: change})
 	}
 	if s.Live && (s.Resyncs != m.resyncs || !m.live) {
 		m.pending.add(Resync)
@@ -79,14 +84,14 @@ func (b *markets) changed(w *feed.Watch) error {
 	down := m.live && !s.Live
 	m.live, m.resyncs = s.Live, s.Resyncs
 	if down {
-		m.pending.invalidate()
-		return b.markStale(m)
+		m.pending.overtake()
+		return b.outdate(m)
 	}
 	return nil
 }
 
-// markStale sends once that a market may be out of date.
-func (b *markets) markStale(m *marketItem) error {
+// outdate says once that a market may be out of date.
+func (b *markets) outdate(m *liveMarket) error {
 	if !m.sent || m.meta.Stale {
 		return nil
 	}
@@ -94,64 +99,88 @@ func (b *markets) markStale(m *marketItem) error {
 	return b.send(m, Freshness, "")
 }
 
-// send sends the market.
-func (b *markets) send(m *marketItem, reason Reason, change string) error {
+// send sends the market as it is known.
+func (b *markets) send(m *liveMarket, reason Reason, change string) error {
 	m.sent, m.problem = true, nil
-	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
+	return b.out.send(reason, m.id, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
 }
 
-func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
-	var wanted []*marketItem
+func (b *markets) due(now time.Time, poll bool) (read, time.Time) {
+	var wanted []*liveMarket
 	var wake time.Time
 	for _, m := range b.items {
-		if b.unknown.reported[m.key] {
+		if b.unknown.gone[m.id] {
 			continue
 		}
 		if poll && !(m.sent && m.live) {
-			m.pending.request()
+			m.pending.poll()
 		}
-		if m.pending.ready(now) {
-			m.pending.readStarted()
+		if m.pending.due(now) {
+			m.pending.begin()
 			wanted = append(wanted, m)
 		} else {
-			wake = sooner(wake, m.pending.retryAt())
+			wake = sooner(wake, m.pending.wake())
 		}
 	}
 	if len(wanted) == 0 {
 		return nil, wake
 	}
-	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
+	return func(ctx context.Context) func() error {
+		ids := make([]string, len(wanted))
+		for i, m := range wanted {
+			ids[i] = m.id
+		}
+		results := b.read(ctx, ids)
+		return func() error { return b.apply(wanted, results) }
+	}, time.Time{}
 }
 
-// maxInvalidated is how many reads in a row a change may invalidate before the next result is sent as the first event.
-const maxInvalidated = 2
+// apply takes what was read of markets.
+func (b *markets) apply(wanted []*liveMarket, results []market.Result[market.Read[*market.Market]]) error {
+	var failed error // the first new failure is reported, once
+	for i, m := range wanted {
+		problem := m.problem
+		if err := b.take(m, results[i].Value, results[i].Err); err != nil {
+			return err
+		}
+		if problem == nil && failed == nil {
+			failed = m.problem
+		}
+	}
+	if failed != nil {
+		return b.out.problem(failed)
+	}
+	return nil
+}
 
-// apply handles the read of one market.
-func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Market]]) error {
-	now := r.Value
+// mostOvertaken is how often in a row a read may be overtaken before its value is the first one that is sent.
+const mostOvertaken = 2
+
+// take takes what was read of one market.
+func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error) error {
 	switch {
-	case r.Err != nil:
-		m.pending.readFailed(time.Now(), r.Err)
+	case err != nil:
+		m.pending.keep(time.Now(), err)
 		if !m.sent {
-			m.problem = r.Err
+			m.problem = err
 			return nil
 		}
-		return b.sendAnnounced(m)
+		return b.announce(m)
 	case now.Value == nil:
 		m.pending.settle()
 		if m.sent {
 			return nil
 		}
-		return b.out.reportUnknown(b.unknown, m.key)
-	case now.Stale && m.pending.invalidated() && (m.sent || m.pending.failures < maxInvalidated):
-		m.pending.retryNow() // a change arrived during the read
+		return b.out.unknown(b.unknown, m.id)
+	case now.Stale && m.pending.overtaken() && (m.sent || m.pending.failures < mostOvertaken):
+		m.pending.again() // a change came while the market was read
 		return nil
 	case now.Stale && m.sent:
-		m.pending.awaitRenewal(time.Now(), now.Meta)
-		return b.sendStale(m, now)
+		m.pending.await(time.Now(), now.Meta)
+		return b.foreshow(m, now)
 	case now.Stale:
 		m.market, m.meta = now.Value, now.Meta
-		m.pending.awaitRenewal(time.Now(), now.Meta)
+		m.pending.await(time.Now(), now.Meta)
 		return b.send(m, Initial, "")
 	}
 	owed, changes := m.pending.settle()
@@ -167,12 +196,11 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	case before == nil:
 		return nil
 	}
-	return b.sendChanges(m, now.Value, changes, before, stale)
+	return b.tell(m, now.Value, changes, before, stale)
 }
 
-// sendChanges sends a CHANGE for each change that was not sent yet. If there is none, it sends what differs between the
-// reads.
-func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
+// tell sends a CHANGE for each change that has none, or for what a read has found.
+func (b *markets) tell(m *liveMarket, now *market.Market, changes []*announced, before *market.Market, stale bool) error {
 	told := false
 	m.market = now
 	for _, change := range changes {
@@ -188,36 +216,35 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	case told:
 		return nil
 	case !reflect.DeepEqual(before, now):
-		return b.send(m, Changed, changeKind(before, now))
+		return b.send(m, Changed, differs(before, now))
 	case stale && !m.meta.Stale:
 		return b.send(m, Freshness, "")
 	}
 	return nil
 }
 
-// sendStale sends a stale read that differs from the last event. The changes stay pending, because the read may be older
-// than some of them.
-func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
+// foreshow sends what a stale value shows already. The changes stay pending, since it may be from before some of them.
+func (b *markets) foreshow(m *liveMarket, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
-		return b.sendAnnounced(m)
+		return b.announce(m)
 	}
-	kind := changeKind(m.market, now.Value)
+	kind := differs(m.market, now.Value)
 	m.market, m.meta = now.Value, now.Meta
 	for _, change := range m.pending.changes {
-		change.applied = true
+		change.folded = true
 		change.sent = change.sent || change.Kind == kind && kind != "METADATA"
 	}
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends announced status changes and winners before REST returns them. The changes stay pending. Other
-// changes make the market stale.
-func (b *markets) sendAnnounced(m *marketItem) error {
+// announce sends what the stream itself says of the pending changes, while REST cannot: a status or a winner. The changes stay
+// pending. What needs REST only makes the market stale.
+func (b *markets) announce(m *liveMarket) error {
 	for _, change := range m.pending.changes {
-		if change.applied {
+		if change.folded {
 			continue
 		}
-		change.applied = true
+		change.folded = true
 		now := m.market.With(change.MarketChange)
 		if reflect.DeepEqual(now, m.market) {
 			continue
@@ -228,11 +255,11 @@ func (b *markets) sendAnnounced(m *marketItem) error {
 			return err
 		}
 	}
-	return b.markStale(m)
+	return b.outdate(m)
 }
 
-// changeKind names the change between two reads of a market.
-func changeKind(before, now *market.Market) string {
+// differs says what has changed between two reads of a market.
+func differs(before, now *market.Market) string {
 	switch {
 	case before.Status != now.Status && now.Status == market.StatusResolved:
 		return "RESOLVED"
@@ -244,9 +271,9 @@ func changeKind(before, now *market.Market) string {
 	return "METADATA"
 }
 
-func (b *markets) isCurrent() bool {
+func (b *markets) current() bool {
 	for _, m := range b.items {
-		if !b.unknown.reported[m.key] && (!m.live || m.pending.wanted) {
+		if !b.unknown.gone[m.id] && (!m.live || m.pending.wanted) {
 			return false
 		}
 	}
@@ -254,8 +281,19 @@ func (b *markets) isCurrent() bool {
 }
 
 func (b *markets) resend(reason Reason) error {
-	if err := b.out.repeatUnknown(b.unknown); err != nil {
+	if err := b.out.repeat(b.unknown); err != nil {
 		return err
 	}
-	return resendItems(b.items, func(m *marketItem) error { return b.send(m, reason, "") }, b.out.problem)
+	var failed error
+	for _, m := range b.items {
+		if !m.sent {
+			failed = cmp.Or(failed, m.problem)
+		} else if err := b.send(m, reason, ""); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return b.out.problem(failed)
+	}
+	return nil
 }

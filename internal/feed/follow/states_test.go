@@ -9,7 +9,6 @@ import (
 
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 )
 
 // TestPricesInAnOutage: what the stream brought is polled while the stream is away, and marked with its source.
@@ -249,7 +248,7 @@ func TestNothingIsReadAfterTheEnd(t *testing.T) {
 // TestTheBudgetsWait: a read that the budget refuses is not repeated before the time that the refusal names, not by polls either.
 func TestTheBudgetsWait(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
+		r := &rest[*market.Price]{err: market.RateLimited(20 * time.Second)}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(20 * time.Second)
 		f.want(showPrice, "!RATE_LIMITED")

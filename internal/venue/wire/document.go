@@ -1,9 +1,10 @@
 package wire
 
-// Kind is the type of a JSON value.
+// Kind is what a value is.
 type Kind byte
 
-// The kinds, named by the first character of their values. The zero Value is Missing.
+// The kinds of values, by the characters that they begin with. Missing is that of the zero Value, which stands for what is
+// not there.
 const (
 	Missing Kind = 0
 	Null    Kind = 'n'
@@ -15,43 +16,45 @@ const (
 	Object  Kind = '{'
 )
 
-// document is the text of a JSON value and the places of all values in it, in the order in which they begin.
+// document is the text of a JSON value and where in it the values are, each before those in it.
 type document struct {
 	text  []byte
 	nodes []node
-	// hasEscapes: the text has a backslash. invalidUTF8: it has bytes that are not UTF-8.
-	hasEscapes, invalidUTF8 bool
+	// escapes tells that there are some in the text, and spoilt that it is not all UTF-8.
+	escapes, spoilt bool
 }
 
-// node is the place of a value in the text and, for a member of an object, that of its name. Both include the quotes.
+// node says where a value is, and its name where it is a member of an object; both with their quotes.
 type node struct {
 	kind Kind
-	// escaped: the name must be decoded before it can be compared.
-	escaped       bool
+	// mark is that of the name, and odd tells that its bytes don't say what they are.
+	mark          uint8
+	odd           bool
 	name, nameEnd uint32
 	start, end    uint32
-	// after is the index of the first node behind the value and all values in it.
+	// after is the place of the first node that is not in the value.
 	after uint32
 }
 
-// name returns the name of a member. The bytes may be those of the document.
+// name returns the name of a member, perhaps in the memory of the text.
 func (d *document) name(at uint32) []byte {
 	n := &d.nodes[at]
 	quoted := d.text[n.name:n.nameEnd]
-	if n.escaped {
-		return unquote(quoted)
+	if n.odd {
+		return unquoted(quoted)
 	}
 	return quoted[1 : len(quoted)-1]
 }
 
-// Value is one value of a document. It is decoded when one of its methods reads it. A Value keeps the whole document in
-// memory; the strings that its methods return do not. The zero Value is a missing value. A Value is safe for concurrent use.
+// Value is one value in a document: a place, which costs nothing until it is asked what is there. It keeps the document in
+// memory, while the texts that its methods return do not. The zero Value stands for what is not there. A Value may be used
+// concurrently.
 type Value struct {
 	in *document
 	at uint32
 }
 
-// Kind returns the type of the value.
+// Kind returns what the value is.
 func (v Value) Kind() Kind {
 	if v.in == nil {
 		return Missing
@@ -59,13 +62,13 @@ func (v Value) Kind() Kind {
 	return v.in.nodes[v.at].kind
 }
 
-// IsNull reports whether the value is null or missing.
+// IsNull reports whether the value is null or not there.
 func (v Value) IsNull() bool {
 	k := v.Kind()
 	return k == Null || k == Missing
 }
 
-// JSON returns the text of the value. The bytes are those of the document and must not be changed.
+// JSON returns the text of the value as it stands in the document, which must not be changed.
 func (v Value) JSON() []byte {
 	if v.in == nil {
 		return nil
@@ -74,13 +77,13 @@ func (v Value) JSON() []byte {
 	return v.in.text[n.start:n.end:n.end]
 }
 
-// bytes returns the decoded string or the literal of a number. The bytes may be those of the document.
+// bytes returns what a string says or the literal of a number, perhaps in the memory of the document.
 func (v Value) bytes() []byte {
 	switch v.Kind() {
 	case String:
 		quoted := v.JSON()
-		if v.in.escaped(quoted) {
-			return unquote(quoted)
+		if v.in.odd(quoted) {
+			return unquoted(quoted)
 		}
 		return quoted[1 : len(quoted)-1]
 	case Number:
@@ -89,70 +92,64 @@ func (v Value) bytes() []byte {
 	return nil
 }
 
-// Text returns the decoded string or the literal of a number. It is empty for any other value.
+// Text returns what a string says, or the literal of a number; nothing for any other value.
 func (v Value) Text() string { return string(v.bytes()) }
 
-// Interned returns Text, interned as by Intern.
-func (v Value) Interned() string { return textOf(v.bytes(), true) }
+// Shared returns the text as Intern does.
+func (v Value) Shared() string { return textOf(v.bytes(), true) }
 
-// Is reports whether the value is the string text.
+// Is reports whether the value is a string that says text.
 func (v Value) Is(text string) bool { return v.Kind() == String && string(v.bytes()) == text }
 
-// Elements returns the elements of a list, or nil for any other value.
+// Elements returns what is in a list, in its order.
 func (v Value) Elements() []Value {
 	if v.Kind() != List {
 		return nil
 	}
 	n := 0
-	for range v.children {
+	for range v.inside {
 		n++
 	}
 	elements := make([]Value, 0, n)
-	for e := range v.children {
+	for e := range v.inside {
 		elements = append(elements, e)
 	}
 	return elements
 }
 
-// Member returns the member of an object that has this name, the last one if several have it. It returns the zero Value if
-// there is none or v is not an object.
-func (v Value) Member(name string) (member Value) {
-	if v.Kind() != Object {
-		return Value{}
-	}
-	for at, end := v.at+1, v.in.nodes[v.at].after; at < end; at = v.in.nodes[at].after {
-		if string(v.in.name(at)) == name {
-			member = Value{v.in, at}
-		}
-	}
-	return member
-}
+// Member returns the member of an object that has a name.
+func (v Value) Member(name string) Value { return v.member(nameOf(name)) }
 
-// Members returns the members of an object by name, or nil for any other value.
+// Members returns the members of an object by their names.
 func (v Value) Members() map[string]Value {
 	if v.Kind() != Object {
 		return nil
 	}
 	members := make(map[string]Value)
-	for m := range v.children {
+	for m := range v.inside {
 		members[string(m.in.name(m.at))] = m
 	}
 	return members
 }
 
-// Parent returns the object or list that the value is in, or the zero Value for the outermost value. It looks at every value
-// between the two.
-func (v Value) Parent() Value {
-	for at := v.at; at > 0; {
-		if at--; v.in.nodes[at].after > v.at {
-			return Value{v.in, at}
+// Outer returns the object or list that the value is in.
+func (v Value) Outer() (outer Value) {
+	if v.in == nil || v.at == 0 {
+		return Value{}
+	}
+	for around := (Value{in: v.in}); around != v; {
+		outer = around
+		for inner := range outer.inside {
+			if around = inner; v.at < v.in.nodes[inner.at].after {
+				break
+			}
 		}
 	}
-	return Value{}
+	return outer
 }
 
-// children yields the elements of a list or the members of an object.
-func (v Value) children(yield func(Value) bool) {
+// inside yields what is in a list or object, in its order.
+func (v Value) inside(yield func(Value) bool) {
 	for at, end := v.at+1, v.in.nodes[v.at].after; at < end; at = v.in.nodes[at].after {
 		if !yield(Value{v.in, at}) {
 			return

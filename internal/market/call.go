@@ -1,10 +1,8 @@
-package reqctx
+package market
 
 import (
 	"context"
 	"time"
-
-	"oddsgraph/internal/market"
 )
 
 // Priority orders upstream calls when the venue's budget is short; a greater value goes first.
@@ -74,9 +72,9 @@ type Ticket interface {
 }
 
 // RateLimited returns the error of a read whose turn in the venue's budget comes only after a wait.
-func RateLimited(wait time.Duration) *market.Error {
+func RateLimited(wait time.Duration) *Error {
 	wait = max(wait, time.Millisecond)
-	e := market.Errorf(market.CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
+	e := Errorf(CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
 	e.RetryAfter = wait
 	return e
 }

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/fleet"
+	"oddsgraph/internal/ratelimit"
+)
+
+// minSecret is the least number of bytes of the secret of a fleet.
+const minSecret = 32
+
+// openFleet opens what the replicas share, if that is configured, and returns how they share the venue's limits.
+func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err error) {
+	c := cfg.Shared
+	if c.URL == "" {
+		return sharing, nil
+	}
+	if s.secret, err = readSecret(c.SecretFile); err != nil {
+		return sharing, err
+	}
+	s.fleet, err = fleet.Open(fleet.Config{
+		URL: c.URL, Venue: cfg.Venue.URL, Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Clock: s.clock, Log: s.log,
+	})
+	if err != nil {
+		return sharing, fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)
+	}
+	s.undo = append(s.undo, s.fleet.Close)
+	return ratelimit.Sharing{
+		Ledger: s.fleet, Replicas: c.Replicas, Reserve: c.Reserve, Use: fleet.DefaultUse, Keys: len(s.secret) > 0,
+	}, nil
+}
+
+// readSecret reads the secret of the fleet; without a file there is none.
+func readSecret(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	secret, err := os.ReadFile(file)
+	if secret = bytes.TrimSpace(secret); err == nil && len(secret) < minSecret {
+		err = fmt.Errorf("%s has fewer than %d bytes", file, minSecret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--shared-secret-file (ODDSGRAPH_SHARED_SECRET_FILE): %w", err)
+	}
+	return secret, nil
+}
+
+// validateShared returns an error if replicas cannot share the venue's limit as configured.
+func validateShared(cfg *config.Config) error {
+	c := cfg.Shared
+	if c.URL == "" {
+		return nil
+	}
+	if cfg.Venue.URL == "" {
+		return errors.New("--shared-url (ODDSGRAPH_SHARED_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); each replica would have a demo venue of its own")
+	}
+	if err := fleet.CheckURL(c.URL); err != nil {
+		return fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)
+	}
+	if reserved := c.Replicas * c.Reserve; cfg.Venue.PublicPerMinute > 0 && reserved >= ratelimit.Usable(cfg.Venue.PublicPerMinute) {
+		return fmt.Errorf("--shared-replicas (%d) times --shared-reserve (%d) leaves nothing to share of the %d public calls a minute that are used of --venue-public-per-minute",
+			c.Replicas, c.Reserve, ratelimit.Usable(cfg.Venue.PublicPerMinute))
+	}
+	_, err := readSecret(c.SecretFile)
+	return err
+}

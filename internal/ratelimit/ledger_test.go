@@ -1,0 +1,407 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// sharedLedger is a Ledger in memory. It answers after a millisecond.
+type sharedLedger struct {
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	down    bool                 // nothing is granted
+	closed  time.Time            // before this time nothing is granted
+	hold    time.Time            // before this time the venue wants no calls
+	granted map[string]time.Time // until when each call counts
+	serial  int
+	asks    int
+	unused  []string
+}
+
+const (
+	sharedUse  = 5 * time.Second
+	sharedKeep = span + sharedUse + 10*time.Second
+)
+
+func newSharedLedger(t *testing.T) *sharedLedger {
+	l := &sharedLedger{granted: map[string]time.Time{}}
+	t.Cleanup(l.running.Wait)
+	return l
+}
+
+func (l *sharedLedger) Ask(scope string, limit, n int, answered func([]string, int, time.Duration, time.Duration)) {
+	l.running.Go(func() {
+		time.Sleep(time.Millisecond)
+		answered(l.answer(scope, limit, n))
+	})
+}
+
+func (l *sharedLedger) answer(scope string, limit, n int) (calls []string, left int, again, hold time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.asks++
+	switch {
+	case l.down:
+		return nil, 0, time.Second, 0
+	case now.Before(l.hold):
+		return nil, 0, l.hold.Sub(now), l.hold.Sub(now)
+	case now.Before(l.closed):
+		return nil, 0, l.closed.Sub(now), 0
+	}
+	again = time.Hour
+	for call, until := range l.granted {
+		if !now.Before(until) {
+			delete(l.granted, call)
+		} else {
+			again = min(again, until.Sub(now))
+		}
+	}
+	left = max(limit-len(l.granted), 0)
+	for range min(left, n) {
+		l.serial++
+		call := fmt.Sprint(scope, l.serial)
+		l.granted[call] = now.Add(sharedKeep)
+		calls = append(calls, call)
+	}
+	return calls, left - len(calls), again, 0
+}
+
+func (l *sharedLedger) End(_ string, ended, unused []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, call := range ended {
+		if _, ok := l.granted[call]; ok {
+			l.granted[call] = time.Now().Add(span)
+		}
+	}
+	for _, call := range unused {
+		delete(l.granted, call)
+	}
+	l.unused = append(l.unused, unused...)
+}
+
+func (l *sharedLedger) Hold(_ string, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hold = later(l.hold, until)
+}
+
+// set changes the ledger's state.
+func (l *sharedLedger) set(change func(*sharedLedger)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(l)
+}
+
+// count returns a number of the ledger's state.
+func (l *sharedLedger) count(of func(*sharedLedger) int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return of(l)
+}
+
+// sharedBy returns a configuration of a process that shares the limits: 70 public calls a minute are granted by the ledger, 5 belong to
+// each of 5 processes, and 5 are the margin.
+func sharedBy(l *sharedLedger) Config {
+	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
+}
+
+// mostWithin returns the greatest number of times within a span.
+func mostWithin(times []time.Time, d time.Duration) (most int) {
+	slices.SortFunc(times, time.Time.Compare)
+	for i, first := 0, 0; i < len(times); i++ {
+		for times[i].Sub(times[first]) >= d {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// TestSharedLimit runs three processes that want more than there is, with a ledger that fails, forgets and comes back, while
+// processes are replaced. In no minute are there more than 95 calls, and most of what may be used is used.
+func TestSharedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		var mu sync.Mutex
+		var made []time.Time
+		var running sync.WaitGroup
+		start := time.Now()
+		// process makes calls from a time to a time, three a second.
+		process := func(name string, from, to time.Duration) {
+			running.Go(func() {
+				time.Sleep(from)
+				b := New(sharedBy(l))
+				defer b.Close()
+				var calls sync.WaitGroup
+				defer calls.Wait()
+				for time.Since(start) < to {
+					calls.Go(func() {
+						ticket := b.Enter(prices(name, 5*time.Second))
+						defer ticket.Release(true)
+						<-ticket.Decided()
+						if ticket.Err() != nil || ticket.AdmitCall(context.Background()) != nil {
+							return
+						}
+						mu.Lock()
+						made = append(made, time.Now())
+						mu.Unlock()
+						time.Sleep(50 * time.Millisecond)
+					})
+					time.Sleep(time.Second/3 + time.Millisecond)
+				}
+			})
+		}
+		at := func(d time.Duration, change func(*sharedLedger)) {
+			running.Go(func() {
+				time.Sleep(d)
+				l.set(change)
+			})
+		}
+		const minute = time.Minute
+		process("a", 0, 12*minute)
+		process("b", 0, 4*minute)
+		process("c", 0, 4*minute+10*time.Second)
+		process("b2", 4*minute-time.Second, 12*minute) // b and c are replaced
+		process("c2", 4*minute, 12*minute)
+		at(6*minute, func(l *sharedLedger) { l.down = true })
+		at(8*minute, func(l *sharedLedger) { l.down = false })
+		at(10*minute, func(l *sharedLedger) { clear(l.granted); l.closed = time.Now().Add(sharedKeep) })
+		running.Wait()
+
+		if most := mostWithin(made, minute); most > 95 {
+			t.Errorf("%d calls were made in a minute; want 95 at most", most)
+		}
+		between := func(from, to time.Duration) (n int) {
+			for _, at := range made {
+				if d := at.Sub(start); d >= from && d < to {
+					n++
+				}
+			}
+			return n
+		}
+		if n := between(2*minute, 4*minute); n < 2*85*95/100 {
+			t.Errorf("%d calls in 2 minutes of three processes; want most of 170", n)
+		}
+		if n := between(6*minute+time.Second, 8*minute); n < 2*3*5-5 || n > 2*3*5+70 {
+			t.Errorf("%d calls in 2 minutes without a ledger; want the reserves, 30", n)
+		}
+		if n := between(10*minute+time.Second, 11*minute); n > 95 || n < 10 {
+			t.Errorf("%d calls in the minute after the ledger forgot; want the reserves", n)
+		}
+	})
+}
+
+// TestReserve shows that a new process without a ledger waits until the calls of the one before it have left the window.
+func TestReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		l.down = true
+		b := open(t, sharedBy(l))
+		first := b.Enter(prices("a", 2*time.Minute))
+		defer first.Release(true)
+		time.Sleep(time.Minute)
+		waits(t, first)
+		time.Sleep(2 * time.Second)
+		if !admitted(first) {
+			t.Fatal("the reserve is not used after a minute")
+		}
+		n := 0
+		for range 20 {
+			further := b.Enter(prices("a", time.Second))
+			time.Sleep(2 * time.Millisecond)
+			if admitted(further) && further.AdmitCall(t.Context()) == nil {
+				n++
+			}
+			further.Release(true)
+		}
+		if n != 4 {
+			t.Errorf("%d more calls without a ledger; want 4, the rest of the reserve", n)
+		}
+	})
+}
+
+// TestCreditsAhead shows that a call need not wait for the ledger while calls follow each other, and that unused credits are returned.
+func TestCreditsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		b := open(t, sharedBy(l))
+		first := b.Enter(prices("a", time.Second))
+		if admitted(first) {
+			t.Fatal("the first call did not wait for the ledger")
+		}
+		time.Sleep(2 * time.Millisecond)
+		if !admitted(first) || first.AdmitCall(t.Context()) != nil {
+			t.Fatal("the first call was not admitted")
+		}
+		first.Release(true)
+		for range 20 {
+			if !call(b, prices("a", time.Second)) {
+				t.Fatal("a further call waits for the ledger")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(keepAhead + time.Second)
+		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 21 {
+			t.Errorf("the ledger counts %d calls; want the 21 that were made", n)
+		}
+		asks := l.count(func(l *sharedLedger) int { return l.asks })
+		time.Sleep(time.Minute)
+		if more := l.count(func(l *sharedLedger) int { return l.asks }) - asks; more != 0 {
+			t.Errorf("an idle process asked %d times", more)
+		}
+	})
+}
+
+// TestGrantedCallIsOverdue shows that a granted call is not sent late: the ledger may have forgotten it by then.
+func TestGrantedCallIsOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		b := open(t, sharedBy(l))
+		ticket := b.Enter(prices("a", time.Minute))
+		<-ticket.Decided()
+		time.Sleep(sharedUse)
+		l.set(func(l *sharedLedger) { l.closed = time.Now().Add(3 * time.Second) })
+		asked := time.Now()
+		if err := ticket.AdmitCall(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(asked); took < 3*time.Second {
+			t.Errorf("an overdue call was sent after %v; want it to be granted anew", took)
+		}
+		ticket.Release(true)
+		time.Sleep(keepAhead + time.Second)
+		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 1 {
+			t.Errorf("the ledger counts %d calls; want 1", n)
+		}
+	})
+}
+
+// TestSharedHold shows that the venue's refusal of one process stops the others, their reserves too.
+func TestSharedHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
+		time.Sleep(2 * time.Minute) // the reserves are open
+		refused := a.Enter(prices("a", time.Second))
+		<-refused.Decided()
+		refused.Throttled(time.Now().Add(20 * time.Second))
+		refused.Release(true)
+		ticket := b.Enter(prices("b", time.Minute))
+		defer ticket.Release(true)
+		time.Sleep(19 * time.Second)
+		waits(t, ticket)
+		time.Sleep(2 * time.Second)
+		if !admitted(ticket) {
+			t.Error("the other process does not call after the hold")
+		}
+	})
+}
+
+// TestSharedLeft shows that a process knows how much the others have used, and asks once a second at most.
+func TestSharedLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		b := open(t, sharedBy(l))
+		for i := range 70 {
+			l.granted[fmt.Sprint("another", i)] = time.Now().Add(30 * time.Second)
+		}
+		for range 100 {
+			b.Left()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if left := b.Left(); left != 0 {
+			t.Errorf("Left() = %v while the others use all; want 0", left)
+		}
+		if asks := l.count(func(l *sharedLedger) int { return l.asks }); asks > 2 {
+			t.Errorf("a second of Left() asked the ledger %d times; want 2 at most", asks)
+		}
+		time.Sleep(time.Minute)
+		b.Left()
+		time.Sleep(2 * time.Millisecond)
+		if left := b.Left(); left < 0.7 {
+			t.Errorf("Left() = %v when nobody has called for a minute; want more than 0.7", left)
+		}
+	})
+}
+
+// TestSharedTurn shows that a call is refused at once if the ledger will not grant it in time.
+func TestSharedTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSharedLedger(t)
+		b := open(t, sharedBy(l))
+		l.closed = time.Now().Add(40 * time.Second)
+		long := b.Enter(prices("a", 50*time.Second))
+		defer long.Release(true)
+		short := b.Enter(prices("a", 30*time.Second))
+		defer short.Release(true)
+		time.Sleep(2 * time.Millisecond)
+		if wait := retryAfter(t, short); wait < 39*time.Second || wait > time.Minute {
+			t.Errorf("the refused call is told to wait %v; want about 40s", wait)
+		}
+		waits(t, long)
+		time.Sleep(41 * time.Second)
+		if !admitted(long) {
+			t.Error("the call with enough time was not admitted")
+		}
+	})
+}
+
+// TestSharedKeys shows that processes with the same names of credentials share their limit, and that others divide it.
+func TestSharedKeys(t *testing.T) {
+	for _, keys := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newSharedLedger(t)
+			cfg := sharedBy(l)
+			cfg.Key, cfg.Sharing.Keys = 100, keys
+			total, all := 0, []*Budget{open(t, cfg), open(t, cfg), open(t, cfg)}
+			time.Sleep(2 * time.Minute)
+			for _, b := range all {
+				want := market.Want{Scope: "key", Priority: market.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
+				call(b, want)
+				time.Sleep(10 * time.Millisecond)
+				call(b, want) // the first has shown that the venue accepts the credentials
+				for range 200 {
+					if call(b, want) {
+						total++
+					}
+					synctest.Wait()
+					time.Sleep(time.Millisecond)
+				}
+			}
+			switch {
+			case keys && (total < 70 || total > 95):
+				t.Errorf("%d calls of shared credentials; want at most 95", total)
+			case !keys && (total < 3*15 || total > 3*19):
+				t.Errorf("%d calls of credentials without a common name; want three fifths of 95", total)
+			}
+		})
+	}
+}
+
+// TestSharedAddress shows that processes slow down when somebody else uses their address.
+func TestSharedAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, sharedBy(newSharedLedger(t)))
+		ticket := b.Enter(prices("a", time.Minute))
+		<-ticket.Decided()
+		ticket.Observe(100, 80, time.Time{}) // 20 calls of other processes
+		if left := b.Left(); left == 0 {
+			t.Fatal("calls of other processes stop this one")
+		}
+		ticket.Observe(100, 4, time.Time{}) // less than the margin
+		if left := b.Left(); left != 0 {
+			t.Errorf("Left() = %v when the venue has counted calls of others; want 0", left)
+		}
+		ticket.Release(true)
+	})
+}

@@ -1,0 +1,125 @@
+//go:build unix
+
+package fleet
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
+)
+
+const (
+	// limit is what the venue allows in a minute. The replicas use at most usable of it; the server grants granted calls of
+	// these and 5 belong to each of 5 replicas.
+	limit, usable, granted, reserve = 100, 95, 70, 5
+	// runs is how long the tests of the budget run: longer than a minute, so that the first calls leave the venue's window
+	// and the reserves are open.
+	runs = 82 * time.Second
+)
+
+// budget runs three replicas over a venue with a limit while faults happen, and checks that the venue refused no call.
+func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, old func(*os.Process)))) (most int) {
+	t.Helper()
+	server := tool.StartRedis(t)
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
+	openLedger(t, server, v)
+	var replicas []*replica
+	load := newCrowd()
+	args := shared(server, "--request-timeout=5s")
+	for range 3 {
+		replicas = append(replicas, start(t, v, args...).connected(t))
+	}
+	for _, r := range replicas {
+		load.join(r)
+	}
+	began := time.Now()
+	// replace starts a new replica in the place of another, which old ends.
+	replace := func(i int, old func(*os.Process)) {
+		before := replicas[i]
+		replicas[i] = start(t, v, args...)
+		load.join(replicas[i])
+		old(before.cmd.Process)
+	}
+	faults(t, began, server, replicas, replace)
+	time.Sleep(time.Until(began.Add(runs)))
+	load.end()
+	most, refused := v.most()
+	t.Logf("%d calls, %d at most in a minute", len(v.log()), most)
+	if most < granted/2 {
+		t.Errorf("%d calls in a minute; the replicas hardly call", most)
+	}
+	if refused > 0 || most > usable {
+		t.Errorf("%d calls in a minute, %d refused; want %d at most, none refused", most, refused, usable)
+	}
+	return most
+}
+
+// TestBudget shows that three replicas keep the venue's limit together, and use most of it.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	most := budget(t, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
+	if want := (granted + 3*reserve) * 85 / 100; most < want {
+		t.Errorf("%d calls in a minute; want %d at least", most, want)
+	}
+}
+
+// TestBudgetRedisFaults kills Redis, flushes it and stops it.
+func TestBudgetRedisFaults(t *testing.T) {
+	t.Parallel()
+	budget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
+		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
+		at(10 * time.Second)
+		server.Kill(t)
+		at(18 * time.Second)
+		server.Start(t)
+		at(30 * time.Second)
+		server.CLI(t, "FLUSHALL")
+		at(40 * time.Second)
+		signal(t, server.Process(), syscall.SIGSTOP)
+		at(46 * time.Second)
+		signal(t, server.Process(), syscall.SIGCONT)
+		at(62 * time.Second)
+		server.CLI(t, "FLUSHALL")
+	})
+}
+
+// TestBudgetReplicaFaults kills a replica, stops another, and replaces all of them one after the other.
+func TestBudgetReplicaFaults(t *testing.T) {
+	t.Parallel()
+	budget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
+		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
+		at(3 * time.Second) // in the middle of the first calls
+		replicas[0].kill()
+		replace(0, func(*os.Process) {})
+		signal(t, replicas[1].cmd.Process, syscall.SIGSTOP)
+		at(25 * time.Second)
+		signal(t, replicas[1].cmd.Process, syscall.SIGCONT)
+		at(64 * time.Second) // the reserves of the old ones have been used
+		for i := range replicas {
+			replace(i, func(p *os.Process) { signal(t, p, syscall.SIGTERM) })
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+// TestAlone shows that a replica without --shared-url does not know of Redis.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
+	const goroutines = "/debug/pprof/goroutine?debug=2"
+	if text := start(t, v).get(t, goroutines); strings.Contains(text, "rueidis") || strings.Contains(text, "internal/fleet") {
+		t.Errorf("a replica that is alone has goroutines of the fleet:\n%s", text)
+	}
+	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "\n") > 0 {
+		t.Errorf("a replica that is alone has a connection:\n%s", clients)
+	}
+	if text := start(t, v, shared(server)...).connected(t).get(t, goroutines); !strings.Contains(text, "rueidis") || !strings.Contains(text, "internal/fleet") {
+		t.Errorf("the check sees no goroutines of a fleet:\n%s", text)
+	}
+}

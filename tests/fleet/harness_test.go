@@ -1,0 +1,326 @@
+//go:build unix
+
+// Package fleet tests several replicas as real processes, with a real redis-server and the demo venue.
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/fleet"
+	"oddsgraph/tests/tool"
+)
+
+// asProgram is an environment variable that makes the test binary run as the program.
+const asProgram = "RUN_AS_REPLICA"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		flag.Parse()
+		if err := flag.Set("test.parallel", "16"); err != nil { // the tests wait most of the time
+			panic(err)
+		}
+		os.Exit(m.Run())
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
+		os.Exit(2)
+	}()
+	app.Main("")
+}
+
+// request is one call to the venue.
+type request struct {
+	at     time.Time
+	path   string
+	query  string
+	status int
+}
+
+// venue is the demo venue. It records what it answered.
+type venue struct {
+	*httptest.Server
+	demo *demo.Venue
+
+	mu       sync.Mutex
+	requests []request
+}
+
+// recorder notes the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func openVenue(t *testing.T, cfg demo.Config) *venue {
+	t.Helper()
+	v := &venue{demo: demo.New(cfg)}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, answer := time.Now(), &recorder{w, http.StatusOK}
+		v.demo.ServeHTTP(answer, r)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.requests = append(v.requests, request{at, r.URL.Path, r.URL.RawQuery, answer.status})
+	}))
+	t.Cleanup(func() {
+		v.demo.Close()
+		v.Close()
+	})
+	return v
+}
+
+// log returns the calls so far.
+func (v *venue) log() []request {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.requests)
+}
+
+// most returns the greatest number of calls in any minute, and how many were refused.
+func (v *venue) most() (most, refused int) {
+	calls := v.log()
+	slices.SortFunc(calls, func(a, b request) int { return a.at.Compare(b.at) })
+	for i, first := 0, 0; i < len(calls); i++ {
+		for calls[i].at.Sub(calls[first].at) >= time.Minute {
+			first++
+		}
+		most = max(most, i-first+1)
+		if calls[i].status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	return most, refused
+}
+
+// replica is the program in a process of its own.
+type replica struct {
+	cmd        *exec.Cmd
+	url, admin string
+	log        *logs
+	ended      chan struct{}
+}
+
+// logs is the log of a replica.
+type logs struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	ready chan [2]string
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	for line := range bytes.Lines(p) {
+		var entry struct{ Msg, URL, Admin string }
+		if json.Unmarshal(line, &entry) == nil && entry.Msg == "oddsgraph is ready" {
+			l.ready <- [2]string{entry.URL, entry.Admin}
+		}
+	}
+	return len(p), nil
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// start starts a replica over a venue, which ends with the test.
+func start(t *testing.T, v *venue, args ...string) *replica {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{log: &logs{ready: make(chan [2]string, 1)}, ended: make(chan struct{})}
+	r.cmd = exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--venue-url=" + v.URL}, args...)...)
+	r.cmd.Dir = t.TempDir()
+	r.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") }),
+		asProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	r.cmd.Stderr = r.log
+	if _, err = r.cmd.StdinPipe(); err == nil {
+		err = r.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = r.cmd.Wait()
+		close(r.ended)
+	}()
+	t.Cleanup(func() {
+		r.kill()
+		if t.Failed() {
+			text := r.log.String()
+			t.Logf("the log of a replica ends with\n%s", text[max(len(text)-2000, 0):])
+		}
+	})
+	select {
+	case at := <-r.log.ready:
+		r.url, r.admin = at[0], at[1]
+	case <-r.ended:
+		t.Fatalf("the replica ended:\n%s", r.log)
+	case <-time.After(time.Minute):
+		t.Fatalf("the replica is not ready:\n%s", r.log)
+	}
+	return r
+}
+
+// kill ends a replica at once.
+func (r *replica) kill() {
+	_ = r.cmd.Process.Kill()
+	<-r.ended
+}
+
+// signal sends a replica or a server a signal.
+func signal(t *testing.T, p *os.Process, s os.Signal) {
+	t.Helper()
+	if err := p.Signal(s); err != nil {
+		t.Errorf("%v: %v", s, err)
+	}
+}
+
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: time.Minute}
+
+// ask executes a query and returns the body of the response.
+func (r *replica) ask(query string, header ...string) (string, error) {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequest(http.MethodPost, r.url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
+
+// get returns a page of the private address.
+func (r *replica) get(t *testing.T, path string) string {
+	t.Helper()
+	resp, err := client.Get(r.admin + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// shared returns the flags of a replica that uses a server. The machine of a test may be busy, so the timeout is longer than the
+// default.
+func shared(server *tool.Redis, args ...string) []string {
+	return append([]string{"--shared-url=" + server.URL(), "--shared-timeout=250ms"}, args...)
+}
+
+// openLedger makes the ledger of a venue in an empty server, as old as if it had been there for long.
+func openLedger(t *testing.T, server *tool.Redis, v *venue) {
+	t.Helper()
+	f, err := fleet.Open(fleet.Config{URL: server.URL(), Venue: v.URL, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	eventually(t, "the ledger is made", func() bool {
+		answered := make(chan struct{})
+		f.Ask("", 70, 0, func([]string, int, time.Duration, time.Duration) { close(answered) })
+		<-answered
+		return strings.Contains(server.CLI(t, "KEYS", "*:window:public"), "window")
+	})
+	for _, key := range strings.Fields(server.CLI(t, "KEYS", "*:window:public")) {
+		server.CLI(t, "ZADD", key, "XX", "-1", "born")
+	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("did not happen: %s", what)
+		}
+	}
+}
+
+// connected waits until a replica uses the server.
+func (r *replica) connected(t *testing.T) *replica {
+	t.Helper()
+	eventually(t, "the replica is connected to Redis", func() bool { return strings.Contains(r.log.String(), "Redis answers") })
+	return r
+}
+
+// crowd asks replicas for different searches, three times a second each, until it is stopped.
+type crowd struct {
+	stop    chan struct{}
+	running sync.WaitGroup
+	mu      sync.Mutex
+	serial  int
+}
+
+func newCrowd() *crowd { return &crowd{stop: make(chan struct{})} }
+
+// join begins to ask a replica.
+func (c *crowd) join(r *replica) {
+	c.running.Go(func() {
+		tick := time.NewTicker(time.Second / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-c.stop:
+				return
+			case <-r.ended:
+				return
+			case <-tick.C:
+			}
+			c.mu.Lock()
+			c.serial++
+			q := fmt.Sprintf(`{ searchMarkets(query: "different %d", first: 1) { nodes { id } } }`, c.serial)
+			c.mu.Unlock()
+			c.running.Go(func() {
+				answer, err := r.ask(q)
+				if err == nil && strings.Contains(answer, "GRAPHQL_") {
+					panic("the query is wrong: " + answer)
+				}
+			})
+		}
+	})
+}
+
+func (c *crowd) end() {
+	close(c.stop)
+	c.running.Wait()
+}
