@@ -15,7 +15,7 @@ const (
 	maxID = 256
 	// hashPrefix begins an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix begins other ids with a prefix.
+	// customPrefix begins the prefix of other ids.
 	customPrefix = "x-"
 )
 
@@ -24,7 +24,7 @@ type hash [sha256.Size]byte
 
 func hashOf(text string) hash { return sha256.Sum256([]byte(text)) }
 
-// id names a document: by its hash, or by any name that a manifest gives it. The zero value names none.
+// id names a document by its hash, or by an id from a manifest. The zero value names none.
 type id struct {
 	hash   hash
 	hashed bool
@@ -35,8 +35,8 @@ func (i id) given() bool { return i.hashed || i.custom != "" }
 
 const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
 
-// parseID reads an id of the form of the persisted documents of GraphQL over HTTP: sha256:…, x-…:… or without a colon.
-// 64 hex digits alone are a hash too.
+// parseID parses an id in the form of GraphQL over HTTP: sha256:…, x-…:… or without a colon. It also takes 64 hex digits
+// alone as a hash.
 func parseID(s string) (id, error) {
 	if len(s) > maxID {
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is at most %d characters long", maxID)
@@ -48,11 +48,11 @@ func parseID(s string) (id, error) {
 	name := s
 	if before, after, colon := strings.Cut(s, ":"); colon {
 		if !strings.HasPrefix(before, customPrefix) || before == customPrefix || !unreserved(before) {
-			prefixed = true // with what is reserved
+			prefixed = true // other prefixes are reserved
 		}
 		name = after
 	}
-	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // which would vanish from a path
+	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // URLs drop path segments of dots
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
 	}
 	return id{custom: s}, nil
@@ -66,7 +66,7 @@ func parseHash(digits string) (h hash, ok bool) {
 	return h, err == nil
 }
 
-// unreserved tells whether s is made of the characters that mean themselves in a URL.
+// unreserved reports whether s consists of unreserved characters of a URL.
 func unreserved(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -78,7 +78,7 @@ func unreserved(s string) bool {
 	return s != ""
 }
 
-// parseExtension reads the member persistedQuery of a request's extensions, which are a JSON object or nothing.
+// parseExtension parses the member persistedQuery of a request's extensions. The extensions are a JSON object or empty.
 func parseExtension(extensions json.RawMessage) (id, error) {
 	if len(extensions) == 0 {
 		return id{}, nil

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxManifest and maxDocuments bound a manifest.
+	// maxManifest in bytes and maxDocuments bound a manifest.
 	maxManifest  = 32 << 20
 	maxDocuments = 10_000
 	// maxTokens bounds a document, which is parsed for the name of its operation.
 	maxTokens = 20_000
-	// maxReasons is how many broken documents of a manifest are named.
+	// maxReasons is how many invalid documents an error names.
 	maxReasons = 10
 
 	apolloFormat = "apollo-persisted-query-manifest"
@@ -30,10 +30,10 @@ type trusted struct {
 	hash       hash
 }
 
-// manifest is all trusted documents of one version of the file. It is immutable.
+// manifest is the trusted documents of one version of the file. It is immutable.
 type manifest struct {
 	byHash map[hash]*trusted
-	// byID has the documents by ids that are no hash.
+	// byID has the documents with ids that are not hashes.
 	byID map[string]*trusted
 }
 
@@ -44,11 +44,11 @@ func (m *manifest) find(i id) *trusted {
 	return m.byID[i.custom]
 }
 
-// operation is an element of a manifest as it was written. Only the manifest of Apollo has name and kind.
+// operation is an element of a manifest. Only Apollo's manifest sets name and kind.
 type operation struct{ id, text, name, kind string }
 
-// parseManifest reads a manifest, Apollo's or a map of ids to texts as Relay and graphql-codegen write it. Each document
-// has to parse and pass validate. The error names up to maxReasons broken ones.
+// parseManifest parses a manifest: Apollo's, or a map of ids to texts as Relay and graphql-codegen write it. Each
+// document must parse and pass validate. The error names up to maxReasons invalid documents.
 func parseManifest(content []byte, validate func(text string) error) (*manifest, error) {
 	operations, err := readManifest(content)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 		return err
 	}
 	if known := m.byHash[t.hash]; known != nil {
-		t = known // of the same text under another id
+		t = known // the same text under another id
 	}
 	if other := m.byID[name.custom]; other != nil && other != t {
 		return errors.New("its id is that of another document too")
@@ -107,8 +107,8 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	return nil
 }
 
-// operationName returns the name by which a document is counted in metrics: that of its operation, or its id when it has
-// several or one without a name.
+// operationName returns a document's name in metrics: the name of its operation, or its id if it has several operations
+// or an anonymous one.
 func operationName(op operation) (string, error) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
 	if err != nil {
@@ -130,7 +130,7 @@ func operationName(op operation) (string, error) {
 	return op.id, nil
 }
 
-// readManifest takes a manifest apart.
+// readManifest reads the elements of a manifest.
 func readManifest(content []byte) (operations []operation, err error) {
 	apollo := false
 	err = filewatch.Members(content, func(name string, _ json.RawMessage) error {
@@ -161,8 +161,7 @@ func readManifest(content []byte) (operations []operation, err error) {
 	return operations, err
 }
 
-// readApollo takes Apollo's manifest apart. What it holds beside what is used is passed over, since the format is not
-// ours.
+// readApollo reads the elements of Apollo's manifest. It ignores unknown members, since the format may grow.
 func readApollo(content []byte) (operations []operation, err error) {
 	var top struct {
 		Format     any             `json:"format"`

@@ -24,7 +24,7 @@ func TestManifests(t *testing.T) {
 	sub := "subscription Prices { price }"
 	for name, test := range map[string]struct {
 		content string
-		// names of documents by their ids
+		// names maps ids to the names of documents.
 		want map[string]string
 	}{
 		"Apollo": {
@@ -136,7 +136,7 @@ func TestManifestLimits(t *testing.T) {
 	}
 }
 
-// FuzzManifest shows that whatever is accepted is found by what names it, and passed validation.
+// FuzzManifest: accepted documents are found by their ids and were validated.
 func FuzzManifest(f *testing.F) {
 	for _, seed := range []string{relay(), apollo(op("a", "Known", "query", known)), `{"format":{}}`, `{"a":"{ invalid }"}`, `{"a":`} {
 		f.Add([]byte(seed))
@@ -160,7 +160,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzResolve shows that a request never gets another text than the one that it sent or named.
+// FuzzResolve: a request never gets another text than the one it sent or named.
 func FuzzResolve(f *testing.F) {
 	f.Add(free, "", []byte(apq(hexOf(free))))
 	f.Add("", "custom-1", []byte(nil))

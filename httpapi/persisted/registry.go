@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxText is the greatest size in bytes of a document that is kept.
+	// maxText is the greatest size of a stored document in bytes.
 	maxText = 64 << 10
-	// overhead is what one kept document costs beside its text, in bytes.
+	// overhead is the size of a stored document beside its text, in bytes.
 	overhead = 256
 )
 
-// registry keeps the documents that clients registered, within a budget of bytes. Those that were asked for least lately
-// make room. It is safe for concurrent use.
+// registry stores the documents that clients registered, within a budget of bytes. It evicts the least recently used. It
+// is safe for concurrent use.
 type registry struct {
 	budget int
 
@@ -29,7 +29,7 @@ func newRegistry(budget int) *registry {
 	r := &registry{budget: budget}
 	lru, err := simplelru.NewLRU(math.MaxInt, func(_ hash, text string) { r.bytes -= len(text) + overhead })
 	if err != nil {
-		panic("documents: " + err.Error()) // the size is a constant
+		panic("persisted: " + err.Error()) // the size is a constant
 	}
 	r.lru = lru
 	return r
@@ -41,7 +41,7 @@ func (r *registry) get(h hash) (text string, ok bool) {
 	return r.lru.Get(h)
 }
 
-// add keeps a text, unless it is too long. The caller knows its hash.
+// add stores a text with its hash, unless the text is too long.
 func (r *registry) add(h hash, text string) {
 	if len(text) > maxText || len(text)+overhead > r.budget {
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRegistryKeepsWhatIsAskedFor(t *testing.T) {
+func TestRegistryEvictsLeastRecentlyUsed(t *testing.T) {
 	const size = 100
 	text := func(i int) string { return fmt.Sprintf("%*d", size, i) }
 	r := newRegistry(4 * (size + overhead))
@@ -25,7 +25,7 @@ func TestRegistryKeepsWhatIsAskedFor(t *testing.T) {
 	if got, ok := r.get(hashOf(text(0))); !ok || got != text(0) {
 		t.Fatalf("%q %v", got, ok)
 	}
-	r.add(hashOf(text(1)), text(1)) // again, which counts as asked for and not as more bytes
+	r.add(hashOf(text(1)), text(1)) // counts as a use and adds no bytes
 	if r.bytes != 4*(size+overhead) {
 		t.Errorf("%d bytes", r.bytes)
 	}
@@ -38,7 +38,7 @@ func TestRegistryKeepsWhatIsAskedFor(t *testing.T) {
 	if r.bytes != 4*(size+overhead) || r.lru.Len() != 4 {
 		t.Errorf("%d documents of %d bytes", r.lru.Len(), r.bytes)
 	}
-	long := strings.Repeat("x", 3*(size+overhead)) // takes the room of several
+	long := strings.Repeat("x", 3*(size+overhead)) // as large as several others
 	r.add(hashOf(long), long)
 	if r.bytes > r.budget || r.lru.Len() != 1 {
 		t.Errorf("%d documents of %d bytes", r.lru.Len(), r.bytes)
@@ -62,12 +62,12 @@ func TestRegistryLimits(t *testing.T) {
 	r.add(hashOf(free), free)
 	r.add(hashOf(text), text)
 	if _, ok := r.get(hashOf(free)); !ok || r.lru.Len() != 1 {
-		t.Error("a document larger than the budget drives out the others")
+		t.Error("a document larger than the budget evicts the others")
 	}
 }
 
-// TestRegistryMemory fills registries with documents that are parts of larger bodies: the memory that they take stays
-// within the budget, however small the documents are.
+// TestRegistryMemory fills registries with documents that are parts of larger bodies. Their memory stays within the
+// budget, however small the documents are.
 func TestRegistryMemory(t *testing.T) {
 	const budget = 2 << 20
 	for _, size := range []int{16, 300, 20_000} {

@@ -12,41 +12,40 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Mode says what trusted documents are for.
+// Mode says which documents may be executed.
 type Mode string
 
-// The modes.
+// Modes of a Store.
 const (
 	// ModeOff has no trusted documents.
 	ModeOff Mode = "off"
-	// ModeAllow executes trusted documents and any others.
+	// ModeAllow executes trusted and all other documents.
 	ModeAllow Mode = "allow"
-	// ModeRequire executes trusted documents only.
+	// ModeRequire executes only trusted documents.
 	ModeRequire Mode = "require"
 )
 
-// CodeNotSupported tells a client that persisted documents are switched off. Apollo's clients know it, and send texts
-// from then on.
+// CodeNotSupported tells a client that persisted documents are off. Apollo's clients then send texts.
 const CodeNotSupported market.Code = "PERSISTED_QUERY_NOT_SUPPORTED"
 
-// errNotSupported has Apollo's text, which clients look for too.
+// errNotSupported has Apollo's text, which clients compare, too.
 var errNotSupported = market.Errorf(CodeNotSupported, "PersistedQueryNotSupported")
 
-// Config says which documents are kept.
+// Config configures a Store.
 type Config struct {
-	// AutomaticBytes bounds what clients register themselves, everything counted; 0 switches that off. In ModeRequire
-	// nothing is registered.
+	// AutomaticBytes bounds the documents that clients register, everything counted; 0 disables registration. In
+	// ModeRequire nothing is registered.
 	AutomaticBytes int
 	Mode           Mode
-	// Manifest is the path of the manifest; required unless the mode is ModeOff.
+	// Manifest is the path of the manifest; required unless Mode is ModeOff.
 	Manifest string
-	// Validate parses a text and validates it against the schema. It is called for every document of the manifest, again
-	// whenever that changes. Its errors may be shown to operators.
+	// Validate parses a text and validates it against the schema. It is called for every document of each version of the
+	// manifest. Its errors are logged.
 	Validate func(text string) error
 	Log      *slog.Logger
 }
 
-// Store knows documents. It is safe for concurrent use.
+// Store finds documents. It is safe for concurrent use.
 type Store struct {
 	mode      Mode
 	automatic *registry       // nil when off
@@ -54,15 +53,16 @@ type Store struct {
 	manifest  atomic.Pointer[manifest]
 }
 
-// Status tells how a Store stands.
+// Status is the state of a Store.
 type Status struct {
-	// Status is that of the manifest; zero in ModeOff.
+	// Status is the manifest's state; zero in ModeOff.
 	filewatch.Status
 	// Trusted is the number of trusted documents.
 	Trusted int
 }
 
-// Open reads the manifest, if there is one. A document in it that does not pass is an error with its id.
+// Open reads the manifest, if there is one. An invalid document in the manifest is an error that names the document's
+// id.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{mode: cfg.Mode}
 	if cfg.AutomaticBytes > 0 {
@@ -96,15 +96,15 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Run looks at the manifest twice a second until ctx ends. One that is broken or missing leaves the documents as they
-// are. Without a manifest it returns at once.
+// Run polls the manifest twice a second until ctx ends. An invalid or missing manifest leaves the documents as they are.
+// Without a manifest Run returns at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
 		s.file.Run(ctx)
 	}
 }
 
-// Reload reads the manifest now. After an error the documents are as they were.
+// Reload reads the manifest now. After an error the documents are as before.
 func (s *Store) Reload() error {
 	if s.file == nil {
 		return nil
@@ -112,7 +112,7 @@ func (s *Store) Reload() error {
 	return s.file.Reload()
 }
 
-// Status tells whether the manifest's present content is in force.
+// Status returns the state of the manifest.
 func (s *Store) Status() Status {
 	if s.file == nil {
 		return Status{}
@@ -120,39 +120,39 @@ func (s *Store) Status() Status {
 	return Status{Status: s.file.Status(), Trusted: len(s.manifest.Load().byHash)}
 }
 
-// Request is the part of a client's request that says which document it means.
+// Request is the part of a client's request that identifies the document.
 type Request struct {
-	// Query is the text; empty when none was sent.
+	// Query is the text; empty if none was sent.
 	Query string
-	// DocumentID is the documentId of the body or the URL; empty when none was sent.
+	// DocumentID is the documentId of the body or the URL; empty if none was sent.
 	DocumentID string
 	// Extensions are a JSON object, or nil.
 	Extensions json.RawMessage
 }
 
-// Document is what is to be executed.
+// Document is a document to execute.
 type Document struct {
 	Text string
-	// Trusted tells that the text is in the manifest, so that it is known to be valid.
+	// Trusted is true for a text of the manifest, which is known to be valid.
 	Trusted bool
-	// Name is that of a trusted document in metrics, else empty. There are as many as the manifest has documents.
+	// Name is a trusted document's name in metrics, otherwise empty. The manifest bounds the number of names.
 	Name string
 
-	registry *registry // nil when there is nothing to register
+	registry *registry // nil if the document is not to be registered
 	hash     hash
 }
 
-// Register keeps the document under its hash if the client asked for that. It is to be called once the document has been
-// found valid, so that what isn't takes no room.
+// Register stores the document under its hash if the client asked for it. Call Register only for a valid document, so
+// that invalid ones take no memory.
 func (d Document) Register() {
 	if d.registry != nil {
 		d.registry.add(d.hash, d.Text)
 	}
 }
 
-// Resolve finds the document that a request means. Its errors are market.Errors: CodePersistedNotFound for an id that is
-// not known, CodeNotSupported for one while neither kind of document is kept, CodeForbidden for a text that is not
-// trusted where that is required, and CodeBadUserInput for a request that contradicts itself.
+// Resolve finds the document of a request. Its errors are market.Errors: CodePersistedNotFound for an unknown id,
+// CodeNotSupported for any id if persisted documents are off, CodeForbidden for a text that must be trusted and is not,
+// and CodeBadUserInput for a contradictory request.
 func (s *Store) Resolve(r Request) (Document, error) {
 	i, err := s.identify(r)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store) Resolve(r Request) (Document, error) {
 	return s.byText(r.Query, i)
 }
 
-// Name returns the name of a trusted document in metrics by any of its ids, or "".
+// Name returns a trusted document's name in metrics by any of its ids, or "".
 func (s *Store) Name(documentID string) string {
 	if m := s.manifest.Load(); m != nil {
 		if i, err := parseID(documentID); err == nil {
@@ -183,7 +183,7 @@ func (s *Store) Name(documentID string) string {
 	return ""
 }
 
-// identify returns the id that a request has in either place.
+// identify returns the id in a request's documentId or extensions.
 func (s *Store) identify(r Request) (i id, err error) {
 	if r.DocumentID != "" {
 		if i, err = parseID(r.DocumentID); err != nil {
@@ -209,7 +209,7 @@ func (s *Store) byID(i id) (Document, error) {
 		}
 	}
 	if s.mode == ModeRequire {
-		// Not Apollo's text: clients that take it for an invitation to send theirs would be refused again.
+		// Apollo's text would make clients send the text of the document, which would be refused again.
 		return Document{}, market.Errorf(market.CodePersistedNotFound, "no trusted document has this id; the manifest of this service is that of another build of the client")
 	}
 	if s.automatic != nil && i.hashed {
@@ -220,7 +220,7 @@ func (s *Store) byID(i id) (Document, error) {
 	return Document{}, market.Errorf(market.CodePersistedNotFound, "PersistedQueryNotFound")
 }
 
-// byText finds out whether a text is trusted, and whether it is what i, if given, names.
+// byText resolves a text and checks it against i, if i is given.
 func (s *Store) byText(text string, i id) (Document, error) {
 	m := s.manifest.Load()
 	if m == nil && !i.given() {

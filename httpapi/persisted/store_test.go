@@ -28,7 +28,7 @@ const (
 	free    = "query Free { c }"
 )
 
-// good is a validation that knows one invalid field.
+// good is a validation with one invalid field.
 func good(text string) error {
 	if strings.Contains(text, "invalid") {
 		return errors.New("there is no field invalid")
@@ -42,7 +42,7 @@ func apq(digits string) json.RawMessage {
 	return json.RawMessage(`{"persistedQuery":{"version":1,"sha256Hash":"` + digits + `"}}`)
 }
 
-// relay returns a manifest that knows two documents: one by its hash, one as "custom-1".
+// relay returns a manifest with two documents, one by its hash and one as "custom-1".
 func relay() string {
 	b, err := json.Marshal(map[string]string{hexOf(known): known, "custom-1": unnamed})
 	if err != nil {
@@ -72,7 +72,7 @@ func open(t testing.TB, mode Mode, automatic int) *Store {
 	return s
 }
 
-// answer prints what a request resolves to.
+// answer formats the result of Resolve.
 func answer(s *Store, r Request) string {
 	d, err := s.Resolve(r)
 	var known *market.Error
@@ -110,8 +110,8 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		what string
 		r    Request
-		// what is answered: neither kind kept, only automatic ones, trusted allowed with and without automatic ones,
-		// trusted required.
+		// The expected answers: nothing enabled, only automatic documents, trusted allowed with and without automatic
+		// ones, trusted required.
 		off, automatic, allow, allowOnly, require string
 	}{
 		{"text", Request{Query: free}, free, free, free, free, forbidden},
@@ -198,8 +198,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// TestRegister goes through the protocol: not found, text and hash, found; and shows that what isn't registered is not
-// found.
+// TestRegister goes through the protocol: not found, text with hash, found. Only registered documents are found.
 func TestRegister(t *testing.T) {
 	s := open(t, ModeOff, 1<<20)
 	byHash := Request{Extensions: apq(hexOf(free))}
@@ -212,7 +211,7 @@ func TestRegister(t *testing.T) {
 			t.Fatal(d, err)
 		}
 		if _, err := s.Resolve(byHash); market.CodeOf(err) != market.CodePersistedNotFound {
-			t.Fatal("kept before it was found valid")
+			t.Fatal("stored before Register")
 		}
 	}
 	d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
@@ -231,7 +230,7 @@ func TestRegister(t *testing.T) {
 	}
 	d.Register()
 	if _, err := s.Resolve(Request{Extensions: apq(hexOf(known))}); market.CodeOf(err) != market.CodePersistedNotFound {
-		t.Error("kept without being asked to")
+		t.Error("stored without a hash")
 	}
 	Document{}.Register()
 }
@@ -261,9 +260,9 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Run(context.Background()) // which does not wait
+	s.Run(context.Background()) // returns at once
 	if s.Reload() != nil || s.Status() != (Status{}) || s.Name("custom-1") != "" {
-		t.Error("a store without a manifest is not at rest")
+		t.Error("a store without a manifest does something")
 	}
 }
 
@@ -279,7 +278,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestReload changes the manifest under a running store; a broken or missing one changes nothing.
+// TestReload changes the manifest under a running store. An invalid or missing manifest changes nothing.
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "manifest.json")
@@ -328,7 +327,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestResolveDuringReload is for the race detector, and shows that every document is there at every moment.
+// TestResolveDuringReload is for the race detector. Every document is found at every moment.
 func TestResolveDuringReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifest.json")
 	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
@@ -369,25 +368,4 @@ func TestResolveDuringReload(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-}
-
-func BenchmarkResolve(b *testing.B) {
-	s := open(b, ModeAllow, 1<<20)
-	d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
-	if err != nil {
-		b.Fatal(err)
-	}
-	d.Register()
-	for name, r := range map[string]Request{
-		"text": {Query: free}, "documentId": {DocumentID: "sha256:" + hexOf(known)}, "extension": {Extensions: apq(hexOf(free))},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.Resolve(r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
