@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,84 +20,92 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// user records the content that it gets. Its accessors take the lock, since the race detector does not know the order that
-// fake time implies.
-type user struct {
-	mu    sync.Mutex
-	used  []string
-	fail  error
-	gone  int
-	calls int
-	log   buffer
+// fixture is a polled file that records how it is used. The lock is for the race detector, which does not know the order of
+// fake time.
+type fixture struct {
+	*File
+	t    *testing.T
+	path string
+
+	mu          sync.Mutex
+	last        string
+	calls, gone int
+	fail        error
+	log         bytes.Buffer
 }
 
-func (u *user) setFail(err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.fail = err
+// locked runs f with the lock held.
+func (x *fixture) locked(f func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f()
 }
 
-// counts returns the numbers of calls of Use and of Gone.
-func (u *user) counts() (calls, gone int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.calls, u.gone
+// Write implements io.Writer for the log.
+func (x *fixture) Write(p []byte) (n int, err error) {
+	x.locked(func() { n, err = x.log.Write(p) })
+	return n, err
 }
 
-// buffer is a bytes.Buffer for several goroutines.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// take returns what was written since the last call.
-func (b *buffer) take() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.b.Reset()
-	return b.b.String()
-}
-
-func (u *user) options(path string) Options {
+func (x *fixture) options(path string) Options {
 	return Options{
-		What: "test file", Path: path, MaxSize: 100, Log: slog.New(slog.NewTextHandler(&u.log, nil)),
-		Use: func(content []byte) error {
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			u.calls++
-			if u.fail != nil {
-				return u.fail
-			}
-			u.used = append(u.used, string(content))
-			return nil
+		What: "test file", Path: path, MaxSize: 100, Log: slog.New(slog.NewTextHandler(x, nil)),
+		Use: func(content []byte) (err error) {
+			x.locked(func() {
+				x.calls++
+				if err = x.fail; err == nil {
+					x.last = string(content)
+				}
+			})
+			return err
 		},
-		Gone: func() {
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			u.gone++
-		},
+		Gone: func() { x.locked(func() { x.gone++ }) },
 	}
 }
 
-// expect checks the content in use when all goroutines are blocked.
-func (u *user) expect(t *testing.T, content string) {
-	t.Helper()
+// polled runs a test in a synctest bubble with a file that was written an hour ago with [1], and is polled.
+func polled(t *testing.T, change func(*Options), test func(x *fixture)) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &fixture{t: t, path: filepath.Join(t.TempDir(), "f")}
+		write(t, x.path, `[1]`)
+		age(t, x.path, 1)
+		o := x.options(x.path)
+		if change != nil {
+			change(&o)
+		}
+		x.run(o)
+		test(x)
+	})
+}
+
+// run opens a file and polls it until the test ends.
+func (x *fixture) run(o Options) {
+	x.t.Helper()
+	var err error
+	if x.File, err = Open(o); err != nil {
+		x.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(x.t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { x.Run(ctx) })
+	x.t.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// want checks the content in use, the calls of Use and Gone, and whether the file is valid.
+func (x *fixture) want(content string, calls, gone int, valid bool) {
+	x.t.Helper()
 	synctest.Wait()
-	if got := u.last(); got != content {
-		t.Fatalf("%q is in use, want %q", got, content)
-	}
+	x.locked(func() {
+		if x.last != content || x.calls != calls || x.gone != gone || (x.Status().Err == nil) != valid {
+			x.t.Errorf("%q is in use after %d uses, gone %d times, %+v; want %q, %d, %d, %v", x.last, x.calls, x.gone, x.Status(), content, calls, gone, valid)
+		}
+	})
 }
 
-func (u *user) last() string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.used[len(u.used)-1]
+// logged returns what was logged since the last call.
+func (x *fixture) logged() (text string) {
+	x.locked(func() { text = x.log.String(); x.log.Reset() })
+	return text
 }
 
 func write(t *testing.T, path, content string) {
@@ -108,152 +115,113 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// age sets an old modification time, so that later polls compare the metadata only.
+// age sets a file's time of change back, so that later polls trust its metadata.
 func age(t *testing.T, path string, hours int) {
 	t.Helper()
-	then := time.Now().Add(-time.Duration(hours) * time.Hour)
-	if err := os.Chtimes(path, then, then); err != nil {
+	stamp(t, path, time.Now().Add(-time.Duration(hours)*time.Hour))
+}
+
+func stamp(t *testing.T, path string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// stamp gives a file the modification time of another file.
-func stamp(t *testing.T, path, other string) {
+func changed(t *testing.T, path string) time.Time {
 	t.Helper()
-	info, err := os.Stat(other)
+	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	return info.ModTime()
 }
 
-// run opens a file and polls it until the test ends.
-func run(t *testing.T, o Options) *File {
+func rename(t *testing.T, from, to string) {
 	t.Helper()
-	f, err := Open(o)
-	if err != nil {
+	if err := os.Rename(from, to); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { f.Run(ctx) })
-	t.Cleanup(func() { cancel(); wg.Wait() })
-	return f
 }
 
-// poll waits for n polls.
-func poll(n int) {
-	time.Sleep(time.Duration(n) * every)
+// polls lets n polls pass.
+func polls(n int) {
+	time.Sleep(time.Duration(n) * interval)
 	synctest.Wait()
 }
 
 func TestChangesAreSeenWithinASecond(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, path string){
 		"written in place": func(t *testing.T, path string) { write(t, path, `[2]`) },
-		"renamed over": func(t *testing.T, path string) {
+		"renamed over, with an older time": func(t *testing.T, path string) {
 			write(t, path+".new", `[2]`)
-			age(t, path+".new", 2) // older than what it replaces
-			if err := os.Rename(path+".new", path); err != nil {
-				t.Fatal(err)
-			}
+			age(t, path+".new", 2)
+			rename(t, path+".new", path)
 		},
 		"renamed over, with the same time and size": func(t *testing.T, path string) {
 			write(t, path+".new", `[2]`)
-			stamp(t, path+".new", path)
-			if err := os.Rename(path+".new", path); err != nil {
-				t.Fatal(err)
-			}
+			stamp(t, path+".new", changed(t, path))
+			rename(t, path+".new", path)
 		},
 		"written in place, with the same time": func(t *testing.T, path string) {
-			write(t, path+".old", ``)
-			stamp(t, path+".old", path)
-			write(t, path, ` [2]`)
-			stamp(t, path, path+".old")
+			at := changed(t, path)
+			write(t, path, `[2] `)
+			stamp(t, path, at)
 		},
-		"removed and made": func(t *testing.T, path string) {
+		"removed and created": func(t *testing.T, path string) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			poll(1)
+			polls(1)
 			write(t, path, `[2]`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				u, path := &user{}, filepath.Join(t.TempDir(), "f")
-				write(t, path, `[1]`)
-				age(t, path, 1)
-				f := run(t, u.options(path))
-				poll(3)
-				u.expect(t, `[1]`)
-				before := f.Status().Since
-				change(t, path)
-				poll(2)
-				if got := strings.TrimSpace(u.last()); got != `[2]` {
-					t.Errorf("%s is in force", got)
-				}
-				if calls, gone := u.counts(); calls != 2 || gone != 0 {
-					t.Errorf("%d uses, gone %d times", calls, gone)
-				}
-				if s := f.Status(); s.Err != nil || !s.Since.After(before) {
-					t.Errorf("%+v", s)
+			polled(t, nil, func(x *fixture) {
+				polls(3)
+				x.want(`[1]`, 1, 0, true)
+				before := x.Status().Since
+				change(x.t, x.path)
+				polls(2)
+				x.last = strings.TrimSpace(x.last)
+				x.want(`[2]`, 2, 0, true)
+				if since := x.Status().Since; !since.After(before) {
+					t.Errorf("in use since %v, before since %v", since, before)
 				}
 			})
 		})
 	}
 }
 
-// TestSameMetadata changes a file so soon after it was read that its metadata stay the same.
+// TestSameMetadata changes a file without a change of its metadata: soon after it was read the change is seen, later only by
+// Reload.
 func TestSameMetadata(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		stamp := time.Now()
-		write(t, path, `[1]`)
-		if err := os.Chtimes(path, stamp, stamp); err != nil {
+	polled(t, nil, func(x *fixture) {
+		now := time.Now()
+		write(x.t, x.path, `[2]`)
+		stamp(x.t, x.path, now)
+		polls(1)
+		x.want(`[2]`, 2, 0, true)
+		write(x.t, x.path, `[3]`)
+		stamp(x.t, x.path, now)
+		polls(1)
+		x.want(`[3]`, 3, 0, true)
+		polls(5)
+		write(x.t, x.path, `[4]`)
+		stamp(x.t, x.path, now)
+		polls(4)
+		x.want(`[3]`, 3, 0, true)
+		if err := x.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		run(t, u.options(path))
-		poll(1)
-		write(t, path, `[2]`)
-		if err := os.Chtimes(path, stamp, stamp); err != nil {
-			t.Fatal(err)
-		}
-		poll(1)
-		u.expect(t, `[2]`)
-	})
-}
-
-// TestUnchangedIsNotRead changes a file without a change of its metadata. Only Reload notices.
-func TestUnchangedIsNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		write(t, path, `[1]`)
-		age(t, path, 1)
-		f := run(t, u.options(path))
-		poll(2)
-		before, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, `[2]`)
-		if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
-			t.Fatal(err)
-		}
-		poll(4)
-		u.expect(t, `[1]`)
-		if err := f.Reload(); err != nil { // it reads the file in any case
-			t.Fatal(err)
-		}
-		u.expect(t, `[2]`)
+		x.want(`[4]`, 4, 0, true)
 	})
 }
 
 // TestVolume swaps the directory behind symbolic links as Kubernetes does.
 func TestVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u, dir := &user{}, t.TempDir()
+		x, dir := &fixture{t: t}, t.TempDir()
 		for name, content := range map[string]string{"..1": `[1]`, "..2": `[2]`} {
 			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 				t.Fatal(err)
@@ -261,38 +229,30 @@ func TestVolume(t *testing.T) {
 			write(t, filepath.Join(dir, name, "f"), content)
 			age(t, filepath.Join(dir, name, "f"), 1)
 		}
-		link := func(from, to string) {
+		for from, to := range map[string]string{"..data": "..1", "..tmp": "..2", "f": "..data/f"} {
 			if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		link("..data", "..1")
-		link("f", "..data/f")
-		o := u.options(filepath.Join(dir, "f"))
+		o := x.options(filepath.Join(dir, "f"))
 		o.Private = true
-		f := run(t, o)
-		u.expect(t, `[1]`)
-		link("..tmp", "..2")
-		if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
+		x.run(o)
+		x.want(`[1]`, 1, 0, true)
+		rename(t, filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data"))
+		polls(2)
+		x.want(`[2]`, 2, 0, true)
+		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // the mode of the target counts
 			t.Fatal(err)
 		}
-		poll(2)
-		u.expect(t, `[2]`)
-		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // the target's mode counts
-			t.Fatal(err)
-		}
-		poll(1)
-		if err := f.Status().Err; err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		polls(1)
+		if err := x.Status().Err; err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
-func TestBrokenFileKeepsWhatIsInForce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		write(t, path, `[1]`)
-		f := run(t, u.options(path))
+func TestBrokenFileChangesNothing(t *testing.T) {
+	polled(t, nil, func(x *fixture) {
 		for _, broken := range []struct{ content, want string }{
 			{`[2`, "it is not JSON: line 1, column 2"},
 			{"[\n 2,\n é]", "it is not JSON: line 3, column 2"},
@@ -300,143 +260,102 @@ func TestBrokenFileKeepsWhatIsInForce(t *testing.T) {
 			{"[\"\xff\"]", "it is not UTF-8"},
 			{`["` + strings.Repeat("x", 100) + `"]`, "it is larger than 100 bytes"},
 		} {
-			u.log.take()
-			write(t, path, broken.content)
-			poll(10)
-			u.expect(t, `[1]`)
-			err := f.Status().Err
-			if err == nil || err.Error() != "test file "+path+": "+broken.want {
+			write(x.t, x.path, broken.content)
+			polls(10)
+			x.want(`[1]`, 1, 0, false)
+			if err := x.Status().Err; err.Error() != "test file "+x.path+": "+broken.want {
 				t.Errorf("%q: %v, want %q", broken.content, err, broken.want)
 			}
-			log := u.log.take()
-			if n := strings.Count(log, "level=ERROR"); n != 1 || !strings.Contains(log, "not in use") {
-				t.Errorf("%q was logged %d times:\n%s", broken.content, n, log)
+			if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "not in use") {
+				t.Errorf("%q was logged as:\n%s", broken.content, log)
 			}
 		}
-		bad := errors.New("not so")
-		u.setFail(bad)
-		before, _ := u.counts()
-		write(t, path, `[3]`)
-		poll(10)
-		if calls, _ := u.counts(); !errors.Is(f.Status().Err, bad) || calls != before+1 {
-			t.Errorf("%v after %d uses", f.Status().Err, calls-before)
+		bad := errors.New("bad")
+		x.locked(func() { x.fail = bad })
+		write(x.t, x.path, `[3]`)
+		polls(10)
+		if x.want(`[1]`, 2, 0, false); !errors.Is(x.Status().Err, bad) {
+			t.Errorf("%v", x.Status().Err)
 		}
-		u.setFail(nil)
-		write(t, path, `[4]`)
-		poll(2)
-		u.expect(t, `[4]`)
-		if log := u.log.take(); f.Status().Err != nil || !strings.Contains(log, "valid again") {
-			t.Errorf("%v:\n%s", f.Status().Err, log)
+		x.locked(func() { x.fail = nil })
+		write(x.t, x.path, `[4]`)
+		polls(2)
+		x.want(`[4]`, 3, 0, true)
+		if log := x.logged(); !strings.Contains(log, "valid again") {
+			t.Errorf("logged:\n%s", log)
 		}
 	})
 }
 
-func TestPermissionsAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		write(t, path, `[1]`)
-		age(t, path, 1)
-		o := u.options(path)
-		o.Private = true
-		f := run(t, o)
+func TestPermissionsAreCheckedAgain(t *testing.T) {
+	polled(t, func(o *Options) { o.Private = true }, func(x *fixture) {
 		for _, step := range []struct {
-			mode fs.FileMode
-			ok   bool
+			mode  fs.FileMode
+			valid bool
 		}{{0o640, false}, {0o400, true}, {0o604, false}, {0o600, true}} {
-			if err := os.Chmod(path, step.mode); err != nil {
+			if err := os.Chmod(x.path, step.mode); err != nil {
 				t.Fatal(err)
 			}
-			poll(2)
-			if err := f.Status().Err; (err == nil) != step.ok {
-				t.Errorf("mode %o: %v", step.mode, err)
-			}
-		}
-		u.expect(t, `[1]`)
-		if calls, _ := u.counts(); calls != 1 {
-			t.Errorf("the same content was used %d times", calls)
+			polls(2)
+			x.want(`[1]`, 1, 0, step.valid)
 		}
 	})
 }
 
 func TestGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		write(t, path, `[1]`)
-		age(t, path, 1)
-		f := run(t, u.options(path))
-		if err := os.Remove(path); err != nil {
+	polled(t, nil, func(x *fixture) {
+		if err := os.Remove(x.path); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
-			if err := f.Reload(); !errors.Is(err, fs.ErrNotExist) {
+			if err := x.Reload(); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%v", err)
 			}
 		}
-		poll(goneAfter - 1)
-		if _, gone := u.counts(); gone != 0 {
-			t.Error("gone too early")
+		polls(goneAfter - 1)
+		x.want(`[1]`, 1, 0, false)
+		polls(10)
+		if x.want(`[1]`, 1, 1, false); !errors.Is(x.Status().Err, fs.ErrNotExist) || !x.Status().Since.IsZero() {
+			t.Errorf("%+v", x.Status())
 		}
-		poll(10)
-		if _, gone := u.counts(); gone != 1 || !errors.Is(f.Status().Err, fs.ErrNotExist) || !f.Status().Since.IsZero() {
-			t.Errorf("gone %d times, %+v", gone, f.Status())
+		write(x.t, x.path, `[1]`) // the same content as before
+		age(x.t, x.path, 1)
+		polls(2)
+		if x.want(`[1]`, 2, 1, true); x.Status().Since.IsZero() {
+			t.Errorf("%+v", x.Status())
 		}
-		write(t, path, `[1]`) // the same content as before
-		age(t, path, 1)
-		poll(2)
-		if calls, _ := u.counts(); calls != 2 || f.Status().Err != nil || f.Status().Since.IsZero() {
-			t.Errorf("%d uses, %+v", calls, f.Status())
+		rename(x.t, x.path, x.path+".away")
+		polls(goneAfter)
+		rename(x.t, x.path+".away", x.path) // the same file as before
+		polls(2)
+		x.want(`[1]`, 3, 2, true)
+	})
+}
+
+// TestBriefGaps: polls that find the file missing count only if they are consecutive.
+func TestBriefGaps(t *testing.T) {
+	polled(t, nil, func(x *fixture) {
+		for range 3 {
+			rename(x.t, x.path, x.path+".away")
+			polls(goneAfter - 1)
+			rename(x.t, x.path+".away", x.path)
+			polls(1)
 		}
-		if err := os.Rename(path, path+".away"); err != nil {
-			t.Fatal(err)
-		}
-		poll(goneAfter)
-		if err := os.Rename(path+".away", path); err != nil { // the same file as before
-			t.Fatal(err)
-		}
-		poll(2)
-		if calls, gone := u.counts(); calls != 3 || gone != 2 || f.Status().Err != nil {
-			t.Errorf("%d uses, gone %d times, %+v", calls, gone, f.Status())
+		if x.want(`[1]`, 1, 0, true); x.logged() != "" {
+			t.Error("a gap was logged")
 		}
 	})
 }
 
-// TestNoGone has no Gone, so the content stays in use. The misses of two gaps are not added up.
-func TestNoGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		write(t, path, `[1]`)
-		age(t, path, 1)
-		f := run(t, u.options(path))
-		for range 3 {
-			if err := os.Rename(path, path+".away"); err != nil {
-				t.Fatal(err)
-			}
-			poll(goneAfter - 1)
-			if err := os.Rename(path+".away", path); err != nil {
-				t.Fatal(err)
-			}
-			poll(1)
-		}
-		if _, gone := u.counts(); gone != 0 || f.Status().Err != nil {
-			t.Errorf("gone %d times, %v", gone, f.Status().Err)
-		}
-		if log := u.log.take(); log != "" {
-			t.Error(log)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		u, path := &user{}, filepath.Join(t.TempDir(), "f")
-		write(t, path, `[1]`)
-		o := u.options(path)
-		o.Gone = nil
-		f := run(t, o)
-		if err := os.Remove(path); err != nil {
+// TestWithoutGone: without Gone the content of a missing file stays in use.
+func TestWithoutGone(t *testing.T) {
+	polled(t, func(o *Options) { o.Gone = nil }, func(x *fixture) {
+		if err := os.Remove(x.path); err != nil {
 			t.Fatal(err)
 		}
-		poll(goneAfter + 5)
-		log := u.log.take()
-		if s := f.Status(); s.Err == nil || s.Since.IsZero() || strings.Count(log, "level=ERROR") != 1 {
-			t.Errorf("%+v\n%s", s, log)
+		polls(goneAfter + 5)
+		if x.want(`[1]`, 1, 0, false); x.Status().Since.IsZero() || strings.Count(x.logged(), "level=ERROR") != 1 {
+			t.Errorf("%+v", x.Status())
 		}
 	})
 }
@@ -451,14 +370,13 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"open":    "its mode 0644 gives other users access to its secrets: chmod 600",
+		"open":    "its mode 0644 lets other users read or write it; it holds secrets: chmod 600",
 		"pipe":    "it is not a regular file",
 		"":        "it is not a regular file",
 		"missing": "no such file or directory",
 	} {
-		u := &user{}
-		o := u.options(filepath.Join(dir, name))
-		o.Private, o.Log = true, slog.New(slog.NewTextHandler(io.Discard, nil))
+		o := new(fixture).options(filepath.Join(dir, name))
+		o.Private = true
 		if f, err := Open(o); f != nil || err == nil || err.Error() != "test file "+o.Path+": "+want {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
@@ -473,7 +391,7 @@ func TestExposed(t *testing.T) {
 	}{
 		{0o600, 7, 7, false}, {0o400, 7, 7, false}, {0o700, 7, 7, false},
 		{0o640, 7, 7, true}, {0o604, 7, 7, true}, {0o620, 7, 7, true}, {0o601, 7, 7, true}, {0o644, 7, 7, true},
-		{0o440, 0, 7, false}, {0o640, 0, 7, false}, // how a Kubernetes volume with an fsGroup looks
+		{0o440, 0, 7, false}, {0o640, 0, 7, false}, // a Kubernetes volume with an fsGroup
 		{0o444, 0, 7, true}, {0o660, 0, 7, true}, {0o650, 0, 7, true},
 		{0o440, 0, 0, true}, {0o600, 0, 0, false},
 		{0o440, 8, 7, true}, {0o440, -1, -1, true}, {0o600, -1, -1, false},
@@ -484,34 +402,21 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestStatusDoesNotWait asks for the status while the file is in use.
+// TestStatusDoesNotWait calls Status during a call of Use.
 func TestStatusDoesNotWait(t *testing.T) {
-	u, path := &user{}, filepath.Join(t.TempDir(), "f")
-	write(t, path, `[1]`)
-	o := u.options(path)
-	began, end := make(chan struct{}), make(chan struct{})
-	first := true
-	o.Use = func([]byte) error {
-		if !first {
-			close(began)
-			<-end
+	polled(t, nil, func(x *fixture) {
+		use, end := x.o.Use, make(chan struct{})
+		x.o.Use = func(content []byte) error { <-end; return use(content) }
+		write(x.t, x.path, `[2]`)
+		done := make(chan error)
+		go func() { done <- x.Reload() }()
+		synctest.Wait()
+		if s := x.Status(); s.Err != nil {
+			t.Error(s.Err)
 		}
-		first = false
-		return nil
-	}
-	f, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, path, `[2]`)
-	done := make(chan error)
-	go func() { done <- f.Reload() }()
-	<-began
-	if s := f.Status(); s.Err != nil {
-		t.Error(s.Err)
-	}
-	close(end)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+		close(end)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// check returns an error unless content is JSON in UTF-8. An error names line and column and quotes nothing, since the file may
-// contain secrets.
+// check reports whether content is JSON in UTF-8. Its errors give a position and never quote the content, which may be
+// secret.
 func check(content []byte) error {
 	if !utf8.Valid(content) {
 		return errors.New("it is not UTF-8")
@@ -32,8 +32,8 @@ func check(content []byte) error {
 	return nil
 }
 
-// Members calls do for every member of a JSON object in order, repeated names included, and returns the first error of do. A
-// value that is no object is an error that quotes nothing.
+// Members calls do for every member of a JSON object in order, with repeated names, and returns its first error. If
+// object is not an object, the error does not quote it.
 func Members(object []byte, do func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -53,8 +53,8 @@ func Members(object []byte, do func(name string, value json.RawMessage) error) e
 	return nil
 }
 
-// Elements calls do for every element of a JSON array in order and returns the first error of do. A value that is no array is an
-// error that quotes nothing.
+// Elements calls do for every element of a JSON array in order and returns its first error. If array is not an array,
+// the error does not quote it.
 func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(array))
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
