@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Priority orders upstream calls when the venue's budget is short; a greater value goes first.
+// Priority orders upstream calls that wait for the venue's budget. The greater value goes first.
 type Priority uint8
 
-// The priorities of upstream calls. That of a refresh of stale data, which nobody waits for, is below all others.
+// The priorities. No client waits for a refresh of stale data, so PriorityRefresh is the lowest.
 const (
 	PriorityRefresh Priority = iota
 	PriorityHistory
@@ -17,13 +17,13 @@ const (
 	PriorityBooks
 	PriorityPrices
 	PriorityUser
-	// Priorities is how many there are.
+	// Priorities is the number of priorities.
 	Priorities = iota
 )
 
 var priorityNames = [Priorities]string{"refresh", "history", "search", "markets", "books", "prices", "user"}
 
-// String returns the priority's name, as metrics show it.
+// String returns the name that metrics show.
 func (p Priority) String() string { return priorityNames[p] }
 
 // Permit is the admission of one read of the venue, which may take several HTTP calls. It is safe for concurrent use.
@@ -86,10 +86,10 @@ func WithPermit(ctx context.Context, p Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// AdmitCall waits until one more HTTP call may be made under ctx. It is to be asked right before every HTTP call: the first
-// one, each further page, each single call in place of a list, and each retry. Calls that were foreseen when the read was
-// admitted pass at once, and what is never asked for is given back. It fails with CodeRateLimited where the call's turn
-// would come too late, and when ctx ends. Without a Permit in ctx it returns nil.
+// AdmitCall waits until ctx's read may make one more HTTP call. Call it right before every HTTP call: the first one, each
+// further page, each single call that replaces a list, and each retry. Calls that were planned when the read was admitted do
+// not wait. AdmitCall fails with CodeRateLimited if the call would be too late, and when ctx ends. If ctx has no Permit, it
+// returns nil.
 func AdmitCall(ctx context.Context) error {
 	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
 		return p.AdmitCall(ctx)
@@ -97,16 +97,16 @@ func AdmitCall(ctx context.Context) error {
 	return nil
 }
 
-// ObserveLimit tells the Permit of ctx, if there is one, what an answer said about the venue's limit: the calls allowed a
-// window, those left of it, and when all of them are back. A negative number is one that it did not say, the zero time too.
+// ObserveLimit reports the rate-limit headers of an answer to the Permit of ctx, if it has one: the allowed calls in a window,
+// the remaining calls, and when the window is reset. A missing header is a negative number or the zero time.
 func ObserveLimit(ctx context.Context, limit, remaining int, reset time.Time) {
 	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
 		p.Observe(limit, remaining, reset)
 	}
 }
 
-// ReportThrottled tells the Permit of ctx, if there is one, that the venue refused a call for its rate and wants none
-// before the given time.
+// ReportThrottled tells the Permit of ctx, if it has one, that the venue refused a call with 429 and accepts none before the
+// given time.
 func ReportThrottled(ctx context.Context, until time.Time) {
 	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
 		p.Throttled(until)

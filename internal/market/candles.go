@@ -2,10 +2,10 @@ package market
 
 import "time"
 
-// CandleInterval is the length of a candle.
+// CandleInterval is the length of a candle. Intervals begin at UTC boundaries.
 type CandleInterval string
 
-// The lengths of candles. Weeks start on Monday, all intervals at UTC boundaries.
+// The candle intervals. A week starts on Monday.
 const (
 	CandleFiveMinutes CandleInterval = "FIVE_MINUTES"
 	CandleHour        CandleInterval = "HOUR"
@@ -17,11 +17,11 @@ const (
 type Candle struct {
 	Start                  time.Time
 	Open, High, Low, Close Decimal
-	// Volume is nil where no point of the interval has one.
+	// Volume is the sum over the points; nil if no point has a volume.
 	Volume *Decimal
 }
 
-// Candles groups points, oldest first, into candles. Intervals without a point are left out.
+// Candles groups points, which must be sorted oldest first, into candles. Intervals without a point have no candle.
 func Candles(points []PricePoint, interval CandleInterval) []Candle {
 	var out []Candle
 	for i := range points {
@@ -49,7 +49,7 @@ func Candles(points []PricePoint, interval CandleInterval) []Candle {
 	return out
 }
 
-// start returns the beginning of the interval that t lies in.
+// start returns the start of the interval that contains t.
 func (i CandleInterval) start(t time.Time) time.Time {
 	t = t.UTC()
 	switch i {

@@ -13,13 +13,13 @@ import (
 // MaxCredentialsLength is the greatest size in bytes of a credentials object.
 const MaxCredentialsLength = 2048
 
-// maxCredentialsDepth is how deep objects and lists may be nested in credentials, the object itself included.
+// maxCredentialsDepth is the greatest nesting of objects and lists, including the outer object.
 const maxCredentialsDepth = 4
 
 // Address is an EVM wallet address: 0x and 40 hex digits in lower case.
 type Address string
 
-// ParseAddress checks an address and returns it in lower case.
+// ParseAddress returns an address in lower case. Its errors have CodeBadUserInput.
 func ParseAddress(s string) (Address, error) {
 	if len(s) != 42 || s[0] != '0' || s[1] != 'x' && s[1] != 'X' {
 		return "", Errorf(CodeBadUserInput, "an address is 0x and 40 hex digits")
@@ -34,18 +34,18 @@ func ParseAddress(s string) (Address, error) {
 	return Address(strings.ToLower(s)), nil
 }
 
-// Credentials are what a caller proves to the venue who it is with: a JSON object that means something to the venue only.
-// They are immutable, live in memory only, and print as a fixed text whatever verb or logger is used.
+// Credentials authenticate a caller to the venue. They are a JSON object that only the venue understands. Credentials are
+// immutable and exist in memory only. Every fmt verb, encoder and logger prints a fixed text for them.
 type Credentials struct {
-	// wire is a pointer because fmt prints what lies in an unexported field of a struct without asking its methods.
+	// wire is a pointer because fmt prints the values of unexported fields without calling their methods.
 	wire    *string
 	address Address
-	// confined credentials are good for address alone.
+	// confined credentials may read address only.
 	confined bool
 }
 
-// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4, and keeps its text. Where its
-// member address is a wallet address, it names the caller's account. Errors never quote the input.
+// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and depth 4, and keeps its text. If its
+// member "address" is a wallet address, this is the caller's account. Errors never quote the input.
 func ParseCredentials(b []byte) (*Credentials, error) {
 	b = bytes.Trim(b, " \t\r\n")
 	if len(b) > MaxCredentialsLength {
@@ -62,12 +62,12 @@ func ParseCredentials(b []byte) (*Credentials, error) {
 	c := &Credentials{wire: &text}
 	var address string
 	if json.Unmarshal(fields["address"], &address) == nil {
-		c.address, _ = ParseAddress(address) // another text names no account of ours
+		c.address, _ = ParseAddress(address) // any other text is for the venue
 	}
 	return c, nil
 }
 
-// depthOf returns how deep objects and lists are nested in a valid JSON text.
+// depthOf returns the nesting of objects and lists in a valid JSON text.
 func depthOf(b []byte) (deepest int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
@@ -87,37 +87,37 @@ func depthOf(b []byte) (deepest int) {
 	return deepest
 }
 
-// Of returns the same credentials as those of an account.
+// Of returns the credentials with another account.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
 
-// Confined returns the same credentials for reads of their own account alone.
+// Confined returns credentials that may read their own account only.
 func (c *Credentials) Confined() *Credentials {
 	return &Credentials{wire: c.wire, address: c.address, confined: true}
 }
 
-// MayRead reports whether the venue may be asked for an account with these credentials.
+// MayRead reports whether the credentials may be used to read an account.
 func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.address }
 
-// Wire returns the JSON object as the caller wrote it, which is sent to the venue. The text must not reach a log, an error or
-// a key that is not hashed.
+// Wire returns the JSON object exactly as the caller wrote it. It is for requests to the venue only: the text must not reach
+// a log, an error, or a key that is not hashed.
 func (c *Credentials) Wire() string { return *c.wire }
 
-// Address returns the account that the credentials name; ok is false when they name none.
+// Address returns the account of the credentials. ok is false if they have none.
 func (c *Credentials) Address() (a Address, ok bool) { return c.address, c.address != "" }
 
 const redacted = "[credentials]"
 
-// String returns a fixed text.
+// String implements fmt.Stringer with a fixed text.
 func (Credentials) String() string { return redacted }
 
-// GoString returns a fixed text.
+// GoString implements fmt.GoStringer with a fixed text.
 func (Credentials) GoString() string { return redacted }
 
-// Format writes a fixed text whatever the verb is.
+// Format implements fmt.Formatter with a fixed text for every verb.
 func (Credentials) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
 
-// MarshalJSON writes a fixed text.
+// MarshalJSON implements json.Marshaler with a fixed text.
 func (Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// LogValue returns a fixed text.
+// LogValue implements slog.LogValuer with a fixed text.
 func (Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -15,32 +15,32 @@ const (
 	MaxDecimalExponent = 64
 )
 
-// exact adds and multiplies without rounding (precision 0); quotient is IEEE 754 decimal128's precision and rounding; wide
-// has room for every digit that can come up, for operations that want a precision.
+// exact does not round: precision 0 means unlimited for sums and products. quotient rounds like IEEE 754 decimal128. wide is
+// for operations that need a precision but must not round; 4096 digits are more than any operand can lead to.
 var (
 	exact    = apd.Context{MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent}
 	quotient = apd.Context{Precision: 34, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
 	wide     = apd.Context{Precision: 4096, MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent, Rounding: apd.RoundHalfEven}
 )
 
-// Decimal is an exact base-10 number. It keeps the digits it was read with, trailing zeros included; sums, differences
-// and products are exact and only Quo and Round round. The zero value is 0. A Decimal is an immutable value that may be
-// copied and used concurrently; compare with Cmp, since == tells 0.5 from 0.50.
+// Decimal is an exact base-10 number. It keeps all parsed digits, including trailing zeros. Sums, differences and products
+// are exact; only Quo, QuoRound and Round round. The zero value is 0. A Decimal is immutable, can be copied, and is safe for
+// concurrent use. Compare with Cmp: by ==, 0.5 and 0.50 differ.
 type Decimal struct {
-	// d is never changed once the Decimal was returned: apd's coefficients may share memory between copies.
+	// d must not change after the Decimal was returned, because copies may share the memory of its coefficient.
 	d apd.Decimal
 }
 
-// ErrDecimal is wrapped by every error of ParseDecimal.
+// ErrDecimal is wrapped by all errors of ParseDecimal.
 var ErrDecimal = errors.New("not a decimal number")
 
-// ParseDecimal reads a base-10 literal such as 0.65, -3, .5 or 1.5e-7. It refuses literals of more than
-// MaxDecimalLength characters, exponents beyond ±MaxDecimalExponent, NaN and Infinity.
+// ParseDecimal parses a base-10 literal such as 0.65, -3, .5 or 1.5e-7. It rejects literals of more than MaxDecimalLength
+// characters, exponents beyond ±MaxDecimalExponent, NaN and Infinity.
 func ParseDecimal(s string) (Decimal, error) {
 	if d, ok := parsePlain(s); ok {
 		return d, nil
 	}
-	return parseLiteral(strings.Clone(s)) // which lets s itself be on the caller's stack
+	return parseLiteral(strings.Clone(s)) // the copy escapes, so that s can stay on the caller's stack
 }
 
 func parseLiteral(s string) (Decimal, error) {
@@ -57,14 +57,14 @@ func parseLiteral(s string) (Decimal, error) {
 	return r.tidy(), nil
 }
 
-// maxPlain is the number of digits that an int64 has room for, whichever they are.
+// maxPlain is the number of digits that always fit an int64.
 const maxPlain = 18
 
-// parsePlain reads what nearly every literal is: a few digits, perhaps with a point and a minus.
+// parsePlain parses literals of at most maxPlain digits without an exponent or a plus. Nearly all literals are such.
 func parsePlain(s string) (d Decimal, ok bool) {
 	unsigned := strings.TrimPrefix(s, "-")
 	var coefficient int64
-	digits, decimals := 0, -1 // decimals counts from the point on
+	digits, decimals := 0, -1 // decimals is -1 before the point
 	for i := range len(unsigned) {
 		switch c := unsigned[i]; {
 		case isDigit(c) && digits < maxPlain:
@@ -85,8 +85,8 @@ func parsePlain(s string) (d Decimal, ok bool) {
 	return NewDecimal(coefficient, -int32(max(decimals, 0))), digits > 0
 }
 
-// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent, which is more than
-// JSON's grammar (venues write .5 and +1 inside strings) and less than apd's (no NaN, Inf or unbounded exponents).
+// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent. JSON's grammar is
+// narrower, but venues write .5 and +1 in strings. apd's grammar has NaN, Inf and unbounded exponents too.
 func checkLiteral(s string) error {
 	bad := func() error { return fmt.Errorf("%w: %q", ErrDecimal, s) }
 	i := 0
@@ -131,7 +131,7 @@ func checkLiteral(s string) error {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// MustDecimal is ParseDecimal for literals in code; it panics on a bad one.
+// MustDecimal is ParseDecimal for constants. It panics if the literal is invalid.
 func MustDecimal(s string) Decimal {
 	d, err := ParseDecimal(s)
 	if err != nil {
@@ -165,7 +165,7 @@ func (d Decimal) Mul(e Decimal) (r Decimal) {
 	return r.tidy()
 }
 
-// Quo returns d / e to 34 significant digits, rounded half-even, without trailing zeros. ok is false when e is 0.
+// Quo returns d / e with 34 significant digits, rounded half-even, without trailing zeros. ok is false if e is 0.
 func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	if e.IsZero() {
 		return Decimal{}, false
@@ -176,15 +176,14 @@ func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
-// QuoRound returns d / e rounded half-even to at most places decimals, in one step, without trailing zeros. ok is false
-// when e is 0.
+// QuoRound returns d / e, rounded half-even once to at most places decimals, without trailing zeros. ok is false if e is 0.
 func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	if e.IsZero() {
 		return Decimal{}, false
 	}
 	d.d.Exponent += places
 	mustExact(wide.QuoInteger(&r.d, &d.d, &e.d))
-	rest := d.Sub(r.Mul(e)).Abs() // Quo and then Round would take what is close to a half for a half
+	rest := d.Sub(r.Mul(e)).Abs() // Quo and Round would round twice
 	switch half := rest.Add(rest).Cmp(e.Abs()); {
 	case half > 0, half == 0 && r.d.Coeff.Bit(0) == 1:
 		r = r.Add(NewDecimal(int64(d.Sign()*e.Sign()), 0))
@@ -202,8 +201,8 @@ func (d Decimal) Round(places int32) (r Decimal) {
 	return r.Reduce()
 }
 
-// Reduce returns the same number without trailing zeros after the decimal point. Computed values leave in this form;
-// values of the venue keep the venue's digits.
+// Reduce returns the same number without trailing zeros after the decimal point. Computed results are reduced; values of the
+// venue keep the venue's digits.
 func (d Decimal) Reduce() (r Decimal) {
 	if d.d.Exponent >= 0 {
 		return d.tidy()
@@ -245,13 +244,13 @@ func (d Decimal) String() string {
 	return string(d.Append(buf[:0]))
 }
 
-// MarshalJSON writes the number as a JSON string, as the graph does.
+// MarshalJSON writes the number as a JSON string, like the GraphQL scalar.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	b := append(make([]byte, 0, 48), '"')
 	return append(d.Append(b), '"'), nil
 }
 
-// UnmarshalJSON reads a JSON number, or a JSON string that holds one, by its literal.
+// UnmarshalJSON reads a JSON number or a JSON string with a number, without loss.
 func (d *Decimal) UnmarshalJSON(b []byte) error {
 	v, err := ParseDecimal(strings.Trim(string(b), `"`))
 	if err == nil {
@@ -260,7 +259,7 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// tidy turns zeros that apd knows and nobody expects, -0 and 0 × 10², into 0. It keeps the zeros of 0.00.
+// tidy replaces -0 and 0 × 10² by 0. It keeps the zeros of 0.00.
 func (d Decimal) tidy() Decimal {
 	if d.d.IsZero() {
 		d.d.Negative = false
@@ -269,8 +268,7 @@ func (d Decimal) tidy() Decimal {
 	return d
 }
 
-// mustExact panics where an operation that cannot fail did: operands are bounded by ParseDecimal, so exponents stay far
-// from apd's limits.
+// mustExact panics if an exact operation fails. ParseDecimal bounds the operands, so exponents stay far from apd's limits.
 func mustExact(_ apd.Condition, err error) {
 	if err != nil {
 		panic("market: exact decimal arithmetic: " + err.Error())

@@ -1,6 +1,5 @@
-// Package market is the domain of oddsgraph: what a prediction-market venue trades and reports, in exact numbers.
+// Package market is the domain: markets, prices, books, accounts and their arithmetic, in exact numbers.
 //
-// Prices are 0 to 1 per share, sizes are in shares, amounts of money are in the venue's currency. Values handed out by
-// the service are shared between requests and therefore read-only: nobody changes a value, its slices or what its
-// pointers lead to after it was published.
+// Prices are 0 to 1 per share, sizes are in shares, and money is in the venue's currency. Requests share values, so values are
+// read-only once they are published. This includes their slices and everything that their pointers lead to.
 package market

@@ -5,14 +5,14 @@ import "strings"
 // OrderSide is the direction of an order or trade.
 type OrderSide string
 
-// The sides of an order. SideUnknown stands for a value that this service does not know; the raw text is kept beside it.
+// The sides of an order. SideUnknown is for all texts that this service does not know; values keep the raw text as well.
 const (
 	SideBuy     OrderSide = "BUY"
 	SideSell    OrderSide = "SELL"
 	SideUnknown OrderSide = "UNKNOWN"
 )
 
-// ParseSide maps the venue's text without regard to case.
+// ParseSide maps the venue's text, ignoring case.
 func ParseSide(raw string) OrderSide {
 	return known(raw, SideUnknown, SideBuy, SideSell)
 }
@@ -31,8 +31,8 @@ const (
 	OrderUnknown         OrderStatus = "UNKNOWN"
 )
 
-// ParseOrderStatus maps the venue's text without regard to case; LIVE and CANCELED are read as OPEN and CANCELLED. An open
-// order that is filled in part is PARTIALLY_FILLED, whether the venue distinguishes the two or not.
+// ParseOrderStatus maps the venue's text, ignoring case. LIVE is OPEN and CANCELED is CANCELLED. An open order with fills is
+// PARTIALLY_FILLED, because some venues report it as open.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {
@@ -47,17 +47,17 @@ func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	return status
 }
 
-// OutcomeKind sorts outcome labels.
+// OutcomeKind classifies outcome labels.
 type OutcomeKind string
 
-// The kinds of outcomes: the two of a binary market, and any named one.
+// The kinds of outcomes. OutcomeOther is for all labels besides yes and no.
 const (
 	OutcomeYes   OutcomeKind = "YES"
 	OutcomeNo    OutcomeKind = "NO"
 	OutcomeOther OutcomeKind = "OTHER"
 )
 
-// KindOfOutcome maps an outcome's label without regard to case.
+// KindOfOutcome maps an outcome's label, ignoring case.
 func KindOfOutcome(label string) OutcomeKind {
 	return known(label, OutcomeOther, OutcomeYes, OutcomeNo)
 }
@@ -76,7 +76,7 @@ const (
 	StatusUnknown   Status = "UNKNOWN"
 )
 
-// ParseStatus maps the venue's text without regard to case; ACTIVE and CANCELED are read as OPEN and CANCELLED.
+// ParseStatus maps the venue's text, ignoring case. ACTIVE is OPEN and CANCELED is CANCELLED.
 func ParseStatus(raw string) Status {
 	switch strings.ToUpper(raw) {
 	case "ACTIVE":
@@ -87,7 +87,7 @@ func ParseStatus(raw string) Status {
 	return known(raw, StatusUnknown, StatusUpcoming, StatusOpen, StatusClosed, StatusDisputed, StatusResolved, StatusCancelled)
 }
 
-// HistoryKind is what a record of an account's history is about.
+// HistoryKind is the kind of a record in an account's history.
 type HistoryKind string
 
 // The kinds of history records.
@@ -104,16 +104,16 @@ const (
 	HistoryUnknown    HistoryKind = "UNKNOWN"
 )
 
-// ParseHistoryKind maps the venue's text without regard to case.
+// ParseHistoryKind maps the venue's text, ignoring case.
 func ParseHistoryKind(raw string) HistoryKind {
 	return known(raw, HistoryUnknown, HistoryTrade, HistoryDeposit, HistoryWithdrawal, HistorySplit, HistoryMerge,
 		HistoryRedeem, HistoryFee, HistoryReward, HistoryTransfer)
 }
 
-// PriceBasis says what a price is.
+// PriceBasis says how a price was made.
 type PriceBasis string
 
-// The bases of a price. BasisPosition is the currentPrice that the venue reported with a position.
+// The bases of a price. BasisPosition is the current price that the venue sends with a position.
 const (
 	BasisSettlement PriceBasis = "SETTLEMENT"
 	BasisVenue      PriceBasis = "VENUE"
@@ -124,7 +124,7 @@ const (
 	BasisPosition   PriceBasis = "POSITION"
 )
 
-// SpreadBasis says where the top of a book was read.
+// SpreadBasis says where a spread was read.
 type SpreadBasis string
 
 // The bases of a spread.
@@ -143,7 +143,7 @@ const (
 	SourceComputed Source = "COMPUTED"
 )
 
-// known returns the value that spells raw without regard to case, else otherwise.
+// known returns the value that equals raw, ignoring case, or otherwise.
 func known[T ~string](raw string, otherwise T, values ...T) T {
 	for _, v := range values {
 		if strings.EqualFold(raw, string(v)) {

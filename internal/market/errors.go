@@ -10,7 +10,7 @@ import (
 // Code classifies an Error for clients; the codes are part of the public contract.
 type Code string
 
-// The codes of errors. CodeNotFound stays inside: to a client what is absent is null without an error.
+// The error codes. CodeNotFound is internal: clients get null without an error for an absent value.
 const (
 	CodeParseFailed         Code = "GRAPHQL_PARSE_FAILED"
 	CodeValidationFailed    Code = "GRAPHQL_VALIDATION_FAILED"
@@ -28,30 +28,29 @@ const (
 	CodeNotFound            Code = "NOT_FOUND"
 )
 
-// Error is a failure that may be shown to a client: Message never holds a secret, a URL or an upstream body. What
-// caused it is for the log only.
+// Error is a failure that can be shown to clients. Message never contains a secret, a URL or a response of the venue.
 type Error struct {
 	Code    Code
 	Message string
-	// RetryAfter is how long to wait before asking again; 0 when unknown. Shown as retryAfterMs with CodeRateLimited.
+	// RetryAfter is the wait before a retry; 0 if unknown. Clients see it as retryAfterMs with CodeRateLimited.
 	RetryAfter time.Duration
-	// Err is the cause; it is logged, never shown.
+	// Err is the cause. It is logged, but never shown to clients.
 	Err error
 }
 
-// Errorf returns an Error with a message for clients. It does not wrap; see Error.Because.
+// Errorf returns an Error with a message for clients. It does not wrap errors; use Error.Because.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Because returns a copy of e with its cause.
+// Because returns a copy of e with a cause.
 func (e *Error) Because(err error) *Error {
 	c := *e
 	c.Err = err
 	return &c
 }
 
-// Error returns code, message and cause; it is meant for logs.
+// Error returns code, message and cause, for logs.
 func (e *Error) Error() string {
 	s := string(e.Code) + ": " + e.Message
 	if e.Err != nil {
@@ -63,8 +62,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first Error in err's chain. A deadline that passed is CodeUpstreamTimeout, any other
-// error is CodeInternal, and no error is the empty code.
+// CodeOf returns the code of the first Error in err's chain. Without one, context.DeadlineExceeded is CodeUpstreamTimeout and
+// any other error is CodeInternal. The code of nil is empty.
 func CodeOf(err error) Code {
 	var e *Error
 	switch {

@@ -1,21 +1,21 @@
 package market
 
-// Fill is what trading at once against a book would give.
+// Fill is the result of an order that trades at once against a book.
 type Fill struct {
-	// AveragePrice is cost / filled size and WorstPrice the price of the last level touched; nil when nothing fills.
+	// AveragePrice is Cost / FilledSize. WorstPrice is the price of the last level taken. Both are nil if nothing fills.
 	AveragePrice, WorstPrice *Decimal
-	// FilledSize is in shares, Cost in money: paid by a buyer, received by a seller.
+	// FilledSize is in shares. Cost is the money that a buyer pays or a seller receives.
 	FilledSize, Cost Decimal
-	// Slippage is how much worse than the best price the average is, at least 0; nil when nothing fills.
+	// Slippage is the distance of the average from the best price, at least 0; nil if nothing fills.
 	Slippage *Decimal
-	// Complete is false when the book holds less than was asked for.
+	// Complete is false if the book has fewer shares than the order.
 	Complete bool
 
 	// best is the price of the first level taken.
 	best Decimal
 }
 
-// FillSize trades size shares against the book: a buyer takes asks, a seller hits bids, best first.
+// FillSize trades size shares against the book. A buyer takes asks, a seller takes bids, best first.
 func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	var f Fill
 	left := size
@@ -37,8 +37,8 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	return f.finish()
 }
 
-// FillAmount trades until amount is paid by a buyer or received by a seller. The size taken from the last level is the
-// rest of the amount over its price, to 34 digits.
+// FillAmount trades until a buyer has paid amount or a seller has received it. The size taken from the last level is the
+// rest of the amount divided by the level's price, with 34 digits.
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount
@@ -48,7 +48,7 @@ func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 		}
 		take, cost := l.Size, l.Size.Mul(l.Price)
 		if cost.Sign() <= 0 {
-			continue // what costs nothing brings the amount no nearer
+			continue // a free level does not reduce the amount
 		}
 		if cost.Cmp(left) > 0 {
 			take, _ = left.Quo(l.Price) // cost > left > 0, so the price is not 0
@@ -77,8 +77,8 @@ func (f *Fill) take(size, cost, price Decimal) {
 	f.WorstPrice = &price
 }
 
-// finish computes what follows from the sums. An average lies between the best and the worst price, though the size that
-// it divides by was rounded.
+// finish computes the average and the slippage. It keeps the average between the best and the worst price, because the
+// rounded size can move it outside.
 func (f Fill) finish() Fill {
 	if f.WorstPrice == nil {
 		return f

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// PositionSort is an order of an account's positions.
+// PositionSort is a sort order of an account's positions.
 type PositionSort string
 
-// The orders of positions. PositionSortVenue leaves them as the venue lists them, PositionSortEndsAt puts first whose market ends
-// first, and the others put the greatest first.
+// The sort orders of positions. PositionSortVenue is the venue's order, PositionSortEndsAt sorts by the end of the market,
+// earliest first, and the others sort by value, greatest first.
 const (
 	PositionSortVenue      PositionSort = "VENUE"
 	PositionSortValue      PositionSort = "VALUE"
@@ -18,14 +18,14 @@ const (
 	PositionSortEndsAt     PositionSort = "ENDS_AT"
 )
 
-// PositionReads reads what positions are valued and sorted by. A read may fail because its value is still on its way.
+// PositionReads reads the data that position values and sort orders need. A read may fail because its value is pending.
 type PositionReads interface {
 	Market(MarketRef) (Read[*Market], error)
 	Price(tokenID string) (Read[*Price], error)
 	Spread(tokenID string) (Read[*Spread], error)
 }
 
-// OutcomeOf returns the outcome that a position holds; nil where it can't be matched, and for a nil Market.
+// OutcomeOf returns the outcome that a position holds, or nil if none matches or m is nil.
 func (m *Market) OutcomeOf(p *Position) *Outcome {
 	switch {
 	case m == nil:
@@ -37,7 +37,7 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 	}
 }
 
-// Redeems reports whether the market is resolved and a position's outcome won; nil where that is not known.
+// Redeems reports whether the market is resolved and a position's outcome has won. It returns nil if this is not known.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:
@@ -49,7 +49,8 @@ func (m *Market) Redeems(p *Position) *bool {
 	}
 }
 
-// readMarkets reads the markets of all positions before it returns the first error, so that what is missing is fetched together.
+// readMarkets reads the markets of all positions and returns the first error. It does not stop at the error, so that all
+// missing markets are fetched together.
 func readMarkets(from PositionReads, positions []*Position) ([]*Market, error) {
 	markets, failed := make([]*Market, len(positions)), error(nil)
 	for i, p := range positions {
@@ -61,7 +62,8 @@ func readMarkets(from PositionReads, positions []*Position) ([]*Market, error) {
 	return markets, failed
 }
 
-// KeepRedeemable returns the positions that can be redeemed, or those that can't; nil wants all.
+// KeepRedeemable returns the positions that can be redeemed (wanted is true) or cannot (false). If wanted is nil, it returns
+// all positions.
 func KeepRedeemable(from PositionReads, positions []*Position, wanted *bool) ([]*Position, error) {
 	if wanted == nil {
 		return positions, nil
@@ -79,7 +81,8 @@ func KeepRedeemable(from PositionReads, positions []*Position, wanted *bool) ([]
 	return kept, nil
 }
 
-// ReadQuotes reads what a position is priced by. It reads the price together with a market that is pending, not after it.
+// ReadQuotes reads the quotes that price a position by a basis. If the market is pending, ReadQuotes reads the price anyway,
+// so that both are fetched together.
 func ReadQuotes(from PositionReads, p *Position, basis PriceBasis) (q Quotes, err error) {
 	token := p.TokenID
 	if basis == "" || basis == BasisSettlement || basis != BasisPosition && token == "" {
@@ -107,8 +110,8 @@ func ReadQuotes(from PositionReads, p *Position, basis PriceBasis) (q Quotes, er
 	return q, err
 }
 
-// ValueAll prices positions by one set of prices: within a response a token has one price. A valuation is nil where no price is
-// known. The error is the first of a price that could not be read, so that nothing is summed over a part.
+// ValueAll prices positions. A valuation is nil if no price of the position is known. The error is the first failed read;
+// callers must not sum the valuations then.
 func ValueAll(from PositionReads, positions []*Position, held Meta, basis PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {
@@ -122,8 +125,7 @@ func ValueAll(from PositionReads, positions []*Position, held Meta, basis PriceB
 	return quotes, valuations, failed
 }
 
-// SortPositions sorts in place. Equal positions stay in the venue's order, and what is not known comes last. held is the Meta of
-// the list.
+// SortPositions sorts in place and is stable. Positions without a known figure come last. held is the Meta of the list.
 func SortPositions(from PositionReads, positions []*Position, held Meta, by PositionSort) error {
 	switch by {
 	case PositionSortVenue:
@@ -154,7 +156,7 @@ func SortPositions(from PositionReads, positions []*Position, held Meta, by Posi
 	return err
 }
 
-// sortBy sorts positions by the figures at their indexes; those without a figure come last.
+// sortBy sorts positions by the figures at their indexes. Positions without a figure come last.
 func sortBy[F any](positions []*Position, figure func(i int) *F, compare func(a, b F) int) {
 	figures := make(map[*Position]*F, len(positions))
 	for i, p := range positions {

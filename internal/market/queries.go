@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Sort orders the results of a market search.
+// Sort is the sort order of a market search.
 type Sort string
 
-// The orders of a market search.
+// The sort orders of a market search.
 const (
 	SortRelevance Sort = "RELEVANCE"
 	SortVolume    Sort = "VOLUME"
@@ -19,7 +19,7 @@ const (
 	SortEndsAt    Sort = "ENDS_AT"
 )
 
-// Direction is ascending or descending.
+// Direction is the direction of a sort.
 type Direction string
 
 // The directions of a sort.
@@ -28,7 +28,7 @@ const (
 	Descending Direction = "DESC"
 )
 
-// Search asks for one page of markets. The zero value of a field does not filter.
+// Search is a query for one page of markets. A field with its zero value does not filter.
 type Search struct {
 	Text                  string
 	Status                []Status
@@ -37,13 +37,13 @@ type Search struct {
 	EventID, EventSlug    string
 	Sort                  Sort
 	Direction             Direction
-	// Limit is the number of markets a page, 1 to 100.
+	// Limit is the number of markets on a page, 1 to 100.
 	Limit int
-	// Page is where the page starts: empty for the first, else the Next of the page before.
+	// Page is empty for the first page, else the Next of the page before.
 	Page string
 }
 
-// SearchKey is a Search in a form that can be compared.
+// SearchKey is a comparable Search.
 type SearchKey struct {
 	Text, Status, Category, Tag string
 	EndsAfter, EndsBefore       time.Time
@@ -54,16 +54,16 @@ type SearchKey struct {
 	Page                        string
 }
 
-// Key returns the search in a form that can be compared. Equal searches have equal keys.
+// Key returns the comparable form of the search. Equal searches have equal keys.
 func (q Search) Key() SearchKey {
 	return SearchKey{
 		Text: q.Text, Status: joinWords(q.Status), Category: q.Category, Tag: q.Tag,
-		EndsAfter: q.EndsAfter.UTC(), EndsBefore: q.EndsBefore.UTC(), // a comparison would see locations
+		EndsAfter: q.EndsAfter.UTC(), EndsBefore: q.EndsBefore.UTC(), // == compares locations too
 		EventID: q.EventID, EventSlug: q.EventSlug, Sort: q.Sort, Direction: q.Direction, Limit: q.Limit, Page: q.Page,
 	}
 }
 
-// Search returns the search that the key stands for.
+// Search returns the search of the key.
 func (k SearchKey) Search() Search {
 	return Search{
 		Text: k.Text, Status: splitWords[Status](k.Status), Category: k.Category, Tag: k.Tag,
@@ -72,7 +72,7 @@ func (k SearchKey) Search() Search {
 	}
 }
 
-// joinWords and splitWords make a list of words part of a key and back.
+// joinWords joins a list of words into one text, so that it is comparable. splitWords reverses it.
 func joinWords[T ~string](values []T) string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -95,33 +95,33 @@ func splitWords[T ~string](list string) []T {
 
 // SearchPage is one page of a market search.
 type SearchPage struct {
-	// Markets are summaries.
+	// Markets are summaries: they may lack description and resolution.
 	Markets []*Market
-	// Next asks for the page after this one; empty at the end.
+	// Next is the Page of the next query; empty on the last page.
 	Next string
-	// Total counts all markets that match; nil where the venue does not say.
+	// Total is the number of matching markets; nil if the venue does not send it.
 	Total   *int
 	LeftOut LeftOut
 }
 
-// TradeQuery asks for one page of a wallet's trades, newest first. The zero value of a field does not filter.
+// TradeQuery is a query for one page of a wallet's trades, newest first. A field with its zero value does not filter.
 type TradeQuery struct {
 	MarketID string
 	From, To time.Time
-	// Limit is the number of rows a page, 1 to 100.
+	// Limit is the number of rows on a page, 1 to 100.
 	Limit int
 	Page  string
 }
 
-// TradesKey names a page of an account's trades.
+// TradesKey identifies a page of an account's trades.
 type TradesKey struct {
 	Address Address
 	Query   TradeQuery
 }
 
-// Key returns the name of the query's page for an account. Equal queries have equal keys.
+// Key returns the key of the query's page for an account. Equal queries have equal keys.
 func (q TradeQuery) Key(a Address) TradesKey {
-	q.From, q.To = q.From.UTC(), q.To.UTC() // a comparison would see locations
+	q.From, q.To = q.From.UTC(), q.To.UTC() // == compares locations too
 	return TradesKey{a, q}
 }
 
@@ -133,7 +133,7 @@ type TradePage struct {
 	LeftOut LeftOut
 }
 
-// HistoryQuery asks for one page of a wallet's history, newest first. The zero value of a field does not filter.
+// HistoryQuery is a query for one page of a wallet's history, newest first. A field with its zero value does not filter.
 type HistoryQuery struct {
 	Kinds    []HistoryKind
 	From, To time.Time
@@ -141,20 +141,20 @@ type HistoryQuery struct {
 	Page     string
 }
 
-// HistoryKey names a page of an account's history.
+// HistoryKey identifies a page of an account's history.
 type HistoryKey struct {
 	Address Address
 	Kinds   string
-	// Page is what the query shares with one of trades.
+	// Page has the fields that history and trade queries share.
 	Page TradeQuery
 }
 
-// Key returns the name of the query's page for an account. Equal queries have equal keys.
+// Key returns the key of the query's page for an account. Equal queries have equal keys.
 func (q HistoryQuery) Key(a Address) HistoryKey {
 	return HistoryKey{a, joinWords(q.Kinds), TradeQuery{From: q.From.UTC(), To: q.To.UTC(), Limit: q.Limit, Page: q.Page}}
 }
 
-// Query returns the query that the key was made of.
+// Query returns the query of the key.
 func (k HistoryKey) Query() HistoryQuery {
 	return HistoryQuery{Kinds: splitWords[HistoryKind](k.Kinds), From: k.Page.From, To: k.Page.To, Limit: k.Page.Limit, Page: k.Page.Page}
 }
@@ -167,44 +167,44 @@ type HistoryPage struct {
 	LeftOut LeftOut
 }
 
-// BookQuery asks for a token's book with at least so many levels a side.
+// BookQuery is a query for a token's book with at least Depth levels on each side.
 type BookQuery struct {
 	TokenID string
 	// Depth is 1 to MaxBookDepth.
 	Depth int
 }
 
-// MaxBookDepth is the greatest number of levels a side that a venue is asked for.
+// MaxBookDepth is the greatest depth that is requested from a venue.
 const MaxBookDepth = 200
 
-// PriceHistoryQuery asks for a token's prices over inclusive UTC days.
+// PriceHistoryQuery is a query for a token's prices on the UTC days From to To, both inclusive.
 type PriceHistoryQuery struct {
 	TokenID  string
 	From, To Date
 }
 
-// MarketRef names a market by one of the ways that a venue knows.
+// MarketRef identifies a market in one of the ways that a venue supports.
 type MarketRef struct {
 	By    MarketRefKind
 	Value string
 }
 
-// MarketRefKind is a way to name a market.
+// MarketRefKind is a way to identify a market.
 type MarketRefKind uint8
 
-// The ways to name a market: its own identifier, its slug, or a token that is traded in it.
+// The ways to identify a market: its id, its slug, or a token of one of its outcomes.
 const (
 	ByMarketID MarketRefKind = iota
 	BySlug
 	ByToken
 )
 
-// EventRef names an event by its identifier or, when that is empty, by its slug.
+// EventRef identifies an event by its id or, if the id is empty, by its slug.
 type EventRef struct {
 	EventID, EventSlug string
 }
 
-// BookDepthStep rounds a depth up to one of a few, so that readers of different depths share a book.
+// BookDepthStep rounds a depth up to 20, 50 or MaxBookDepth, so that readers of different depths share a book.
 func BookDepthStep(depth int) int {
 	switch {
 	case depth <= 20:
@@ -219,13 +219,13 @@ func BookDepthStep(depth int) int {
 // MaxIDLength is the greatest length of an identifier in bytes.
 const MaxIDLength = 256
 
-// CheckID refuses an identifier that could change the request that it is sent in: an empty or overlong one, one that is not
-// UTF-8, and one with a comma, a slash or a control character.
+// CheckID rejects an identifier that could change the request to the venue: one that is empty, longer than MaxIDLength or not
+// UTF-8, or has a comma, a slash or a control character. Its errors have CodeBadUserInput.
 func CheckID(id string) error {
 	if id == "" || len(id) > MaxIDLength {
 		return Errorf(CodeBadUserInput, "an id has 1 to %d bytes", MaxIDLength)
 	}
-	plain := true // nearly all are ASCII
+	plain := true // only ASCII so far, like nearly all ids
 	for i := range len(id) {
 		switch c := id[i]; {
 		case c == ',' || c == '/' || c < ' ' || c == 0x7f:

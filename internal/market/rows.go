@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// PositionKey tells the positions of one wallet apart. It is the same on every page, and over REST and the stream.
+// PositionKey identifies a position of a wallet. It is the same on every page, over REST and over the stream.
 type PositionKey struct {
 	MarketID, Outcome string
 	// Ordinal numbers the lots of one outcome from 0.
 	Ordinal int
 }
 
-// String returns the key as a text that no other key has.
+// String returns a text that is different for each key.
 func (k PositionKey) String() string {
 	if k.Ordinal == 0 {
 		return k.MarketID + "\n" + k.Outcome
@@ -27,11 +27,11 @@ func (k PositionKey) String() string {
 	return k.MarketID + "\n\n" + strconv.Itoa(k.Ordinal) + "\n" + k.Outcome
 }
 
-// Key returns what tells the position from the others of its wallet.
+// Key returns the key of the position within its wallet.
 func (p *Position) Key() PositionKey { return PositionKey{p.MarketID, p.Outcome, p.Ordinal} }
 
-// NumberPositions sets the ordinals of all positions of a wallet, which are in the venue's order. Positions of size 0 come
-// after the others, since some lists leave them out.
+// NumberPositions sets the ordinals of all positions of a wallet, which must be in the venue's order. It numbers positions of
+// size 0 last, because some lists leave them out.
 func NumberPositions(rows []Position) {
 	next := make(map[PositionKey]int, len(rows))
 	for _, empty := range []bool{false, true} {
@@ -45,8 +45,8 @@ func NumberPositions(rows []Position) {
 	}
 }
 
-// Key returns what tells the trade from others: the venue's id, or else a digest of what it says, with its ordinal. It is the
-// same on every page, and over REST and the stream.
+// Key identifies the trade: it is the venue's id, or a digest of the fields with the ordinal. It is the same on every page, over
+// REST and over the stream.
 func (t *Trade) Key() string {
 	if t.TradeID != "" {
 		return t.TradeID
@@ -55,13 +55,13 @@ func (t *Trade) Key() string {
 	return keyOf(content, t.Ordinal)
 }
 
-// content is a digest of what a trade without an id says. Numbers are compared by value, so 0.65 equals 0.650.
+// content returns a digest of the trade's fields. Numbers are equal by value, so 0.65 equals 0.650.
 func (t *Trade) content() [16]byte {
 	return digest(t.MarketID, t.TokenID, t.Outcome, cmp.Or(string(t.Side), t.SideRaw), t.Price.Reduce().String(), t.Size.Reduce().String(),
 		instantText(t.Timestamp), strings.ToLower(t.TransactionHash))
 }
 
-// Key returns what tells the record from others, as the key of a trade does.
+// Key identifies the record in the same way as Trade.Key.
 func (h *HistoryRecord) Key() string {
 	if h.ID != "" {
 		return h.ID
@@ -90,7 +90,7 @@ func keyOf(content [16]byte, ordinal int) string {
 	return key + "-" + strconv.Itoa(ordinal)
 }
 
-// digest names something that has no id by what it says.
+// digest returns a hash of the fields of a row.
 func digest(parts ...string) (d [16]byte) {
 	h := sha256.New()
 	for _, p := range parts {
@@ -101,24 +101,24 @@ func digest(parts ...string) (d [16]byte) {
 	return d
 }
 
-// Numbering numbers the rows of a list that look alike, so that each has a key of its own. Between the pages of a list it carries
-// the rows of the instant at which the page ended; rows of one instant stand together, since lists are in order of time. The
-// zero value is the numbering before the first page. It is not safe for concurrent use.
+// Numbering numbers equal rows of a list, so that each has its own key. Lists are sorted by time, so equal rows are adjacent in
+// time: between pages, Numbering carries only the rows of the last instant of the page. The zero value is the numbering before
+// the first page. It is not safe for concurrent use.
 type Numbering struct {
 	at    time.Time
 	alike []alike
 }
 
-// alike counts the rows of one content.
+// alike is the number of rows with one content.
 type alike struct {
 	hash  uint32
 	count uint32
 }
 
-// maxAlike bounds the contents that a numbering carries.
+// maxAlike bounds the distinct contents that a Numbering carries.
 const maxAlike = 100
 
-// NumberTrades sets the ordinals of the next rows of a list, in the venue's order.
+// NumberTrades sets the ordinals of the next page of trades, which must be in the venue's order.
 func (t *Numbering) NumberTrades(rows []Trade) {
 	p := t.page()
 	for i := range rows {
@@ -129,7 +129,7 @@ func (t *Numbering) NumberTrades(rows []Trade) {
 	t.close(p)
 }
 
-// NumberRecords sets the ordinals of the next rows of a list, in the venue's order.
+// NumberRecords sets the ordinals of the next page of records, which must be in the venue's order.
 func (t *Numbering) NumberRecords(rows []HistoryRecord) {
 	p := t.page()
 	for i := range rows {
@@ -140,7 +140,7 @@ func (t *Numbering) NumberRecords(rows []HistoryRecord) {
 	t.close(p)
 }
 
-// tallied are the rows of a page so far.
+// tallied has the rows of a page so far.
 type tallied struct {
 	counts map[uint32]uint32
 	rows   []talliedRow
@@ -168,7 +168,7 @@ func (p *tallied) next(at time.Time, content [16]byte) int {
 	return int(n)
 }
 
-// close carries the contents of the last instant, those that were seen last first.
+// close carries the contents of the last instant to the next page, the newest first.
 func (t *Numbering) close(p *tallied) {
 	*t = Numbering{}
 	seen := make(map[uint32]bool)
@@ -184,7 +184,7 @@ func (t *Numbering) close(p *tallied) {
 	}
 }
 
-// String returns the numbering as a text of letters, digits, - and _ that ParseNumbering reads; it is empty for the zero value.
+// String encodes the numbering in letters, digits, - and _ for ParseNumbering. It is empty for the zero value.
 func (t *Numbering) String() string {
 	if len(t.alike) == 0 {
 		return ""
@@ -197,7 +197,7 @@ func (t *Numbering) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ParseNumbering reads the text of a numbering.
+// ParseNumbering parses the result of String.
 func ParseNumbering(text string) (t Numbering, err error) {
 	if text == "" {
 		return t, nil

@@ -2,7 +2,7 @@ package market
 
 import "time"
 
-// Channel is a kind of live data.
+// Channel is a channel of the venue's stream.
 type Channel string
 
 // The venue's channels.
@@ -14,36 +14,36 @@ const (
 	ChannelUser      Channel = "user"
 )
 
-// Topic is what can be subscribed to on the venue's stream.
+// Topic is one subscription on the venue's stream: a channel and an id.
 type Topic struct {
 	Channel Channel
-	// ID is a token's, on ChannelMarket a market's, on ChannelUser an account's in lower case.
+	// ID is a token id, on ChannelMarket a market id, and on ChannelUser an address in lower case.
 	ID string
-	// Scope separates the identities that read one account; empty on public channels. It is a keyed hash, no secret.
+	// Scope is a keyed hash of the credentials that read an account. It is empty on public channels, and not secret.
 	Scope string
 }
 
-// MessageKind says what a Message carries.
+// MessageKind is the kind of a Message. It says which fields are set.
 type MessageKind uint8
 
-// The kinds of messages, with the field that they carry.
+// The kinds of messages and their fields.
 const (
-	// MessagePrice is a whole new price: Price, and Spread where the venue sends the best prices with it.
+	// MessagePrice has a complete price in Price, and Spread if the venue sends the best prices.
 	MessagePrice MessageKind = iota + 1
-	// MessageBookSnapshot is a whole book: Book.
+	// MessageBookSnapshot has a complete book in Book.
 	MessageBookSnapshot
-	// MessageBookDelta is a change of a book: Changes.
+	// MessageBookDelta has changes of a book in Changes.
 	MessageBookDelta
-	// MessageTradesSnapshot are the latest trades, oldest first: Trades.
+	// MessageTradesSnapshot has the latest trades, oldest first, in Trades.
 	MessageTradesSnapshot
-	// MessageTrade is one more trade: Trades, of one element.
+	// MessageTrade has one new trade in Trades.
 	MessageTrade
-	// MessageMarket is a change of a market: Market.
+	// MessageMarket has a change of a market in Market.
 	MessageMarket
-	// MessageUserSnapshot is all of an account: Orders, Positions and Balance.
+	// MessageUserSnapshot has the complete account in Orders, Positions and Balance.
 	MessageUserSnapshot
-	// MessageOrder, MessageFill, MessagePosition and MessageBalance are changes of an account: Orders, Trades or
-	// Positions of one element, or Balance.
+	// MessageOrder, MessageFill, MessagePosition and MessageBalance are changes of an account. They have one element in Orders,
+	// Trades or Positions, or Balance.
 	MessageOrder
 	MessageFill
 	MessagePosition
@@ -56,9 +56,9 @@ type LevelChange struct {
 	Level
 }
 
-// MarketChange is what a market's update says. Empty fields say nothing.
+// MarketChange is an update of a market. Empty fields do not change.
 type MarketChange struct {
-	// Kind is CREATED, STATUS, METADATA, TICK_SIZE or RESOLVED, or what else the venue sent, in upper case.
+	// Kind is CREATED, STATUS, METADATA, TICK_SIZE, RESOLVED or any other text of the venue, in upper case.
 	Kind           string
 	Status         Status
 	StatusRaw      string
@@ -66,24 +66,24 @@ type MarketChange struct {
 	WinningTokenID string
 }
 
-// Message is one update of a topic, decoded. Its values are shared and read-only.
+// Message is one decoded message of a topic. Its values are shared and read-only.
 type Message struct {
 	Topic Topic
 	Kind  MessageKind
-	// Epoch and Seq number the topic's messages, snapshots included; Seq is 0 where the venue numbers nothing, and
-	// numbers of different epochs can't be compared. PrevSeq is 0 where the venue does not send it.
+	// Seq numbers the topic's messages, including snapshots, within an Epoch. Numbers of different epochs cannot be compared.
+	// Seq is 0 if the venue sends no numbers, and PrevSeq is 0 if the venue does not send it.
 	Epoch        string
 	Seq, PrevSeq uint64
-	// Time is the venue's; zero where it sends none. ReceivedAt is ours.
+	// Time is the venue's time; zero if it sends none. ReceivedAt is the local time.
 	Time, ReceivedAt time.Time
-	// MarketID is the market that the topic's token belongs to; empty where the venue does not say.
+	// MarketID is the market of the topic's token; empty if the venue does not send it.
 	MarketID string
 
 	Price   *Price
 	Spread  *Spread
 	Book    *Book
 	Changes []LevelChange
-	// Depth is how many levels a side Changes reach; 0 where that is not known.
+	// Depth is the number of levels on each side that Changes cover; 0 if unknown.
 	Depth     int
 	Trades    []Trade
 	Market    *MarketChange

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Clock tells the time. Production uses SystemClock; tests hold it.
+// Clock returns the time. Tests replace SystemClock.
 type Clock interface {
-	// Now returns the present instant. It is safe for concurrent use.
+	// Now returns the current time. It is safe for concurrent use.
 	Now() time.Time
 }
 
@@ -17,10 +17,10 @@ type SystemClock struct{}
 // Now returns time.Now.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// Date is a calendar day in UTC, counted in days from 1970-01-01. It is comparable and ordered.
+// Date is a UTC day, as the number of days since 1970-01-01.
 type Date int32
 
-// DateOf returns the UTC day that t lies in.
+// DateOf returns the UTC day that contains t.
 func DateOf(t time.Time) Date {
 	s := t.Unix()
 	if s < 0 {
@@ -29,7 +29,7 @@ func DateOf(t time.Time) Date {
 	return Date(s / 86400)
 }
 
-// ParseDate reads the form YYYY-MM-DD.
+// ParseDate parses a date of the form YYYY-MM-DD.
 func ParseDate(s string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil {
@@ -41,5 +41,5 @@ func ParseDate(s string) (Date, error) {
 // Start returns the first instant of the day in UTC.
 func (d Date) Start() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
 
-// String returns the form YYYY-MM-DD.
+// String returns the date in the form YYYY-MM-DD.
 func (d Date) String() string { return d.Start().Format(time.DateOnly) }

@@ -1,30 +1,30 @@
 package market
 
-// Quotes are what a position can be priced with. Any of them may be absent.
+// Quotes are the data that can price a position. Each may be absent.
 type Quotes struct {
-	// Market and Outcome are the position's, where they could be matched.
+	// Market and Outcome belong to the position; nil if they were not found.
 	Market  Read[*Market]
 	Outcome *Outcome
 	Price   Read[*Price]
 	Spread  Read[*Spread]
 }
 
-// Valuation is a position priced by a stated basis.
+// Valuation is the value of a position by one basis.
 type Valuation struct {
 	Price Decimal
 	Basis PriceBasis
 	// Value is size × price.
 	Value Decimal
-	// UnrealizedPnl is value − cost; nil when the position has no average price.
+	// UnrealizedPnl is value − cost; nil if the position has no average price.
 	UnrealizedPnl *Decimal
-	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals; nil at a cost of 0.
+	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals; nil if the cost is 0.
 	UnrealizedPnlPercent *Decimal
 	Meta                 Meta
 }
 
-// Value prices a position. Without a basis it takes the first that is known of SETTLEMENT (the market is resolved), the
-// venue's price, MIDPOINT, BEST_BID and POSITION; with a basis it takes that one alone. It returns nil when no price is
-// known. held is the Meta of the position itself.
+// Value prices a position by a basis. If basis is empty, Value uses the first known price of: SETTLEMENT if the market is
+// resolved, the venue's price, MIDPOINT, BEST_BID, POSITION. It returns nil if no price is known. held is the Meta of the
+// position.
 func Value(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 	if basis != "" {
 		return valueBy(p, held, q, basis)
@@ -43,7 +43,7 @@ func Value(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 	return nil
 }
 
-// valueBy prices a position by one basis, or returns nil when that is not known.
+// valueBy prices a position by one basis. It returns nil if the price is not known.
 func valueBy(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 	var price *Decimal
 	from := Meta{}
@@ -77,7 +77,7 @@ func valueBy(p *Position, held Meta, q *Quotes, basis PriceBasis) *Valuation {
 }
 
 func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation {
-	v := &struct { // in one piece, since lists are valued whole
+	v := &struct { // one allocation, because all positions of a list are valued
 		Valuation
 		pnl, percent Decimal
 	}{Valuation: Valuation{Price: price, Basis: basis, Value: p.Size.Mul(price).Reduce(), Meta: meta}}
@@ -94,17 +94,17 @@ func valueAt(p *Position, price Decimal, basis PriceBasis, meta Meta) *Valuation
 	return &v.Valuation
 }
 
-// Portfolio sums valued positions. Its sums are exact.
+// Portfolio has the exact sums over an account's positions.
 type Portfolio struct {
 	PositionsValue Decimal
-	// CostBasis and UnrealizedPnl are over the positions that have a price and an average price; nil when none has both.
+	// CostBasis and UnrealizedPnl include the positions that have a price and an average price; nil if none has both.
 	CostBasis, UnrealizedPnl *Decimal
 	// Unpriced counts positions without a price, Uncosted priced positions without an average price.
 	Unpriced, Uncosted int
 	Meta               Meta
 }
 
-// Sum adds up positions and their valuations, which are nil where no price is known. held is the Meta of the list.
+// Sum adds up positions and their valuations. A valuation is nil if no price is known. held is the Meta of the list.
 func Sum(positions []Position, valuations []*Valuation, held Meta) *Portfolio {
 	var total, cost, pnl Decimal
 	out := &Portfolio{Meta: Combine(held)}
@@ -134,7 +134,7 @@ func Sum(positions []Position, valuations []*Valuation, held Meta) *Portfolio {
 	return out
 }
 
-// HeldByBuys returns the money that open BUY orders hold: the sum of price × what is not filled yet.
+// HeldByBuys returns the money that open BUY orders reserve: the sum of price × remaining size.
 func HeldByBuys(orders []Order) Decimal {
 	var held Decimal
 	for i := range orders {
@@ -145,7 +145,7 @@ func HeldByBuys(orders []Order) Decimal {
 	return held.Reduce()
 }
 
-// Remaining returns what is not filled yet, in shares, at least 0.
+// Remaining returns the size that is not filled, in shares, at least 0.
 func (o *Order) Remaining() Decimal {
 	r := o.Size.Sub(o.FilledSize).Reduce()
 	if r.Sign() < 0 {

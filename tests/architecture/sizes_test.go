@@ -46,7 +46,6 @@ var tooLong = map[string]bool{
 	"internal/feed/splice_test.go":                  true,
 	"internal/feed/topic.go":                        true,
 	"internal/feed/topic_test.go":                   true,
-	"internal/market/types.go":                      true,
 	"internal/ratelimit/budget_test.go":             true,
 	"internal/ratelimit/queue.go plan":              true,
 	"internal/venue/client_test.go":                 true,

@@ -1,0 +1,86 @@
+package market
+
+import "time"
+
+// Balance is a wallet's money as the venue reports it.
+type Balance struct {
+	PortfolioValue, CashBalance *Decimal
+	// PositionsValue is the value of the positions alone; nil if the venue does not send it.
+	PositionsValue *Decimal
+	// TotalValue is the venue's figure, else PositionsValue + cash, else PortfolioValue + cash; nil if all are unknown.
+	TotalValue *Decimal
+	// UpdatedAt is the venue's time; zero if it sent none.
+	UpdatedAt time.Time
+}
+
+// Position is a holding of one outcome.
+type Position struct {
+	MarketID string
+	// TokenID is empty if the venue sends only market and outcome.
+	TokenID string
+	// Outcome is the venue's label, unchanged.
+	Outcome string
+	Size    Decimal
+	// AvgPrice, CurrentPrice and UnrealizedPnl are the venue's figures; nil if it sent none.
+	AvgPrice, CurrentPrice, UnrealizedPnl *Decimal
+	// Ordinal numbers the positions of one market and outcome from 0; see NumberPositions.
+	Ordinal int
+}
+
+// CostBasis returns Size × AvgPrice, or nil if the average price is unknown.
+func (p *Position) CostBasis() *Decimal {
+	if p.AvgPrice == nil {
+		return nil
+	}
+	c := p.costAt(*p.AvgPrice)
+	return &c
+}
+
+func (p *Position) costAt(price Decimal) Decimal { return p.Size.Mul(price).Reduce() }
+
+// Order is an open order of a wallet.
+type Order struct {
+	OrderID, MarketID string
+	// TokenID is empty if the venue sends only market and outcome.
+	TokenID                 string
+	Side                    OrderSide
+	SideRaw                 string
+	Outcome                 string
+	Price, Size, FilledSize Decimal
+	Status                  OrderStatus
+	StatusRaw               string
+	// CreatedAt is zero if the venue sent none.
+	CreatedAt time.Time
+}
+
+// Trade is one execution, in a wallet or on the public tape.
+type Trade struct {
+	// TradeID is empty if the venue sends none.
+	TradeID                    string
+	MarketID, TokenID, Outcome string
+	Side                       OrderSide
+	SideRaw                    string
+	Price, Size                Decimal
+	Fee                        *Decimal
+	Timestamp                  time.Time
+	TransactionHash            string
+	// Ordinal numbers equal trades without ids from 0; see Numbering.
+	Ordinal int
+}
+
+// HistoryRecord is one record of a wallet's history.
+type HistoryRecord struct {
+	// ID is empty if the venue sends none.
+	ID                         string
+	Kind                       HistoryKind
+	KindRaw                    string
+	Timestamp                  time.Time
+	Amount                     *Decimal
+	MarketID, TokenID, Outcome string
+	// Side is empty if the record is not a trade.
+	Side            OrderSide
+	Price, Size     *Decimal
+	TransactionHash string
+	// Ordinal numbers equal records without ids from 0; see Numbering.
+	Ordinal int
+}

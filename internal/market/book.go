@@ -1,0 +1,192 @@
+package market
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Price is the venue's price of a token.
+type Price struct {
+	TokenID string
+	// Price is 0 to 1 per share.
+	Price Decimal
+	Basis PriceBasis
+	// Timestamp is the venue's time; zero if it sent none.
+	Timestamp time.Time
+}
+
+// Spread is the top of a token's book.
+type Spread struct {
+	TokenID string
+	// BestBid and BestAsk are nil for an empty side. Some venues send Spread without the sides.
+	BestBid, BestAsk, Spread *Decimal
+	Timestamp                time.Time
+	// FromBook reports that the prices come from the order book, because the venue sent no spread.
+	FromBook bool
+}
+
+// Basis returns where the spread was read.
+func (s *Spread) Basis() SpreadBasis {
+	if s.FromBook {
+		return SpreadOfBook
+	}
+	return SpreadOfVenue
+}
+
+// Midpoint returns the mean of best bid and best ask, or nil if a side is empty.
+func (s *Spread) Midpoint() *Decimal { return midpoint(s.BestBid, s.BestAsk) }
+
+// Width returns best ask − best bid, or nil if a side is empty.
+func (s *Spread) Width() *Decimal { return width(s.BestBid, s.BestAsk) }
+
+// Price returns the midpoint, or the best price of the only side. ok is false if both sides are empty.
+func (s *Spread) Price() (price Decimal, basis PriceBasis, ok bool) {
+	switch {
+	case s.BestBid == nil && s.BestAsk == nil:
+		return Decimal{}, "", false
+	case s.BestAsk == nil:
+		return *s.BestBid, BasisBestBid, true
+	case s.BestBid == nil:
+		return *s.BestAsk, BasisBestAsk, true
+	}
+	return *s.Midpoint(), BasisMidpoint, true
+}
+
+// Level is a price of a book and the total size at this price.
+type Level struct {
+	// Price is 0 to 1 per share, Size in shares.
+	Price, Size Decimal
+}
+
+// Book is a token's order book.
+type Book struct {
+	TokenID string
+	// Bids run from the highest price, Asks from the lowest.
+	Bids, Asks []Level
+	// Spread is the venue's figure, else best ask − best bid; nil if a side is empty.
+	Spread    *Decimal
+	Timestamp time.Time
+	// Seq numbers the states of the book within an Epoch; 0 if the venue sends no numbers.
+	Epoch string
+	Seq   uint64
+	Hash  string
+	// Depth is the requested number of levels on each side.
+	Depth int
+	// Rendered holds the JSON texts of the sides. Copies share it; a book with other levels needs its own. It may be nil.
+	Rendered *Rendered
+}
+
+// Rendered is the place where the executor keeps the JSON texts of a book's sides. It is safe for concurrent use.
+type Rendered struct {
+	// Last is the newest text, in a type of the executor.
+	Last atomic.Value
+	// Count is the number of renderings, as far as the executor counts them.
+	Count atomic.Uint32
+}
+
+// RenderedBytes returns the greatest size in bytes of the texts of a book with so many levels a side.
+func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
+
+// Covers reports whether the book has all levels up to a depth. A book with fewer levels than requested on both sides is
+// complete and covers every depth.
+func (b *Book) Covers(depth int) bool {
+	return depth <= b.Depth || len(b.Bids) < b.Depth && len(b.Asks) < b.Depth
+}
+
+// Cut returns the book with at most depth levels on each side. Both books share the levels.
+func (b *Book) Cut(depth int) *Book {
+	if len(b.Bids) <= depth && len(b.Asks) <= depth {
+		return b
+	}
+	c := *b
+	c.Bids, c.Asks = cut(b.Bids, depth), cut(b.Asks, depth)
+	c.Depth = depth
+	return &c
+}
+
+// Midpoint returns the mean of best bid and best ask, or nil if a side is empty.
+func (b *Book) Midpoint() *Decimal { return midpoint(best(b.Bids), best(b.Asks)) }
+
+// Width returns best ask − best bid, or nil if a side is empty.
+func (b *Book) Width() *Decimal { return width(best(b.Bids), best(b.Asks)) }
+
+func best(levels []Level) *Decimal {
+	if len(levels) == 0 {
+		return nil
+	}
+	return &levels[0].Price
+}
+
+func cut(levels []Level, depth int) []Level {
+	if len(levels) > depth {
+		return levels[:depth:depth]
+	}
+	return levels
+}
+
+func midpoint(bid, ask *Decimal) *Decimal {
+	if bid == nil || ask == nil {
+		return nil
+	}
+	half := NewDecimal(5, -1)
+	m := bid.Add(*ask).Mul(half).Reduce()
+	return &m
+}
+
+func width(bid, ask *Decimal) *Decimal {
+	if bid == nil || ask == nil {
+		return nil
+	}
+	w := ask.Sub(*bid).Reduce()
+	return &w
+}
+
+// PricePoint is one point of a token's price history.
+type PricePoint struct {
+	Timestamp time.Time
+	Price     Decimal
+	// Volume is nil if the venue sends none.
+	Volume *Decimal
+}
+
+// PriceHistory has the prices of a token from one UTC day to another, both inclusive, oldest first.
+type PriceHistory struct {
+	TokenID  string
+	From, To Date
+	Points   []PricePoint
+	LeftOut  LeftOut
+}
+
+// BookSideDelta returns the changes that turn one side of a book into another: new levels, levels with a new size, and removed
+// levels with size 0. All three lists are sorted best price first.
+func BookSideDelta(from, to []Level, side OrderSide) []Level {
+	delta := []Level{}
+	for i, j := 0, 0; i < len(from) || j < len(to); {
+		order := 0
+		switch {
+		case i == len(from):
+			order = 1
+		case j == len(to):
+			order = -1
+		default:
+			if order = from[i].Price.Cmp(to[j].Price); side == SideBuy {
+				order = -order
+			}
+		}
+		switch {
+		case order < 0:
+			delta = append(delta, Level{Price: from[i].Price})
+			i++
+		case order > 0:
+			delta = append(delta, to[j])
+			j++
+		default:
+			if from[i].Size.Cmp(to[j].Size) != 0 {
+				delta = append(delta, to[j])
+			}
+			i++
+			j++
+		}
+	}
+	return delta
+}

@@ -1,0 +1,192 @@
+package market
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Market is one question and its outcomes.
+type Market struct {
+	MarketID, Slug, Question, GroupItemTitle string
+	Description, Image, Category             string
+	Tags                                     []string
+	Status                                   Status
+	StatusRaw                                string
+	// AcceptingOrders is nil if the venue does not send it.
+	AcceptingOrders                *bool
+	StartsAt, EndsAt               time.Time
+	Volume, Volume24h, Liquidity   *Decimal
+	TickSize, MinOrderSize         *Decimal
+	EventID, EventSlug, EventTitle string
+	// Outcomes are in the venue's order.
+	Outcomes   []Outcome
+	Resolution *Resolution
+	UpdatedAt  time.Time
+	// Summary reports that the market comes from a list without description and resolution.
+	Summary bool
+}
+
+// Outcome is one outcome of a market and its token.
+type Outcome struct {
+	// TokenID is empty if the venue does not send the token.
+	TokenID, Label string
+	// Price is the venue's figure in the answer for the market; nil if it sent none.
+	Price *Decimal
+	// Winner is the venue's flag; nil if it sent none, or if no outcome of the market has a true flag.
+	Winner *bool
+}
+
+// Resolution is how a market ended.
+type Resolution struct {
+	// Outcome is the winning label; empty if the venue does not send it.
+	Outcome    string
+	ResolvedAt time.Time
+	Source     string
+}
+
+// OutcomeByToken returns the outcome of a token, or nil.
+func (m *Market) OutcomeByToken(tokenID string) *Outcome {
+	for i := range m.Outcomes {
+		if tokenID != "" && m.Outcomes[i].TokenID == tokenID {
+			return &m.Outcomes[i]
+		}
+	}
+	return nil
+}
+
+// OutcomeByLabel returns the outcome with the label, ignoring case. It returns nil if no outcome or several have the label.
+func (m *Market) OutcomeByLabel(label string) *Outcome {
+	var found *Outcome
+	for i := range m.Outcomes {
+		if strings.EqualFold(m.Outcomes[i].Label, label) {
+			if found != nil {
+				return nil
+			}
+			found = &m.Outcomes[i]
+		}
+	}
+	return found
+}
+
+// Winner returns the winning outcome, or nil if the market is not resolved or the winner is unknown. An outcome with a true
+// flag wins; otherwise the label of the resolution decides. False flags decide nothing: venues send them before they name the
+// winner, and for markets without a winner.
+func (m *Market) Winner() *Outcome {
+	if m.Status != StatusResolved {
+		return nil
+	}
+	if i := m.flagged(); i >= 0 {
+		return &m.Outcomes[i]
+	}
+	if m.Resolution != nil && m.Resolution.Outcome != "" {
+		return m.OutcomeByLabel(m.Resolution.Outcome)
+	}
+	return nil
+}
+
+// flagged returns the index of the first outcome with a true winner flag, or -1.
+func (m *Market) flagged() int {
+	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
+}
+
+// Won reports whether an outcome won. It returns nil if this is not known.
+func (m *Market) Won(o *Outcome) *bool {
+	w := m.Winner()
+	if o == nil || w == nil {
+		return nil
+	}
+	if w.TokenID == o.TokenID && strings.EqualFold(w.Label, o.Label) || // tokens may be empty, and labels equal
+		o.Winner != nil && *o.Winner {
+		return &won
+	}
+	return &lost
+}
+
+// SettlementPrice returns 1 if the outcome won, 0 if it lost, and nil if the winner is not known.
+func (m *Market) SettlementPrice(o *Outcome) *Decimal {
+	switch m.Won(o) {
+	case nil:
+		return nil
+	case &won:
+		return &one
+	}
+	return &zero
+}
+
+// won and lost are the results of Won.
+var won, lost = true, false
+
+// zero and one are the settlement prices.
+var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
+
+// With returns a copy of the market with a change of the stream. A RESOLVED change does not apply to a cancelled market. It
+// sets the winner flags only if its winner is one of the outcomes.
+func (m *Market) With(c MarketChange) *Market {
+	next := *m
+	resolved := c.Kind == "RESOLVED"
+	switch {
+	case resolved && m.Status == StatusCancelled:
+	case c.Status != "":
+		next.Status, next.StatusRaw = c.Status, c.StatusRaw
+	case resolved:
+		next.Status, next.StatusRaw = StatusResolved, string(StatusResolved)
+	}
+	if !resolved || next.Status != StatusResolved || m.Winner() != nil {
+		return &next
+	}
+	winner := m.OutcomeByToken(c.WinningTokenID)
+	if winner == nil {
+		winner = m.OutcomeByLabel(c.Outcome)
+	}
+	label := c.Outcome
+	if winner != nil {
+		label = winner.Label
+		next.Outcomes = slices.Clone(m.Outcomes)
+		for i := range next.Outcomes {
+			if next.Outcomes[i].Winner = &lost; &m.Outcomes[i] == winner {
+				next.Outcomes[i].Winner = &won
+			}
+		}
+	}
+	if label != "" {
+		var r Resolution
+		if m.Resolution != nil {
+			r = *m.Resolution
+		}
+		r.Outcome = label
+		next.Resolution = &r
+	}
+	return &next
+}
+
+// Event is a group of markets.
+type Event struct {
+	EventID, Slug, Title string
+	// StartsAt and EndsAt are the earliest start and the latest end of the markets; zero if no market has the time.
+	StartsAt, EndsAt time.Time
+	// Volume is the sum over the markets; nil if no market has a volume.
+	Volume *Decimal
+	// Markets are summaries in the venue's order.
+	Markets []*Market
+	// LeftOut are the markets that could not be read. Volume does not include them.
+	LeftOut LeftOut
+}
+
+// Include adds a market to an event that is not published yet, and updates start, end and volume.
+func (e *Event) Include(m *Market) {
+	e.Markets = append(e.Markets, m)
+	if !m.StartsAt.IsZero() && (e.StartsAt.IsZero() || m.StartsAt.Before(e.StartsAt)) {
+		e.StartsAt = m.StartsAt
+	}
+	if m.EndsAt.After(e.EndsAt) {
+		e.EndsAt = m.EndsAt
+	}
+	if m.Volume != nil {
+		sum := *m.Volume
+		if e.Volume != nil {
+			sum = e.Volume.Add(sum)
+		}
+		e.Volume = &sum
+	}
+}
