@@ -13,7 +13,7 @@ type Account struct {
 	// Name tells accounts apart in logs; it may be empty.
 	Name    string
 	Address market.Address
-	// Credentials name Address too, as those that a caller sends may.
+	// Credentials are those for Address. They may name Address themselves.
 	Credentials *market.Credentials
 
 	// revoked ends when revoke is called.
@@ -24,7 +24,7 @@ type Account struct {
 	expiry time.Time
 }
 
-// errRevoked is the cause of the end of contexts that a revoked account limits.
+// errRevoked is the cause of contexts that ended because their account was revoked.
 var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account that this was asked for was revoked")
 
 func newAccount(e entry) *Account {
@@ -33,26 +33,26 @@ func newAccount(e entry) *Account {
 	return a
 }
 
-// renamed returns the same account, which ends when a does, under another name.
+// renamed returns the account under another name. The two are revoked together.
 func (a *Account) renamed(name string) *Account {
 	b := *a
 	b.Name = name
 	return &b
 }
 
-// errExpired is the cause of the end of contexts that an expired session limits.
+// errExpired is the cause of contexts that ended because their session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns the account for the holder of one token. The session ends with the account, after lifetime, or when key ends.
-// It holds no timer and is registered nowhere, so it needs no release.
+// Session returns the account for the holder of one token. The session ends with the account, after lifetime, or when
+// key ends. A session needs no release.
 func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
 	s := *a
 	s.key, s.expiry = key, time.Now().Add(lifetime)
 	return &s
 }
 
-// Err returns nil while the account or session is valid. Otherwise it returns a market.Error with CodeUnauthenticated: the token was
-// removed or has expired, its key was withdrawn, or the account got another address or other credentials.
+// Err returns nil while the account or session is valid. Otherwise it returns a market.Error with CodeUnauthenticated:
+// the token was removed or has expired, its key was withdrawn, or the account has a new address or new credentials.
 func (a *Account) Err() error {
 	switch {
 	case a.revoked.Err() != nil:
@@ -65,8 +65,8 @@ func (a *Account) Err() error {
 	return nil
 }
 
-// Limit returns ctx, which also ends when the account is no longer valid, with Err as the cause. It holds a timer and other resources
-// until the returned context ends, so ctx must end at some time.
+// Limit returns a context that also ends when the account is no longer valid; its cause is Err. The context holds a
+// timer and other resources until it ends, so ctx must end at some time.
 func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxSize and maxAccounts bound an accounts file.
+	// maxSize in bytes and maxAccounts bound an accounts file.
 	maxSize     = 8 << 20
 	maxAccounts = 10_000
 	// maxName is the greatest number of characters in a name.
@@ -29,14 +29,15 @@ const (
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
-// holder names who an account is for: the holder of one token, a subject of JWTs, or both. One of them is set.
+// holder says to whom an account belongs: to the holder of one token, to a subject of JWTs, or to both. At least one is
+// set.
 type holder struct {
 	token   bool
 	digest  digest
 	subject string
 }
 
-// entry is one element of an accounts file.
+// entry is an element of an accounts file.
 type entry struct {
 	holder
 	name        string
@@ -44,8 +45,8 @@ type entry struct {
 	credentials *market.Credentials
 }
 
-// parse reads an accounts file. Its errors name the place and what would be right, and never quote the file, not even
-// the names of unknown fields: in a file of the wrong form those may be the secrets.
+// parse parses an accounts file. Its errors name the place and the right form. They never quote the file, not even
+// unknown names: in a file of the wrong form, names may be secrets.
 func parse(content []byte) ([]entry, error) {
 	top, err := fields(content, "version", "accounts")
 	if err != nil {
@@ -106,7 +107,7 @@ func parseEntry(object []byte) (e entry, err error) {
 	return e, nil
 }
 
-// parseHolder reads who an account is for. nil members are absent.
+// parseHolder parses the members that say to whom an account belongs; nil means absent.
 func parseHolder(token, subject json.RawMessage) (h holder, err error) {
 	if subject != nil {
 		text, ok := filewatch.Text(subject)
@@ -139,7 +140,7 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 	return d, nil
 }
 
-// parseCredentials reads the credentials of an entry, which are sent to the venue as they are written here, for its address.
+// parseCredentials parses an entry's credentials, which are sent to the venue as written, for its address.
 func parseCredentials(value json.RawMessage, a market.Address) (*market.Credentials, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
@@ -147,7 +148,7 @@ func parseCredentials(value json.RawMessage, a market.Address) (*market.Credenti
 	c, err := market.ParseCredentials(value)
 	var known *market.Error
 	if errors.As(err, &known) {
-		return nil, errors.New(known.Message) // which quotes nothing
+		return nil, errors.New(known.Message) // quotes nothing
 	}
 	named, stated := c.Address()
 	switch {
@@ -159,7 +160,7 @@ func parseCredentials(value json.RawMessage, a market.Address) (*market.Credenti
 	return c.Of(a), nil
 }
 
-// fields returns the members of an object whose names are known, and refuses others and repeated ones.
+// fields returns an object's members by name. Unknown and repeated names are errors.
 func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage, len(known))
 	err := filewatch.Members(object, func(name string, value json.RawMessage) error {

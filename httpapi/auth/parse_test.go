@@ -103,7 +103,7 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// TestOpenRefusesOpenFile shows that Open asks for a private file.
+// TestOpenRefusesOpenFile: Open refuses a file that other users can read.
 func TestOpenRefusesOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "accounts.json")
 	write(t, path, file())
@@ -115,7 +115,7 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 	}
 }
 
-// FuzzParse shows that no file makes the parser panic, quote or hold more than it may.
+// FuzzParse: no file makes the parser panic, quote the file or exceed its limits.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))
@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		entries, err := parse(content)
 		if err != nil {
-			for _, r := range err.Error() { // all of our own words and punctuation
+			for _, r := range err.Error() { // only our own words and punctuation
 				if r > 0x7e && r != '…' || r < ' ' {
 					t.Fatalf("%q", err)
 				}

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// maxProxies bounds the configured networks, maxHops the entries of a header that are looked at.
+	// maxProxies bounds the configured networks, maxHops the entries of a header that are checked.
 	maxProxies = 256
 	maxHops    = 32
 	// maxHop is the greatest length of an address with a port in a header.
 	maxHop = 64
 )
 
-// Proxies are the networks whose word about a client's address is taken. The zero value trusts nobody. They are
+// Proxies are networks of proxies that are trusted to name a client's address. The zero value trusts none. Proxies are
 // read-only.
 type Proxies []netip.Prefix
 
-// ParseProxies reads addresses and prefixes such as 10.0.0.0/8 and fd00::1.
+// ParseProxies parses addresses and prefixes such as 10.0.0.0/8 and fd00::1.
 func ParseProxies(texts []string) (Proxies, error) {
 	if len(texts) > maxProxies {
 		return nil, fmt.Errorf("there are %d trusted proxies; at most %d can be named", len(texts), maxProxies)
@@ -62,11 +62,12 @@ func parseProxy(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// ClientAddress returns the address that a request comes from: the peer's, or if that is a trusted proxy the last one in
-// X-Forwarded-For that is none. A proxy adds the address that it sees at the right end, and whatever stands to the left
-// of an entry by somebody who isn't trusted may be made up. An entry that is no address ends the search, as does the
-// 32nd: the answer is the last address that a trusted proxy vouched for. It is invalid when the peer has none, as on a
-// Unix socket.
+// ClientAddress returns the address that a request comes from. This is the peer's address, or if the peer is a trusted
+// proxy, the last address in X-Forwarded-For that is not one.
+//
+// A proxy appends the address that it sees, so everything to the left of an untrusted address may be forged. An invalid
+// entry ends the search, as does the 32nd: the result is then the last address that a trusted proxy reported. The result
+// is invalid if the peer has no address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {
@@ -84,7 +85,7 @@ func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	return client
 }
 
-// fromRight yields the elements of comma-separated lists that continue each other, last one first.
+// fromRight yields the elements of comma-separated lines from last to first.
 func fromRight(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range slices.Backward(lines) {
@@ -101,12 +102,12 @@ func fromRight(lines []string) iter.Seq[string] {
 	}
 }
 
-// TrustsPeer reports whether a request comes straight from a trusted proxy, so that its headers are that proxy's word.
+// TrustsPeer reports whether a request comes directly from a trusted proxy, so that its headers can be trusted.
 func (p Proxies) TrustsPeer(r *http.Request) bool {
 	return len(p) > 0 && p.Trusts(parseHop(r.RemoteAddr))
 }
 
-// Trusts reports whether an address is that of a trusted proxy.
+// Trusts reports whether an address belongs to a trusted proxy.
 func (p Proxies) Trusts(addr netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(addr) {
@@ -116,7 +117,7 @@ func (p Proxies) Trusts(addr netip.Addr) bool {
 	return false
 }
 
-// parseHop reads an address with or without a port, an IPv6 one in brackets or not. Anything else is invalid.
+// parseHop parses an address with or without a port and brackets. Anything else gives the invalid address.
 func parseHop(s string) netip.Addr {
 	if len(s) > maxHop {
 		return netip.Addr{}

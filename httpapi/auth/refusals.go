@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// MaxRefusals bounds what is remembered of each kind; what was used longest ago is forgotten. RefusalBytes is about what an entry
-	// of each kind takes together.
+	// MaxRefusals bounds the entries of each kind; the least recently used are evicted. RefusalBytes is about the size
+	// of one entry of each kind together.
 	MaxRefusals  = 1 << 12
 	RefusalBytes = 1 << 10
 
-	// refusalLimit is how often a key of an address is refused in refusalWindow before it is not looked at.
+	// refusalLimit is how often a key of an address may be refused in refusalWindow before its requests are refused
+	// unchecked.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit is how many guesses of an address may be under way, those counted too that were refused in refusalWindow.
+	// guessLimit bounds the guesses of an address: those under way and those refused in refusalWindow.
 	guessLimit = 20
 )
 
-// Key names a bearer token or credentials by a hash.
+// Key identifies a bearer token or credentials by a hash.
 type Key struct {
 	hash  [sha256.Size]byte
 	token bool
@@ -37,15 +38,15 @@ func TokenKey(token string) Key { return Key{sha256.Sum256([]byte(token)), true}
 // CredentialsKey returns the key of credentials.
 func CredentialsKey(c *market.Credentials) Key { return Key{sha256.Sum256([]byte(c.Wire())), false} }
 
-// pair is a key from an address. What counts as one address is quota.Network.
+// pair is a key from an address, as quota.Network counts addresses.
 type pair struct {
 	network netip.Prefix
 	key     Key
 }
 
-// Refusals counts refused tokens and credentials by client address and key, so that one client's bad key locks out nobody else
-// behind the same address. It also bounds the guesses of an address: reads of user data with credentials that the venue has not
-// accepted yet. It is safe for concurrent use.
+// Refusals counts refused tokens and credentials by client address and key, so that one client's bad key does not lock
+// out others behind the same address. It also bounds the guesses of an address: reads of user data with credentials that
+// the venue has not accepted yet. It is safe for concurrent use.
 type Refusals struct {
 	clock market.Clock
 
@@ -56,10 +57,10 @@ type Refusals struct {
 	accepted *simplelru.LRU[Key, struct{}]
 }
 
-// instant is a time in nanoseconds since 1970; 0 is none.
+// instant is a time in nanoseconds since 1970; 0 means none.
 type instant int64
 
-// left returns how much of refusalWindow is left at now for a refusal at i; 0 or less when it is over.
+// left returns how much of refusalWindow is left at now after a refusal at i, 0 or less if none.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -70,17 +71,18 @@ func (i instant) left(now time.Time) time.Duration {
 // lastRefusals is a ring of the last refusals of a key.
 type lastRefusals struct {
 	at   [refusalLimit]instant
-	next int // the oldest
+	next int // index of the oldest
 }
 
-// guesses are those of an address, each key counted once: the times of the last that were refused, and the reads under way by key.
+// guesses are the guesses of an address: the times of the last refused guesses, and the number of reads under way for
+// each key. A key counts once.
 type guesses struct {
 	refused  [guessLimit]instant
-	next     int // the oldest
+	next     int // index of the oldest
 	underWay map[Key]int
 }
 
-// NewRefusals returns a count of nothing.
+// NewRefusals returns an empty count.
 func NewRefusals(clock market.Clock) *Refusals {
 	return &Refusals{clock: clock, pairs: newLRU[pair, *lastRefusals](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
 }
@@ -88,13 +90,14 @@ func NewRefusals(clock market.Clock) *Refusals {
 func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 	lru, err := simplelru.NewLRU[K, V](MaxRefusals, nil)
 	if err != nil {
-		panic("accounts: " + err.Error()) // the size is a constant
+		panic("auth: " + err.Error()) // the size is a constant
 	}
 	return lru
 }
 
-// Refused counts a request whose key was refused: its bearer token is not good, or the venue answered 401 to its credentials, in
-// however many fields. What is refused because of Check must not be counted: who waits is heard again.
+// Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the
+// credentials, in any number of fields. Errors of Check must not be counted, so that a client that waits is checked
+// again.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	now, of := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
@@ -108,7 +111,7 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	last.at[last.next] = instant(now.UnixNano())
 	last.next = (last.next + 1) % refusalLimit
 	if key.token {
-		return // which costs the venue nothing
+		return // tokens cost the venue nothing
 	}
 	r.accepted.Remove(key)
 	if again {
@@ -119,7 +122,7 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	g.next = (g.next + 1) % guessLimit
 }
 
-// guessesOf returns the guesses of an address. The lock is held.
+// guessesOf returns the guesses of an address. The caller holds the lock.
 func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	g, known := r.guesses.Get(network)
 	if !known {
@@ -147,9 +150,9 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	return e
 }
 
-// Guess counts credentials that the venue has not accepted yet and is about to be asked with; a guess under way counts like one that
-// was refused, and several reads with the same credentials are one guess. end must be called once when the answer is there, with
-// whether the venue accepted them. The error has CodeRateLimited and RetryAfter.
+// Guess counts credentials that the venue has not accepted yet and will see next. A guess under way counts like a
+// refused one; concurrent reads with the same credentials are one guess. The caller must call end once, with whether the
+// venue accepted the credentials. The error has CodeRateLimited and RetryAfter.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -184,7 +187,7 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 	}, nil
 }
 
-// full reports whether there are as many guesses as there may be, and when to try again.
+// full reports whether no further guess is allowed, and when to try again.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	for _, at := range g.refused {

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// clock stands still until it is moved.
+// clock shows the same time until it is advanced.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 		if r.Check(addr, key) != nil {
 			t.Error("refused for more than a minute")
 		}
-		r.Refused(addr, key) // the fifth within a minute again: those at 10, 20, 30 and 40 s still count
+		r.Refused(addr, key) // the fifth within a minute: those at 10, 20, 30 and 40 s still count
 		if r.Check(addr, key) == nil {
 			t.Error("five within a minute are looked at")
 		}
@@ -105,7 +105,8 @@ func TestRefusalsByNetwork(t *testing.T) {
 	}
 }
 
-// TestGuesses: those under way and those refused within a minute count alike; tokens, and credentials that were accepted, do not.
+// TestGuesses: guesses under way and guesses refused within a minute count alike. Tokens and accepted credentials do not
+// count.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -132,7 +133,7 @@ func TestGuesses(t *testing.T) {
 	if _, err := r.Guess(addr, key(300)); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
-	guess(100)(true) // which was accepted
+	guess(100)(true) // accepted before
 	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), key(300)); err != nil {
 		t.Errorf("of another address: %v", err)
 	}
@@ -148,7 +149,7 @@ func TestGuesses(t *testing.T) {
 	if _, err := r.Guess(addr, key(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
 		t.Errorf("after as many refusals: %v", err)
 	}
-	r.Refused(addr, key(100)) // it is good no more
+	r.Refused(addr, key(100)) // no longer valid
 	if _, err := r.Guess(addr, key(100)); err == nil {
 		t.Error("credentials that were accepted once, and refused since, are not counted")
 	}
@@ -156,7 +157,7 @@ func TestGuesses(t *testing.T) {
 	guess(500)(false)
 }
 
-// TestOneGuessOfManyReads: the same credentials are one guess, however many reads are under way or refused with them.
+// TestOneGuessOfManyReads: the same credentials are one guess, however many reads with them are under way or refused.
 func TestOneGuessOfManyReads(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -181,13 +182,13 @@ func TestOneGuessOfManyReads(t *testing.T) {
 	for n := range guessLimit - 1 {
 		guess(other(n))
 	}
-	guess(other(0)) // it is under way
+	guess(other(0)) // already under way
 	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
 }
 
-// TestRefusalsAreBounded counts more addresses and keys than are remembered.
+// TestRefusalsAreBounded counts more addresses and keys than fit.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }

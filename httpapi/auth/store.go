@@ -5,35 +5,33 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"oddsgraph/httpapi/filewatch"
 )
 
-// bucket is the part of a digest that accounts are found by.
+// bucket is the part of a digest that finds accounts.
 type bucket [8]byte
 
-// held is an account with who it is for.
-type held struct {
+// assignment is an account with its holder.
+type assignment struct {
 	holder
 	account *Account
 }
 
 // table is all accounts of one version of the file: by token, and by subject of JWTs.
 type table struct {
-	all      []held
-	tokens   map[bucket][]held
-	subjects map[string]held
+	all      []assignment
+	tokens   map[bucket][]assignment
+	subjects map[string]assignment
 }
 
-// find returns the account of a digest.
+// find returns the account of a digest, nil if there is none.
 //
-// Tokens are random, so they can neither be guessed nor be found from their hash, and a plain SHA-256 is as good as a
-// slow one. What an attacker could measure is how far the hash of his guess agrees with one that is known here; since
-// he can't choose a token by its hash, even eight bytes known would not help him to the rest. Those eight find the
-// bucket, all 32 are compared in constant time.
+// Tokens are random, so a plain SHA-256 protects them like a slow hash. The time of a lookup may tell an attacker how
+// far the hash of a guess agrees with a known one. An attacker cannot choose tokens by their hash, so even eight known
+// bytes do not help to find the others. Eight bytes find the bucket; all 32 are compared in constant time.
 func (t *table) find(d digest) *Account {
 	for _, h := range t.tokens[bucket(d[:])] {
 		if subtle.ConstantTimeCompare(h.digest[:], d[:]) == 1 {
@@ -43,7 +41,7 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account that is for a holder, for him alone and nobody else.
+// same returns the account that belonged to exactly this holder, nil if there was none.
 func (t *table) same(of holder) *Account {
 	if of.token {
 		for _, h := range t.tokens[bucket(of.digest[:])] {
@@ -63,20 +61,19 @@ func (t *table) same(of holder) *Account {
 type Store struct {
 	file  *filewatch.File
 	table atomic.Pointer[table]
-	count atomic.Int64
 
 	mu        sync.Mutex
-	listeners []*func(*Account)
+	listeners []func(*Account)
 }
 
-// Status tells how a Store stands.
+// Status is the state of a Store.
 type Status struct {
 	filewatch.Status
-	// Accounts is the number of accounts in force.
+	// Accounts is the number of accounts in use.
 	Accounts int
 }
 
-// Open reads an accounts file, which only its owner may have access to.
+// Open reads an accounts file that only its owner can access.
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{}
 	s.table.Store(&table{})
@@ -99,19 +96,19 @@ func Open(path string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// Run looks at the file twice a second until ctx ends. Whatever was changed in it is in force within a second. A file
-// that can't be used leaves the accounts as they are; one that is missing three looks in a row revokes them all.
+// Run polls the file twice a second until ctx ends, so a change takes effect within a second. An invalid file leaves the
+// accounts as they are. A file that three polls in a row find missing revokes all accounts.
 func (s *Store) Run(ctx context.Context) { s.file.Run(ctx) }
 
-// Reload reads the file now. After an error the accounts are as they were. It must not be called by an OnRevoke callback.
+// Reload reads the file now. After an error the accounts are as before. An OnRevoke callback must not call Reload.
 func (s *Store) Reload() error { return s.file.Reload() }
 
-// Status tells whether the file's present content is in force.
+// Status returns the state of the file and its accounts.
 func (s *Store) Status() Status {
-	return Status{Status: s.file.Status(), Accounts: int(s.count.Load())}
+	return Status{Status: s.file.Status(), Accounts: len(s.table.Load().all)}
 }
 
-// Lookup returns the account that a token stands for. How long it takes tells nothing about other tokens.
+// Lookup returns the account of a token. Its duration reveals nothing about other tokens.
 func (s *Store) Lookup(token string) (*Account, bool) {
 	a := s.table.Load().find(sha256.Sum256([]byte(token)))
 	return a, a != nil
@@ -123,35 +120,29 @@ func (s *Store) Subject(subject string) (*Account, bool) {
 	return h.account, ok
 }
 
-// OnRevoke has f called for every account that is revoked, after its Context has ended and Lookup has forgotten it, and
-// before Run or Reload goes on. Another account may hold the same credentials. cancel ends that.
-func (s *Store) OnRevoke(f func(*Account)) (cancel func()) {
+// OnRevoke calls f for every account that is revoked. The account's context has ended by then, Lookup no longer finds the account,
+// and Run or Reload waits for f. Another account may have the same credentials.
+func (s *Store) OnRevoke(f func(*Account)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := &f
-	s.listeners = append(s.listeners, l)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(other *func(*Account)) bool { return other == l })
-	}
+	s.listeners = append(s.listeners, f)
 }
 
-// replace puts entries into force. Accounts that are the same as before live on. Calls never overlap.
+// replace replaces all accounts. Unchanged accounts stay valid. Calls never overlap.
 func (s *Store) replace(entries []entry) {
-	before, next := s.table.Load(), &table{tokens: make(map[bucket][]held, len(entries)), subjects: map[string]held{}}
-	kept := make(map[holder]bool, len(entries))
+	before, next := s.table.Load(), &table{tokens: make(map[bucket][]assignment, len(entries)), subjects: map[string]assignment{}}
+	unchanged := make(map[holder]bool, len(entries))
 	for _, e := range entries {
 		a := before.same(e.holder)
 		switch {
 		case a == nil || a.Address != e.address || a.Credentials.Wire() != e.credentials.Wire():
 			a = newAccount(e)
 		case a.Name != e.name:
-			a, kept[e.holder] = a.renamed(e.name), true
+			a, unchanged[e.holder] = a.renamed(e.name), true
 		default:
-			kept[e.holder] = true
+			unchanged[e.holder] = true
 		}
-		h := held{e.holder, a}
+		h := assignment{e.holder, a}
 		next.all = append(next.all, h)
 		if e.token {
 			b := bucket(e.digest[:])
@@ -162,11 +153,10 @@ func (s *Store) replace(entries []entry) {
 		}
 	}
 	s.table.Store(next)
-	s.count.Store(int64(len(entries)))
 
 	var revoked []*Account
 	for _, h := range before.all {
-		if !kept[h.holder] {
+		if !unchanged[h.holder] {
 			h.account.revoke(errRevoked)
 			revoked = append(revoked, h.account)
 		}
@@ -176,7 +166,7 @@ func (s *Store) replace(entries []entry) {
 	s.mu.Unlock()
 	for _, a := range revoked {
 		for _, l := range listeners {
-			(*l)(a)
+			l(a)
 		}
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Tokens finds the accounts of bearer tokens: of those in the accounts file, and of those that an identity provider has signed.
+// Tokens finds the accounts of bearer tokens: those of the accounts file and those signed by an identity provider.
 type Tokens struct {
 	File *Store
-	// Signed returns the account of a token that is not in the file; nil where there are no others. Its error is a market.Error.
+	// Signed returns the account of a token that is not in the file; nil if there is no identity provider. Its error is
+	// a market.Error.
 	Signed func(ctx context.Context, token string) (*Account, error)
 }
 
-// Lookup returns the account of a token. The error is a market.Error with CodeUnauthenticated for a token that is not good.
+// Lookup returns the account of a token. The error is a market.Error, with CodeUnauthenticated for an invalid token.
 func (t Tokens) Lookup(ctx context.Context, token string) (*Account, error) {
 	if a, ok := t.File.Lookup(token); ok {
 		return a, nil

@@ -26,13 +26,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// issuer is an identity provider with a server of its keys.
+// issuer is an identity provider with a server for its keys.
 type issuer struct {
 	*httptest.Server
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey
-	answer http.HandlerFunc // instead of the keys
+	answer http.HandlerFunc // replaces the response with the keys
 	reads  int
 }
 
@@ -65,7 +65,7 @@ func (i *issuer) count() int {
 	return i.reads
 }
 
-// rsaKeys are drawn once, since that takes long.
+// rsaKeys are created once, because that is slow.
 var rsaKeys = sync.OnceValue(func() []*rsa.PrivateKey {
 	out := make([]*rsa.PrivateKey, 2)
 	for i := range out {
@@ -83,12 +83,12 @@ func ecKey(t testing.TB) *ecdsa.PrivateKey {
 	return k
 }
 
-// published is the public half of a key.
+// published returns the public half of a key.
 func published(id string, private crypto.Signer) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private.Public(), KeyID: id, Use: "sig"}
 }
 
-// signed returns a token; claims with a nil value are left out of those that are good.
+// signed returns a token with valid claims and changes. A nil value removes a claim.
 func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string, now time.Time, change map[string]any) string {
 	t.Helper()
 	options := &jose.SignerOptions{}
@@ -112,7 +112,7 @@ func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string,
 	return token
 }
 
-// clock stands still until it is moved.
+// clock shows the same time until it is advanced.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -130,7 +130,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// accountsFile has one account with the subject alice; revoke empties it.
+// accountsFile has one account with the subject alice; revoke empties the file.
 func accountsFile(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")

@@ -2,6 +2,7 @@ package jwt
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
@@ -21,13 +22,13 @@ import (
 )
 
 const (
-	// fetchTimeout bounds one read of the keys, maxKeySet its size in bytes, maxKeys the keys that are used of it.
+	// fetchTimeout bounds one read of the keys, maxKeySet its size in bytes, maxKeys the number of keys used.
 	fetchTimeout = 5 * time.Second
 	maxKeySet    = 256 << 10
 	maxKeys      = 64
 	// minRSA is the least size of an RSA key in bits.
 	minRSA = 2048
-	// afterSuccess and afterFailure are how long the keys are not read again because of a token whose key is unknown.
+	// afterSuccess and afterFailure are how long after a read an unknown key causes no further read.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )
@@ -51,10 +52,10 @@ type keys struct {
 
 	mu    sync.Mutex
 	known []*key
-	// next is the earliest time of the next read. failed reports that the last read failed.
+	// next is the earliest time of the next read. failed is true if the last read failed.
 	next   time.Time
 	failed bool
-	// reading is closed when the read under way is over; nil while there is none.
+	// reading is closed when the present read ends; nil if there is none.
 	reading chan struct{}
 }
 
@@ -67,8 +68,8 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key that a token names; a token without a name is for the only key. Where it is unknown the keys are read once
-// more, unless that was done a moment ago. The error is a market.Error, or the cause of the end of ctx.
+// find returns the key that a token names. A token without a key name uses the only key. If the key is unknown, find
+// reads the keys again, unless they were read recently. The error is a market.Error, or the cause of the end of ctx.
 func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.named(id); found != nil {
 		return found, nil
@@ -101,14 +102,14 @@ func (k *keys) named(id string) *key {
 	return nil
 }
 
-// refresh reads the keys, or waits for the read under way. Without force it does nothing for a while after a read. Keys stay in
-// force when it fails. The error is the cause of the end of ctx.
+// refresh reads the keys, or waits for the read under way. Without force, it does nothing if the keys were read
+// recently. After a failed read the known keys stay in use. The error is the cause of the end of ctx.
 func (k *keys) refresh(ctx context.Context, force bool) error {
 	k.mu.Lock()
-	if under := k.reading; under != nil {
+	if reading := k.reading; reading != nil {
 		k.mu.Unlock()
 		select {
-		case <-under:
+		case <-reading:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -120,12 +121,12 @@ func (k *keys) refresh(ctx context.Context, force bool) error {
 	}
 	k.reading = make(chan struct{})
 	k.mu.Unlock()
-	fetched, err := k.fetch(context.WithoutCancel(ctx)) // others may wait for it, too
+	fetched, err := k.fetch(context.WithoutCancel(ctx)) // others may wait for the read, too
 	k.replace(fetched, err)
 	return nil
 }
 
-// replace takes the outcome of a read.
+// replace handles the result of a read.
 func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +135,7 @@ func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	if err != nil {
 		k.next = k.clock.Now().Add(afterFailure)
 		if !k.failed {
-			k.log.Warn("the keys for JWTs could not be read; those that are known stay in force", "known", len(k.known), "error", err)
+			k.log.Warn("the keys for JWTs could not be read; the known keys stay in use", "known", len(k.known), "error", err)
 		}
 		k.failed = true
 		return
@@ -164,19 +165,10 @@ func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	}
 }
 
+// equal reports whether two public keys are the same. The keys of package crypto have the method Equal.
 func equal(a, b any) bool {
-	switch a := a.(type) {
-	case *rsa.PublicKey:
-		b, ok := b.(*rsa.PublicKey)
-		return ok && a.Equal(b)
-	case *ecdsa.PublicKey:
-		b, ok := b.(*ecdsa.PublicKey)
-		return ok && a.Equal(b)
-	case ed25519.PublicKey:
-		b, ok := b.(ed25519.PublicKey)
-		return ok && a.Equal(b)
-	}
-	return false
+	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && key.Equal(b)
 }
 
 // fetch reads the keys from the issuer.
@@ -206,7 +198,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys returns the keys of a set that can verify signatures. Others are left out, as RFC 7517 demands.
+// parseKeys returns the keys of a set that can verify signatures. RFC 7517 demands that others are ignored.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {
@@ -227,7 +219,7 @@ func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	return usable, nil
 }
 
-// verifies reports whether a key is a public one for signatures that is strong enough.
+// verifies reports whether a key is public, for signatures, and strong enough.
 func verifies(k *jose.JSONWebKey) bool {
 	if !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" {
 		return false

@@ -18,30 +18,30 @@ import (
 )
 
 const (
-	// MaxSessions is the number of verified tokens that a Verifier keeps. Tokens beyond it are verified again for each request.
-	// SessionBytes is a bound on the memory of a kept token.
+	// MaxSessions is the number of verified tokens that a Verifier remembers. Tokens beyond it are verified again for
+	// each request. SessionBytes bounds the memory of one remembered token.
 	MaxSessions  = 4096
 	SessionBytes = 1 << 9
 
-	// leeway is how far the clock of the issuer may be off.
+	// leeway is the tolerated difference to the issuer's clock.
 	leeway = 30 * time.Second
-	// refreshEvery is how often the keys are read, retryEvery how soon again after a failure.
+	// refreshEvery is the time between two reads of the keys, retryEvery the time after a failed read.
 	refreshEvery = 10 * time.Minute
 	retryEvery   = 30 * time.Second
 )
 
-// algorithms are those of signatures that are accepted: none with a shared secret, and not none.
+// algorithms are the accepted signature algorithms. None of them uses a shared secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// Config says which tokens are accepted. All of it is needed.
+// Config says which tokens are accepted. All fields are required.
 type Config struct {
 	// Issuer and Audience must be in the claims iss and aud.
 	Issuer, Audience string
 	// URL is where the issuer publishes its keys.
 	URL string
-	// Claim is the name of the claim that Account is asked for.
+	// Claim is the name of the claim that identifies the account.
 	Claim string
 	// Account returns the account of a value of Claim.
 	Account func(subject string) (*auth.Account, bool)
@@ -58,13 +58,13 @@ type Verifier struct {
 	sessions *simplelru.LRU[[sha256.Size]byte, session]
 }
 
-// session is a token that was verified.
+// session is a verified token.
 type session struct {
 	account *auth.Account
 	expiry  time.Time
 }
 
-// New returns a Verifier that has no keys yet; Run reads them.
+// New returns a Verifier without keys; Run reads them.
 func New(cfg Config) *Verifier {
 	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
 	if err != nil {
@@ -73,11 +73,11 @@ func New(cfg Config) *Verifier {
 	return &Verifier{cfg: cfg, keys: newKeys(cfg.URL, cfg.Clock, cfg.Log), sessions: sessions}
 }
 
-// Run reads the keys again and again until ctx ends.
+// Run reads the keys periodically until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
 	defer v.keys.client.CloseIdleConnections()
 	for {
-		_ = v.keys.refresh(ctx, true) // which tells the log
+		_ = v.keys.refresh(ctx, true) // refresh logs errors
 		wait := refreshEvery
 		v.keys.mu.Lock()
 		if v.keys.failed {
@@ -94,9 +94,9 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Account returns a session of the token's account. The session ends when the token expires, when the issuer withdraws the key that
-// signed the token, or when the account is revoked. The error is a market.Error that contains no part of the token, or the cause of
-// the end of ctx.
+// Account returns a session of the token's account. The session ends when the token expires, when the issuer withdraws
+// the token's key, or when the account is revoked. The error is a market.Error that contains no part of the token, or
+// the cause of the end of ctx.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
 	hash := sha256.Sum256([]byte(token))
 	v.mu.Lock()
@@ -119,7 +119,7 @@ func refused(format string, args ...any) error {
 	return market.Errorf(market.CodeUnauthenticated, format, args...)
 }
 
-// verify checks a token and begins a session of its account.
+// verify checks a token and starts a session of its account.
 func (v *Verifier) verify(ctx context.Context, token string) (s session, err error) {
 	parsed, err := josejwt.ParseSigned(token, algorithms)
 	if err != nil || len(parsed.Headers) != 1 {
@@ -157,7 +157,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 	return session{account.Session(expiry.Sub(now), k.ctx), expiry}, nil
 }
 
-// valid checks who a token is from, who it is for, and when it is good.
+// valid checks the issuer, the audience and the times of a token.
 func (v *Verifier) valid(claims *josejwt.Claims, now time.Time) error {
 	if claims.Expiry == nil {
 		return refused("the token has no expiry")

@@ -96,7 +96,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestKeysAreRotated has the issuer sign with a new key, and then withdraw the old one, which ends its sessions.
+// TestKeysAreRotated: the issuer signs with a new key and later withdraws the old one, which ends the old key's
+// sessions.
 func TestKeysAreRotated(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	i := newIssuer(t, published("1", one))
@@ -133,8 +134,8 @@ func TestKeysAreRotated(t *testing.T) {
 	<-fresh.Limit(t.Context()).Done()
 }
 
-// TestUnknownKeysAreLookedForOnce sends tokens of many keys that nobody knows.
-func TestUnknownKeysAreLookedForOnce(t *testing.T) {
+// TestUnknownKeysAreFetchedOnce sends tokens with many unknown keys.
+func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
 	v, c, _ := newVerifier(t, i)
@@ -156,7 +157,7 @@ func TestUnknownKeysAreLookedForOnce(t *testing.T) {
 	}
 }
 
-// TestTheIssuerFails: keys that are known stay in force, and without any nobody is told that his token is bad.
+// TestTheIssuerFails: known keys stay in use. Without keys, no token is called invalid.
 func TestTheIssuerFails(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	good, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("1", one), published("2", two)}})
@@ -196,7 +197,7 @@ func TestTheIssuerFails(t *testing.T) {
 		i.set(answer)
 		c.advance(afterSuccess)
 		if _, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
-			t.Errorf("%s, a key that can't be looked for: %v", name, err)
+			t.Errorf("%s, a key that cannot be fetched: %v", name, err)
 		}
 		if a, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); err != nil || a.Err() != nil {
 			t.Errorf("%s, a known key: %v", name, err)
@@ -204,7 +205,7 @@ func TestTheIssuerFails(t *testing.T) {
 	}
 }
 
-// hanging answers nothing until a request is given up.
+// hanging answers nothing until a request is cancelled.
 type hanging struct{ asked chan struct{} }
 
 func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -213,7 +214,7 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestTheIssuerHangs: the read of the keys ends in its time, and who waits for it leaves when he likes.
+// TestTheIssuerHangs: a read of the keys ends in time, and a caller that waits for the read can leave.
 func TestTheIssuerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{})
@@ -235,7 +236,7 @@ func TestTheIssuerHangs(t *testing.T) {
 		synctest.Wait()
 		leave(left)
 		if err := <-over; !errors.Is(err, left) {
-			t.Errorf("who left: %v", err)
+			t.Errorf("the caller that left: %v", err)
 		}
 		if err := <-over; market.CodeOf(err) != market.CodeUpstreamUnavailable || time.Since(began) != fetchTimeout {
 			t.Errorf("after %s: %v", time.Since(began), err)
@@ -244,7 +245,7 @@ func TestTheIssuerHangs(t *testing.T) {
 
 }
 
-// TestSessionsAreRemembered verifies a token once, as long as it is good.
+// TestSessionsAreRemembered: a valid token is verified once.
 func TestSessionsAreRemembered(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -277,8 +278,8 @@ func TestSessionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded measures the bytes of a session. It then verifies more tokens than the verifier keeps, again and again, as
-// their holders would: no session may leave anything behind.
+// TestSessionsAreBounded measures the size of a session. It then verifies more tokens than the verifier remembers,
+// several times: no session may leave memory behind.
 func TestSessionsAreBounded(t *testing.T) {
 	key := ecKey(t)
 	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
@@ -316,7 +317,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsExpire limits a context by a session, and by one whose time is over.
+// TestSessionsExpire limits contexts by a session and by an expired session.
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, revoke := accountsFile(t)
@@ -342,7 +343,7 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// TestLimitedContextsLeaveNothing limits contexts that end long before the session does, like those of requests.
+// TestLimitedContextsLeaveNothing limits contexts that end long before the session, like those of requests.
 func TestLimitedContextsLeaveNothing(t *testing.T) {
 	store, _ := accountsFile(t)
 	account, _ := store.Subject("alice")
@@ -357,7 +358,7 @@ func TestLimitedContextsLeaveNothing(t *testing.T) {
 		cancel()
 		<-limited.Done()
 	}
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines may still release the last ones
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // goroutines may still release the last contexts
 		if left := (heap() - before) / n; left < 200 { // maps keep their greatest size
 			break
 		} else if time.Now().After(late) {
@@ -367,7 +368,7 @@ func TestLimitedContextsLeaveNothing(t *testing.T) {
 	runtime.KeepAlive(session)
 }
 
-// heap returns the bytes that are in use.
+// heap returns the bytes in use.
 func heap() int {
 	var m runtime.MemStats
 	runtime.GC()
