@@ -34,21 +34,21 @@ type Execution struct {
 	errs    []Error
 	// taken is memory for the indexes of errors.
 	taken []int
-	// slabs holds a *slab for each type that Make has allocated.
-	slabs []interface{ empty() }
+	// arenas holds an *arena for each type that Make has allocated.
+	arenas []interface{ empty() }
 }
 
-// executions reuses Executions with their slabs.
+// executions reuses Executions with their arenas.
 var executions = sync.Pool{New: func() any { return &Execution{} }}
 
 // release clears the execution and makes it available for reuse.
 func (x *Execution) release() {
-	for _, s := range x.slabs {
+	for _, s := range x.arenas {
 		s.empty()
 	}
 	clear(x.arguments)
 	clear(x.errs)
-	*x = Execution{slabs: x.slabs, arguments: x.arguments[:0], indexes: x.indexes[:0], errs: x.errs[:0]}
+	*x = Execution{arenas: x.arenas, arguments: x.arguments[:0], indexes: x.indexes[:0], errs: x.errs[:0]}
 	executions.Put(x)
 }
 

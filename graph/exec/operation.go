@@ -22,12 +22,12 @@ type Operation struct {
 	definition *ast.OperationDefinition
 	// grown is called with the number of bytes that a new variant takes.
 	grown func(bytes int)
-	// switches are the variables in @skip and @include, sorted.
-	switches []string
+	// conditions are the variables in @skip and @include, sorted.
+	conditions []string
 	// size is the size of the last result in bytes.
 	size atomic.Int64
 
-	// variants are keyed by the values of the switches. mu serializes writers, which replace the map. Readers need no lock.
+	// variants are keyed by the values of the conditions. mu serializes writers, which replace the map. Readers need no lock.
 	mu       sync.Mutex
 	variants atomic.Pointer[map[string]*variant]
 }
@@ -42,7 +42,7 @@ type variant struct {
 // Operation returns an operation of a document. It is compiled on first use. grown is called with the approximate bytes of
 // each new variant, so that a cache of documents can count them. grown must not execute the operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
-	return &Operation{compiler: c, document: doc, definition: op, grown: grown, switches: switchesOf(doc, op)}
+	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
 }
 
 // Execute runs one pass over a query and appends the data to buf. variables are coerced and include defaults. An Execution is
@@ -89,7 +89,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	var bits [16]byte
 	key := bits[:0]
-	for _, name := range o.switches {
+	for _, name := range o.conditions {
 		on, ok := variables[name].(bool)
 		if !ok {
 			return nil, gqlerror.Errorf("variable $%s is null; @skip and @include need true or false", name)
@@ -119,8 +119,8 @@ func (o *Operation) compile(key string) (*variant, error) {
 		}
 		variants = maps.Clone(*known)
 	}
-	values := make(map[string]any, len(o.switches))
-	for i, name := range o.switches {
+	values := make(map[string]any, len(o.conditions))
+	for i, name := range o.conditions {
 		values[name] = key[i] == '1'
 	}
 	v, err := compileOperation(o.compiler, o.document, o.definition, values)
@@ -148,8 +148,8 @@ func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	return v.bytes, nil
 }
 
-// switchesOf returns the variables in @skip and @include of all selections that the operation reaches.
-func switchesOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
+// conditionsOf returns the variables in @skip and @include of all selections that the operation reaches.
+func conditionsOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
 	var names []string
 	seen := map[string]bool{}
 	directives := func(list ast.DirectiveList) {

@@ -71,9 +71,9 @@ type compilation struct {
 	slots  int
 }
 
-// compileOperation compiles an operation for the given values of its switches.
-func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, switches map[string]any) (*variant, error) {
-	run := &compilation{Compiler: c, op: &graphql.OperationContext{Doc: doc, Operation: op, Variables: switches}}
+// compileOperation compiles an operation for the given values of its conditions.
+func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, conditions map[string]any) (*variant, error) {
+	run := &compilation{Compiler: c, op: &graphql.OperationContext{Doc: doc, Operation: op, Variables: conditions}}
 	object := c.schema.Query
 	if op.Operation == ast.Subscription {
 		object = c.schema.Subscription

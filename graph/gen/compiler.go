@@ -238,8 +238,8 @@ func (f *file) object(o *codegen.Object) {
 	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", exec, o.Name)
 	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
-		if f.keeps(field) {
-			f.kept(field)
+		if f.cacheable(field) {
+			f.cachedList(field)
 			continue
 		}
 		f.field(field)
@@ -268,9 +268,9 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// keeps reports whether the text of a list can be kept for later executions: the list comes from a method, its objects are
+// cacheable reports whether the text of a list can be reused by later executions: the list comes from a method, its objects are
 // written from Go fields alone, and the list's owner has a method Rendered that returns a *market.Rendered.
-func (f *file) keeps(field *codegen.Field) bool {
+func (f *file) cacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
 		return false
@@ -284,8 +284,8 @@ func (f *file) keeps(field *codegen.Field) bool {
 	return ok
 }
 
-// kept generates the code for a list that keeps accepts. If the selection has no Text, nothing is found or kept.
-func (f *file) kept(field *codegen.Field) {
+// cachedList generates the code for a cacheable list. A selection without Text finds and stores nothing.
+func (f *file) cachedList(field *codegen.Field) {
 	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
 	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))
 	f.value(field.TypeReference, "v", 0, invalid)

@@ -1,9 +1,8 @@
-// Package scalar reads and writes the graph's own scalars.
+// Package scalar parses and formats the graph's own scalars.
 package scalar
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -14,10 +13,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// DateTimeLayout is how a DateTime leaves: RFC 3339 in UTC with milliseconds.
+// DateTimeLayout is the format of a DateTime in responses: RFC 3339 in UTC with milliseconds.
 const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Each MarshalX writes what AppendX appends; the executor uses the latter.
+// Each MarshalX writes what AppendX appends. The executor uses AppendX.
 
 // AppendDecimal appends an exact number as a JSON string without exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {
@@ -32,7 +31,7 @@ func MarshalDecimal(d market.Decimal) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDecimal reads a string, an Int or a Float by its literal.
+// UnmarshalDecimal parses a string, an Int or a Float by its literal.
 func UnmarshalDecimal(v any) (market.Decimal, error) {
 	var literal string
 	switch v := v.(type) {
@@ -57,15 +56,15 @@ func UnmarshalDecimal(v any) (market.Decimal, error) {
 	return d, nil
 }
 
-// AppendDateTime appends an instant in UTC with milliseconds.
+// AppendDateTime appends a time in UTC with milliseconds.
 func AppendDateTime(dst []byte, t time.Time) []byte {
 	t = t.UTC()
-	dst = t.AppendFormat(append(dst, '"'), time.RFC3339) // which package time writes without reading the layout
+	dst = t.AppendFormat(append(dst, '"'), time.RFC3339) // package time has a fast path for RFC 3339
 	ms := t.Nanosecond() / int(time.Millisecond)
 	return append(dst[:len(dst)-1], '.', '0'+byte(ms/100), '0'+byte(ms/10%10), '0'+byte(ms%10), 'Z', '"')
 }
 
-// MarshalDateTime writes an instant in UTC with milliseconds.
+// MarshalDateTime writes a time in UTC with milliseconds.
 func MarshalDateTime(t time.Time) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		var buf [40]byte
@@ -73,7 +72,7 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime reads an RFC 3339 instant with any offset.
+// UnmarshalDateTime parses an RFC 3339 time with any offset.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	if s, ok := v.(string); ok {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.Year() > 0 {
@@ -96,7 +95,7 @@ func MarshalDate(d market.Date) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDate reads the form YYYY-MM-DD.
+// UnmarshalDate parses the form YYYY-MM-DD.
 func UnmarshalDate(v any) (market.Date, error) {
 	if s, ok := v.(string); ok {
 		if d, err := market.ParseDate(s); err == nil {
@@ -114,7 +113,7 @@ func AppendAddress(dst []byte, a market.Address) []byte {
 // MarshalAddress writes an address in lower case.
 func MarshalAddress(a market.Address) graphql.Marshaler { return graphql.MarshalString(string(a)) }
 
-// UnmarshalAddress reads 0x and 40 hex digits, of any case.
+// UnmarshalAddress parses 0x and 40 hex digits in upper or lower case.
 func UnmarshalAddress(v any) (market.Address, error) {
 	s, ok := v.(string)
 	if !ok {
@@ -124,5 +123,5 @@ func UnmarshalAddress(v any) (market.Address, error) {
 }
 
 func badInput(format string, args ...any) *market.Error {
-	return market.Errorf(market.CodeBadUserInput, "%s", fmt.Sprintf(format, args...))
+	return market.Errorf(market.CodeBadUserInput, format, args...)
 }

@@ -60,7 +60,7 @@ func TestDateTime(t *testing.T) {
 	}
 	elsewhere := time.Date(2026, 1, 31, 12, 0, 0, 5e6, time.FixedZone("x", -3600))
 	if got := written(MarshalDateTime(elsewhere)); got != `"2026-01-31T13:00:00.005Z"` {
-		t.Errorf("of another zone: %s", got)
+		t.Errorf("a time of another zone: %s", got)
 	}
 	for _, bad := range []any{nil, 5, json.Number("1700000000"), "", "2026-01-31", "2026-01-31T12:00:00", "0000-01-01T00:00:00Z", "2026-02-30T00:00:00Z"} {
 		if at, err := UnmarshalDateTime(bad); market.CodeOf(err) != market.CodeBadUserInput {

@@ -1,0 +1,64 @@
+package exec
+
+import "context"
+
+// arena allocates values of one type in blocks, since the objects of a list are made one by one. It reuses the values after the
+// execution.
+type arena[T any] struct {
+	// values is the current block. The first used values were handed out.
+	values []T
+	used   int
+}
+
+const (
+	minBlock = 4
+	maxBlock = 64
+	// maxReused limits the values that an arena keeps for another execution.
+	maxReused = 512
+)
+
+// Make returns a zero T for the response of ctx. In an execution the value is reused after the execution, so do not retain it.
+func Make[T any](ctx context.Context) *T {
+	if x := From(ctx); x != nil {
+		return &arenaOf[T](x).take(1)[0]
+	}
+	return new(T)
+}
+
+// MakeList is like Make for n consecutive values. The list is never nil, because nil would be written as null.
+func MakeList[T any](ctx context.Context, n int) []T {
+	if x := From(ctx); x != nil {
+		return arenaOf[T](x).take(n)
+	}
+	return make([]T, n)
+}
+
+func arenaOf[T any](x *Execution) *arena[T] {
+	for _, a := range x.arenas {
+		if a, ok := a.(*arena[T]); ok {
+			return a
+		}
+	}
+	a := &arena[T]{}
+	x.arenas = append(x.arenas, a)
+	return a
+}
+
+func (a *arena[T]) take(n int) []T {
+	if a.values == nil || len(a.values)-a.used < n {
+		a.values, a.used = make([]T, max(n, min(max(minBlock, 2*len(a.values)), maxBlock))), 0
+	}
+	from := a.used
+	a.used += n
+	return a.values[from:a.used:a.used]
+}
+
+// empty clears the values and makes them available again.
+func (a *arena[T]) empty() {
+	if len(a.values) > maxReused {
+		a.values = nil
+	} else {
+		clear(a.values[:a.used])
+	}
+	a.used = 0
+}
