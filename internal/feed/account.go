@@ -7,41 +7,41 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// accountEvery is the least time between two states of an account that nobody reads and the sink is given: venues tell of
-// every price in a wallet by a message of its own.
-const accountEvery = 50 * time.Millisecond
+// accountInterval is the minimum time between two flushes of an account that nobody reads. Venues send every price in a
+// wallet as a message of its own.
+const accountInterval = 50 * time.Millisecond
 
-// ledger is an account as its changes make it. What was shown of it never changes: a list that was is copied before it is
-// written to.
-type ledger struct {
-	orders    list[string, market.Order]
-	positions list[market.PositionKey, market.Position]
+// mutableAccount is an account that changes are applied to. It never changes an Account that readers have: it copies a
+// shared list before a write.
+type mutableAccount struct {
+	orders    keyedList[string, market.Order]
+	positions keyedList[market.PositionKey, market.Position]
 	balance   *market.Balance
-	// fills are the last ones, oldest first, by which equal ones are told apart.
+	// fills has the latest fills, oldest first. They number the fills that look alike.
 	fills []market.Trade
-	// lost reports that positions were known and no longer are, until the sink is told.
-	lost  bool
-	shown *Account // nil after a change
+	// positionsLost reports that the positions have become unknown since the last flush.
+	positionsLost bool
+	current       *Account // nil after a change
 }
 
 func orderKey(o *market.Order) string { return o.OrderID }
 
-// list is a list in the venue's order whose elements are found by a key.
-type list[K comparable, T any] struct {
+// keyedList is a list in the venue's order with an index by key.
+type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
-	// shown tells that somebody else has the rows.
-	shown bool
+	// shared reports that readers have rows, so that a write must copy them.
+	shared bool
 }
 
-// newLedger returns the account of a snapshot. Orders and positions that are nil there are not known. before is the ledger
-// that it replaces, or nil.
-func newLedger(m *market.Message, before *ledger) *ledger {
+// newMutableAccount returns the account of a snapshot. Orders and positions that are nil in the snapshot are unknown.
+// before is the account that the snapshot replaces, or nil.
+func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
-	l := &ledger{
-		orders:    newList(m.Orders, orderKey, open),
-		positions: newList(positions, (*market.Position).Key, held),
+	l := &mutableAccount{
+		orders:    newKeyedList(m.Orders, orderKey, isActive),
+		positions: newKeyedList(positions, (*market.Position).Key, isHeld),
 		balance:   m.Balance,
 	}
 	if before != nil {
@@ -50,43 +50,43 @@ func newLedger(m *market.Message, before *ledger) *ledger {
 	return l
 }
 
-// filled adds fills and returns those that are new.
-func (l *ledger) filled(m *market.Message) (fresh []market.Trade) {
-	l.fills, fresh = added(l.fills, m.Trades, m.Seq != 0)
+// addFills adds fills and returns the new ones.
+func (l *mutableAccount) addFills(m *market.Message) (fresh []market.Trade) {
+	l.fills, fresh = appendNew(l.fills, m.Trades, m.Seq != 0)
 	return fresh
 }
 
-// open reports whether an order still stands.
-func open(o *market.Order) bool {
+// isActive reports whether an order is still active.
+func isActive(o *market.Order) bool {
 	return o.Status == market.OrderOpen || o.Status == market.OrderPartiallyFilled || o.Status == market.OrderUnknown
 }
 
-// held reports whether a position is one.
-func held(p *market.Position) bool { return !p.Size.IsZero() }
+// isHeld reports whether a position has a size.
+func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
-// apply makes a change. A change of a list that is not known leaves it unknown, since its one element is not all of it.
-func (l *ledger) apply(m *market.Message) {
+// apply applies a change. An unknown list stays unknown, because one element is not the whole list.
+func (l *mutableAccount) apply(m *market.Message) {
 	switch m.Kind {
 	case market.MessageOrder:
 		for i := range m.Orders {
-			l.orders.put(orderKey(&m.Orders[i]), m.Orders[i], open(&m.Orders[i]))
+			l.orders.put(orderKey(&m.Orders[i]), m.Orders[i], isActive(&m.Orders[i]))
 		}
 	case market.MessagePosition:
 		for i := range m.Positions {
-			l.hold(m.Positions[i])
+			l.applyPosition(m.Positions[i])
 		}
 	case market.MessageBalance:
 		l.balance = m.Balance
 	default:
 		return
 	}
-	l.shown = nil
+	l.current = nil
 }
 
-// hold takes over what a message says of a position. A message does not name the lot that it is about: where an outcome has
-// several, the one with the same size and average price has only another price. If none has, it is not known what is held,
-// until the next snapshot says so.
-func (l *ledger) hold(p market.Position) {
+// applyPosition applies a change of a position. Messages do not name the lot. If an outcome has several lots, the change is
+// a new price of the lot with the same size and average price. If no lot matches, the positions are unknown until the next
+// snapshot.
+func (l *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
 		i, known := l.positions.at[market.PositionKey{MarketID: p.MarketID, Outcome: p.Outcome, Ordinal: lots}]
@@ -95,34 +95,34 @@ func (l *ledger) hold(p market.Position) {
 		}
 		if lot := &l.positions.rows[i]; sameLot(lot, &p) {
 			p.Ordinal = lots
-			l.positions.put(p.Key(), p, held(&p))
+			l.positions.put(p.Key(), p, isHeld(&p))
 			return
 		}
 		lots++
 	}
 	if lots > 1 {
-		l.positions, l.lost = list[market.PositionKey, market.Position]{}, true
+		l.positions, l.positionsLost = keyedList[market.PositionKey, market.Position]{}, true
 		return
 	}
 	p.Ordinal = 0
-	l.positions.put(p.Key(), p, held(&p))
+	l.positions.put(p.Key(), p, isHeld(&p))
 }
 
 func sameLot(a, b *market.Position) bool {
 	return a.Size.Cmp(b.Size) == 0 && (a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// account returns the present account, which stays as it is.
-func (l *ledger) account() *Account {
-	if l.shown == nil {
-		l.shown = &Account{Orders: l.orders.show(), Positions: l.positions.show(), Balance: l.balance}
+// snapshot returns the present account. The result never changes.
+func (l *mutableAccount) snapshot() *Account {
+	if l.current == nil {
+		l.current = &Account{Orders: l.orders.share(), Positions: l.positions.share(), Balance: l.balance}
 	}
-	return l.shown
+	return l.current
 }
 
-// newList returns a list of those rows that stay. The last row with a key replaces those before. The list is not known where
-// rows is nil.
-func newList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l list[K, T]) {
+// newKeyedList returns a list of the rows that stay. A later row replaces an earlier one with the same key. The list is
+// unknown if rows is nil.
+func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
 	}
@@ -142,14 +142,14 @@ func newList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool)
 	return l
 }
 
-// put puts a row in the place of the one with its key, or at the end, or takes it out where it is not to stay.
-func (l *list[K, T]) put(key K, row T, stays bool) {
+// put replaces the row with the key, or appends the row. It removes the row if stays is false.
+func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	i, known := l.at[key]
 	if l.at == nil || !known && !stays {
 		return
 	}
-	if l.shown {
-		l.rows, l.shown = slices.Clone(l.rows), false
+	if l.shared {
+		l.rows, l.shared = slices.Clone(l.rows), false
 	}
 	switch {
 	case !known:
@@ -168,58 +168,59 @@ func (l *list[K, T]) put(key K, row T, stays bool) {
 	}
 }
 
-// show hands the rows out; nil where they are not known.
-func (l *list[K, T]) show() []T {
-	l.shown = true
+// share returns the rows for readers, or nil if they are unknown.
+func (l *keyedList[K, T]) share() []T {
+	l.shared = true
 	return slices.Clip(l.rows)
 }
 
-// present returns the state as readers see it. What one of them has seen queries find too. The lock is held.
-func (t *topic) present() State {
-	if t.state.ledger != nil {
-		t.state.Account = t.state.ledger.account()
-		t.tell()
+// visibleState returns the state for readers. It also flushes an account, so that queries see what a reader sees. The
+// caller holds the lock.
+func (t *topic) visibleState() State {
+	if t.state.mutable != nil {
+		t.state.Account = t.state.mutable.snapshot()
+		t.flush()
 	}
 	s := t.state
-	s.ledger = nil
+	s.mutable = nil
 	return s
 }
 
-// tellSoon gives the sink the account, unless it was given one just before: then it is given the next one in a while.
-func (t *topic) tellSoon() {
-	t.untold = true
-	wait := t.told.Add(accountEvery).Sub(t.feed.cfg.Clock.Now())
+// flushSoon flushes the account now, or accountInterval after the last flush.
+func (t *topic) flushSoon() {
+	t.dirty = true
+	wait := t.flushedAt.Add(accountInterval).Sub(t.feed.cfg.Clock.Now())
 	if wait <= 0 {
-		t.tell()
-	} else if t.teller == nil {
-		t.teller = time.AfterFunc(min(wait, accountEvery), func() {
+		t.flush()
+	} else if t.flushTimer == nil {
+		t.flushTimer = time.AfterFunc(min(wait, accountInterval), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.teller = nil
-			t.tell()
+			t.flushTimer = nil
+			t.flush()
 		})
 	}
 }
 
-// tell gives the sink the account if it has changed since it was given one. The lock is held.
-func (t *topic) tell() {
-	if !t.untold {
+// flush passes the account to Sink if the account has changed since the last flush. The caller holds the lock.
+func (t *topic) flush() {
+	if !t.dirty {
 		return
 	}
-	t.untold, t.told = false, t.feed.cfg.Clock.Now()
-	a := t.state.ledger.account()
-	if t.state.ledger.lost {
+	t.dirty, t.flushedAt = false, t.feed.cfg.Clock.Now()
+	a := t.state.mutable.snapshot()
+	if t.state.mutable.positionsLost {
 		t.feed.cfg.Sink.StreamStale(t.key)
-		t.state.ledger.lost = false
+		t.state.mutable.positionsLost = false
 	}
 	t.feed.cfg.Sink.StreamAccount(&t.session.Session, t.key, a.Orders, a.Positions, a.Balance, t.state.Meta)
 }
 
-// untell forgets what the sink was not given yet. The lock is held.
-func (t *topic) untell() {
-	t.untold = false
-	if t.teller != nil {
-		t.teller.Stop()
-		t.teller = nil
+// cancelFlush cancels the pending flush. The caller holds the lock.
+func (t *topic) cancelFlush() {
+	t.dirty = false
+	if t.flushTimer != nil {
+		t.flushTimer.Stop()
+		t.flushTimer = nil
 	}
 }

@@ -23,14 +23,14 @@ func accountMessage(kind market.MessageKind, seq uint64, verb, value string) *ma
 func (s *sink) timesTold() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told
+	return s.accountCalls
 }
 
 // TestQueriesFindBurstsOfAnAccount streams many changes at once: queries find the last one a moment later, what a reader has
 // seen at once, and not every one of them costs a copy of the account.
 func TestQueriesFindBurstsOfAnAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		key := userOf("0xa")
 		reader, w := r.watch(t, key)
 		defer reader.Close()
@@ -48,7 +48,7 @@ func TestQueriesFindBurstsOfAnAccount(t *testing.T) {
 			}
 		}
 		burst(500)
-		time.Sleep(accountEvery + time.Millisecond)
+		time.Sleep(accountInterval + time.Millisecond)
 		synctest.Wait()
 		if want := fmt.Sprintf(" | p1x1 p2x%d  | 100", seq); queried() != want || r.sink.timesTold() > 3 {
 			t.Errorf("queries find %q instead of %q, told %d times", queried(), want, r.sink.timesTold())
@@ -91,18 +91,18 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 
 // TestLists takes rows out of the front and the middle, so that others move up.
 func TestLists(t *testing.T) {
-	l := newLedger(messageOf("acct", "| p1x1 p2x2 p3x3 p4x4 p5x0 | 1"), nil)
+	l := newMutableAccount(messageOf("acct", "| p1x1 p2x2 p3x3 p4x4 p5x0 | 1"), nil)
 	for _, step := range [][2]string{
 		{"p2x0", "p1x1 p3x3 p4x4"}, {"p4x40", "p1x1 p3x3 p4x40"}, {"p1x0", "p3x3 p4x40"}, {"p2x9", "p3x3 p4x40 p2x9"},
 		{"p3x30", "p3x30 p4x40 p2x9"}, {"p4x0", "p3x30 p2x9"}, {"p2x8", "p3x30 p2x8"}, {"p7x0", "p3x30 p2x8"},
 	} {
 		l.apply(messageOf("pos", step[0]))
-		if got, want := showAccount(l.account()), " | "+step[1]+"  | 1"; got != want {
+		if got, want := showAccount(l.snapshot()), " | "+step[1]+"  | 1"; got != want {
 			t.Errorf("after %s: %q, want %q", step[0], got, want)
 		}
 	}
 	// A venue that lists a position twice has two lots.
-	if got := showAccount(newLedger(messageOf("acct", "| p1x1 p1x2 | 1"), nil).account()); got != " | p1x1 p1x2  | 1" {
+	if got := showAccount(newMutableAccount(messageOf("acct", "| p1x1 p1x2 | 1"), nil).snapshot()); got != " | p1x1 p1x2  | 1" {
 		t.Errorf("two rows of a position became %q", got)
 	}
 }
@@ -118,24 +118,24 @@ func TestLots(t *testing.T) {
 		return market.Position{MarketID: "M", Outcome: "YES", Size: market.MustDecimal(size), AvgPrice: avg(price), CurrentPrice: avg(current)}
 	}
 	snapshot := &market.Message{Kind: market.MessageUserSnapshot, Positions: []market.Position{lot("0", "0.1", "0.5"), lot("5", "0.4", "0.5"), lot("7", "0.6", "0.5")}}
-	l := newLedger(snapshot, nil)
+	l := newMutableAccount(snapshot, nil)
 	rest := append([]market.Position(nil), snapshot.Positions[1:]...)
 	market.NumberPositions(rest)
-	first := l.account().Positions
+	first := l.snapshot().Positions
 	if len(first) != 2 || first[0].Key() != rest[0].Key() || first[1].Key() != rest[1].Key() || first[0].Key() == first[1].Key() {
 		t.Fatalf("lots are %+v, over REST %+v", first, rest)
 	}
 	l.apply(&market.Message{Kind: market.MessagePosition, Positions: []market.Position{lot("7.0", "0.60", "0.9")}})
-	now := l.account().Positions
+	now := l.snapshot().Positions
 	if len(now) != 2 || now[0] != first[0] || now[1].CurrentPrice.String() != "0.9" || now[1].Key() != first[1].Key() {
 		t.Errorf("after a new price: %+v", now)
 	}
 	l.apply(&market.Message{Kind: market.MessagePosition, Positions: []market.Position{lot("8", "0.6", "0.9")}})
-	if now := l.account().Positions; now != nil {
+	if now := l.snapshot().Positions; now != nil {
 		t.Errorf("a change of either lot made %+v", now)
 	}
-	if l = newLedger(snapshot, l); len(l.account().Positions) != 2 {
-		t.Errorf("the next snapshot made %+v", l.account().Positions)
+	if l = newMutableAccount(snapshot, l); len(l.snapshot().Positions) != 2 {
+		t.Errorf("the next snapshot made %+v", l.snapshot().Positions)
 	}
 }
 
@@ -157,20 +157,20 @@ func TestFillsThatLookAlike(t *testing.T) {
 	for i := range rest {
 		want[rest[i].Key()] = true
 	}
-	l := newLedger(&market.Message{Kind: market.MessageUserSnapshot}, nil)
+	l := newMutableAccount(&market.Message{Kind: market.MessageUserSnapshot}, nil)
 	got := map[string]bool{}
 	for i, price := range []string{"0.650", "0.66", "0.65"} {
 		if i == 2 {
-			l = newLedger(&market.Message{Kind: market.MessageUserSnapshot}, l) // a resync between them
+			l = newMutableAccount(&market.Message{Kind: market.MessageUserSnapshot}, l) // a resync between them
 		}
-		for _, x := range l.filled(message(uint64(i+1), price)) {
+		for _, x := range l.addFills(message(uint64(i+1), price)) {
 			got[x.Key()] = true
 		}
 	}
 	if len(want) != 3 || !maps.Equal(got, want) {
 		t.Errorf("the stream brought %v, REST %v", got, want)
 	}
-	if again := l.filled(message(0, "0.65")); len(again) != 0 {
+	if again := l.addFills(message(0, "0.65")); len(again) != 0 {
 		t.Errorf("a message without a number brought %+v again", again)
 	}
 }
@@ -180,15 +180,15 @@ func TestTapeOfTradesThatLookAlike(t *testing.T) {
 	trade := func() market.Trade {
 		return market.Trade{TokenID: "T", SideRaw: "BUY", Price: market.MustDecimal("0.5"), Size: market.MustDecimal("10"), Timestamp: time.Unix(1_764_000_000, 0)}
 	}
-	known, _ := tape(nil, []market.Trade{trade(), trade()}, false)
+	known, _ := mergeTape(nil, []market.Trade{trade(), trade()}, false)
 	if len(known) != 2 || known[0].Key() == known[1].Key() {
 		t.Fatalf("the first tape is %+v", known)
 	}
-	known, fresh := added(known, []market.Trade{trade()}, true)
+	known, fresh := appendNew(known, []market.Trade{trade()}, true)
 	if len(known) != 3 || len(fresh) != 1 || fresh[0].Key() == known[0].Key() || fresh[0].Key() == known[1].Key() {
 		t.Fatalf("a third trade made %+v", known)
 	}
-	known, items := tape(known, []market.Trade{trade(), trade(), trade(), trade()}, true)
+	known, items := mergeTape(known, []market.Trade{trade(), trade(), trade(), trade()}, true)
 	if len(known) != 4 || len(items.Trades) != 1 || items.Gap {
 		t.Errorf("a snapshot with a fourth trade made %+v, new %+v", known, items)
 	}

@@ -6,13 +6,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// crossed reports whether a book's best bid is at or above its best ask, which no real book is: something was missed.
+// crossed reports whether a book's best bid is at or above its best ask. No real book is crossed, so a message was missed.
 func crossed(b *market.Book) bool {
 	return b != nil && len(b.Bids) > 0 && len(b.Asks) > 0 && b.Bids[0].Price.Cmp(b.Asks[0].Price) >= 0
 }
 
-// numbered returns the book with a message's topic, place and time. The message's own book is shared and stays as it is.
-func numbered(b *market.Book, m *market.Message) *market.Book {
+// withPosition returns a copy of the book with the topic, number and time of a message. The message's book is shared and
+// not changed.
+func withPosition(b *market.Book, m *market.Message) *market.Book {
 	c := *b
 	c.TokenID = m.Topic.ID
 	c.Epoch, c.Seq = m.Epoch, m.Seq
@@ -22,8 +23,9 @@ func numbered(b *market.Book, m *market.Message) *market.Book {
 	return &c
 }
 
-// reaching returns the book as deep as its changes reach: what lies deeper would never change. 0 does not say.
-func reaching(b *market.Book, depth int) *market.Book {
+// limitDepth returns the book cut to the depth that its changes cover, because deeper levels would never change. Depth 0
+// means unknown.
+func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b
 	}
@@ -32,24 +34,24 @@ func reaching(b *market.Book, depth int) *market.Book {
 	return &c
 }
 
-// applyChanges returns the book with changes made. Sides that do not change are shared with b.
+// applyChanges returns a new book with changes applied. It shares unchanged sides with b.
 func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	next := *b
 	var bidsOwn, asksOwn bool
 	for _, c := range changes {
 		if c.Side == market.SideBuy {
-			next.Bids = set(next.Bids, &bidsOwn, c.Level, -1)
+			next.Bids = setLevel(next.Bids, &bidsOwn, c.Level, -1)
 		} else {
-			next.Asks = set(next.Asks, &asksOwn, c.Level, 1)
+			next.Asks = setLevel(next.Asks, &asksOwn, c.Level, 1)
 		}
 	}
 	next.Spread, next.Hash, next.Rendered = next.Width(), "", new(market.Rendered)
 	return &next
 }
 
-// set puts a level in its place in a side that is sorted best first, or takes it out where its size is 0. order is 1 for
-// rising prices, -1 for falling ones; own tells whether the side may be written to.
-func set(side []market.Level, own *bool, l market.Level, order int) []market.Level {
+// setLevel sets a level in a side that is sorted best first, or removes it if its size is 0. order is 1 for rising prices
+// and -1 for falling prices. own reports whether side may be written to.
+func setLevel(side []market.Level, own *bool, l market.Level, order int) []market.Level {
 	i, found := slices.BinarySearchFunc(side, l.Price, func(x market.Level, p market.Decimal) int { return order * x.Price.Cmp(p) })
 	if !found && l.Size.Sign() <= 0 {
 		return side

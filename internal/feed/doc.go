@@ -1,24 +1,29 @@
-// Package feed keeps the venue's live state: for every topic that somebody watches, the present state, made of a snapshot
-// and the changes since.
+// Package feed keeps the live state of the venue's stream: for each watched topic a snapshot with all later changes applied.
 //
-// A topic's messages are checked against their numbers. After a gap the topic is stale, nothing of it is published, and a
-// new snapshot replaces, never merges with, what was known. Topics are counted: the first watch opens one upstream, the
-// last one closes it after a linger.
+// # Topics and watches
 //
-// Watches never slow the feed down. A state (a price, a book, an account) is replaced: a watch is signalled and finds the
-// newest one, so a slow reader skips states but never misses the last. What must not be skipped (trades, changes of a
-// market) queues up to a bound, past which the watch ends with an error. Differences between states, such as a book's
-// deltas, are made by the reader between what it showed last and what is now, so they can't be lost.
+// A topic is open while it has watches, and for a linger after the last one. The feed checks the sequence numbers of a topic's
+// messages. After a gap the topic is stale and publishes nothing until a new snapshot has replaced the state. Snapshots are never
+// merged with an older state.
 //
-// The room for public topics is shared. The readers of one caller hold a quarter of it for sure, and more while there is
-// room that nobody needs: a caller who has less of it, or what queries ask for, takes such a topic back, and its watches end
-// with an error, after which values may be polled. So a lone caller has all of it. Only states are lent so; what is told once,
-// such as trades, is watched past a quarter only while less than half of the room is taken. A topic that several callers watch
-// counts for one of them. Accounts have room of their own.
+// Readers never slow the feed down. A state (a price, a book, an account) is replaced, and the reader is signalled: a slow reader
+// skips states, but always gets the last one. Trades and market changes are queued. A watch whose queue is full ends with an error.
+// Readers compute differences between states themselves, for example the deltas of a book.
 //
-// What queries ask for again and again is watched too, a price or a book as it was asked for, up to half of the room and as
-// far as subscribers leave it. Where that is full, a caller who has less of it takes the place of the one who has most,
-// and what nobody has asked for lately gives way. What there was no room for is tried again every second.
+// Sink gets every live state, so that queries return what subscribers see.
 //
-// Everything live also goes to the Sink, so that queries read what subscribers see.
+// # Room for public topics
+//
+// The venue limits the topics of a connection, so callers share the room:
+//
+//   - Each caller is sure of a quarter. A topic that several callers watch counts for one of them.
+//   - Beyond its quarter a caller may watch prices and books while there is room. The feed ends these watches with an error when
+//     others need the room, and their clients can poll instead. So a lone caller has all of the room.
+//   - Beyond its quarter a caller may watch trades and markets only while less than half of the room is taken, because polling
+//     cannot replace them.
+//   - Prices and books that queries poll often are watched too (an auto-watch), in at most half of the room. When that half is full,
+//     callers with few auto-watches replace those of callers with many. Auto-watches without recent polls are closed, and those
+//     without room are tried again every second.
+//
+// Accounts have room of their own.
 package feed

@@ -15,7 +15,7 @@ import (
 
 func TestReadersShareATopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		readers := make([]*Reader, 1000)
 		for i := range readers {
 			readers[i], _ = r.watch(t, bookOf("T"))
@@ -57,7 +57,7 @@ func TestReadersShareATopic(t *testing.T) {
 
 func TestSkipLingerClosesTopicsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		read, _ := r.watch(t, bookOf("read"))
 		lingering, _ := r.watch(t, bookOf("lingering"))
 		other, _ := r.watch(t, bookOf("other"))
@@ -80,7 +80,7 @@ func TestSkipLingerClosesTopicsAtOnce(t *testing.T) {
 
 func TestJoiningDuringTheLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		first, _ := r.watch(t, bookOf("T"))
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -112,7 +112,7 @@ func TestAStuckReaderCostsTheOthersNothing(t *testing.T) {
 	play := func(t *testing.T, stuck bool) (got [5][]string) {
 		synctest.Test(t, func(t *testing.T) {
 			const queue = 100
-			r := newRig(t, func(c *Config) { c.Queue = queue })
+			r := newTestFeed(t, func(c *Config) { c.Queue = queue })
 			var lazy *Watch
 			var lazyReader *Reader
 			if stuck {
@@ -183,7 +183,7 @@ func TestAStuckReaderCostsTheOthersNothing(t *testing.T) {
 
 func TestTakeConflates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		reader := r.NewReader()
 		defer reader.Close()
 		var watches []*Watch
@@ -235,7 +235,7 @@ func TestTakeConflates(t *testing.T) {
 
 func TestDownEndsASessionByOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		reader := r.NewReader()
 		defer reader.Close()
 		var topics []market.Topic
@@ -319,7 +319,7 @@ func TestDownEndsASessionByOneWrite(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		reader, w := r.watch(t, bookOf("T"))
 		_, other := r.watch(t, bookOf("U"))
 		r.upNow(bookOf("T"), bookOf("U"))
@@ -348,7 +348,7 @@ func TestRefused(t *testing.T) {
 		// Watched again it is another topic, which the first watch does not touch.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
-		r.release(w.topic) // by a linger that had just ended
+		r.lingerOver(w.topic) // by a linger that had just ended
 		time.Sleep(time.Minute)
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -360,7 +360,7 @@ func TestRefused(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		reader, w := r.watch(t, bookOf("T"))
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -380,7 +380,7 @@ func TestClose(t *testing.T) {
 		r.RecordPoll(0, []string{"V", "V", "V"})
 		reader.Close()
 		synctest.Wait()
-		if asked := r.up.take(); len(asked) > 0 || len(r.demand.warm) > 0 || r.demand.sweep != nil {
+		if asked := r.up.take(); len(asked) > 0 || len(r.auto.watches) > 0 || r.auto.expiry != nil {
 			t.Errorf("a closed feed asked %q", asked)
 		}
 	})
@@ -388,7 +388,7 @@ func TestClose(t *testing.T) {
 
 func TestNothingQueuesForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Queue = 10 })
+		r := newTestFeed(t, func(c *Config) { c.Queue = 10 })
 		reader := r.NewReader()
 		defer reader.Close()
 		reader.KeepLive(tradesOf("T"))
@@ -423,7 +423,7 @@ func TestWithoutUpstream(t *testing.T) {
 // TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.
 func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 	count := func(key market.Topic, readers int, next func(seq uint64) *market.Message) float64 {
-		r := newRig(t)
+		r := newTestFeed(t)
 		all := make([]*Reader, readers)
 		watches := make([]*Watch, readers)
 		for i := range all {
@@ -471,7 +471,7 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 func BenchmarkDeliver(b *testing.B) {
 	for _, readers := range []int{1, 1000, 10_000} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
-			r := newRig(b)
+			r := newTestFeed(b)
 			all := make([]*Reader, readers)
 			for i := range all {
 				all[i], _ = r.watch(b, priceOf("T"))
@@ -491,7 +491,7 @@ func BenchmarkDeliver(b *testing.B) {
 }
 
 func BenchmarkBookDelta(b *testing.B) {
-	r := newRig(b)
+	r := newTestFeed(b)
 	reader, _ := r.watch(b, bookOf("T"))
 	defer reader.Close()
 	var bids, asks []string
@@ -513,7 +513,7 @@ func BenchmarkBookDelta(b *testing.B) {
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
-		r := newRig(t, func(c *Config) { c.Linger, c.Queue, c.Topics = time.Millisecond, 50, 30 })
+		r := newTestFeed(t, func(c *Config) { c.Linger, c.Queue, c.Topics = time.Millisecond, 50, 30 })
 		r.up.room = 30
 		topics := func(connection int) (all []market.Topic) {
 			for i := connection; i < tokens; i += connections {

@@ -4,116 +4,90 @@ import (
 	"cmp"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
 )
 
-// Upstream is the venue's stream. None of its methods waits for the network.
+// Upstream is the client of the venue's stream. Its methods do not wait for the network.
 type Upstream interface {
-	// Watch asks for a topic until Unwatch; an error means that there is no room for it. Watching a topic again subscribes to
-	// it again.
+	// Watch subscribes to a topic until Unwatch. A second Watch of a topic sends the subscription again. Watch returns an
+	// error if the connections have no room for the topic.
 	Watch(t market.Topic, c *market.Credentials) error
 	Unwatch(t market.Topic)
-	// Resync asks for a snapshot of a topic.
+	// Resync requests a snapshot of a topic.
 	Resync(t market.Topic)
-	// Reconnect drops the connection that carries a topic.
+	// Reconnect closes the connection that carries a topic. The client then opens a new one.
 	Reconnect(t market.Topic)
 }
 
-// Sink takes what is live, for queries. Its methods must not wait.
+// Sink stores live values for queries. Its methods must not wait.
 type Sink interface {
 	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until its session ends.
 	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
 	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
-	// StreamStale makes what was streamed of a topic stale, after a gap in it.
+	// StreamStale marks the streamed values of a topic as stale after a gap.
 	StreamStale(t market.Topic)
-	// StreamMarket announces that a market has changed, so that what was read of it is to be read again. change is nil where the
-	// stream does not say what has changed.
+	// StreamMarket reports that a market has changed, so that earlier reads of the market are invalid. change is nil if the
+	// stream does not say what changed.
 	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
-	// StreamAccount stores an account as its reader sees it, fresh until its session ends. Parts may be nil where they are
-	// not known.
+	// StreamAccount stores an account, which stays fresh until its session ends. A nil list or balance is not known.
 	StreamAccount(s *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
-// Config is how the feed behaves. The zero value of a field takes its default.
+// Config configures a feed. A zero field has its default.
 type Config struct {
 	Sink Sink
-	// Origin is where states are read that the stream does not send; nil where they can't be.
+	// Origin reads states that the stream does not send. Nil turns these reads off.
 	Origin Origin
 	Clock  market.Clock
 	Log    *slog.Logger
-	// Lag is told how long each change of a live topic was under way, from the venue's time of it to its arrival, which their
-	// clocks may make negative. It must not wait; nil tells nobody.
+	// Lag observes the delay of each change of a live topic: from the venue's timestamp to the arrival. Different clocks
+	// can make the delay negative. Lag must not wait, and may be nil.
 	Lag func(time.Duration)
-	// Topics is the greatest number of topics that Upstream has room for; 2,000 by default.
+	// Topics is the number of public topics that Upstream has room for. The default is 2,000.
 	Topics int
-	// Linger is how long a topic stays open when its last watch has gone; 5 s by default.
+	// Linger is how long a topic stays open after its last watch was closed. The default is 5 s.
 	Linger time.Duration
-	// Queue is the greatest number of trades or changes that wait for a watch; 1,000 by default.
+	// Queue is the number of trades or changes that may wait for one watch. The default is 1,000.
 	Queue int
-	// WarmAsks within WarmWithin make the feed watch a topic by itself, until nobody has asked for WarmFor: 3, 10 s, 30 s.
-	WarmAsks            int
-	WarmWithin, WarmFor time.Duration
 }
 
-// The fixed times of the protocol.
+// The timeouts and bounds of the stream's protocol.
 const (
-	// snapshotWithin is how long a snapshot may take before it is asked for again.
-	snapshotWithin = 2 * time.Second
-	// ackWithin is how long the confirmation of a market's subscription may take before the subscription is sent again; it
-	// doubles up to maxAckWithin while the venue confirms none.
-	ackWithin    = 2 * time.Second
-	maxAckWithin = 2 * time.Minute
-	// failedResyncs in a row make the feed drop the connection; the number doubles each time that this did not help, at most
-	// maxPatience times.
-	failedResyncs = 3
-	maxPatience   = 6
+	// snapshotTimeout is how long the feed waits for a snapshot before it requests another one.
+	snapshotTimeout = 2 * time.Second
+	// ackTimeout is how long the feed waits for the confirmation of a market's subscription before it sends the
+	// subscription again. The timeout doubles up to maxAckTimeout while the venue does not confirm.
+	ackTimeout    = 2 * time.Second
+	maxAckTimeout = 2 * time.Minute
+	// After maxFailedResyncs in a row the feed drops the connection. Each time that does not help the number doubles, at
+	// most maxDoublings times.
+	maxFailedResyncs = 3
+	maxDoublings     = 6
 	// maxBuffered bounds the messages that wait for a snapshot.
 	maxBuffered = 1000
 )
 
-// Feed keeps live state. It is safe for concurrent use. Close it to stop its timers and reads.
+// Feed keeps the live state of topics. It is safe for concurrent use. Close stops its timers and reads.
 type Feed struct {
 	cfg      Config
 	upstream Upstream
 	counts   counts
-	demand   *demand
-	reads    *reads
+	auto     *autoWatcher
+	reads    *readQueue
 	shares   shares
 
-	// mu protects topics, public and closed. The demand's lock is taken inside it, a topic's inside both and a reader's inside
-	// that, never the other way round. The upstream is called under it and under topics' locks, the sink under topics'.
+	// mu protects topics, public and closed. Locks are taken in this order: the feed's, the autoWatcher's, a topic's, a
+	// reader's. Upstream is called with mu or a topic's lock held, Sink with a topic's lock.
 	mu     sync.Mutex
 	topics map[market.Topic]*topic
-	public int // topics that are not users'
+	public int // number of topics that are not accounts
 	closed bool
 }
 
-// counts are the feed's counters.
-type counts struct {
-	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
-}
-
-// Stats are counters since the start, and what is watched now.
-type Stats struct {
-	// Gaps counts breaks in a topic's numbers, Resyncs the snapshots that replaced a state after one or after an outage.
-	Gaps, Resyncs uint64
-	// Spliced counts the states that were read over REST since the stream did not send them.
-	Spliced uint64
-	// Conflated counts signals that fell together in a slow watch, Dropped what was lost by watches that ended for it.
-	Conflated, Dropped uint64
-	// Reconnects counts connections that were dropped because a topic could not be resynced.
-	Reconnects uint64
-	// Unacknowledged counts subscriptions of markets that the venue did not confirm in time and that were sent again.
-	Unacknowledged uint64
-	// Topics and Tokens are open now; Resyncing topics among them wait for a snapshot.
-	Topics, Tokens, Resyncing int
-}
-
-// New returns a feed without an upstream: it refuses every watch until Connect.
+// New returns a feed without an upstream. Every watch fails until Connect was called.
 func New(cfg Config) *Feed {
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
@@ -124,18 +98,15 @@ func New(cfg Config) *Feed {
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
 	cfg.Queue = cmp.Or(cfg.Queue, 1000)
-	cfg.WarmAsks = cmp.Or(cfg.WarmAsks, 3)
-	cfg.WarmWithin = cmp.Or(cfg.WarmWithin, 10*time.Second)
-	cfg.WarmFor = cmp.Or(cfg.WarmFor, 30*time.Second)
-	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReads(), shares: shares{held: make(map[string]int)}}
-	f.demand = newDemand(f)
+	f := &Feed{cfg: cfg, topics: make(map[market.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
+	f.auto = newAutoWatcher(f)
 	return f
 }
 
-// Connect gives the feed its upstream, whose handler it is. Call it once, before the feed is used.
+// Connect sets the upstream. The feed is the upstream's handler. Call Connect once, before the feed is used.
 func (f *Feed) Connect(u Upstream) { f.upstream = u }
 
-// Close ends all watches, timers and reads, and waits for the reads.
+// Close ends all watches, timers and reads, and waits for the reads to return.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -144,7 +115,7 @@ func (f *Feed) Close() {
 		topics = append(topics, t)
 	}
 	f.mu.Unlock()
-	f.demand.close()
+	f.auto.close()
 	for _, t := range topics {
 		t.end(errClosed)
 	}
@@ -153,7 +124,7 @@ func (f *Feed) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// watch follows a topic for a reader.
+// watch adds a watch of a topic for a reader.
 func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,77 +136,71 @@ func (f *Feed) watch(key market.Topic, c *market.Credentials, r *Reader) (*Watch
 	}
 	t, user := f.topics[key], key.Channel == market.ChannelUser
 	room := func() bool { return f.makeRoom(user) }
-	if !f.sure(r, t, user) {
-		if !lends(key) && !f.ample() {
+	if !f.withinShare(r, t, user) {
+		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.dropIdle(false) } // it takes what is free
+		room = func() bool { return f.closeLingering(false) } // take only what is free
 	}
-	if t == nil {
-		err := f.upstream.Watch(key, c)
-		for market.CodeOf(err) == market.CodeRateLimited && room() {
-			err = f.upstream.Watch(key, c)
-		}
-		if err != nil {
-			return nil, err
-		}
-		t = f.add(key)
+	t, err := f.open(key, c, room)
+	if err != nil {
+		return nil, err
 	}
 	return t.join(r, r), nil
 }
 
-// keep watches a topic for nobody, to have it live for queries. It takes the room that is free, and what callers hold past
-// their shares.
-func (f *Feed) keep(key market.Topic) (*Watch, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || f.upstream == nil {
-		return nil, errClosed
+// open returns a topic and opens it if necessary. While the upstream is full, makeRoom closes another topic, or reports
+// false if none may be closed. The caller holds the lock.
+func (f *Feed) open(key market.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
+	if t := f.topics[key]; t != nil {
+		return t, nil
 	}
-	t := f.topics[key]
-	if t == nil {
-		err := f.upstream.Watch(key, nil)
-		for market.CodeOf(err) == market.CodeRateLimited && (f.dropIdle(false) || f.reclaim()) {
-			err = f.upstream.Watch(key, nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-		t = f.add(key)
+	err := f.upstream.Watch(key, c)
+	for market.CodeOf(err) == market.CodeRateLimited && makeRoom() {
+		err = f.upstream.Watch(key, c)
 	}
-	return t.join(nil, nil), nil
-}
-
-// KeepLive keeps a public topic live for queries while less than half of the room is taken. The reader is not signalled when
-// the topic changes.
-func (r *Reader) KeepLive(key market.Topic) {
-	f := r.feed
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	t := f.topics[key]
-	if f.closed || f.upstream == nil || !f.sure(r, t, false) && !f.ample() {
-		return
+	if err != nil {
+		return nil, err
 	}
-	if t == nil {
-		if !f.ample() || f.upstream.Watch(key, nil) != nil {
-			return
-		}
-		t = f.add(key)
-	}
-	r.watches[t.join(nil, r)] = struct{}{}
-}
-
-// add notes a topic that was opened upstream. The lock is held.
-func (f *Feed) add(key market.Topic) *topic {
 	t := newTopic(f, key)
 	f.topics[key] = t
 	if key.Channel != market.ChannelUser {
 		f.public++
 	}
-	return t
+	return t, nil
 }
 
-// remove forgets a topic that is closed. The lock is held.
+// watchForQueries watches a topic without a reader, so that queries find its live value. It uses free room, and room that
+// callers hold beyond their shares.
+func (f *Feed) watchForQueries(key market.Topic) (*Watch, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.upstream == nil {
+		return nil, errClosed
+	}
+	t, err := f.open(key, nil, func() bool { return f.closeLingering(false) || f.reclaim() })
+	if err != nil {
+		return nil, err
+	}
+	return t.join(nil, nil), nil
+}
+
+// KeepLive keeps a public topic live for queries if less than half of the room is taken, or if the topic is open within the
+// caller's share. The reader is not signalled when the topic changes.
+func (r *Reader) KeepLive(key market.Topic) {
+	f := r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.topics[key]
+	if f.closed || f.upstream == nil || !f.halfFree() && (t == nil || !f.withinShare(r, t, false)) {
+		return
+	}
+	if t, err := f.open(key, nil, func() bool { return false }); err == nil {
+		r.watches[t.join(nil, r)] = struct{}{}
+	}
+}
+
+// remove unsubscribes from a closed topic. The caller holds the lock.
 func (f *Feed) remove(key market.Topic) {
 	delete(f.topics, key)
 	if key.Channel != market.ChannelUser {
@@ -244,80 +209,46 @@ func (f *Feed) remove(key market.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// makeRoom closes a topic that nobody is sure of: one that lingers, or else one that a caller holds past its share, or else
-// one that is kept live for queries. User topics have room of their own. It reports whether there was one. The lock is held.
-func (f *Feed) makeRoom(user bool) bool {
-	if f.dropIdle(user) || !user && f.reclaim() {
-		return true
-	}
-	for key, t := range f.topics {
-		if (key.Channel == market.ChannelUser) != user {
-			continue
-		}
-		if readers, _ := t.watchers(); readers == 0 {
-			if !f.demand.yield() {
-				f.forget(t, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
-			}
-			return true
-		}
-	}
-	return false
-}
-
-// dropIdle closes a topic that lingers. It reports whether there was one. The lock is held.
-func (f *Feed) dropIdle(user bool) bool {
-	for key, t := range f.topics {
-		if (key.Channel == market.ChannelUser) != user {
-			continue
-		}
-		if readers, keepers := t.watchers(); readers == 0 && keepers == 0 {
-			f.drop(t)
-			return true
-		}
-	}
-	return false
-}
-
 // RecordPoll counts a caller's query for the prices or books of tokens that exist. The feed watches a token that is polled
 // often. Calls with equal demand count once for each token, unless demand is 0.
 func (f *Feed) RecordPoll(demand uint64, caller string, c market.Channel, tokenIDs []string) {
-	f.demand.asked(demand, caller, c, tokenIDs, f.cfg.WarmAsks)
+	f.auto.recordPolls(demand, caller, c, tokenIDs, pollsToWatch)
 }
 
 // AutoWatch watches tokens at once that exist and that a caller waits for, because the stream may answer before REST does.
 // The same bounds hold as for tokens that are polled often.
 func (f *Feed) AutoWatch(caller string, c market.Channel, tokenIDs []string) {
-	f.demand.asked(0, caller, c, tokenIDs, 1)
+	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
-// SkipLinger makes matching topics close without the linger when their last watch is closed, for example after a caller's
+// SkipLinger makes matching topics close without the linger when their last watch is closed, for example after an account's
 // credentials were revoked.
 func (f *Feed) SkipLinger(match func(market.Topic) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, t := range f.topics {
 		if match(key) {
-			t.shorten()
+			t.skipLinger()
 		}
 	}
 }
 
-// release closes a topic that nobody has watched for the linger. The topic calls it without its lock.
-func (f *Feed) release(t *topic) {
+// lingerOver closes a topic without watches at the end of its linger. The topic calls it without its own lock.
+func (f *Feed) lingerOver(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.drop(t)
+	f.closeIdle(t)
 }
 
-// drop closes a topic that has no watches. The feed's lock is held.
-func (f *Feed) drop(t *topic) {
-	if f.topics[t.key] == t && t.idle() {
+// closeIdle closes a topic if it has no watches. The caller holds the feed's lock.
+func (f *Feed) closeIdle(t *topic) {
+	if f.topics[t.key] == t && t.stopIfIdle() {
 		f.remove(t.key)
 	}
 }
 
-// forget ends a topic and its watches. The lock is held.
-func (f *Feed) forget(t *topic, err error) {
+// fail ends the watches of a topic with an error and closes the topic. The caller holds the lock.
+func (f *Feed) fail(t *topic, err error) {
 	t.end(err)
 	f.remove(t.key)
 }
@@ -327,96 +258,4 @@ func (f *Feed) find(key market.Topic) *topic {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.topics[key]
-}
-
-// Up implements the upstream's handler: snapshots of the topics follow.
-func (f *Feed) Up(_ string, topics []market.Topic) {
-	s := &session{}
-	for _, key := range topics {
-		if t := f.find(key); t != nil {
-			t.up(s)
-		}
-	}
-}
-
-// Acknowledged implements the upstream's handler: the venue sends what changes in the topics from now on.
-func (f *Feed) Acknowledged(topics []market.Topic) {
-	for _, key := range topics {
-		if t := f.find(key); t != nil {
-			t.acknowledged()
-		}
-	}
-}
-
-// Down implements the upstream's handler: the topics are no longer live. A session that loses all of its topics ends, so
-// that what was streamed in it is stale by one write.
-func (f *Feed) Down(topics []market.Topic, _ error) {
-	lost := make([]*topic, 0, len(topics))
-	leaving := make(map[*session]int32)
-	for _, key := range topics {
-		if t := f.find(key); t != nil {
-			lost = append(lost, t)
-			if s := t.in(); s != nil {
-				leaving[s]++
-			}
-		}
-	}
-	now := f.cfg.Clock.Now()
-	for s, n := range leaving {
-		if n >= s.topics.Load() {
-			s.End(now)
-		}
-	}
-	for _, t := range lost {
-		t.down()
-	}
-}
-
-// Message implements the upstream's handler.
-func (f *Feed) Message(m *market.Message) {
-	if t := f.find(m.Topic); t != nil {
-		t.message(m)
-	}
-}
-
-// Heartbeat implements the upstream's handler: it finds what was lost at the end of a topic.
-func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
-	for key, seq := range seqs {
-		if t := f.find(key); t != nil {
-			t.heartbeat(epoch, seq)
-		}
-	}
-}
-
-// Refused implements the upstream's handler: the topic ends for its watches. It may have been watched anew meanwhile, so
-// it is let go of upstream too.
-func (f *Feed) Refused(key market.Topic, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if t := f.topics[key]; t != nil {
-		f.forget(t, err)
-	}
-}
-
-// Stats returns the counters.
-func (f *Feed) Stats() Stats {
-	s := Stats{
-		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),
-		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
-		Unacknowledged: f.counts.unacknowledged.Load(),
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.Topics = len(f.topics)
-	tokens := make(map[string]struct{}, len(f.topics))
-	for key, t := range f.topics {
-		if key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook || key.Channel == market.ChannelTrades {
-			tokens[key.ID] = struct{}{}
-		}
-		if t.resyncing() {
-			s.Resyncing++
-		}
-	}
-	s.Tokens = len(tokens)
-	return s
 }

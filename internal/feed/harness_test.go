@@ -113,7 +113,7 @@ func (u *upstream) open() []string {
 }
 
 // kept is what a sink knows of a topic.
-type kept struct {
+type sinkEntry struct {
 	session *market.Session
 	cut     bool
 	meta    market.Meta
@@ -123,7 +123,7 @@ type kept struct {
 	account *Account
 }
 
-func (k *kept) fresh() bool {
+func (k *sinkEntry) fresh() bool {
 	if k == nil || k.cut {
 		return false
 	}
@@ -133,20 +133,20 @@ func (k *kept) fresh() bool {
 
 // sink is a Sink that keeps the last of everything.
 type sink struct {
-	mu      sync.Mutex
-	topics  map[market.Topic]*kept
-	spreads map[string]*kept
-	markets []string
-	cuts    int
-	told    int      // accounts
-	wrong   []string // calls that no sink should get
+	mu           sync.Mutex
+	topics       map[market.Topic]*sinkEntry
+	spreads      map[string]*sinkEntry
+	markets      []string
+	cuts         int
+	accountCalls int      // accounts
+	wrong        []string // calls that no sink should get
 }
 
 func newSink() *sink {
-	return &sink{topics: make(map[market.Topic]*kept), spreads: make(map[string]*kept)}
+	return &sink{topics: make(map[market.Topic]*sinkEntry), spreads: make(map[string]*sinkEntry)}
 }
 
-func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *kept) {
+func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *sinkEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream && m.Source != market.SourceREST {
@@ -157,17 +157,17 @@ func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *kept) {
 }
 
 func (s *sink) StreamPrice(in *market.Session, p *market.Price, m market.Meta) {
-	s.put(priceOf(p.TokenID), in, m, &kept{price: p})
+	s.put(priceOf(p.TokenID), in, m, &sinkEntry{price: p})
 }
 
 func (s *sink) StreamSpread(in *market.Session, sp *market.Spread, m market.Meta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spreads[sp.TokenID] = &kept{session: in, spread: sp}
+	s.spreads[sp.TokenID] = &sinkEntry{session: in, spread: sp}
 }
 
 func (s *sink) StreamBook(in *market.Session, b *market.Book, m market.Meta) {
-	s.put(bookOf(b.TokenID), in, m, &kept{book: b})
+	s.put(bookOf(b.TokenID), in, m, &sinkEntry{book: b})
 }
 
 func (s *sink) StreamStale(t market.Topic) {
@@ -190,12 +190,12 @@ func (s *sink) StreamMarket(_ *market.Session, id string, _ *market.MarketChange
 
 func (s *sink) StreamAccount(in *market.Session, t market.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	s.mu.Lock()
-	s.told++
+	s.accountCalls++
 	s.mu.Unlock()
-	s.put(t, in, m, &kept{account: &Account{Orders: orders, Positions: positions, Balance: b}})
+	s.put(t, in, m, &sinkEntry{account: &Account{Orders: orders, Positions: positions, Balance: b}})
 }
 
-func (s *sink) of(t market.Topic) *kept {
+func (s *sink) of(t market.Topic) *sinkEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.topics[t]; k != nil {
@@ -205,7 +205,7 @@ func (s *sink) of(t market.Topic) *kept {
 	return nil
 }
 
-func (s *sink) spread(id string) *kept {
+func (s *sink) spread(id string) *sinkEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.spreads[id]; k != nil {
@@ -224,15 +224,15 @@ func (s *sink) takeMarkets() []string {
 }
 
 // rig is a feed with an upstream and a sink that tests look into. Make it in a synctest bubble.
-type rig struct {
+type testFeed struct {
 	*Feed
 	up   *upstream
 	sink *sink
 }
 
-func newRig(t testing.TB, change ...func(*Config)) *rig {
+func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 	t.Helper()
-	r := &rig{up: newUpstream(), sink: newSink()}
+	r := &testFeed{up: newUpstream(), sink: newSink()}
 	cfg := Config{Sink: r.sink}
 	for _, f := range change {
 		f(&cfg)
@@ -249,7 +249,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 }
 
 // watch returns a watch of a reader of its own.
-func (r *rig) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
+func (r *testFeed) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
 	t.Helper()
 	reader := r.NewReader()
 	w, err := reader.Watch(key, nil)
@@ -259,8 +259,8 @@ func (r *rig) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
 	return reader, w
 }
 
-func (r *rig) upNow(topics ...market.Topic)   { r.Up("A", topics) }
-func (r *rig) downNow(topics ...market.Topic) { r.Down(topics, nil) }
+func (r *testFeed) upNow(topics ...market.Topic)   { r.Up("A", topics) }
+func (r *testFeed) downNow(topics ...market.Topic) { r.Down(topics, nil) }
 
 func dec(s string) market.Decimal { return market.MustDecimal(s) }
 
@@ -352,13 +352,13 @@ func showTrades(trades []market.Trade) string {
 }
 
 // Asked and Want ask for the prices and the books of tokens.
-func (r *rig) RecordPoll(demand uint64, tokenIDs []string) {
+func (r *testFeed) RecordPoll(demand uint64, tokenIDs []string) {
 	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
 		r.Feed.RecordPoll(demand, "", c, tokenIDs)
 	}
 }
 
-func (r *rig) AutoWatch(tokenIDs []string) {
+func (r *testFeed) AutoWatch(tokenIDs []string) {
 	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
 		r.Feed.AutoWatch("", c, tokenIDs)
 	}

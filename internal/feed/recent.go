@@ -7,23 +7,22 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxRecent is how many recent prices are kept of a token, of at most one a second: those of the last two minutes where it
-// moves all the time, else of a longer time.
+// maxRecent is the number of recent prices of a token, with at most one a second: at least the last two minutes.
 const maxRecent = 120
 
-// Point is a price of a token. At is when it was heard of.
+// Point is a price of a token. At is when it arrived.
 type Point struct {
 	At    time.Time
 	Price market.Decimal
 }
 
-// recent is a ring of a token's latest prices, the last one of each second.
-type recent struct {
+// pointRing is a ring of a token's latest prices, with the last one of each second.
+type pointRing struct {
 	points []Point
-	newest int // index
+	newest int // an index
 }
 
-func (r *recent) add(at time.Time, price market.Decimal) {
+func (r *pointRing) add(at time.Time, price market.Decimal) {
 	p := Point{at, price}
 	switch {
 	case len(r.points) > 0 && at.Unix() <= r.points[r.newest].At.Unix():
@@ -38,15 +37,15 @@ func (r *recent) add(at time.Time, price market.Decimal) {
 }
 
 // list returns a copy of the points, oldest first.
-func (r *recent) list() []Point {
+func (r *pointRing) list() []Point {
 	if len(r.points) == 0 {
 		return nil
 	}
 	return slices.Concat(r.points[r.newest+1:], r.points[:r.newest+1])
 }
 
-// Recent returns the latest prices of a token whose price is watched, oldest first, one a second at most and at most
-// maxRecent; nil where the feed knows none. The slice is the caller's.
+// Recent returns the latest prices of a token whose price is watched, oldest first: at most one a second, and at most
+// maxRecent. It returns nil if the feed has none. The caller owns the slice.
 func (f *Feed) Recent(tokenID string) []Point {
 	t := f.find(market.Topic{Channel: market.ChannelPrices, ID: tokenID})
 	if t == nil {

@@ -11,7 +11,7 @@ import (
 
 func TestRecentPrices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		if r.Recent("T") != nil {
 			t.Error("a token that nobody watches has recent prices")
 		}
@@ -69,7 +69,7 @@ func TestRecentPrices(t *testing.T) {
 }
 
 func TestRecentPricesAreCopies(t *testing.T) {
-	var r recent
+	var r pointRing
 	for i := range maxRecent {
 		r.add(time.Unix(int64(i), 0), market.NewDecimal(int64(i), -3))
 	}
@@ -81,7 +81,7 @@ func TestRecentPricesAreCopies(t *testing.T) {
 }
 
 func TestRecentPricesCostNothing(t *testing.T) {
-	var r recent
+	var r pointRing
 	at := time.Unix(1, 0)
 	p := market.NewDecimal(5, -1)
 	add := func() {

@@ -6,33 +6,33 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// shares count the public topics that callers hold. Every topic that readers of callers watch, or keep live beside what
-// they watch, counts for one of those callers, whichever came first of those that are left.
+// shares counts the public topics that callers hold. A topic counts for one of the callers whose readers watch it or keep
+// it live. When that caller leaves, the topic counts for another one.
 type shares struct {
 	// mu is taken inside all other locks.
-	mu   sync.Mutex
-	held map[string]int // by caller; never 0
+	mu     sync.Mutex
+	counts map[string]int // by caller; never 0
 }
 
-// move takes a topic from the account of a reader's caller to another's. Nil is nobody.
+// move takes a topic from the count of one reader's caller and adds it to another's. A nil reader has no count.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if from != nil {
-		if s.held[from.caller]--; s.held[from.caller] == 0 {
-			delete(s.held, from.caller)
+		if s.counts[from.caller]--; s.counts[from.caller] == 0 {
+			delete(s.counts, from.caller)
 		}
 	}
 	if to != nil {
-		s.held[to.caller]++
+		s.counts[to.caller]++
 	}
 }
 
-// exceeded reports whether a caller holds more than a share.
+// exceeded reports whether a caller holds more topics than share.
 func (s *shares) exceeded(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range s.held {
+	for _, n := range s.counts {
 		if n > share {
 			return true
 		}
@@ -40,32 +40,32 @@ func (s *shares) exceeded(share int) bool {
 	return false
 }
 
-func (s *shares) of(caller string) int {
+func (s *shares) count(caller string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held[caller]
+	return s.counts[caller]
 }
 
-// sure reports whether a reader watches a topic, nil being one that is not open, on its caller's share. What another caller
-// holds costs nothing. The feed's lock is held.
-func (f *Feed) sure(r *Reader, t *topic, user bool) bool {
-	return r == nil || !r.shared || user || t != nil && t.held() || f.shares.of(r.caller) < f.share()
+// withinShare reports whether a reader may watch a topic on its caller's share. t is nil for a topic that is not open. A
+// topic that already counts for a caller is free for other callers. The caller holds the feed's lock.
+func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
+	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
 
-// ample reports whether less than half of the room is taken. The feed's lock is held.
-func (f *Feed) ample() bool { return f.public < f.cfg.Topics/2 }
+// halfFree reports whether less than half of the room is taken. The caller holds the feed's lock.
+func (f *Feed) halfFree() bool { return f.public < f.cfg.Topics/2 }
 
-// share is how many topics a caller may hold that nobody takes back.
+// share is the number of topics that a caller holds without the feed reclaiming them.
 func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
 
-// lends reports whether a topic may be held past the share of its caller, in room that nobody else needs: one of a state,
-// which may be polled when it is taken back. What is told only once is not lent.
-func lends(key market.Topic) bool {
+// reclaimable reports whether a caller may hold a topic beyond its share until others need the room. This applies to
+// states, because a client can poll them afterwards. Trades and market changes would be lost.
+func reclaimable(key market.Topic) bool {
 	return key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller holds past its share, of the caller who holds most. Topics that others watch too stay.
-// It reports whether there was one. The feed's lock is held.
+// reclaim ends a topic that a caller holds beyond its share. It chooses the caller with the most topics, and leaves topics
+// that others watch too. It reports whether it ended a topic. The caller holds the feed's lock.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -73,11 +73,11 @@ func (f *Feed) reclaim() bool {
 		return false
 	}
 	for key, t := range f.topics {
-		if !lends(key) {
+		if !reclaimable(key) {
 			continue
 		}
-		if caller, sole := t.borrower(); sole {
-			if n := f.shares.of(caller); n > most {
+		if caller, sole := t.soleCaller(); sole {
+			if n := f.shares.count(caller); n > most {
 				last, most = t, n
 			}
 		}
@@ -85,41 +85,41 @@ func (f *Feed) reclaim() bool {
 	if last == nil {
 		return false
 	}
-	f.forget(last, errReclaimed)
+	f.fail(last, errReclaimed)
 	return true
 }
 
-// errReclaimed ends watches of a topic that others need the room of.
+// errReclaimed ends the watches of a topic whose room others need.
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "others need the room on the stream")
 
-// borrower returns the caller that the topic counts for, and whether nobody else watches it.
-func (t *topic) borrower() (caller string, sole bool) {
+// soleCaller returns the caller that the topic counts for. sole is false if anybody else watches the topic.
+func (t *topic) soleCaller() (caller string, sole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.holder == nil {
 		return "", false
 	}
 	for _, w := range t.watches {
-		if w.owner == nil || !w.owner.shared || w.owner.caller != t.holder.caller {
+		if w.owner == nil || !w.owner.limited || w.owner.caller != t.holder.caller {
 			return "", false
 		}
 	}
 	return t.holder.caller, true
 }
 
-// held reports whether the topic counts for a caller.
-func (t *topic) held() bool {
+// counted reports whether the topic counts for a caller.
+func (t *topic) counted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.holder != nil
 }
 
-// settle makes the topic count for one of those who are left. The lock is held.
-func (t *topic) settle() {
+// recount makes the topic count for one of its remaining readers. The caller holds the lock.
+func (t *topic) recount() {
 	var next *Reader
 	if !t.ended {
 		for _, w := range t.watches {
-			if w.owner != nil && w.owner.shared {
+			if w.owner != nil && w.owner.limited {
 				next = w.owner
 				break
 			}
@@ -129,4 +129,38 @@ func (t *topic) settle() {
 		t.feed.shares.move(t.holder, next)
 		t.holder = next
 	}
+}
+
+// makeRoom closes one topic: a lingering one, else one beyond a caller's share, else one that is live only for queries.
+// Accounts have room of their own. It reports whether it closed a topic. The caller holds the lock.
+func (f *Feed) makeRoom(user bool) bool {
+	if f.closeLingering(user) || !user && f.reclaim() {
+		return true
+	}
+	for key, t := range f.topics {
+		if (key.Channel == market.ChannelUser) != user {
+			continue
+		}
+		if readers, _ := t.watchers(); readers == 0 {
+			if !f.auto.giveWay() {
+				f.fail(t, market.Errorf(market.CodeRateLimited, "subscribers need the room"))
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// closeLingering closes one topic without watches and reports whether it found one. The caller holds the lock.
+func (f *Feed) closeLingering(user bool) bool {
+	for key, t := range f.topics {
+		if (key.Channel == market.ChannelUser) != user {
+			continue
+		}
+		if readers, keepers := t.watchers(); readers == 0 && keepers == 0 {
+			f.closeIdle(t)
+			return true
+		}
+	}
+	return false
 }

@@ -27,7 +27,7 @@ func watchBooks(t *testing.T, r *Reader, prefix string, n int) (let int) {
 }
 
 // holdings returns what callers hold, as the topics themselves have it, and compares it to the counts.
-func holdings(t *testing.T, r *rig) map[string]int {
+func holdings(t *testing.T, r *testFeed) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
 	r.mu.Lock()
@@ -41,8 +41,8 @@ func holdings(t *testing.T, r *rig) map[string]int {
 			out[x.holder.caller]++
 		}
 	}
-	if !maps.Equal(out, r.shares.held) || public != r.public {
-		t.Errorf("counted are %v of %d, held %v of %d", r.shares.held, r.public, out, public)
+	if !maps.Equal(out, r.shares.counts) || public != r.public {
+		t.Errorf("counted are %v of %d, held %v of %d", r.shares.counts, r.public, out, public)
 	}
 	return out
 }
@@ -50,10 +50,10 @@ func holdings(t *testing.T, r *rig) map[string]int {
 // One client opens ten subscriptions of 200 tokens each. What queries of others keep warm stays, and others can subscribe.
 func TestAttackerCannotTakeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		r.up.room = 2000
 		for i := range 200 {
-			asked(r, fmt.Sprint("warm", i))
+			pollThrice(r, fmt.Sprint("warm", i))
 		}
 		warm := len(r.up.open())
 		honest := r.NewReaderFor("honest")
@@ -96,7 +96,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 // A caller alone has all of the room, and yields to others, and to what queries ask for, what is more than a quarter.
 func TestALoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 40 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
 		r.up.room = 40
 		readers, batch := make(map[string]*Reader), 0
 		watch := func(caller string, n, want int) {
@@ -123,7 +123,7 @@ func TestALoneCallerYields(t *testing.T) {
 		}
 		watch("second", 12, 10)
 		hold(map[string]int{"alone": 30, "second": 10})
-		asked(r, "w") // a price and a book
+		pollThrice(r, "w") // a price and a book
 		hold(map[string]int{"alone": 28, "second": 10})
 		closeEnded := func() (n int) {
 			for _, w := range slices.Clone(alone.Take()) {
@@ -163,7 +163,7 @@ func TestALoneCallerYields(t *testing.T) {
 
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics, c.Linger = 40, time.Second })
+		r := newTestFeed(t, func(c *Config) { c.Topics, c.Linger = 40, time.Second })
 		r.up.room = 40
 		alone := r.NewReaderFor("alone")
 		if n := watchBooks(t, alone, "a", 20); n != 20 {
@@ -227,7 +227,7 @@ func TestShares(t *testing.T) {
 // Accounts neither take from a caller's share nor need one.
 func TestAccountsAreBesideTheShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 8 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
 		r.up.room = 8
 		reader := r.NewReaderFor("caller")
 		defer reader.Close()

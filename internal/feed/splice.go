@@ -9,55 +9,56 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Origin reads the present state of tokens over REST, for topics whose snapshot the stream does not send. It must ask the
-// venue itself: a cache would answer with what the feed put there. A nil value means that the venue has none.
+// Origin reads the present state of a token over REST, for topics whose snapshot the stream does not send. It must read
+// from the venue: a cache would return values that came from the feed. A nil value means that the venue has none.
 type Origin interface {
 	Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error)
 	Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error)
 }
 
 const (
-	// maxReads is how many reads of the origin may run at once, readWithin how long each may take.
-	maxReads   = 16
-	readWithin = 15 * time.Second
-	// readEvery is the least time from a topic's read that brought nothing to the next; it doubles up to maxReadEvery.
-	readEvery    = 4 * time.Second
-	maxReadEvery = 2 * time.Minute
-	// renewedAfter is the least time from a read whose answer was too old to the next.
-	renewedAfter = time.Second
-	// lag is by how much REST and stream are thought to lag behind one another at most. Were it longer, one wrong time of
-	// the venue's could keep a topic from its changes, or from its state, for ever.
-	lag = time.Minute
+	// At most maxReads reads of the origin run at once, each for at most readTimeout.
+	maxReads    = 16
+	readTimeout = 15 * time.Second
+	// After a read without a usable state, a topic waits minReadDelay before the next one. The delay doubles up to
+	// maxReadDelay.
+	minReadDelay = 4 * time.Second
+	maxReadDelay = 2 * time.Minute
+	// minRenewal is the delay after a read whose response was too old.
+	minRenewal = time.Second
+	// maxSkew is the longest time that REST and the stream are taken to lag behind each other. It bounds the effect of a
+	// wrong time from the venue: longer, and such a time could block a topic's changes or state.
+	maxSkew = time.Minute
 )
 
-// reads runs reads of the origin. It is safe for concurrent use.
-type reads struct {
+// readQueue runs reads of the origin. It is safe for concurrent use.
+type readQueue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []*read
+	queue   []*originRead
 	running int
 	closed  bool
 }
 
-// read is one read of a topic's state. Its topic's lock protects began, which is zero while it waits for its turn.
-type read struct {
+// originRead is one read of a topic's state. The topic's lock protects began, which is zero until the read starts.
+type originRead struct {
 	topic  *topic
 	ctx    context.Context
 	cancel context.CancelFunc
 	began  time.Time
 }
 
-func newReads() *reads {
-	r := &reads{}
+func newReadQueue() *readQueue {
+	r := &readQueue{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
-// add begins a read as soon as fewer than maxReads run.
-func (r *reads) add(x *read) {
+// add queues a read. It starts when fewer than maxReads run.
+func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -70,7 +71,7 @@ func (r *reads) add(x *read) {
 	}
 }
 
-func (r *reads) work() {
+func (r *readQueue) work() {
 	for {
 		r.mu.Lock()
 		if len(r.queue) == 0 {
@@ -85,8 +86,8 @@ func (r *reads) work() {
 	}
 }
 
-// close ends all reads and waits for them.
-func (r *reads) close() {
+// close cancels all reads and waits for them to return.
+func (r *readQueue) close() {
 	r.mu.Lock()
 	r.closed, r.queue = true, nil
 	r.mu.Unlock()
@@ -94,19 +95,20 @@ func (r *reads) close() {
 	r.wg.Wait()
 }
 
-func (x *read) run() {
+func (x *originRead) run() {
 	defer x.cancel()
-	if !x.topic.begin(x) {
+	if !x.topic.readStarted(x) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, readWithin)
+	ctx, cancel := context.WithTimeout(x.ctx, readTimeout)
 	defer cancel()
-	m, age, err := x.topic.feed.fetch(ctx, x.topic.key)
-	x.topic.fetched(x, m, age, err)
+	m, age, err := x.topic.feed.readOrigin(ctx, x.topic.key)
+	x.topic.readDone(x, m, age, err)
 }
 
-// fetch returns what the origin says of a topic as if the stream had sent it, nil where it has nothing, and how old that may be.
-func (f *Feed) fetch(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
+// readOrigin reads a topic's state and returns it as a message, with the age that the response may have. The message is nil
+// if the venue has no state.
+func (f *Feed) readOrigin(ctx context.Context, key market.Topic) (*market.Message, market.Age, error) {
 	m, age := &market.Message{Topic: key}, market.Age{}
 	if key.Channel == market.ChannelPrices {
 		r, err := f.cfg.Origin.Price(ctx, key.ID)
@@ -129,66 +131,66 @@ func (f *Feed) fetch(ctx context.Context, key market.Topic) (*market.Message, ma
 	return m, age, nil
 }
 
-// read sends for the topic's state over REST. It reports whether it did: not every channel can be read, and not again and
-// again. The lock is held.
-func (t *topic) read() bool {
+// startRead starts a REST read of the topic's state and reports whether it did. Only prices and books can be read, and only
+// after the delay of the last read. The caller holds the lock.
+func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != market.ChannelPrices && t.key.Channel != market.ChannelOrderbook ||
-		t.feed.cfg.Clock.Now().Before(t.readAt) {
+		t.feed.cfg.Clock.Now().Before(t.nextRead) {
 		return false
 	}
-	t.reading = &read{topic: t}
+	t.reading = &originRead{topic: t}
 	t.reading.ctx, t.reading.cancel = context.WithCancel(t.feed.reads.ctx)
 	t.feed.reads.add(t.reading)
 	return true
 }
 
-// abandon ends the read that is under way. The lock is held.
-func (t *topic) abandon() {
+// cancelRead cancels the current read. The caller holds the lock.
+func (t *topic) cancelRead() {
 	if t.reading != nil {
 		t.reading.cancel()
 		t.reading = nil
 	}
 }
 
-// begin takes note that a read begins. It reports whether it is still wanted.
-func (t *topic) begin(x *read) bool {
+// readStarted sets the time of a read and reports whether the read is still wanted.
+func (t *topic) readStarted(x *originRead) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x.began = t.feed.cfg.Clock.Now()
 	return t.reading == x
 }
 
-// fetched takes what a read has brought, unless it is not wanted any more. A state that may be from before the topic's changes were
-// buffered is not taken: changes between the two would be missing. It is read again when the venue may have a newer one.
-func (t *topic) fetched(x *read, m *market.Message, age market.Age, err error) {
+// readDone handles the result of a read. It drops a state that may be older than the buffered changes, because changes
+// between the two would be missing. The state is read again when the venue may have a newer one.
+func (t *topic) readDone(x *originRead, m *market.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reading != x {
 		return
 	}
 	t.reading = nil
-	if t.aged = m != nil && age.Most > 0 && x.began.Add(-age.Most).Before(t.buffers); t.aged {
-		t.readAt = t.feed.cfg.Clock.Now().Add(min(max(age.Renewed, renewedAfter), maxReadEvery))
+	if t.readTooOld = m != nil && age.Most > 0 && x.began.Add(-age.Most).Before(t.bufferingSince); t.readTooOld {
+		t.nextRead = t.feed.cfg.Clock.Now().Add(min(max(age.Renewed, minRenewal), maxReadDelay))
 		return
 	}
 	if err == nil && m != nil && t.splice(m, x.began) {
 		t.feed.counts.spliced.Add(1)
 		return
 	}
-	wait := min(readEvery<<min(t.fetches, 10), maxReadEvery)
-	t.fetches++
-	t.readAt = t.feed.cfg.Clock.Now().Add(wait/2 + rand.N(wait/2))
-	t.feed.cfg.Log.Debug("a read brought no state for a topic", "channel", t.key.Channel, "times", t.fetches, "error", err)
+	wait := min(minReadDelay<<min(t.emptyReads, 10), maxReadDelay)
+	t.emptyReads++
+	t.nextRead = t.feed.cfg.Clock.Now().Add(wait/2 + rand.N(wait/2))
+	t.feed.cfg.Log.Debug("a read brought no state for a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
-// adopt goes on from the trades that have come where the tape itself does not: REST has none. It reports whether there are
-// any. The lock is held.
-func (t *topic) adopt() bool {
+// startFromTrades makes the buffered trades the tape when no snapshot arrives, because REST has no tape. It reports whether
+// there were trades. The caller holds the lock.
+func (t *topic) startFromTrades() bool {
 	if t.key.Channel != market.ChannelTrades || len(t.buffered) == 0 {
 		return false
 	}
 	next := t.state
-	items := Items{Gap: next.Known || t.cut != nil}
+	items := Items{Gap: next.Known || t.discarded != nil}
 	for _, m := range t.buffered {
 		if seen(&next, m) {
 			continue
@@ -200,43 +202,44 @@ func (t *topic) adopt() bool {
 	return true
 }
 
-// base is a state that was read over REST, and what tells which messages of the stream it has in it.
+// base describes a state that was read over REST, to decide which stream messages are already part of it.
 type base struct {
 	epoch string
 	seq   uint64
-	at    time.Time // the venue's
-	// began and ended are when the read was.
+	at    time.Time // the venue's time
+	// began and ended are the times of the read.
 	began, ended time.Time
 }
 
-// has reports whether a state has a message in it: by their numbers where both count the same, else by the venue's times,
-// of which the stream wins a tie, and where there are none, by whether the message had come before the read began.
-func (b *base) has(m *market.Message) bool {
+// includes reports whether the state already contains a message. It compares sequence numbers of the same epoch, else the
+// venue's times, where a tie means that the message is newer. Without times, messages that arrived before the read are part
+// of the state.
+func (b *base) includes(m *market.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
 		return m.Seq <= b.seq
 	case !b.at.IsZero() && !m.Time.IsZero():
 		return m.Time.Before(b.at)
 	default:
-		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0) // else they are of different epochs
+		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0) // numbers of different epochs prove nothing
 	}
 }
 
-// splice makes a state that was read over REST the present one, with the changes that the stream has brought since. It
-// reports whether they fit together. The lock is held.
+// splice makes a state that was read over REST the topic's state, and applies the buffered changes. It reports whether they
+// fit together. The caller holds the lock.
 func (t *topic) splice(m *market.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
-	if t.behind(m) || t.cut != nil && !b.has(t.cut) {
+	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
 		return false
 	}
 	next := t.state
-	t.whole(&next, m)
+	t.replace(&next, m)
 	next.Meta.Source = market.SourceREST
 	if t.crossed(&next) {
 		return false
 	}
 	for _, later := range t.buffered {
-		if b.has(later) {
+		if b.includes(later) {
 			b.renumber(&next, later)
 			continue
 		}
@@ -253,8 +256,8 @@ func (t *topic) splice(m *market.Message, began time.Time) bool {
 	return true
 }
 
-// behind reports whether a state that was read over REST is older than the streamed one that is known. The lock is held.
-func (t *topic) behind(m *market.Message) bool {
+// isBehind reports whether a state that was read over REST is older than the known state. The caller holds the lock.
+func (t *topic) isBehind(m *market.Message) bool {
 	s := &t.state
 	switch {
 	case !s.Known:
@@ -262,23 +265,23 @@ func (t *topic) behind(m *market.Message) bool {
 	case m.Seq != 0 && s.Seq != 0 && m.Epoch == s.Epoch:
 		return m.Seq < s.Seq
 	default:
-		return m.Time.Before(s.Meta.AsOf) && !m.Time.IsZero() && m.ReceivedAt.Sub(s.Meta.ReceivedAt) < lag
+		return m.Time.Before(s.Meta.AsOf) && !m.Time.IsZero() && m.ReceivedAt.Sub(s.Meta.ReceivedAt) < maxSkew
 	}
 }
 
-// late reports whether a message comes behind the state that was read over REST and has it in it. The lock is held.
-func (t *topic) late(m *market.Message) bool {
+// inBase reports whether a message is already part of the state that was read over REST. The caller holds the lock.
+func (t *topic) inBase(m *market.Message) bool {
 	if t.base == nil {
 		return false
 	}
-	if m.ReceivedAt.Sub(t.base.ended) >= lag {
+	if m.ReceivedAt.Sub(t.base.ended) >= maxSkew {
 		t.base = nil
 		return false
 	}
-	return t.base.has(m)
+	return t.base.includes(m)
 }
 
-// renumber takes over the number of a message that a state has in it, where REST has not told the state's own.
+// renumber sets the number of a state without one, from a message that the state contains.
 func (b *base) renumber(s *State, m *market.Message) {
 	if b.seq != 0 || m.Seq == 0 || seen(s, m) {
 		return

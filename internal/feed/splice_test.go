@@ -575,7 +575,7 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &origin{}
-				r := newRig(t, func(c *Config) { c.Origin = o })
+				r := newTestFeed(t, func(c *Config) { c.Origin = o })
 				reader, w := r.watch(t, bookOf("T"))
 				defer reader.Close()
 				r.upNow(bookOf("T"))
@@ -617,7 +617,7 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 func TestAnOldAnswerIsNoState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
-		r := newRig(t, func(c *Config) { c.Origin = o })
+		r := newTestFeed(t, func(c *Config) { c.Origin = o })
 		reader, w := r.watch(t, bookOf("T"))
 		defer reader.Close()
 		p := &player{t: t, key: bookOf("T"), origin: o}
@@ -644,7 +644,7 @@ func TestAnOldAnswerIsNoState(t *testing.T) {
 func TestAnswersThatNobodyWaitsForAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{deaf: true}
-		r := newRig(t, func(c *Config) { c.Origin = o })
+		r := newTestFeed(t, func(c *Config) { c.Origin = o })
 		reader, w := r.watch(t, bookOf("T"))
 		defer reader.Close()
 		p := &player{t: t, key: bookOf("T"), origin: o}
@@ -671,7 +671,7 @@ func TestAnswersThatNobodyWaitsForAreDropped(t *testing.T) {
 func TestSplicedBookReachesAsFarAsItsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
-		r := newRig(t, func(c *Config) { c.Origin = o })
+		r := newTestFeed(t, func(c *Config) { c.Origin = o })
 		reader, w := r.watch(t, bookOf("T"))
 		defer reader.Close()
 		r.upNow(bookOf("T"))
@@ -692,7 +692,7 @@ func TestSplicedBookReachesAsFarAsItsChanges(t *testing.T) {
 func TestReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
-		r := newRig(t, func(c *Config) { c.Origin = o })
+		r := newTestFeed(t, func(c *Config) { c.Origin = o })
 		reader := r.NewReader()
 		defer reader.Close()
 		var topics []market.Topic
@@ -722,7 +722,7 @@ func TestReadsAreBackedOff(t *testing.T) {
 		t.Run(string(key.Channel), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &origin{}
-				r := newRig(t, func(c *Config) { c.Origin = o })
+				r := newTestFeed(t, func(c *Config) { c.Origin = o })
 				reader, _ := r.watch(t, key)
 				defer reader.Close()
 				r.upNow(key)
@@ -737,7 +737,7 @@ func TestReadsAreBackedOff(t *testing.T) {
 					t.Errorf("%d reads in an hour", o.started)
 				}
 				for i := 9; i < len(o.times); i++ {
-					if d := o.times[i].Sub(o.times[i-1]); d < maxReadEvery/2 || d > maxReadEvery+5*time.Second {
+					if d := o.times[i].Sub(o.times[i-1]); d < maxReadDelay/2 || d > maxReadDelay+5*time.Second {
 						t.Errorf("%v between two reads", d)
 					}
 				}
@@ -750,7 +750,7 @@ func TestReadsAreBackedOff(t *testing.T) {
 func TestCloseWaitsForReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
-		r := newRig(t, func(c *Config) { c.Origin, c.Linger = o, time.Second })
+		r := newTestFeed(t, func(c *Config) { c.Origin, c.Linger = o, time.Second })
 		reader, w := r.watch(t, bookOf("T"))
 		other, _ := r.watch(t, bookOf("U"))
 		r.upNow(bookOf("T"), bookOf("U"))

@@ -6,21 +6,20 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxTape is the number of trades that a topic keeps, and that a venue's snapshot has at most by contract.
+// maxTape is the number of trades that a topic keeps. By contract a venue's snapshot has no more.
 const maxTape = 50
 
-// tape makes the next tape out of the one that is known and a snapshot of the latest trades, oldest first. What is new
-// goes to the readers, unless this is the first that is known; a snapshot that does not reach back to the last trade
-// seen leaves a gap.
-func tape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
+// mergeTape adds a snapshot of the latest trades, oldest first, to the known tape. items has the new trades, unless no tape
+// was known before. A snapshot that does not reach back to a known trade leaves a gap.
+func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
 	n.NumberTrades(latest)
 	if !known {
-		return lastOf(latest), items
+		return newest(latest), items
 	}
 	seen := keysOf(before)
-	// What lies before the first trade that was seen is older than what is kept.
+	// Trades before the first known trade are older than the tape.
 	i := slices.IndexFunc(latest, func(x market.Trade) bool { return seen[x.Key()] })
 	switch {
 	case i >= 0:
@@ -35,12 +34,12 @@ func tape(before, latest []market.Trade, known bool) (after []market.Trade, item
 		seen[x.Key()] = true
 		return known
 	})
-	return lastOf(slices.Concat(before, items.Trades)), items
+	return newest(slices.Concat(before, items.Trades)), items
 }
 
-// added adds the trades of a message that brings what is new, and returns them. A trade without an id may equal one before: in a
-// numbered message it is another one, and gets the next ordinal; otherwise it may be the same again, and is dropped.
-func added(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
+// appendNew appends the new trades of a message and returns them. A trade without an id may look like an earlier one. In a
+// numbered message it is a different trade and gets the next ordinal; otherwise it may be a repetition and is dropped.
+func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))
 	for _, x := range more {
@@ -54,10 +53,10 @@ func added(before, more []market.Trade, numbered bool) (after, fresh []market.Tr
 			fresh = append(fresh, x)
 		}
 	}
-	return lastOf(slices.Concat(before, fresh)), fresh
+	return newest(slices.Concat(before, fresh)), fresh
 }
 
-func lastOf(trades []market.Trade) []market.Trade {
+func newest(trades []market.Trade) []market.Trade {
 	return slices.Clip(trades[max(0, len(trades)-maxTape):])
 }
 

@@ -13,7 +13,7 @@ import (
 // message has none.
 func TestTimeOfALiveBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		_, w := r.watch(t, bookOf("T"))
 		r.upNow(bookOf("T"))
 		want := func(at time.Time) {
@@ -47,7 +47,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration
-		r := newRig(t, func(c *Config) { c.Lag = func(d time.Duration) { lags = append(lags, d) } })
+		r := newTestFeed(t, func(c *Config) { c.Lag = func(d time.Duration) { lags = append(lags, d) } })
 		_, _ = r.watch(t, bookOf("T"))
 		_, _ = r.watch(t, priceOf("T"))
 		r.upNow(bookOf("T"), priceOf("T"))

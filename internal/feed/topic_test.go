@@ -56,7 +56,7 @@ func TestTopics(t *testing.T) {
 func (s *script) run(t *testing.T, o *origin) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{t: t, key: market.Topic{Channel: market.Channel(s.channel), ID: "T"}, origin: o}
-		p.rig = newRig(t, func(c *Config) {
+		p.testFeed = newTestFeed(t, func(c *Config) {
 			if o != nil {
 				c.Origin = o
 			}
@@ -71,7 +71,7 @@ func (s *script) run(t *testing.T, o *origin) {
 				p.check()
 			}
 		}
-		if left := p.rig.up.take(); len(left) > 0 {
+		if left := p.testFeed.up.take(); len(left) > 0 {
 			t.Errorf("at the end the upstream had been asked %q", left)
 		}
 		p.items()
@@ -82,7 +82,7 @@ func (s *script) run(t *testing.T, o *origin) {
 }
 
 type player struct {
-	*rig
+	*testFeed
 	t      *testing.T
 	key    market.Topic
 	reader *Reader
@@ -182,7 +182,7 @@ func (p *player) play(line string) {
 		p.pending = Items{}
 	case "asked":
 		var got []string
-		for _, a := range p.rig.up.take() {
+		for _, a := range p.testFeed.up.take() {
 			got = append(got, strings.Fields(a)[0])
 		}
 		if strings.Join(got, " ") != rest {
@@ -1126,8 +1126,8 @@ func TestSides(t *testing.T) {
 }
 
 func TestStatesAreNotWrittenTo(t *testing.T) {
-	l := newLedger(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"), nil)
-	a := l.account()
+	l := newMutableAccount(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"), nil)
+	a := l.snapshot()
 	before := showAccount(a)
 	for _, change := range [][2]string{{"order", "o1 FILLED"}, {"order", "o2 PARTIALLY_FILLED"}, {"pos", "p1x0"}, {"pos", "p2x7"}, {"pos", "p3x1"}, {"pos", "p4x1"}, {"pos", "p4x0"}, {"bal", "90"}} {
 		if l.apply(messageOf(change[0], change[1])); showAccount(a) != before {
@@ -1137,7 +1137,7 @@ func TestStatesAreNotWrittenTo(t *testing.T) {
 	if a.Orders[1].Status != market.OrderOpen || a.Positions[1].Size.Cmp(dec("5")) != 0 {
 		t.Error("a change was made in the account before it")
 	}
-	next := l.account()
+	next := l.snapshot()
 	if got := showAccount(next); got != "o2  | p2x7 p3x1  | 90" {
 		t.Errorf("the account became %q", got)
 	}
@@ -1146,8 +1146,8 @@ func TestStatesAreNotWrittenTo(t *testing.T) {
 	if _ = append(next.Positions, positionOf("p8x8")); mine[len(mine)-1].MarketID != "p9" {
 		t.Error("two readers have written to the same list")
 	}
-	if l.apply(messageOf("pos", "p4x1")); showAccount(next) != "o2  | p2x7 p3x1  | 90" || showAccount(l.account()) != "o2  | p2x7 p3x1 p4x1  | 90" {
-		t.Errorf("the account became %q", showAccount(l.account()))
+	if l.apply(messageOf("pos", "p4x1")); showAccount(next) != "o2  | p2x7 p3x1  | 90" || showAccount(l.snapshot()) != "o2  | p2x7 p3x1 p4x1  | 90" {
+		t.Errorf("the account became %q", showAccount(l.snapshot()))
 	}
 	// What a message brings is its own.
 	room := append(make([]market.Trade, 0, 9), tradeOf("t1"))
@@ -1172,10 +1172,10 @@ func TestTapeIsBounded(t *testing.T) {
 	for i := range long {
 		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // reaches back beyond what is kept, and has two new ones
 	}
-	if after, items := tape(s.Trades, long, true); showTrades(items.Trades) != "t150 t151" || items.Gap || len(after) != maxTape {
+	if after, items := mergeTape(s.Trades, long, true); showTrades(items.Trades) != "t150 t151" || items.Gap || len(after) != maxTape {
 		t.Errorf("of a long snapshot %q is new, gap %t", showTrades(items.Trades), items.Gap)
 	}
-	if _, items := tape(nil, long[:maxTape], true); !items.Gap {
+	if _, items := mergeTape(nil, long[:maxTape], true); !items.Gap {
 		t.Error("a full snapshot after an empty tape leaves no gap")
 	}
 }
@@ -1185,17 +1185,17 @@ func TestTradesWithoutIDs(t *testing.T) {
 	a := market.Trade{Timestamp: at, Price: dec("0.5"), Size: dec("1")}
 	b := market.Trade{Timestamp: at.UTC(), Price: dec("0.50"), Size: dec("1.0")}
 	c := market.Trade{Timestamp: at, Price: dec("0.5"), Size: dec("2")}
-	if _, fresh := added([]market.Trade{a}, []market.Trade{b, c, c}, false); len(fresh) != 1 || fresh[0].Size.String() != "2" {
+	if _, fresh := appendNew([]market.Trade{a}, []market.Trade{b, c, c}, false); len(fresh) != 1 || fresh[0].Size.String() != "2" {
 		t.Errorf("%d trades were added", len(fresh))
 	}
-	if _, fresh := added([]market.Trade{a}, []market.Trade{b, c, c}, true); len(fresh) != 3 || fresh[0].Ordinal != 1 || fresh[1].Ordinal != 0 || fresh[2].Ordinal != 1 {
+	if _, fresh := appendNew([]market.Trade{a}, []market.Trade{b, c, c}, true); len(fresh) != 3 || fresh[0].Ordinal != 1 || fresh[1].Ordinal != 0 || fresh[2].Ordinal != 1 {
 		t.Errorf("%+v were added by a numbered message", fresh)
 	}
 }
 
 func TestBufferIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		_, w := r.watch(t, bookOf("T"))
 		r.upNow(bookOf("T"))
 		const n = 3*maxBuffered + 7

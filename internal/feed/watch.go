@@ -7,48 +7,48 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// State is what is known of a topic. It never changes; a newer one takes its place.
+// State is the state of a topic. A State never changes; a newer one replaces it.
 type State struct {
-	// Known tells that there is a value; Live that it is the present one, as far as the stream tells.
+	// Known reports that there is a value. Live reports that the stream is following its changes.
 	Known, Live bool
-	// Resyncs counts how often a snapshot has taken the place of a state that may have missed something.
+	// Resyncs counts the snapshots that replaced an incomplete state.
 	Resyncs uint64
 	// Seq and Epoch number the state.
 	Epoch string
 	Seq   uint64
-	// Meta is the value's; stale unless Live.
+	// Meta describes the value. It is stale unless Live.
 	Meta market.Meta
 
 	Price  *market.Price
 	Spread *market.Spread
 	Book   *market.Book
-	// Trades are the latest ones, oldest first.
+	// Trades has the latest trades, oldest first.
 	Trades  []market.Trade
 	Account *Account
-	// ledger makes the Account of a topic's own state; it is not shown.
-	ledger *ledger
+	// mutable makes the Account. It is nil in the states that readers get.
+	mutable *mutableAccount
 }
 
-// Account is the state of a user topic.
+// Account is the state of a user topic. A nil list or balance is unknown.
 type Account struct {
-	// Orders are the open ones.
+	// Orders has the active orders.
 	Orders    []market.Order
 	Positions []market.Position
 	Balance   *market.Balance
 }
 
-// Items is what queued for a watch since it was last taken.
+// Items are the trades and changes that were queued since the last Take.
 type Items struct {
-	// Trades are of the tape, or an account's own fills.
+	// Trades has new trades of the tape, or an account's new fills.
 	Trades  []market.Trade
 	Changes []market.MarketChange
-	// Gap tells that something may be missing before these.
+	// Gap reports that trades or changes before these may be missing.
 	Gap bool
 }
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add puts more behind what there is. Slices are taken over as they are where there is nothing, and never written to.
+// add appends more. An empty list takes the other slice without a copy and never writes to it.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -63,38 +63,38 @@ func (i *Items) add(more Items) {
 	i.Gap = i.Gap || more.Gap
 }
 
-// Reader is one subscriber: the watches that it reads together and what has changed of them. Its methods are for one
-// goroutine.
+// Reader is one subscriber: several watches with one signal. Only one goroutine may use it.
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// caller is who the topics count for, where shared tells that they do.
-	caller string
-	shared bool
+	// caller is the caller that the reader's topics count for, if limited is true.
+	caller  string
+	limited bool
 
-	// watches are those that are open; taken is what Take returned last.
+	// watches has the open watches. taken is the last result of Take.
 	watches map[*Watch]struct{}
 	taken   []*Watch
-	// mu protects changed. Topics' locks may be held when it is taken.
+	// mu protects changed. It may be taken under topics' locks.
 	mu      sync.Mutex
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches for a caller, whose readers together have a share of the stream. Close it.
+// NewReaderFor returns a reader without watches. All readers of one caller share that caller's part of the room. Close the
+// reader after use.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
-	r.caller, r.shared = caller, true
+	r.caller, r.limited = caller, true
 	return r
 }
 
-// NewReader returns a reader of the program's own, whose topics count for no caller. Close it.
+// NewReader returns a reader whose topics count for no caller. Close the reader after use.
 func (f *Feed) NewReader() *Reader {
 	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
-// Watch follows a topic until the watch or the reader is closed. c is the identity of a user topic. An error means that
-// there is no room for another topic, or that the caller has had its share: values may be polled instead. A watch may end so
-// too, when others need the room. A topic whose state is known is reported as changed at once.
+// Watch watches a topic until the watch or the reader is closed. c has the credentials of a user topic. Watch fails with
+// RATE_LIMITED if there is no room or the caller's share is used up; a client can poll instead. A watch also ends so when
+// others need the room. A topic with a known state is signalled at once.
 func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -103,23 +103,22 @@ func (r *Reader) Watch(key market.Topic, c *market.Credentials) (*Watch, error) 
 	return w, err
 }
 
-// Changed is signalled when watches have changed; Take says which.
+// Changed is signalled when watches have changed. Take returns them.
 func (r *Reader) Changed() <-chan struct{} { return r.signal }
 
-// Take returns the open watches that have changed since it was last called, each once. The slice is the caller's until
-// the next call.
+// Take returns the open watches that have changed since the last call, each once. The slice is valid until the next call.
 func (r *Reader) Take() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changed, r.taken = r.taken[:0], r.changed
 	for _, w := range r.taken {
-		w.marked = false
+		w.queued = false
 	}
 	r.taken = slices.DeleteFunc(r.taken, func(w *Watch) bool { return w.closed })
 	return r.taken
 }
 
-// Close closes the watches.
+// Close closes all watches of the reader.
 func (r *Reader) Close() {
 	for w := range r.watches {
 		w.Close()
@@ -127,15 +126,15 @@ func (r *Reader) Close() {
 	clear(r.watches)
 }
 
-// mark notes that a watch has changed.
-func (r *Reader) mark(w *Watch) {
+// markChanged queues a changed watch and signals the reader.
+func (r *Reader) markChanged(w *Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.marked {
+	if w.queued {
 		r.feed.counts.conflated.Add(1)
 		return
 	}
-	w.marked = true
+	w.queued = true
 	r.changed = append(r.changed, w)
 	select {
 	case r.signal <- struct{}{}:
@@ -143,43 +142,43 @@ func (r *Reader) mark(w *Watch) {
 	}
 }
 
-// Watch follows a topic for a reader, or for nobody, just to keep it live.
+// Watch is a reference to a topic. Without a reader it only keeps the topic live.
 type Watch struct {
 	topic  *topic
-	reader *Reader // nil where nobody reads
-	owner  *Reader // on whose account the topic is open; nil for the feed's own
-	closed bool    // the reader's goroutine knows it
-	marked bool    // the reader's lock protects it
+	reader *Reader // nil without a reader
+	owner  *Reader // the topic counts for its caller; nil if it counts for none
+	closed bool    // used by the reader's goroutine only
+	queued bool    // protected by the reader's lock
 
-	// The topic's lock protects the rest.
-	place int // among the topic's watches, or gone
+	// The topic's lock protects the fields below.
+	index int // in the topic's watches, or detached
 	items Items
 	err   error
 }
 
-// gone is the place of a watch that has left its topic.
-const gone = -1
+// detached is the index of a watch that has left its topic.
+const detached = -1
 
-// Topic returns the topic that is watched.
+// Topic returns the watched topic.
 func (w *Watch) Topic() market.Topic { return w.topic.key }
 
-// State returns the present state. err is why the watch has ended; nothing follows then.
+// State returns the present state. err is not nil if the watch has ended.
 func (w *Watch) State() (s State, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	return w.topic.present(), w.err
+	return w.topic.visibleState(), w.err
 }
 
-// Take returns the present state and what has queued, which it takes. err is why the watch has ended.
+// Take returns the present state, and removes and returns the queued items. err is not nil if the watch has ended.
 func (w *Watch) Take() (s State, items Items, err error) {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	items, w.items = w.items, Items{}
-	return w.topic.present(), items, w.err
+	return w.topic.visibleState(), items, w.err
 }
 
-// Close ends the watch. The topic stays open for the linger if it was the last one. Closing again does nothing. It is for
-// the reader's goroutine.
+// Close closes the watch. After its last watch the topic stays open for the linger. A second Close does nothing. Only the
+// reader's goroutine may call Close.
 func (w *Watch) Close() {
 	w.closed = true
 	if w.reader != nil {
@@ -188,27 +187,27 @@ func (w *Watch) Close() {
 	w.topic.leave(w)
 }
 
-// ended reports whether the topic of the watch has ended.
+// ended reports whether the topic has ended.
 func (w *Watch) ended() bool {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	return w.topic.ended
 }
 
-// sole reports whether nobody else watches the topic.
-func (w *Watch) sole() bool {
+// isOnly reports whether the topic has no other watch.
+func (w *Watch) isOnly() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
 }
 
-// notify tells the reader. The topic's lock is held.
+// notify signals the reader. The caller holds the topic's lock.
 func (w *Watch) notify() {
 	if w.reader != nil {
-		w.reader.mark(w)
+		w.reader.markChanged(w)
 	}
 }
 
-// fail ends the watch with an error. The topic's lock is held.
+// fail ends the watch with an error. The caller holds the topic's lock.
 func (w *Watch) fail(err error) {
 	if w.err == nil {
 		w.err = err
@@ -217,7 +216,7 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// queue adds items, or ends the watch where there is no more room. The topic's lock is held.
+// queue queues items, or ends the watch if more than limit items would wait. The caller holds the topic's lock.
 func (w *Watch) queue(limit int, add Items) {
 	if w.err != nil || w.reader == nil {
 		return

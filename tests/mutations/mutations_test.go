@@ -60,27 +60,27 @@ var mutations = []mutation{
 	},
 	{
 		name: "a repeated change counts as a gap",
-		file: "internal/feed/topic.go", find: "if seen(&t.state, m) || late &&", replace: "if late &&",
+		file: "internal/feed/messages.go", find: "if seen(&t.state, m) || late &&", replace: "if late &&",
 		run: "^TestTopics$", message: "TestTopics/orderbook/duplicates",
 	},
 	{
 		name: "gaps in the numbers are ignored",
-		file: "internal/feed/topic.go", find: "if m.Seq == 0 {\n\t\treturn true\n\t}\n\tif s.Seq == 0 {", replace: "if true {\n\t\treturn true\n\t}\n\tif s.Seq == 0 {",
+		file: "internal/feed/messages.go", find: "if m.Seq == 0 {\n\t\treturn true\n\t}\n\tif s.Seq == 0 {", replace: "if true {\n\t\treturn true\n\t}\n\tif s.Seq == 0 {",
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{
 		name: "an old snapshot replaces a newer state",
-		file: "internal/feed/topic.go", find: "if !t.state.Known || !seen(&t.state, m) {\n\t\treturn false", replace: "if true {\n\t\treturn false",
+		file: "internal/feed/messages.go", find: "if !t.state.Known || !seen(&t.state, m) {\n\t\treturn false", replace: "if true {\n\t\treturn false",
 		run: "^TestTopics$", message: "TestTopics/orderbook/an_old_snapshot_in_a_gap",
 	},
 	{
 		name: "crossed books are published",
-		file: "internal/feed/topic.go", find: "t.key.Channel == market.ChannelOrderbook && crossed(s.Book)", replace: "false",
+		file: "internal/feed/messages.go", find: "t.key.Channel == market.ChannelOrderbook && crossed(s.Book)", replace: "false",
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{
 		name: "a snapshot is merged with the book before it",
-		file: "internal/feed/topic.go", find: "s.Book = numbered(m.Book, m)\n\tcase market.MessageTradesSnapshot", replace: `book := m.Book
+		file: "internal/feed/messages.go", find: "s.Book = withPosition(m.Book, m)\n\tcase market.MessageTradesSnapshot", replace: `book := m.Book
 		if s.Book != nil && m.Book.Seq != 0 {
 			var levels []market.LevelChange
 			for _, l := range m.Book.Bids {
@@ -91,13 +91,13 @@ var mutations = []mutation{
 			}
 			book = applyChanges(s.Book, levels)
 		}
-		s.Book = numbered(book, m)
+		s.Book = withPosition(book, m)
 	case market.MessageTradesSnapshot`,
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{
 		name: "heartbeats reveal no lost message",
-		file: "internal/feed/topic.go", find: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.past {", replace: "if true {",
+		file: "internal/feed/messages.go", find: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.previousEpoch {", replace: "if true {",
 		run: "^TestChaos$/^seed_1$", message: "hang: ",
 	},
 }

@@ -14,36 +14,36 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Reason says why an event is sent, in the words of the graph.
+// Reason is why an event is sent, as the graph's enum value.
 type Reason string
 
 // The reasons of events.
 const (
-	// Initial is the state at the time of the subscription.
+	// Initial is the state at the start of the subscription.
 	Initial Reason = "INITIAL"
-	// Changed follows a change.
+	// Changed is a change of the last value.
 	Changed Reason = "CHANGE"
 	// Resync is the state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness repeats a value whose freshness has changed.
+	// Freshness is the last value, whose freshness has changed.
 	Freshness Reason = "FRESHNESS"
 )
 
-// whole reports whether an event for a reason is a whole state.
-func (r Reason) whole() bool { return r == Initial || r == Resync }
+// isState reports whether events with this reason carry the whole state.
+func (r Reason) isState() bool { return r == Initial || r == Resync }
 
 // Event is one event of a stream.
 type Event[T any] struct {
 	Reason Reason
 	Value  T
-	// Problem is set instead of the rest for something that failed and is tried again.
+	// Problem is a failed read that the stream retries. It excludes the other fields.
 	Problem error
 }
 
-// Stream yields events until it ends. An error is the last thing that it yields, and comes without an event.
+// Stream yields events until it ends. A non-nil error comes without an event and is the last value.
 type Stream[T any] = iter.Seq2[Event[T], error]
 
-// Group is who a stream is for: readers that came at different times. Its methods do not wait.
+// Group is the readers that share a stream. Readers may join later. Its methods do not wait.
 type Group interface {
 	// Announce gives the envelope of the next event before the stream yields the event.
 	Announce(e Envelope)
@@ -56,40 +56,41 @@ type Group interface {
 	Join(to Cohort)
 }
 
-// Source is what the streams of one subscription follow.
+// Source configures the streams of one subscription.
 type Source struct {
 	Feed *feed.Feed
-	// Group is who the events are for; nil for a single reader.
+	// Group receives the envelopes of events. Nil means a single reader.
 	Group Group
-	// Timeout is how long the first event or problem may take.
+	// Timeout is the limit for the first event or problem.
 	Timeout time.Duration
 }
 
-// errStopped ends a loop whose reader wants no more events.
+// errStopped ends a loop whose reader has stopped to range over the stream.
 var errStopped = errors.New("the reader has stopped")
 
-// outlet hands the events of one stream over.
-type outlet[T any] struct {
+// publisher yields the events of one stream.
+type publisher[T any] struct {
 	group Group
 	yield func(Event[T], error) bool
-	// to is who events are for; 0 is everybody.
-	to Cohort
+	// audience is the cohort that receives events. Zero means everybody.
+	audience Cohort
 	// sent counts events and problems.
 	sent int
 }
 
-// send hands an event over. mode is what may become of it when a reader is slow, unless it is a whole state.
-func (o *outlet[T]) send(reason Reason, topic string, mode Mode, value T) error {
-	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.whole(), To: o.to})
+// send publishes an event. mode says how a slow reader's events may be merged. It does not apply to whole states.
+func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
+	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
 }
 
-// problem reports a failure.
-func (o *outlet[T]) problem(err error) error {
-	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.to})
+// problem publishes a failure.
+func (o *publisher[T]) problem(err error) error {
+	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, To: o.audience})
 }
 
-// unknown reports an id that the venue does not know, once, and to readers that join. The error ends the stream.
-func (o *outlet[T]) unknown(u *unknowns, id string) error {
+// reportUnknown publishes once that the venue does not know an id. It returns an error, which ends the stream, if the venue
+// knows none.
+func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {
 		return problem
@@ -97,9 +98,9 @@ func (o *outlet[T]) unknown(u *unknowns, id string) error {
 	return o.problem(problem)
 }
 
-// repeat reports the unknown ids again, to a cohort.
-func (o *outlet[T]) repeat(u *unknowns) error {
-	for _, id := range slices.Sorted(maps.Keys(u.gone)) {
+// repeatUnknown publishes the unknown ids again, for readers that join.
+func (o *publisher[T]) repeatUnknown(u *unknowns) error {
+	for _, id := range slices.Sorted(maps.Keys(u.reported)) {
 		if err := o.problem(u.problem(id)); err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (o *outlet[T]) repeat(u *unknowns) error {
 	return nil
 }
 
-func (o *outlet[T]) post(e Event[T], envelope Envelope) error {
+func (o *publisher[T]) post(e Event[T], envelope Envelope) error {
 	o.sent++
 	if o.group != nil {
 		o.group.Announce(envelope)
@@ -118,21 +119,22 @@ func (o *outlet[T]) post(e Event[T], envelope Envelope) error {
 	return nil
 }
 
-// count returns how many events and problems were sent.
-func (o *outlet[T]) count() int { return o.sent }
+// sentCount returns the number of events and problems.
+func (o *publisher[T]) sentCount() int { return o.sent }
 
-// address sets who events are for from now on.
-func (o *outlet[T]) address(to Cohort) { o.to = to }
+// setAudience sets the cohort of the next events.
+func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream runs a body's loop for each range over it. open makes the body, which watches what it needs by the reader.
-func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *outlet[T], reader *feed.Reader) (body, error)) Stream[T] {
+// stream returns a stream that runs a new body in a loop for each range over it. open makes the body and watches its
+// topics.
+func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &outlet[T]{group: s.Group, yield: yield}
+		out := &publisher[T]{group: s.Group, yield: yield}
 		reader := s.Feed.NewReaderFor(reqctx.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {
-			l := &loop{Source: s, reader: reader, every: every, body: b, out: out}
+			l := &loop{Source: s, reader: reader, minInterval: every, body: b, out: out}
 			err = l.run(ctx)
 		}
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
@@ -141,51 +143,51 @@ func stream[T any](ctx context.Context, s Source, every time.Duration, open func
 	}
 }
 
-// unknowns counts the ids that the venue does not know: each is reported once, and the stream ends when it knows none.
+// unknowns tracks the ids that the venue does not know. Each is reported once. The stream ends when all ids are unknown.
 type unknowns struct {
-	kind string
-	left int
-	gone map[string]bool
+	kind      string
+	remaining int
+	reported  map[string]bool
 }
 
 func newUnknowns(kind string, ids int) *unknowns {
-	return &unknowns{kind: kind, left: ids, gone: make(map[string]bool)}
+	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
 }
 
-// add notes an id. problem is nil for one that was noted before; last reports that there is none left.
+// add adds an id. problem is nil if the id was added before. last reports that no known id remains.
 func (u *unknowns) add(id string) (problem error, last bool) {
-	if u.gone[id] {
+	if u.reported[id] {
 		return nil, false
 	}
-	u.gone[id] = true
-	u.left--
-	return u.problem(id), u.left == 0
+	u.reported[id] = true
+	u.remaining--
+	return u.problem(id), u.remaining == 0
 }
 
 func (u *unknowns) problem(id string) error {
 	return market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.kind, id)
 }
 
-// isUnknown reports whether an error says that the venue does not know an id.
+// isUnknown reports whether an error means that the venue does not know an id.
 func isUnknown(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }
 
-// isRefused reports whether the venue refused the caller, which ends a stream.
+// isRefused reports whether the venue has refused the caller, which ends a stream.
 func isRefused(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden
 }
 
-// errLate is reported where nothing has come within the timeout.
-var errLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
+// errFirstEventLate is the problem when no event was sent within the timeout.
+var errFirstEventLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
 
-// panicked carries a panic of a read, with its stack, to the goroutine of the loop.
-type panicked struct {
+// readPanic carries the panic of a read and its stack to the loop's goroutine.
+type readPanic struct {
 	value any
 	stack []byte
 }
 
-// String returns what the panic was and where.
-func (p panicked) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
+// String returns the panic's value and stack.
+func (p readPanic) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }

@@ -9,32 +9,33 @@ import (
 )
 
 const (
-	// settleAfter is how long a subscription waits for the stream's first state before it reads over REST.
-	settleAfter = 500 * time.Millisecond
-	// pollEvery is how often a subscription reads over REST what the stream does not bring, and how long a read may take.
-	pollEvery = 5 * time.Second
+	// streamHeadStart is how long a subscription waits for the stream's first state before it reads over REST.
+	streamHeadStart = 500 * time.Millisecond
+	// pollInterval is the interval of REST reads for values that the stream does not send, and the timeout of a read.
+	pollInterval = 5 * time.Second
 )
 
-// body is what one kind of subscription does. Its methods are called one at a time and must not wait. An error ends the stream.
+// body implements one kind of subscription. The loop calls one method at a time. Methods must not wait. An error ends the
+// stream.
 type body interface {
-	// changed takes what the feed says of a watch that has changed.
+	// changed handles a watch that has changed.
 	changed(w *feed.Watch) error
-	// due returns the read that is to begin now, or nil and when to ask again, zero for never. poll is true once the stream
-	// has had its time to bring the first state, every pollEvery after that, and for readers that join.
-	due(now time.Time, poll bool) (read, time.Time)
-	// current reports whether what was sent last is the present state, so that no read is needed to say so.
-	current() bool
-	// resend sends the present state to the cohort that the outlet addresses.
+	// nextRead returns the read to start now. If there is none, it returns nil and the time to ask again, or zero for
+	// never. poll is true after streamHeadStart, then every pollInterval, and while readers join.
+	nextRead(now time.Time, poll bool) (read, time.Time)
+	// isCurrent reports whether the last event shows the present state, so that a joining reader needs no read.
+	isCurrent() bool
+	// resend sends the present state to the publisher's audience.
 	resend(reason Reason) error
 }
 
-// read reads over REST, beside the loop. apply takes the result, in the loop.
+// read reads over REST on a goroutine of its own. The loop then calls apply with the result.
 type read func(ctx context.Context) (apply func() error)
 
-// channel is what the loop needs of an outlet.
-type channel interface {
-	count() int
-	address(to Cohort)
+// sender is the part of a publisher that the loop uses.
+type sender interface {
+	sentCount() int
+	setAudience(to Cohort)
 	problem(err error) error
 }
 
@@ -42,28 +43,30 @@ type channel interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// every is the least time between two events of a watch; 0 is none.
-	every time.Duration
-	body  body
-	out   channel
+	// minInterval is the least time between two events of a watch; 0 sets no limit.
+	minInterval time.Duration
+	body        body
+	out         sender
 
-	// waiting are the watches that have changed, each once however often that was; due says from when on.
-	waiting []*feed.Watch
-	queued  map[*feed.Watch]bool
-	due     map[*feed.Watch]time.Time
+	// changed has the watches whose changes were not delivered yet, without repetition. notBefore delays a watch's next
+	// delivery.
+	changed   []*feed.Watch
+	queued    map[*feed.Watch]bool
+	notBefore map[*feed.Watch]time.Time
 
 	results chan func() error
 	reading bool
-	// joined is since when readers wait for the present state, zero while none do. reread reports that a read has ended since.
-	joined time.Time
-	reread bool
-	// deadline is when the first event or problem is due.
+	// joinedAt is when the waiting readers began to wait; zero if none wait. readSinceJoin reports that a read has ended
+	// since.
+	joinedAt      time.Time
+	readSinceJoin bool
+	// deadline is the latest time of the first event or problem.
 	deadline time.Time
 }
 
 func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
-	l.queued, l.due = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
+	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
 	l.results = make(chan func() error, 1)
 	defer func() {
 		end()
@@ -71,10 +74,10 @@ func (l *loop) run(ctx context.Context) error {
 			<-l.results
 		}
 	}()
-	limit := l.Timeout * 9 / 10 // the event has to be executed and sent, too
+	limit := l.Timeout * 9 / 10 // leave time to execute and send the event
 	l.deadline = time.Now().Add(limit)
-	settle, late := time.NewTimer(min(settleAfter, limit/4)), time.NewTimer(limit)
-	poll, wake := time.NewTicker(pollEvery), time.NewTimer(time.Hour)
+	settle, late := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
+	poll, wake := time.NewTicker(pollInterval), time.NewTimer(time.Hour)
 	defer func() {
 		settle.Stop()
 		late.Stop()
@@ -94,15 +97,15 @@ func (l *loop) run(ctx context.Context) error {
 		case <-poll.C:
 			polling = true
 		case apply := <-l.results:
-			l.reading, l.reread = false, true
+			l.reading, l.readSinceJoin = false, true
 			err = apply()
 		case <-l.joiners():
-			if l.joined.IsZero() {
-				l.joined, l.reread = time.Now(), false
+			if l.joinedAt.IsZero() {
+				l.joinedAt, l.readSinceJoin = time.Now(), false
 			}
 		case <-late.C:
-			if l.out.count() == 0 {
-				err = l.out.problem(errLate)
+			if l.out.sentCount() == 0 {
+				err = l.out.problem(errFirstEventLate)
 			}
 		}
 		var next time.Time
@@ -118,65 +121,63 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does what there is to do now, and returns when there will be more; zero where that is not known.
+// step does everything that is due, and returns the time of the next step; zero if that is unknown.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
-	if next, err = l.pass(now); err != nil {
+	if next, err = l.deliverChanges(now); err != nil {
 		return next, err
 	}
-	serve := false
-	if !l.joined.IsZero() {
-		patience := l.joined.Add(min(pollEvery, l.Timeout/2))
+	if !l.joinedAt.IsZero() {
+		patience := l.joinedAt.Add(min(pollInterval, l.Timeout/2))
 		switch {
-		case len(l.waiting) == 0 && l.body.current(), l.reread, !now.Before(patience):
-			serve = true
+		case len(l.changed) == 0 && l.body.isCurrent(), l.readSinceJoin, !now.Before(patience):
+			l.joinedAt, l.readSinceJoin = time.Time{}, false
+			if err := serveJoiners(l.Group, l.out, l.body.resend); err != nil {
+				return next, err
+			}
 		default:
 			polling, next = true, sooner(next, patience)
 		}
 	}
-	if serve {
-		if err := l.serve(); err != nil {
-			return next, err
-		}
-	}
 	if !l.reading {
-		get, at := l.body.due(now, polling)
+		get, at := l.body.nextRead(now, polling)
 		if get == nil {
 			return sooner(next, at), nil
 		}
-		l.start(ctx, get)
+		l.startRead(ctx, get)
 	}
 	return next, nil
 }
 
-// pass tells the body of the watches that have changed and whose pace allows it, and returns when there are more.
-func (l *loop) pass(now time.Time) (next time.Time, err error) {
+// deliverChanges calls the body for each changed watch whose minInterval has passed, and returns when the next one has
+// passed.
+func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
 			l.queued[w] = true
-			l.waiting = append(l.waiting, w)
+			l.changed = append(l.changed, w)
 		}
 	}
-	later := l.waiting[:0]
-	for _, w := range l.waiting {
-		if at := l.due[w]; now.Before(at) {
+	later := l.changed[:0]
+	for _, w := range l.changed {
+		if at := l.notBefore[w]; now.Before(at) {
 			later = append(later, w)
 			next = sooner(next, at)
 			continue
 		}
 		delete(l.queued, w)
-		sent := l.out.count()
+		sent := l.out.sentCount()
 		if err == nil {
 			err = l.body.changed(w)
 		}
-		if l.every > 0 && l.out.count() > sent { // a change that says nothing yet must not delay the first state
-			l.due[w] = now.Add(l.every)
+		if l.minInterval > 0 && l.out.sentCount() > sent { // a change without an event must not delay the first state
+			l.notBefore[w] = now.Add(l.minInterval)
 		}
 	}
-	l.waiting = later
+	l.changed = later
 	return next, err
 }
 
-// joiners is signalled when readers wait for the present state.
+// joiners returns the channel that is signalled while readers wait to join; nil without a group.
 func (l *loop) joiners() <-chan struct{} {
 	if l.Group == nil {
 		return nil
@@ -184,10 +185,10 @@ func (l *loop) joiners() <-chan struct{} {
 	return l.Group.Waiting()
 }
 
-// serve sends the present state to some of the readers that wait for it. If others still wait, the group signals again.
-func (l *loop) serve() error {
-	l.joined, l.reread = time.Time{}, false
-	to, resync, ok := l.Group.TakeWaiting()
+// serveJoiners sends the present state to some of the readers that wait to join. If others still wait, the group signals
+// again.
+func serveJoiners(group Group, out sender, resend func(Reason) error) error {
+	to, resync, ok := group.TakeWaiting()
 	if !ok {
 		return nil
 	}
@@ -195,33 +196,33 @@ func (l *loop) serve() error {
 	if resync {
 		reason = Resync
 	}
-	l.out.address(to)
-	err := l.body.resend(reason)
-	l.out.address(0)
-	l.Group.Join(to)
+	out.setAudience(to)
+	err := resend(reason)
+	out.setAudience(0)
+	group.Join(to)
 	return err
 }
 
-// start begins a read. The loop waits for it before it ends.
-func (l *loop) start(ctx context.Context, get read) {
-	within := pollEvery
-	if l.out.count() == 0 {
+// startRead starts a read. The loop waits for the read before it ends.
+func (l *loop) startRead(ctx context.Context, get read) {
+	within := pollInterval
+	if l.out.sentCount() == 0 {
 		within = max(min(within, time.Until(l.deadline)), within/100)
 	}
 	l.reading = true
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		l.results <- guarded(ctx, get)
+		l.results <- recoverRead(ctx, get)
 	}()
 }
 
-// guarded carries a read out. A panic in it becomes one of the loop.
-func guarded(ctx context.Context, get read) (apply func() error) {
+// recoverRead runs a read. If the read panics, apply panics with the same value in the loop.
+func recoverRead(ctx context.Context, get read) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			apply = func() error { panic(panicked{p, stack}) }
+			apply = func() error { panic(readPanic{p, stack}) }
 		}
 	}()
 	return get(ctx)

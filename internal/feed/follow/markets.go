@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"cmp"
 	"context"
 	"reflect"
 	"time"
@@ -10,25 +9,25 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MarketUpdate is a market. Change is the kind of what has changed, in the stream's words; "" where the reason is not Changed.
+// MarketUpdate is a market. Change is the stream's name for the kind of change; empty unless the reason is Changed.
 type MarketUpdate struct {
 	Market *market.Market
 	Meta   market.Meta
 	Change string
 }
 
-// ReadMarkets reads markets, aligned with their ids. What may be from before a change that the feed has announced must be marked
-// stale, and must have the status and winner that the feed has announced.
+// ReadMarkets reads markets, in the order of their ids. A market that may be older than a change that the feed has
+// announced must be marked stale, and must have the announced status and winner.
 type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
 
-// Markets follows markets. The stream announces what has changed; REST says what a market is.
+// Markets follows markets. The stream announces changes, and REST reads return the markets.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
-	return stream(ctx, s, 0, func(out *outlet[MarketUpdate], reader *feed.Reader) (body, error) {
-		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*liveMarket), unknown: newUnknowns("market", len(marketIDs))}
+	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
+		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
 		for _, id := range marketIDs {
-			m := &liveMarket{id: id}
+			m := &marketItem{item: item{key: id}}
 			b.items = append(b.items, m)
-			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // else it is polled
+			if w, err := reader.Watch(market.Topic{Channel: market.ChannelMarket, ID: id}, nil); err == nil { // otherwise the market is polled
 				b.watched[w] = m
 			}
 		}
@@ -37,29 +36,25 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 }
 
 type markets struct {
-	out     *outlet[MarketUpdate]
+	out     *publisher[MarketUpdate]
 	read    ReadMarkets
-	items   []*liveMarket
-	watched map[*feed.Watch]*liveMarket
+	items   []*marketItem
+	watched map[*feed.Watch]*marketItem
 	unknown *unknowns
 }
 
-// liveMarket is one market and what was sent of it.
-type liveMarket struct {
-	id         string
-	sent, live bool
-	resyncs    uint64
-	market     *market.Market
-	meta       market.Meta
-	pending    pending[*announced]
-	problem    error
+// marketItem is one market and its last event.
+type marketItem struct {
+	item
+	market  *market.Market
+	pending pending[*pendingChange]
 }
 
-// announced is a change that the stream has announced. folded reports that the market that was sent has what the stream says in
-// it; sent that an event has told of the change.
-type announced struct {
+// pendingChange is a change that the stream has announced. applied reports that the last event's market includes the
+// change. sent reports that an event has named the change.
+type pendingChange struct {
 	market.MarketChange
-	folded, sent bool
+	applied, sent bool
 }
 
 func (b *markets) changed(w *feed.Watch) error {
@@ -71,12 +66,12 @@ func (b *markets) changed(w *feed.Watch) error {
 	switch {
 	case isUnknown(err):
 		delete(b.watched, w)
-		return b.out.unknown(b.unknown, m.id)
+		return b.out.reportUnknown(b.unknown, m.key)
 	case err != nil:
 		return err
 	}
 	for _, change := range items.Changes {
-		m.pending.add("", &announced{MarketChange: change})
+		m.pending.add("", &pendingChange{MarketChange: change})
 	}
 	if s.Live && (s.Resyncs != m.resyncs || !m.live) {
 		m.pending.add(Resync)
@@ -84,14 +79,14 @@ func (b *markets) changed(w *feed.Watch) error {
 	down := m.live && !s.Live
 	m.live, m.resyncs = s.Live, s.Resyncs
 	if down {
-		m.pending.overtake()
-		return b.outdate(m)
+		m.pending.invalidate()
+		return b.markStale(m)
 	}
 	return nil
 }
 
-// outdate says once that a market may be out of date.
-func (b *markets) outdate(m *liveMarket) error {
+// markStale sends once that a market may be out of date.
+func (b *markets) markStale(m *marketItem) error {
 	if !m.sent || m.meta.Stale {
 		return nil
 	}
@@ -99,88 +94,64 @@ func (b *markets) outdate(m *liveMarket) error {
 	return b.send(m, Freshness, "")
 }
 
-// send sends the market as it is known.
-func (b *markets) send(m *liveMarket, reason Reason, change string) error {
+// send sends the market.
+func (b *markets) send(m *marketItem, reason Reason, change string) error {
 	m.sent, m.problem = true, nil
-	return b.out.send(reason, m.id, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
+	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
 }
 
-func (b *markets) due(now time.Time, poll bool) (read, time.Time) {
-	var wanted []*liveMarket
+func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
+	var wanted []*marketItem
 	var wake time.Time
 	for _, m := range b.items {
-		if b.unknown.gone[m.id] {
+		if b.unknown.reported[m.key] {
 			continue
 		}
 		if poll && !(m.sent && m.live) {
-			m.pending.poll()
+			m.pending.request()
 		}
-		if m.pending.due(now) {
-			m.pending.begin()
+		if m.pending.ready(now) {
+			m.pending.readStarted()
 			wanted = append(wanted, m)
 		} else {
-			wake = sooner(wake, m.pending.wake())
+			wake = sooner(wake, m.pending.retryAt())
 		}
 	}
 	if len(wanted) == 0 {
 		return nil, wake
 	}
-	return func(ctx context.Context) func() error {
-		ids := make([]string, len(wanted))
-		for i, m := range wanted {
-			ids[i] = m.id
-		}
-		results := b.read(ctx, ids)
-		return func() error { return b.apply(wanted, results) }
-	}, time.Time{}
+	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// apply takes what was read of markets.
-func (b *markets) apply(wanted []*liveMarket, results []market.Result[market.Read[*market.Market]]) error {
-	var failed error // the first new failure is reported, once
-	for i, m := range wanted {
-		problem := m.problem
-		if err := b.take(m, results[i].Value, results[i].Err); err != nil {
-			return err
-		}
-		if problem == nil && failed == nil {
-			failed = m.problem
-		}
-	}
-	if failed != nil {
-		return b.out.problem(failed)
-	}
-	return nil
-}
+// maxInvalidated is how many reads in a row a change may invalidate before the next result is sent as the first event.
+const maxInvalidated = 2
 
-// mostOvertaken is how often in a row a read may be overtaken before its value is the first one that is sent.
-const mostOvertaken = 2
-
-// take takes what was read of one market.
-func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error) error {
+// apply handles the read of one market.
+func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Market]]) error {
+	now := r.Value
 	switch {
-	case err != nil:
-		m.pending.keep(time.Now(), err)
+	case r.Err != nil:
+		m.pending.readFailed(time.Now(), r.Err)
 		if !m.sent {
-			m.problem = err
+			m.problem = r.Err
 			return nil
 		}
-		return b.announce(m)
+		return b.sendAnnounced(m)
 	case now.Value == nil:
 		m.pending.settle()
 		if m.sent {
 			return nil
 		}
-		return b.out.unknown(b.unknown, m.id)
-	case now.Stale && m.pending.overtaken() && (m.sent || m.pending.failures < mostOvertaken):
-		m.pending.again() // a change came while the market was read
+		return b.out.reportUnknown(b.unknown, m.key)
+	case now.Stale && m.pending.invalidated() && (m.sent || m.pending.failures < maxInvalidated):
+		m.pending.retryNow() // a change arrived during the read
 		return nil
 	case now.Stale && m.sent:
-		m.pending.await(time.Now(), now.Meta)
-		return b.foreshow(m, now)
+		m.pending.awaitRenewal(time.Now(), now.Meta)
+		return b.sendStale(m, now)
 	case now.Stale:
 		m.market, m.meta = now.Value, now.Meta
-		m.pending.await(time.Now(), now.Meta)
+		m.pending.awaitRenewal(time.Now(), now.Meta)
 		return b.send(m, Initial, "")
 	}
 	owed, changes := m.pending.settle()
@@ -196,11 +167,12 @@ func (b *markets) take(m *liveMarket, now market.Read[*market.Market], err error
 	case before == nil:
 		return nil
 	}
-	return b.tell(m, now.Value, changes, before, stale)
+	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// tell sends a CHANGE for each change that has none, or for what a read has found.
-func (b *markets) tell(m *liveMarket, now *market.Market, changes []*announced, before *market.Market, stale bool) error {
+// sendChanges sends a CHANGE for each change that was not sent yet. If there is none, it sends what differs between the
+// reads.
+func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	told := false
 	m.market = now
 	for _, change := range changes {
@@ -216,35 +188,36 @@ func (b *markets) tell(m *liveMarket, now *market.Market, changes []*announced, 
 	case told:
 		return nil
 	case !reflect.DeepEqual(before, now):
-		return b.send(m, Changed, differs(before, now))
+		return b.send(m, Changed, changeKind(before, now))
 	case stale && !m.meta.Stale:
 		return b.send(m, Freshness, "")
 	}
 	return nil
 }
 
-// foreshow sends what a stale value shows already. The changes stay pending, since it may be from before some of them.
-func (b *markets) foreshow(m *liveMarket, now market.Read[*market.Market]) error {
+// sendStale sends a stale read that differs from the last event. The changes stay pending, because the read may be older
+// than some of them.
+func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
-		return b.announce(m)
+		return b.sendAnnounced(m)
 	}
-	kind := differs(m.market, now.Value)
+	kind := changeKind(m.market, now.Value)
 	m.market, m.meta = now.Value, now.Meta
 	for _, change := range m.pending.changes {
-		change.folded = true
+		change.applied = true
 		change.sent = change.sent || change.Kind == kind && kind != "METADATA"
 	}
 	return b.send(m, Changed, kind)
 }
 
-// announce sends what the stream itself says of the pending changes, while REST cannot: a status or a winner. The changes stay
-// pending. What needs REST only makes the market stale.
-func (b *markets) announce(m *liveMarket) error {
+// sendAnnounced sends announced status changes and winners before REST returns them. The changes stay pending. Other
+// changes make the market stale.
+func (b *markets) sendAnnounced(m *marketItem) error {
 	for _, change := range m.pending.changes {
-		if change.folded {
+		if change.applied {
 			continue
 		}
-		change.folded = true
+		change.applied = true
 		now := m.market.With(change.MarketChange)
 		if reflect.DeepEqual(now, m.market) {
 			continue
@@ -255,11 +228,11 @@ func (b *markets) announce(m *liveMarket) error {
 			return err
 		}
 	}
-	return b.outdate(m)
+	return b.markStale(m)
 }
 
-// differs says what has changed between two reads of a market.
-func differs(before, now *market.Market) string {
+// changeKind names the change between two reads of a market.
+func changeKind(before, now *market.Market) string {
 	switch {
 	case before.Status != now.Status && now.Status == market.StatusResolved:
 		return "RESOLVED"
@@ -271,9 +244,9 @@ func differs(before, now *market.Market) string {
 	return "METADATA"
 }
 
-func (b *markets) current() bool {
+func (b *markets) isCurrent() bool {
 	for _, m := range b.items {
-		if !b.unknown.gone[m.id] && (!m.live || m.pending.wanted) {
+		if !b.unknown.reported[m.key] && (!m.live || m.pending.wanted) {
 			return false
 		}
 	}
@@ -281,19 +254,8 @@ func (b *markets) current() bool {
 }
 
 func (b *markets) resend(reason Reason) error {
-	if err := b.out.repeat(b.unknown); err != nil {
+	if err := b.out.repeatUnknown(b.unknown); err != nil {
 		return err
 	}
-	var failed error
-	for _, m := range b.items {
-		if !m.sent {
-			failed = cmp.Or(failed, m.problem)
-		} else if err := b.send(m, reason, ""); err != nil {
-			return err
-		}
-	}
-	if failed != nil {
-		return b.out.problem(failed)
-	}
-	return nil
+	return resendItems(b.items, func(m *marketItem) error { return b.send(m, reason, "") }, b.out.problem)
 }

@@ -9,82 +9,86 @@ import (
 )
 
 const (
-	// retryAfter is how long after a read that settled nothing the next one begins; it doubles up to maxRetryAfter.
+	// retryAfter is the delay after a read that settled nothing. It doubles up to maxRetryAfter.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
-	// maxPending bounds the changes that wait for a read. More of them are settled by one RESYNC.
+	// maxPending bounds the changes that wait for a read. One RESYNC replaces them when there are more.
 	maxPending = 1000
 )
 
-// pending is what a read over REST has to settle for one topic. A read settles what was pending when it began; see the
-// package's documentation. The zero value has nothing pending.
+// pending tracks what the next REST read of one topic must settle. A read settles what was pending when it started; see the
+// package comment. The zero value has nothing pending.
 type pending[C any] struct {
-	// wanted reports that a read is wanted; owed is the reason of the event that it is for, "" for an event only if something
-	// differs. changes are what else it must cover, oldest first.
+	// wanted reports that a read is wanted. reason is the reason of its event, or empty to send an event only if the value
+	// differs. changes has the changes that the read must cover, oldest first.
 	wanted  bool
-	owed    Reason
+	reason  Reason
 	changes []C
-	// added counts what was added; owedAt is the count at which owed was.
-	added, owedAt int
+	// version increases with everything that is added. reasonAt is the version that set reason.
+	version, reasonAt int
 
-	// covered is what the read under way covers.
-	covered struct{ added, changes int }
-	// failures counts the reads in a row that settled nothing; retry is when the next may begin.
+	// covered is what the current read covers.
+	covered struct{ version, changes int }
+	// failures counts the reads in a row that settled nothing. retry is the earliest time of the next read.
 	failures int
 	retry    time.Time
 }
 
-// add notes what a read must cover that begins from now on. A failed read delays no longer, since this may be another matter.
+// add adds a reason and changes that only a later read can settle. It ends the delay of a failed read, because these
+// changes may not fail.
 func (p *pending[C]) add(owed Reason, changes ...C) {
-	p.added++
+	p.version++
 	p.wanted, p.retry = true, time.Time{}
 	if owed != "" {
-		p.owed, p.owedAt = owed, p.added
+		p.reason, p.reasonAt = owed, p.version
 	}
 	if len(p.changes)+len(changes) > maxPending {
 		p.changes, p.covered.changes = nil, 0
-		p.owed, p.owedAt = Resync, p.added
+		p.reason, p.reasonAt = Resync, p.version
 		return
 	}
 	p.changes = append(p.changes, changes...)
 }
 
-// poll wants a read without a reason of its own.
-func (p *pending[C]) poll() { p.wanted = true }
+// request requests a read without a reason or changes.
+func (p *pending[C]) request() { p.wanted = true }
 
-// overtake notes that the stream has told more than a read under way can.
-func (p *pending[C]) overtake() { p.added++ }
+// invalidate makes the current read's result outdated, because the stream has sent something newer.
+func (p *pending[C]) invalidate() { p.version++ }
 
-// due reports whether a read is to begin now.
-func (p *pending[C]) due(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
+// ready reports whether a read may start now.
+func (p *pending[C]) ready(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
 
-// begin notes that a read begins.
-func (p *pending[C]) begin() {
-	p.covered.added, p.covered.changes = p.added, len(p.changes)
+// readStarted records what a read covers that starts now.
+func (p *pending[C]) readStarted() {
+	p.covered.version, p.covered.changes = p.version, len(p.changes)
 }
 
-// overtaken reports whether something was added since the read began.
-func (p *pending[C]) overtaken() bool { return p.added != p.covered.added }
+// invalidated reports whether anything was added since the read started.
+func (p *pending[C]) invalidated() bool { return p.version != p.covered.version }
 
-// settle takes what the read that has ended covers. What was added later stays.
+// settle removes and returns what the finished read covers. Later additions stay pending.
 func (p *pending[C]) settle() (owed Reason, changes []C) {
 	n := p.covered.changes
 	changes, p.changes = p.changes[:n:n], p.changes[n:]
-	if p.owedAt <= p.covered.added {
-		owed, p.owed = p.owed, ""
+	if p.reasonAt <= p.covered.version {
+		owed, p.reason = p.reason, ""
 	}
 	p.covered.changes, p.failures, p.retry = 0, 0, time.Time{}
-	p.wanted = p.owed != "" || len(p.changes) > 0
+	p.wanted = p.reason != "" || len(p.changes) > 0
 	return owed, changes
 }
 
-// keep leaves everything pending after a read that failed, and delays the next one.
-func (p *pending[C]) keep(now time.Time, err error) { p.delay(now, hint(err)) }
+// readFailed keeps everything pending and delays the next read.
+func (p *pending[C]) readFailed(now time.Time, err error) { p.delay(now, retryHint(err)) }
 
-// await leaves everything pending after a read of a stale value, and delays the next one until the venue may have a newer one.
-func (p *pending[C]) await(now time.Time, stale market.Meta) { p.delay(now, renewal(now, stale)) }
+// awaitRenewal keeps everything pending after a stale read, and delays the next read until the venue may have a newer
+// value.
+func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
+	p.delay(now, renewal(now, stale))
+}
 
-// delay leaves everything pending, and delays the next read by a wait at least.
+// delay keeps everything pending and delays the next read for at least the given time.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
@@ -93,21 +97,21 @@ func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	p.retry = now.Add(max(wait, least))
 }
 
-// again leaves everything pending after a read that was overtaken. The next one may begin at once.
-func (p *pending[C]) again() {
+// retryNow keeps everything pending after an invalidated read. The next read may start at once.
+func (p *pending[C]) retryNow() {
 	p.failures++
 	p.wanted, p.retry = true, time.Time{}
 }
 
-// wake returns when a delayed read is due; zero where none is delayed.
-func (p *pending[C]) wake() time.Time {
+// retryAt returns the time of the next read; zero if no read is delayed.
+func (p *pending[C]) retryAt() time.Time {
 	if !p.wanted {
 		return time.Time{}
 	}
 	return p.retry
 }
 
-// sooner returns the earlier of two times. A zero time is none.
+// sooner returns the earlier of two times. A zero time means no time.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -115,14 +119,14 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// renewal returns how long it takes yet until the venue answers anew what was read; 0 where that is not known.
+// renewal returns how long the venue will return the same value; 0 if that is unknown.
 func renewal(now time.Time, m market.Meta) time.Duration {
 	wait := m.Handle.Age().Renewed
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
 }
 
-// hint returns how long a failure says to wait, as far as that is sensible; 0 where it does not say.
-func hint(err error) time.Duration {
+// retryHint returns how long an error asks to wait, within bounds; 0 if the error does not say.
+func retryHint(err error) time.Duration {
 	var e *market.Error
 	if errors.As(err, &e) {
 		return min(e.RetryAfter, 2*maxRetryAfter)

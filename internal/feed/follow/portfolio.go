@@ -10,16 +10,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// PortfolioUpdate is a change of an account's positions or of what they are worth.
+// PortfolioUpdate is a change of an account's positions or of their values.
 type PortfolioUpdate struct {
-	// Changed are the positions that are new or that differ from the event before, or all of them; Closed are those that are
+	// Changed has the new and changed positions since the last event, or all positions. Closed has the positions that are
 	// gone.
 	Changed []Holding
 	Closed  []*market.Position
 	Summary *market.Portfolio
 }
 
-// Holding is a position with what it was valued by. Valuation is nil where no price is known.
+// Holding is a position and its valuation. Valuation is nil if no price is known.
 type Holding struct {
 	Position  *market.Position
 	Quotes    *market.Quotes
@@ -27,53 +27,54 @@ type Holding struct {
 	Meta      market.Meta
 }
 
-// PortfolioSource is what a portfolio is read by.
+// PortfolioSource reads a portfolio.
 type PortfolioSource struct {
 	Account[[]market.Position]
-	// Value prices positions by one set of prices. It fails where the price of one can't be read, so that nothing is summed
-	// over a part.
+	// Value prices all positions with one set of prices. It fails if it cannot read one of the prices, so that no sum omits
+	// a position.
 	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error)
-	// Key tells positions apart.
+	// Key returns a unique key for a position.
 	Key func(*market.Position) string
 }
 
-// Portfolio follows an account's positions and their prices, with at least every between two events.
+// Portfolio follows an account's positions and their prices. every is the least time between two events.
 func Portfolio(ctx context.Context, s Source, p PortfolioSource, every time.Duration) Stream[PortfolioUpdate] {
-	return stream(ctx, s, 0, func(out *outlet[PortfolioUpdate], reader *feed.Reader) (body, error) {
+	return stream(ctx, s, 0, func(out *publisher[PortfolioUpdate], reader *feed.Reader) (body, error) {
 		b := &portfolio{PortfolioSource: p, out: out, reader: reader, every: every, prices: make(map[string]*feed.Watch)}
-		b.account, _ = reader.Watch(p.Topic, p.Credentials) // without room it is read over REST
+		b.account, _ = reader.Watch(p.Topic, p.Credentials) // without room the account is read over REST
 		return b, nil
 	})
 }
 
 type portfolio struct {
 	PortfolioSource
-	out     *outlet[PortfolioUpdate]
+	out     *publisher[PortfolioUpdate]
 	reader  *feed.Reader
 	every   time.Duration
 	account *feed.Watch // nil without room on the stream
-	// prices are the watches of the tokens that are held.
+	// prices has the watches of the held tokens.
 	prices map[string]*feed.Watch
-	// settled reports that the stream has had its time to bring the account; next is when the next update may be.
-	settled bool
-	next    time.Time
-	pending pending[struct{}]
-	problem error
+	// headStartOver reports that the stream had time to send the account. nextUpdate is the earliest time of the next
+	// update.
+	headStartOver bool
+	nextUpdate    time.Time
+	pending       pending[struct{}]
+	problem       error
 
-	// sent reports that there was an event; live, streamed and resyncs are those of the account's state that it showed.
+	// sent reports that an event was sent. live, streamed and resyncs are copied from the account's state at that event.
 	sent, live, streamed bool
 	resyncs              uint64
-	shown                valued
+	last                 valuedPositions
 	valuations           map[string]*market.Valuation
 	summary              *market.Portfolio
 }
 
-// valued are positions with what they are worth, aligned.
-type valued struct {
+// valuedPositions has positions with their quotes and valuations in the same order.
+type valuedPositions struct {
 	positions  []market.Position
 	quotes     []market.Quotes
 	valuations []*market.Valuation
-	held       market.Meta
+	meta       market.Meta
 }
 
 func (b *portfolio) changed(w *feed.Watch) error {
@@ -82,36 +83,36 @@ func (b *portfolio) changed(w *feed.Watch) error {
 		if err != nil {
 			return err
 		}
-		if !b.sent && !b.settled && !tellsPositions(s) {
-			return nil // the first state is on its way
+		if !b.sent && !b.headStartOver && !hasPositions(s) {
+			return nil // the stream may still send the first state
 		}
 	}
-	b.pending.overtake()
-	b.pending.poll() // a failure delays this too: the next price comes soon enough
+	b.pending.invalidate()
+	b.pending.request() // a failed read delays this too; the next price follows soon
 	return nil
 }
 
-// tellsPositions reports whether a state of the account says which positions it has.
-func tellsPositions(s feed.State) bool {
+// hasPositions reports whether a state of the account includes the positions.
+func hasPositions(s feed.State) bool {
 	return s.Known && s.Account != nil && s.Account.Positions != nil
 }
 
-func (b *portfolio) due(now time.Time, poll bool) (read, time.Time) {
+func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	if poll {
-		b.settled = true
-		b.pending.poll()
+		b.headStartOver = true
+		b.pending.request()
 	}
-	if !b.pending.due(now) {
-		return nil, b.pending.wake()
+	if !b.pending.ready(now) {
+		return nil, b.pending.retryAt()
 	}
-	if now.Before(b.next) {
-		return nil, b.next
+	if now.Before(b.nextUpdate) {
+		return nil, b.nextUpdate
 	}
-	b.next = now.Add(b.every)
-	b.pending.begin()
+	b.nextUpdate = now.Add(b.every)
+	b.pending.readStarted()
 	var s feed.State
 	if b.account != nil {
-		s, _ = b.account.State() // its end is a change
+		s, _ = b.account.State() // an ended watch is reported as changed
 	}
 	return func(ctx context.Context) func() error {
 		v, err := b.value(ctx, s)
@@ -119,10 +120,10 @@ func (b *portfolio) due(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// value reads the positions, where the stream does not say them, and what they are worth.
-func (b *portfolio) value(ctx context.Context, s feed.State) (v valued, err error) {
-	if tellsPositions(s) && s.Live {
-		v.positions, v.held = s.Account.Positions, s.Meta
+// value reads the positions unless the stream has them, and then values them.
+func (b *portfolio) value(ctx context.Context, s feed.State) (v valuedPositions, err error) {
+	if hasPositions(s) && s.Live {
+		v.positions, v.meta = s.Account.Positions, s.Meta
 	} else {
 		read, err := b.Read(ctx)
 		if err == nil && read.Value == nil {
@@ -131,70 +132,70 @@ func (b *portfolio) value(ctx context.Context, s feed.State) (v valued, err erro
 		if err != nil {
 			return v, err
 		}
-		v.positions, v.held = *read.Value, read.Meta
+		v.positions, v.meta = *read.Value, read.Meta
 	}
-	v.quotes, v.valuations, err = b.Value(ctx, v.positions, v.held)
+	v.quotes, v.valuations, err = b.Value(ctx, v.positions, v.meta)
 	return v, err
 }
 
-func (b *portfolio) apply(s feed.State, v valued, err error) error {
+func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	switch {
 	case isRefused(err):
 		return err
 	case err != nil:
-		b.pending.keep(time.Now(), err)
+		b.pending.readFailed(time.Now(), err)
 		switch {
 		case b.sent:
-			return b.outdate() // nothing is valued that may be out of date
+			return b.markStale() // positions that may be out of date are not valued
 		case b.problem == nil:
 			b.problem = err
 			return b.out.problem(err)
 		}
 		return nil
 	}
-	overtaken := b.pending.overtaken()
+	overtaken := b.pending.invalidated()
 	b.pending.settle()
 	b.pending.wanted = overtaken
-	b.follow(v)
+	b.watchPrices(v)
 	return b.update(s, v)
 }
 
-// outdate says once that what was sent may be out of date.
-func (b *portfolio) outdate() error {
-	if b.shown.held.Stale {
+// markStale sends once that the last event may be out of date.
+func (b *portfolio) markStale() error {
+	if b.last.meta.Stale {
 		return nil
 	}
-	b.shown.held.Stale, b.live = true, false
+	b.last.meta.Stale, b.live = true, false
 	sum := *b.summary
 	sum.Meta.Stale = true
 	b.summary = &sum
 	u := PortfolioUpdate{Summary: b.summary}
-	for i, v := range b.shown.valuations {
+	for i, v := range b.last.valuations {
 		if v == nil || v.Meta.Stale {
 			continue
 		}
 		stale := *v
 		stale.Meta.Stale = true
-		b.shown.valuations[i] = &stale
-		b.valuations[b.Key(&b.shown.positions[i])] = &stale
-		u.Changed = append(u.Changed, b.shown.holding(i))
+		b.last.valuations[i] = &stale
+		b.valuations[b.Key(&b.last.positions[i])] = &stale
+		u.Changed = append(u.Changed, b.last.holding(i))
 	}
 	return b.out.send(Freshness, "", Delta, u)
 }
 
-func (v *valued) holding(i int) Holding {
-	return Holding{Position: &v.positions[i], Quotes: &v.quotes[i], Valuation: v.valuations[i], Meta: v.held}
+func (v *valuedPositions) holding(i int) Holding {
+	return Holding{Position: &v.positions[i], Quotes: &v.quotes[i], Valuation: v.valuations[i], Meta: v.meta}
 }
 
-// update sends what differs from what was sent.
-func (b *portfolio) update(s feed.State, v valued) error {
-	before := make(map[string]*market.Position, len(b.shown.positions))
-	for i := range b.shown.positions {
-		before[b.Key(&b.shown.positions[i])] = &b.shown.positions[i]
+// update sends the differences from the last event.
+func (b *portfolio) update(s feed.State, v valuedPositions) error {
+	before := make(map[string]*market.Position, len(b.last.positions))
+	for i := range b.last.positions {
+		before[b.Key(&b.last.positions[i])] = &b.last.positions[i]
 	}
 	now := make(map[string]*market.Valuation, len(v.positions))
-	changed := make([]bool, len(v.positions)) // also in nothing but their freshness
-	same, fresher := true, b.shown.held.Stale && !v.held.Stale
+	changed := make([]bool, len(v.positions)) // includes changes of the freshness alone
+	same, fresher := true, b.last.meta.Stale && !v.meta.Stale
 	for i := range v.positions {
 		p, worth := &v.positions[i], v.valuations[i]
 		key := b.Key(p)
@@ -207,7 +208,7 @@ func (b *portfolio) update(s feed.State, v valued) error {
 		}
 		delete(before, key)
 	}
-	u := PortfolioUpdate{Summary: market.Sum(v.positions, v.valuations, v.held)}
+	u := PortfolioUpdate{Summary: market.Sum(v.positions, v.valuations, v.meta)}
 	for _, gone := range before {
 		u.Closed = append(u.Closed, gone)
 	}
@@ -217,13 +218,13 @@ func (b *portfolio) update(s feed.State, v valued) error {
 		return nil
 	}
 	for i := range v.positions {
-		if changed[i] || reason.whole() {
+		if changed[i] || reason.isState() {
 			u.Changed = append(u.Changed, v.holding(i))
 		}
 	}
 	b.sent, b.problem = true, nil
-	b.shown, b.valuations, b.summary = v, now, u.Summary
-	if tellsPositions(s) {
+	b.last, b.valuations, b.summary = v, now, u.Summary
+	if hasPositions(s) {
 		b.live, b.streamed, b.resyncs = s.Live, true, s.Resyncs
 	} else {
 		b.live, b.streamed = false, false
@@ -231,9 +232,9 @@ func (b *portfolio) update(s feed.State, v valued) error {
 	return b.out.send(reason, "", Delta, u)
 }
 
-// reason returns why an update is sent; "" where it is not.
+// reason returns the reason of an update, or empty if there is nothing to send.
 func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
-	streamed := tellsPositions(s)
+	streamed := hasPositions(s)
 	live := streamed && s.Live
 	switch {
 	case !b.sent:
@@ -248,10 +249,10 @@ func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
 	return ""
 }
 
-// follow watches the prices of the tokens that are held, and no others. Settled tokens do not move.
-func (b *portfolio) follow(v valued) {
+// watchPrices watches the prices of the held tokens. Settled tokens are left out, because their prices do not change.
+func (b *portfolio) watchPrices(v valuedPositions) {
 	held := make(map[string]bool, len(v.positions))
-	full := false // without room the others are read over REST
+	full := false // without room the other prices are read over REST
 	for i := range v.positions {
 		token := v.positions[i].TokenID
 		if o := v.quotes[i].Outcome; token == "" && o != nil {
@@ -262,7 +263,7 @@ func (b *portfolio) follow(v valued) {
 		}
 		held[token] = true
 		if w := b.prices[token]; w != nil {
-			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // others need the room on the stream
+			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed took the room for others
 				w.Close()
 				delete(b.prices, token)
 			}
@@ -284,14 +285,14 @@ func (b *portfolio) follow(v valued) {
 	}
 }
 
-func (b *portfolio) current() bool { return b.live && !b.pending.wanted }
+func (b *portfolio) isCurrent() bool { return b.live && !b.pending.wanted }
 
 func (b *portfolio) resend(reason Reason) error {
 	switch {
 	case b.sent:
-		u := PortfolioUpdate{Summary: b.summary, Changed: make([]Holding, len(b.shown.positions))}
+		u := PortfolioUpdate{Summary: b.summary, Changed: make([]Holding, len(b.last.positions))}
 		for i := range u.Changed {
-			u.Changed[i] = b.shown.holding(i)
+			u.Changed[i] = b.last.holding(i)
 		}
 		return b.out.send(reason, "", Delta, u)
 	case b.problem != nil:

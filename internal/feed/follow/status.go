@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// statusEvery is how often a status is looked at.
-const statusEvery = 250 * time.Millisecond
+// statusInterval is how often status is called.
+const statusInterval = 250 * time.Millisecond
 
-// StreamStatus sends what status returns, and again whenever it differs. status must not wait.
+// StreamStatus sends the result of status, and again each time the result differs. status must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, status func() T, same func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &outlet[T]{group: s.Group, yield: yield}
+		out := &publisher[T]{group: s.Group, yield: yield}
 		if err := followStatus(ctx, out, status, same); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 			yield(Event[T]{}, err)
 		}
 	}
 }
 
-func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, same func(a, b *T) bool) error {
-	tick := time.NewTicker(statusEvery)
+func followStatus[T any](ctx context.Context, out *publisher[T], status func() T, same func(a, b *T) bool) error {
+	tick := time.NewTicker(statusInterval)
 	defer tick.Stop()
 	var waiting <-chan struct{}
 	if out.group != nil {
@@ -36,19 +36,7 @@ func followStatus[T any](ctx context.Context, out *outlet[T], status func() T, s
 			return nil
 		case <-tick.C:
 		case <-waiting:
-			to, resync, ok := out.group.TakeWaiting()
-			if !ok {
-				continue
-			}
-			reason := Initial
-			if resync {
-				reason = Resync
-			}
-			out.address(to)
-			err := out.send(reason, "", Replace, last)
-			out.address(0)
-			out.group.Join(to)
-			if err != nil {
+			if err := serveJoiners(out.group, out, func(reason Reason) error { return out.send(reason, "", Replace, last) }); err != nil {
 				return err
 			}
 		}

@@ -9,18 +9,19 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxTrades is the greatest number of trades of a first event.
+// MaxTrades is the maximum number of trades in a first event.
 const MaxTrades = 50
 
-// TradesUpdate are trades, oldest first. Gap reports that some may be missing before them.
+// TradesUpdate has trades, oldest first. Gap reports that trades before them may be missing.
 type TradesUpdate struct {
 	Trades []market.Trade
 	Gap    bool
 }
 
-// Trades follows the public tape of tokens. REST has no tape, so an error ends the stream where there is no room for a token.
+// Trades follows the public tape of tokens. The stream ends with an error if there is no room for a token, because REST has
+// no tape.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
-	return stream(ctx, s, 0, func(out *outlet[TradesUpdate], reader *feed.Reader) (body, error) {
+	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
 		for _, id := range tokenIDs {
 			w, err := reader.Watch(market.Topic{Channel: market.ChannelTrades, ID: id}, nil)
@@ -34,21 +35,21 @@ func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdat
 }
 
 type tapes struct {
-	out     *outlet[TradesUpdate]
+	out     *publisher[TradesUpdate]
 	watched map[*feed.Watch]*tape
 	unknown *unknowns
 	sent    bool
 }
 
-// tape is one token's and what was sent of it.
+// tape is one token's tape and its last event.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
-	// trades are the latest ones, oldest first.
+	// trades has the latest trades, oldest first.
 	trades []market.Trade
 }
 
-func (t *tape) note(s feed.State) {
+func (t *tape) record(s feed.State) {
 	t.sent, t.live, t.resyncs, t.trades = true, s.Live, s.Resyncs, s.Trades
 }
 
@@ -66,15 +67,15 @@ func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
 }
 
-// begin sends the first event, with the tapes that are known.
-func (b *tapes) begin() error {
+// sendFirst sends the first event with all known tapes.
+func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
 	}
 	b.sent = true
 	for w, t := range b.watched {
 		if s, _, err := w.Take(); err == nil && s.Known {
-			t.note(s)
+			t.record(s)
 		}
 	}
 	return b.send(Initial, b.latest(), false)
@@ -86,17 +87,17 @@ func (b *tapes) changed(w *feed.Watch) error {
 		return nil
 	}
 	if !b.sent {
-		return b.opening()
+		return b.checkFirst()
 	}
 	s, items, err := w.Take()
 	switch {
 	case isUnknown(err):
 		delete(b.watched, w)
-		return b.out.unknown(b.unknown, w.Topic().ID)
+		return b.out.reportUnknown(b.unknown, w.Topic().ID)
 	case err != nil || !s.Known:
 		return err
 	case !t.sent:
-		items.Trades = s.Trades // its first state came after the first event
+		items.Trades = s.Trades // the tape became known after the first event
 	}
 	reason := Changed
 	switch {
@@ -108,19 +109,19 @@ func (b *tapes) changed(w *feed.Watch) error {
 	default:
 		return nil
 	}
-	t.note(s)
+	t.record(s)
 	return b.send(reason, items.Trades, items.Gap)
 }
 
-// opening sends the first event when no tape is on its way any more. All are looked at, since those that have ended are reported
+// checkFirst sends the first event once all tapes are known. It checks every watch, because an ended watch is signalled
 // only once.
-func (b *tapes) opening() error {
+func (b *tapes) checkFirst() error {
 	waits := false
 	for w := range b.watched {
 		switch s, err := w.State(); {
 		case isUnknown(err):
 			delete(b.watched, w)
-			if err := b.out.unknown(b.unknown, w.Topic().ID); err != nil {
+			if err := b.out.reportUnknown(b.unknown, w.Topic().ID); err != nil {
 				return err
 			}
 		case err != nil:
@@ -132,21 +133,21 @@ func (b *tapes) opening() error {
 	if waits {
 		return nil
 	}
-	return b.begin()
+	return b.sendFirst()
 }
 
-// due sends the first event when the stream has had its time.
-func (b *tapes) due(_ time.Time, poll bool) (read, time.Time) {
+// nextRead sends the first event when the stream has had its head start.
+func (b *tapes) nextRead(_ time.Time, poll bool) (read, time.Time) {
 	if !poll || b.sent {
 		return nil, time.Time{}
 	}
-	return func(context.Context) func() error { return b.begin }, time.Time{}
+	return func(context.Context) func() error { return b.sendFirst }, time.Time{}
 }
 
-func (b *tapes) current() bool { return b.sent }
+func (b *tapes) isCurrent() bool { return b.sent }
 
 func (b *tapes) resend(reason Reason) error {
-	if err := b.out.repeat(b.unknown); err != nil || !b.sent {
+	if err := b.out.repeatUnknown(b.unknown); err != nil || !b.sent {
 		return err
 	}
 	return b.send(reason, b.latest(), reason == Resync)

@@ -10,41 +10,42 @@ import (
 )
 
 const (
-	// checkAfter is how long after an answer that may be too old the trades are read again at least; it doubles up to
-	// maxCheckAfter.
-	checkAfter    = 2 * time.Second
-	maxCheckAfter = 5 * time.Minute
+	// recheckAfter is the least delay of another read after a response that may be too old. The delay doubles up to
+	// maxRecheckAfter.
+	recheckAfter    = 2 * time.Second
+	maxRecheckAfter = 5 * time.Minute
 )
 
-// UserTrades follows an account's own trades. The reads return its newest trades, newest first, at most MaxTrades, and must ask
-// the venue: what was remembered may lack trades that the stream told of before it was followed. key tells trades apart.
+// UserTrades follows an account's own trades. Reads return the newest trades, newest first, at most MaxTrades. They must
+// read from the venue, because a cached response may lack trades that the stream sent before the subscription. key returns
+// a unique key for a trade.
 func UserTrades(ctx context.Context, s Source, a Account[market.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
-	return stream(ctx, s, 0, func(out *outlet[TradesUpdate], reader *feed.Reader) (body, error) {
-		_, _ = reader.Watch(a.Topic, a.Credentials) // without room it is read over REST
-		return &userTrades{out: out, read: a.Read, key: key, seen: newRecent(4 * MaxTrades)}, nil
+	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
+		_, _ = reader.Watch(a.Topic, a.Credentials) // without room the trades are read over REST
+		return &userTrades{out: out, read: a.Read, key: key, sentKeys: newKeyRing(4 * MaxTrades)}, nil
 	})
 }
 
 type userTrades struct {
-	out  *outlet[TradesUpdate]
+	out  *publisher[TradesUpdate]
 	read func(ctx context.Context) (market.Read[*market.TradePage], error)
 	key  func(*market.Trade) string
-	// state is the account's latest.
+	// state is the account's latest state.
 	state feed.State
-	// sent reports that there was an event; live and resyncs are those of the state that it went with.
+	// sent reports that an event was sent. live and resyncs are copied from the state at that event.
 	sent, live bool
 	resyncs    uint64
-	// seen are the keys of the trades that were sent, latest the newest of those, oldest first.
-	seen   *recent
-	latest []market.Trade
-	// pending holds the trades that the stream brought while a read is pending.
+	// sentKeys has the keys of sent trades. latest has the newest of these trades, oldest first.
+	sentKeys *keyRing
+	latest   []market.Trade
+	// pending holds the trades that the stream sent while a read is pending.
 	pending pending[market.Trade]
 	problem error
-	// joined is when the account was last joined to its stream or had a gap. Only an answer that the venue made later has all
-	// trades from before. began is when the read under way began, check when the next one is due because the last answer may
-	// have been made earlier; zero where none is. checks counts those in a row.
-	joined, began, check time.Time
-	checks               int
+	// joinedAt is when the stream of the account began or had its last gap. Only a response that the venue made later has
+	// all earlier trades. readBegan is the start of the current read. recheckAt is the time of another read after a
+	// response that may be older; zero for none. rechecks counts these reads in a row.
+	joinedAt, readBegan, recheckAt time.Time
+	rechecks                       int
 }
 
 func (b *userTrades) changed(w *feed.Watch) error {
@@ -58,11 +59,11 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	}
 	switch {
 	case s.Live && (s.Resyncs != b.resyncs || !b.live):
-		b.live, b.resyncs, b.joined = true, s.Resyncs, time.Now()
+		b.live, b.resyncs, b.joinedAt = true, s.Resyncs, time.Now()
 		b.pending.add(Resync, items.Trades...)
 		return nil
 	case items.Gap:
-		b.joined = time.Now()
+		b.joinedAt = time.Now()
 		b.pending.add(Resync, items.Trades...)
 	case b.pending.wanted || !b.sent:
 		b.pending.add("", items.Trades...)
@@ -80,11 +81,11 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	return nil
 }
 
-// send sends those trades that were not sent before.
+// send sends the trades that were not sent before.
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {
-		if b.seen.add(b.key(&trades[i])) {
+		if b.sentKeys.add(b.key(&trades[i])) {
 			fresh = append(fresh, trades[i])
 		}
 	}
@@ -97,25 +98,25 @@ func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error 
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: fresh, Gap: gap})
 }
 
-func (b *userTrades) due(now time.Time, poll bool) (read, time.Time) {
-	checks := !b.check.IsZero() && !now.Before(b.check)
+func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
+	checks := !b.recheckAt.IsZero() && !now.Before(b.recheckAt)
 	if poll && !(b.sent && b.live) || checks {
-		b.pending.poll()
-		b.check = time.Time{} // what is pending stays so until an answer has come
+		b.pending.request()
+		b.recheckAt = time.Time{} // the request stays pending until a response arrives
 	}
-	if !b.pending.due(now) {
-		return nil, sooner(b.pending.wake(), b.check)
+	if !b.pending.ready(now) {
+		return nil, sooner(b.pending.retryAt(), b.recheckAt)
 	}
-	b.began = now
-	b.pending.begin()
+	b.readBegan = now
+	b.pending.readStarted()
 	return func(ctx context.Context) func() error {
 		page, err := b.read(ctx)
 		return func() error { return b.apply(page, err) }
 	}, time.Time{}
 }
 
-// apply sends what REST says, with those of the covered trades that it does not know yet. Trades that came later follow by
-// themselves, unless a further read is owed.
+// apply sends the trades of a read, with the pending trades that the read does not include. Trades that arrived during the
+// read are sent next, unless another read is needed.
 func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error {
 	if err == nil && page.Value == nil {
 		err = errNoAnswer
@@ -124,21 +125,21 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	case isRefused(err):
 		return err
 	case err != nil:
-		b.pending.keep(time.Now(), err)
+		b.pending.readFailed(time.Now(), err)
 		if b.sent || b.problem != nil {
 			return nil
 		}
 		b.problem = err
 		return b.out.problem(err)
 	case page.Stale && b.sent:
-		b.pending.await(time.Now(), page.Meta)
+		b.pending.awaitRenewal(time.Now(), page.Meta)
 		return nil
 	}
-	b.date(page.Handle.Age())
+	b.scheduleRecheck(page.Handle.Age())
 	full := len(page.Value.Trades) >= MaxTrades || page.Value.Next != ""
 	trades := slices.Clone(page.Value.Trades[:min(len(page.Value.Trades), MaxTrades)]) // a venue may ignore the limit
-	slices.Reverse(trades)                                                             // oldest first
-	missing := b.sent && full && !slices.ContainsFunc(trades, func(t market.Trade) bool { return b.seen.has(b.key(&t)) })
+	slices.Reverse(trades)                                                             // now oldest first
+	missing := b.sent && full && !slices.ContainsFunc(trades, func(t market.Trade) bool { return b.sentKeys.has(b.key(&t)) })
 	known := make(map[string]bool, len(trades))
 	for i := range trades {
 		known[b.key(&trades[i])] = true
@@ -159,25 +160,25 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	case owed == Resync:
 		reason = Resync
 	}
-	if err := b.send(reason, trades, missing); err != nil || b.pending.owed != "" {
+	if err := b.send(reason, trades, missing); err != nil || b.pending.reason != "" {
 		return err
 	}
-	later := b.pending.changes // the stream brought them while REST was read
+	later := b.pending.changes // they arrived during the read
 	b.pending = pending[market.Trade]{}
 	return b.send(Changed, later, false)
 }
 
-// date has the trades read again if the answer that has come may be from before the account was joined to its stream.
-func (b *userTrades) date(age market.Age) {
-	if age.Most == 0 || !b.began.Add(-age.Most).Before(b.joined) {
-		b.checks = 0
+// scheduleRecheck schedules another read if the response may be older than the account's stream.
+func (b *userTrades) scheduleRecheck(age market.Age) {
+	if age.Most == 0 || !b.readBegan.Add(-age.Most).Before(b.joinedAt) {
+		b.rechecks = 0
 		return
 	}
-	b.check = time.Now().Add(max(age.Renewed, min(checkAfter<<min(b.checks, 10), maxCheckAfter)))
-	b.checks++
+	b.recheckAt = time.Now().Add(max(age.Renewed, min(recheckAfter<<min(b.rechecks, 10), maxRecheckAfter)))
+	b.rechecks++
 }
 
-func (b *userTrades) current() bool { return b.live && !b.pending.wanted }
+func (b *userTrades) isCurrent() bool { return b.live && !b.pending.wanted }
 
 func (b *userTrades) resend(reason Reason) error {
 	switch {
@@ -189,19 +190,19 @@ func (b *userTrades) resend(reason Reason) error {
 	return nil
 }
 
-// recent remembers the last keys that it was given.
-type recent struct {
+// keyRing remembers the latest keys.
+type keyRing struct {
 	keys map[string]bool
 	ring []string
 	next int
 }
 
-func newRecent(size int) *recent {
-	return &recent{keys: make(map[string]bool, size), ring: make([]string, size)}
+func newKeyRing(size int) *keyRing {
+	return &keyRing{keys: make(map[string]bool, size), ring: make([]string, size)}
 }
 
-// add reports whether a key is new.
-func (r *recent) add(key string) bool {
+// add adds a key and reports whether the key is new.
+func (r *keyRing) add(key string) bool {
 	if r.keys[key] {
 		return false
 	}
@@ -212,4 +213,4 @@ func (r *recent) add(key string) bool {
 	return true
 }
 
-func (r *recent) has(key string) bool { return r.keys[key] }
+func (r *keyRing) has(key string) bool { return r.keys[key] }

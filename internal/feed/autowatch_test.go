@@ -34,7 +34,7 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+				r := newTestFeed(t)
 				start := time.Now()
 				at := func(seconds float64) {
 					time.Sleep(time.Until(start.Add(time.Duration(seconds * float64(time.Second)))))
@@ -78,7 +78,7 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 
 func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 8 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
 		r.AutoWatch([]string{"a", "b"})
 		r.AutoWatch([]string{"c"})
 		r.AutoWatch([]string{"a"})
@@ -94,7 +94,7 @@ func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
 	})
 }
 
-func asked(r *rig, ids ...string) {
+func pollThrice(r *testFeed, ids ...string) {
 	for _, id := range ids {
 		r.RecordPoll(0, []string{id, id, id})
 	}
@@ -102,18 +102,18 @@ func asked(r *rig, ids ...string) {
 
 func TestWarmTokensAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 12 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 12 })
 		for i := range 50 {
-			asked(r, fmt.Sprint(i))
+			pollThrice(r, fmt.Sprint(i))
 		}
 		if open := r.up.open(); len(open) != 6 {
 			t.Errorf("%q are watched", open)
 		}
-		if n := r.demand.asks.Len(); n > 60 {
+		if n := r.auto.polls.Len(); n > 60 {
 			t.Errorf("%d tokens are remembered", n)
 		}
 		time.Sleep(time.Minute)
-		asked(r, "late")
+		pollThrice(r, "late")
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook late", "prices late"}) {
 			t.Errorf("%q are watched", open)
 		}
@@ -122,8 +122,8 @@ func TestWarmTokensAreBounded(t *testing.T) {
 
 func TestWarmTokensTakeAtMostHalfOfTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 8 })
-		asked(r, "1", "2", "3")
+		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
+		pollThrice(r, "1", "2", "3")
 		if open := r.up.open(); len(open) != 4 {
 			t.Errorf("%q are watched", open)
 		}
@@ -132,21 +132,21 @@ func TestWarmTokensTakeAtMostHalfOfTheRoom(t *testing.T) {
 			reader, _ := r.watch(t, bookOf(id))
 			defer reader.Close()
 		}
-		if open := r.up.open(); len(open) != 8 || len(r.demand.warm) != 4 {
-			t.Errorf("%q are watched, %d warm", open, len(r.demand.warm))
+		if open := r.up.open(); len(open) != 8 || len(r.auto.watches) != 4 {
+			t.Errorf("%q are watched, %d warm", open, len(r.auto.watches))
 		}
 	})
 }
 
 func TestSubscribersComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 100 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
 		r.up.room = 8
 		// Room is taken by a topic that lingers, three warm tokens (one of which somebody reads) and one that accompanies.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
 		for _, id := range []string{"w1", "w2", "w3"} {
-			asked(r, id)
+			pollThrice(r, id)
 			time.Sleep(time.Second)
 		}
 		reader := r.NewReader()
@@ -160,7 +160,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if open := r.up.open(); len(open) != 8 {
 			t.Fatalf("%q are open", open)
 		}
-		asked(r, "w2") // w3 was asked for longer ago
+		pollThrice(r, "w2") // w3 was asked for longer ago
 
 		// The upstream refuses for another reason: nothing makes room for that.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
@@ -189,11 +189,11 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if _, err := reader.Watch(bookOf("n7"), nil); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("watching what there is no room for ends with %v", err)
 		}
-		if n := r.Stats().Topics; n != 8 || r.demand.warm[bookOf("w1")] == nil {
-			t.Errorf("%d topics; a token that makes no room was given up: %t", n, r.demand.warm[bookOf("w1")] == nil)
+		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
+			t.Errorf("%d topics; a token that makes no room was given up: %t", n, r.auto.watches[bookOf("w1")] == nil)
 		}
 		// A warm token makes no room for itself.
-		asked(r, "late")
+		pollThrice(r, "late")
 		reader.KeepLive(tradesOf("late"))
 		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
 			t.Errorf("%q are open", open)
@@ -203,9 +203,9 @@ func TestSubscribersComeFirst(t *testing.T) {
 
 func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		r.up.accounts = 1
-		asked(r, "w")
+		pollThrice(r, "w")
 		one := market.Topic{Channel: market.ChannelUser, ID: "0x1", Scope: "s"}
 		two := market.Topic{Channel: market.ChannelUser, ID: "0x2", Scope: "s"}
 		first, _ := r.watch(t, one)
@@ -226,8 +226,8 @@ func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 
 func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		asked(r, "T")
+		r := newTestFeed(t)
+		pollThrice(r, "T")
 		r.Refused(bookOf("T"), market.Errorf(market.CodeRateLimited, "later"))
 		opened := 0
 		for range 90 { // asked for all the time
@@ -248,7 +248,7 @@ func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
 // TestADemandCountsOnce asks for the price, the spread and the book of a token, as one query does.
 func TestADemandCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		for demand := range uint64(3) {
 			for range 3 {
 				r.RecordPoll(demand+1, []string{"T"})
@@ -263,7 +263,7 @@ func TestADemandCountsOnce(t *testing.T) {
 // A board of 500 prices and the books of 40 other tokens are all warm, each as it was asked for and nothing beside.
 func TestBoardsAndBooksAreWarmTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		for range 3 {
 			for client := range 300 {
 				board := make([]string, 50)
@@ -291,47 +291,47 @@ func TestBoardsAndBooksAreWarmTogether(t *testing.T) {
 // nobody who has as much.
 func TestWarmTopicsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 200 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
 		ask := func(caller, prefix string, n int) {
 			for i := range n {
 				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 			}
 		}
 		ask("hog", "h", 300)
-		if n := r.demand.held("hog"); n != 100 {
+		if n := r.auto.count("hog"); n != 100 {
 			t.Fatalf("a lone caller has %d", n)
 		}
 		ask("poller", "p", 30)
 		ask("hog", "more", 300)
-		if got := warmOf(r.demand); got["poller"] != 30 || got["hog"] != 70 {
+		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 70 {
 			t.Errorf("beside a poller of 30: %v", got)
 		}
 		ask("other", "o", 300)
-		if got := warmOf(r.demand); got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
+		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
 			t.Errorf("with a third: %v", got)
 		}
 		time.Sleep(11 * time.Second)
 		ask("poller", "p", 30)
 		ask("hog", "late", 300) // of its own and of others who have as much, what nobody has asked for in ten seconds
-		if got := warmOf(r.demand); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.demand.warm[priceOf("late0")] == nil {
+		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
 		for i := range 30 {
-			if w := r.demand.warm[priceOf(fmt.Sprint("p", i))]; w == nil || w.watch == nil {
+			if w := r.auto.watches[priceOf(fmt.Sprint("p", i))]; w == nil || w.watch == nil {
 				t.Errorf("p%d of the poller is not watched", i)
 			}
 		}
-		if r.demand.closed || len(r.demand.warm) != 100 {
-			t.Errorf("%d are warm", len(r.demand.warm))
+		if r.auto.closed || len(r.auto.watches) != 100 {
+			t.Errorf("%d are warm", len(r.auto.watches))
 		}
 	})
 }
 
 // warmOf counts what is warm for each caller.
-func warmOf(d *demand) map[string]int {
+func autoWatchesOf(d *autoWatcher) map[string]int {
 	out := make(map[string]int)
-	for _, w := range d.warm {
-		out[w.holder.caller]++
+	for _, w := range d.watches {
+		out[w.caller.name]++
 	}
 	return out
 }
@@ -339,25 +339,25 @@ func warmOf(d *demand) map[string]int {
 // What is remembered of a caller whom there was no space for is what a look at all that is warm would tell.
 func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 40 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
 		random := rand.New(rand.NewPCG(1, 2))
 		stood := 0
 		for range 20_000 {
 			caller := fmt.Sprint("caller ", random.IntN(5))
 			r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
-			d, now := r.demand, time.Now()
+			d, now := r.auto, time.Now()
 			d.mu.Lock() // against the sweep
 			for i := range 5 {
-				own := d.held(fmt.Sprint("caller ", i))
-				if !d.full(own, now) {
+				own := d.count(fmt.Sprint("caller ", i))
+				if !d.isFull(own, now) {
 					continue
 				}
 				stood++
-				if w := d.least(func(w *warm) bool {
-					return w.holder.held > own+1 || w.holder.held >= own && now.Sub(w.asked) > d.feed.cfg.WarmWithin
+				if w := d.victim(func(w *autoWatch) bool {
+					return w.caller.count > own+1 || w.caller.count >= own && now.Sub(w.polled) > pollWindow
 				}); w != nil {
-					t.Fatalf("a caller who has %d is refused beside %+v, which %q had last asked for %v ago", own, w.key, w.holder.caller, now.Sub(w.asked))
+					t.Fatalf("a caller who has %d is refused beside %+v, which %q had last asked for %v ago", own, w.key, w.caller.name, now.Sub(w.polled))
 				}
 			}
 			d.mu.Unlock()
@@ -371,7 +371,7 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 // Nobody takes a place only to lose it again, nor from those who have less.
 func TestWarmTopicsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Topics = 10 })
+		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
 		ask := func(caller, prefix string, n int) {
 			for i := range n {
 				r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
@@ -379,7 +379,7 @@ func TestWarmTopicsStay(t *testing.T) {
 		}
 		want := func(one, other int) {
 			t.Helper()
-			if a, b := r.demand.held("one"), r.demand.held("other"); a != one || b != other {
+			if a, b := r.auto.count("one"), r.auto.count("other"); a != one || b != other {
 				t.Errorf("one has %d and the other %d; want %d and %d", a, b, one, other)
 			}
 		}
@@ -387,7 +387,7 @@ func TestWarmTopicsStay(t *testing.T) {
 		ask("other", "b", 5)
 		want(3, 2)
 		time.Sleep(11 * time.Second)
-		for id := range r.demand.tokens[market.ChannelPrices] {
+		for id := range r.auto.byToken[market.ChannelPrices] {
 			if strings.HasPrefix(id, "a") {
 				r.Feed.RecordPoll(0, "one", market.ChannelPrices, []string{id})
 			}
@@ -400,7 +400,7 @@ func TestWarmTopicsStay(t *testing.T) {
 // What there was no room for is watched when there is some.
 func TestWarmTopicsWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		r.up.room = 3
 		reader := r.NewReader()
 		for _, id := range []string{"1", "2"} {
@@ -408,7 +408,7 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		asked(r, "a")
+		pollThrice(r, "a")
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook 1", "orderbook 2", "prices a"}) {
 			t.Fatalf("%q are watched", open)
 		}
@@ -424,7 +424,7 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 		// And what lingers makes room at once.
 		again, _ := r.watch(t, tradesOf("gone"))
 		again.Close()
-		asked(r, "b")
+		pollThrice(r, "b")
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a", "prices b"}) {
 			t.Errorf("%q are watched", open)
 		}
@@ -434,7 +434,7 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 // TestWhatIsAskedForHoldsOnToNothingElse has an id that is a part of a longer text.
 func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newTestFeed(t)
 		id := "everything that a client has sent and token"[38:]
 		own := func(kept string) {
 			t.Helper()
@@ -443,15 +443,15 @@ func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
 			}
 		}
 		r.RecordPoll(0, []string{id})
-		for _, key := range r.demand.asks.Keys() {
+		for _, key := range r.auto.polls.Keys() {
 			own(key.ID)
 		}
 		r.RecordPoll(0, []string{id, id})
 		synctest.Wait()
-		for key := range r.demand.warm {
+		for key := range r.auto.watches {
 			own(key.ID)
 		}
-		if len(r.demand.warm) == 0 {
+		if len(r.auto.watches) == 0 {
 			t.Error("nothing is warm")
 		}
 	})
@@ -463,7 +463,7 @@ func TestNothingIsCountedWithoutAStream(t *testing.T) {
 	defer f.Close()
 	tokens := []string{"A", "B"}
 	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "caller", market.ChannelPrices, tokens) })
-	if n != 0 || f.demand.asks.Len() > 0 || len(f.demand.warm) > 0 {
-		t.Errorf("%v allocations, %d tokens are counted and %d warm", n, f.demand.asks.Len(), len(f.demand.warm))
+	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
+		t.Errorf("%v allocations, %d tokens are counted and %d warm", n, f.auto.polls.Len(), len(f.auto.watches))
 	}
 }

@@ -1,0 +1,67 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+
+	"oddsgraph/internal/market"
+)
+
+// item is one key of a stream, and what was sent for the key.
+type item struct {
+	key string
+	// sent reports that an event was sent. live and resyncs are copied from the feed's state at that event.
+	sent, live bool
+	resyncs    uint64
+	meta       market.Meta
+	// problem is the reported error while no event was sent.
+	problem error
+}
+
+func (i *item) common() *item { return i }
+
+type keyed interface{ common() *item }
+
+// readItems returns a read of the items' keys. Its result passes each value to apply, then reports the first new problem.
+func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
+	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
+	return func(ctx context.Context) func() error {
+		keys := make([]string, len(items))
+		for i, it := range items {
+			keys[i] = it.common().key
+		}
+		results := fetch(ctx, keys)
+		return func() error {
+			var failed error
+			for i, it := range items {
+				before := it.common().problem
+				if err := apply(it, results[i]); err != nil {
+					return err
+				}
+				if before == nil && failed == nil {
+					failed = it.common().problem
+				}
+			}
+			if failed != nil {
+				return report(failed)
+			}
+			return nil
+		}
+	}
+}
+
+// resendItems calls send for each item that was sent before, then reports the first problem of the other items.
+func resendItems[I keyed](items []I, send func(I) error, report func(error) error) error {
+	var failed error
+	for _, it := range items {
+		if c := it.common(); !c.sent {
+			failed = cmp.Or(failed, c.problem)
+		} else if err := send(it); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return report(failed)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package feed
+
+import (
+	"oddsgraph/internal/market"
+)
+
+// Up starts a session of topics on a connection. The venue sends their snapshots next.
+func (f *Feed) Up(_ string, topics []market.Topic) {
+	s := &session{}
+	for _, key := range topics {
+		if t := f.find(key); t != nil {
+			t.up(s)
+		}
+	}
+}
+
+// Acknowledged reports that the venue has confirmed the subscriptions of topics.
+func (f *Feed) Acknowledged(topics []market.Topic) {
+	for _, key := range topics {
+		if t := f.find(key); t != nil {
+			t.acknowledged()
+		}
+	}
+}
+
+// Down reports that topics have lost their connection. A session that loses all of its topics ends, which makes all of its
+// streamed values stale with one write.
+func (f *Feed) Down(topics []market.Topic, _ error) {
+	lost := make([]*topic, 0, len(topics))
+	leaving := make(map[*session]int32)
+	for _, key := range topics {
+		if t := f.find(key); t != nil {
+			lost = append(lost, t)
+			if s := t.currentSession(); s != nil {
+				leaving[s]++
+			}
+		}
+	}
+	now := f.cfg.Clock.Now()
+	for s, n := range leaving {
+		if n >= s.topics.Load() {
+			s.End(now)
+		}
+	}
+	for _, t := range lost {
+		t.down()
+	}
+}
+
+// Message applies a message to its topic.
+func (f *Feed) Message(m *market.Message) {
+	if t := f.find(m.Topic); t != nil {
+		t.message(m)
+	}
+}
+
+// Heartbeat compares the venue's sequence numbers with the topics' numbers, and so detects a lost last message.
+func (f *Feed) Heartbeat(epoch string, seqs map[market.Topic]uint64) {
+	for key, seq := range seqs {
+		if t := f.find(key); t != nil {
+			t.heartbeat(epoch, seq)
+		}
+	}
+}
+
+// Refused ends the watches of a topic that the venue has refused. The topic may have been watched again since, so the
+// upstream drops it as well.
+func (f *Feed) Refused(key market.Topic, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.topics[key]; t != nil {
+		f.fail(t, err)
+	}
+}

@@ -1,0 +1,283 @@
+package feed
+
+import (
+	"slices"
+
+	"oddsgraph/internal/market"
+)
+
+// message applies one message of the topic.
+func (t *topic) message(m *market.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended || t.phase == down || m.Epoch != "" && m.Epoch == t.previousEpoch {
+		return
+	}
+	t.observeLag(m)
+	switch m.Kind {
+	case market.MessagePrice:
+		t.applyPrice(m)
+	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot:
+		t.applySnapshot(m)
+	default:
+		t.applyChange(m)
+	}
+}
+
+// observeLag reports the delay of a change. Snapshots and messages before the first snapshot may have any age.
+func (t *topic) observeLag(m *market.Message) {
+	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
+		return
+	}
+	switch m.Kind {
+	case market.MessageBookSnapshot, market.MessageTradesSnapshot, market.MessageUserSnapshot:
+	default:
+		t.feed.cfg.Lag(m.ReceivedAt.Sub(m.Time))
+	}
+}
+
+// applyPrice applies a price. A price is a whole state, so it also ends a gap, which then counts as a resync.
+func (t *topic) applyPrice(m *market.Message) {
+	if t.isOld(m) || t.inBase(m) {
+		return
+	}
+	if t.phase == following && skips(&t.state, m) {
+		t.feed.counts.gaps.Add(1)
+		t.incomplete = true
+	}
+	next := t.state
+	t.replace(&next, m)
+	t.commit(next, Items{})
+}
+
+// applySnapshot replaces the state, then applies the buffered changes that are newer than the snapshot.
+func (t *topic) applySnapshot(m *market.Message) {
+	if t.isOld(m) {
+		return
+	}
+	next := t.state
+	items := t.replace(&next, m)
+	if t.crossed(&next) {
+		t.snapshotFailed(nil)
+		return
+	}
+	if t.discarded != nil && t.discarded.Seq == 0 && t.discarded.Time.After(m.Time) {
+		t.snapshotFailed(nil)
+		return
+	}
+	for i, later := range t.buffered {
+		if seen(&next, later) || later.Seq == 0 && !later.Time.After(m.Time) {
+			continue
+		}
+		if !t.follows(&next, later) {
+			t.snapshotFailed(t.buffered[i:])
+			return
+		}
+		items.add(apply(&next, later))
+		if t.crossed(&next) {
+			t.snapshotFailed(nil)
+			return
+		}
+	}
+	if t.phase == following && skips(&t.state, m) {
+		t.feed.counts.gaps.Add(1)
+		t.incomplete = true
+	}
+	t.base = nil
+	t.commit(next, items)
+}
+
+// snapshotFailed requests another snapshot after one that does not fit the buffered changes. The caller holds the lock.
+func (t *topic) snapshotFailed(buffered []*market.Message) {
+	if t.phase != following {
+		t.resyncFailed()
+	}
+	t.handleGap()
+	t.buffered = buffered
+}
+
+// applyChange applies a change, or buffers the change while the topic waits for a snapshot.
+func (t *topic) applyChange(m *market.Message) {
+	if t.phase == opening && t.key.Channel == market.ChannelMarket {
+		t.confirm() // a change implies that the venue accepted the subscription
+	}
+	if t.phase != following {
+		if len(t.buffered) == maxBuffered {
+			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot older than this change leaves a gap
+			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2)
+		}
+		t.buffered = append(t.buffered, m)
+		return
+	}
+	late := t.inBase(m)
+	if seen(&t.state, m) || late && (m.Seq == 0 || t.base.seq != 0) {
+		return
+	}
+	if !t.follows(&t.state, m) {
+		t.handleGap()
+		if t.key.Channel != market.ChannelMarket {
+			t.buffered = append(t.buffered, m)
+			return
+		}
+	}
+	next := t.state
+	if late {
+		t.base.renumber(&next, m)
+		t.commit(next, Items{})
+		return
+	}
+	items := apply(&next, m)
+	if t.crossed(&next) {
+		t.handleGap()
+		return
+	}
+	t.commit(next, items)
+}
+
+// seen reports whether a message is no newer than a state.
+func seen(s *State, m *market.Message) bool {
+	return m.Seq != 0 && m.Epoch == s.Epoch && m.Seq <= s.Seq
+}
+
+// skips reports whether messages between a state and a message are missing.
+func skips(s *State, m *market.Message) bool {
+	return m.Seq != 0 && s.Seq != 0 && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
+}
+
+// follows reports whether a change is the direct successor of a state.
+func (t *topic) follows(s *State, m *market.Message) bool {
+	if m.Seq == 0 {
+		return true
+	}
+	if s.Seq == 0 {
+		return true // the first number starts the count
+	}
+	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
+}
+
+// isOld reports whether a snapshot or price is no newer than the known state. While a snapshot is awaited, one with the
+// state's own number is accepted. The first snapshot of a session may restart the numbers if the venue names no epoch. If
+// the venue names one, only a snapshot after a resync may do so.
+func (t *topic) isOld(m *market.Message) bool {
+	if !t.state.Known || !seen(&t.state, m) {
+		return false
+	}
+	switch {
+	case t.phase == following:
+		return true
+	case t.phase == opening && (m.Epoch == "" || t.failedResyncs > 0):
+		return false
+	default:
+		return m.Seq < t.state.Seq
+	}
+}
+
+// crossed reports whether a state has a crossed book.
+func (t *topic) crossed(s *State) bool {
+	return t.key.Channel == market.ChannelOrderbook && crossed(s.Book)
+}
+
+// heartbeat compares the venue's number with the state's, so that the lost last message of a quiet topic is detected.
+func (t *topic) heartbeat(epoch string, seq uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended || t.phase != following || epoch != "" && epoch == t.previousEpoch {
+		return
+	}
+	if t.state.Seq != 0 { // 0: the venue sends no numbers
+		restarted := epoch != "" && t.state.Epoch != "" && epoch != t.state.Epoch
+		if seq <= t.state.Seq && !restarted {
+			return
+		}
+		t.handleGap()
+	}
+	if t.key.Channel == market.ChannelMarket {
+		t.state.Epoch, t.state.Seq = epoch, seq
+	}
+}
+
+// replace replaces a state by a message's whole state. It returns the new trades for watches that queue them.
+func (t *topic) replace(s *State, m *market.Message) (items Items) {
+	known := s.Known
+	setPosition(s, m)
+	switch m.Kind {
+	case market.MessagePrice:
+		s.Price, s.Spread = m.Price, m.Spread
+	case market.MessageBookSnapshot:
+		s.Book = withPosition(m.Book, m)
+	case market.MessageTradesSnapshot:
+		s.Trades, items = mergeTape(s.Trades, m.Trades, known)
+	case market.MessageUserSnapshot:
+		s.mutable = newMutableAccount(m, s.mutable)
+	}
+	return items
+}
+
+// apply applies a change to a state. It returns the items for watches that queue them.
+func apply(s *State, m *market.Message) (items Items) {
+	setPosition(s, m)
+	switch m.Kind {
+	case market.MessageBookDelta:
+		s.Book = withPosition(applyChanges(limitDepth(s.Book, m.Depth), m.Changes), m)
+	case market.MessageTrade:
+		s.Trades, items.Trades = appendNew(s.Trades, m.Trades, m.Seq != 0)
+	case market.MessageMarket:
+		items.Changes = []market.MarketChange{*m.Market}
+	case market.MessageFill:
+		if items.Trades = m.Trades; s.mutable != nil {
+			items.Trades = s.mutable.addFills(m)
+		}
+	case market.MessageOrder, market.MessagePosition, market.MessageBalance:
+		s.mutable.apply(m)
+	}
+	return items
+}
+
+// setPosition sets the number and time of a state from a message.
+func setPosition(s *State, m *market.Message) {
+	s.Known = true
+	s.Epoch, s.Seq = m.Epoch, m.Seq
+	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
+}
+
+// commit makes next the topic's state, and passes it to Sink and the watches. The caller holds the lock.
+func (t *topic) commit(next State, items Items) {
+	if t.state.Known && next.Epoch != "" && next.Epoch != t.state.Epoch {
+		t.previousEpoch = t.state.Epoch
+	}
+	spread := t.state.Spread
+	t.state = next
+	if t.incomplete {
+		t.countResync()
+	}
+	t.startFollowing()
+
+	sink, s, in := t.feed.cfg.Sink, &t.state, &t.session.Session
+	switch t.key.Channel {
+	case market.ChannelPrices:
+		if s.Spread == nil && spread != nil {
+			sink.StreamStale(t.key) // the last spread does not belong to the new price
+		}
+		t.recent.add(s.Meta.ReceivedAt, s.Price.Price)
+		sink.StreamPrice(in, s.Price, s.Meta)
+		if s.Spread != nil {
+			sink.StreamSpread(in, s.Spread, s.Meta)
+		}
+	case market.ChannelOrderbook:
+		sink.StreamBook(in, s.Book, s.Meta)
+	case market.ChannelMarket:
+		var change *market.MarketChange
+		if n := len(items.Changes); n > 0 {
+			change = &items.Changes[n-1]
+		}
+		sink.StreamMarket(in, t.key.ID, change)
+	case market.ChannelUser:
+		t.flushSoon()
+	}
+	if !items.empty() {
+		for _, w := range t.watches {
+			w.queue(t.feed.cfg.Queue, items)
+		}
+	}
+	t.publish()
+}

@@ -1,0 +1,53 @@
+package feed
+
+import (
+	"sync/atomic"
+
+	"oddsgraph/internal/market"
+)
+
+// counts holds the feed's counters.
+type counts struct {
+	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
+}
+
+// Stats has counters since the start, and the number of topics now.
+type Stats struct {
+	// Gaps counts breaks in the sequence numbers. Resyncs counts the snapshots that replaced a state after a gap or an
+	// outage.
+	Gaps, Resyncs uint64
+	// Spliced counts states that were read over REST because the stream did not send them.
+	Spliced uint64
+	// Conflated counts signals that a slow reader saw as one. Dropped counts the queued items of watches that were ended
+	// because their queue was full.
+	Conflated, Dropped uint64
+	// Reconnects counts connections that were dropped because a topic got no snapshot.
+	Reconnects uint64
+	// Unacknowledged counts subscriptions of markets that were sent again because the venue did not confirm them in time.
+	Unacknowledged uint64
+	// Topics and Tokens are the numbers of open topics and of their tokens. Resyncing topics wait for a snapshot.
+	Topics, Tokens, Resyncing int
+}
+
+// Stats returns the counters and the numbers of open topics.
+func (f *Feed) Stats() Stats {
+	s := Stats{
+		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),
+		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
+		Unacknowledged: f.counts.unacknowledged.Load(),
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Topics = len(f.topics)
+	tokens := make(map[string]struct{}, len(f.topics))
+	for key, t := range f.topics {
+		if key.Channel == market.ChannelPrices || key.Channel == market.ChannelOrderbook || key.Channel == market.ChannelTrades {
+			tokens[key.ID] = struct{}{}
+		}
+		if t.resyncing() {
+			s.Resyncing++
+		}
+	}
+	s.Tokens = len(tokens)
+	return s
+}
