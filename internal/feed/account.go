@@ -39,20 +39,20 @@ type keyedList[K comparable, T any] struct {
 func newMutableAccount(m *market.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
-	l := &mutableAccount{
+	a := &mutableAccount{
 		orders:    newKeyedList(m.Orders, orderKey, isActive),
 		positions: newKeyedList(positions, (*market.Position).Key, isHeld),
 		balance:   m.Balance,
 	}
 	if before != nil {
-		l.fills = before.fills
+		a.fills = before.fills
 	}
-	return l
+	return a
 }
 
 // addFills adds fills and returns the new ones.
-func (l *mutableAccount) addFills(m *market.Message) (fresh []market.Trade) {
-	l.fills, fresh = appendNew(l.fills, m.Trades, m.Seq != 0)
+func (a *mutableAccount) addFills(m *market.Message) (fresh []market.Trade) {
+	a.fills, fresh = appendNew(a.fills, m.Trades, m.Seq != 0)
 	return fresh
 }
 
@@ -65,47 +65,47 @@ func isActive(o *market.Order) bool {
 func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
 // apply applies a change. An unknown list stays unknown, because one element is not the whole list.
-func (l *mutableAccount) apply(m *market.Message) {
+func (a *mutableAccount) apply(m *market.Message) {
 	switch m.Kind {
 	case market.MessageOrder:
 		for i := range m.Orders {
-			l.orders.put(orderKey(&m.Orders[i]), m.Orders[i], isActive(&m.Orders[i]))
+			a.orders.put(orderKey(&m.Orders[i]), m.Orders[i], isActive(&m.Orders[i]))
 		}
 	case market.MessagePosition:
 		for i := range m.Positions {
-			l.applyPosition(m.Positions[i])
+			a.applyPosition(m.Positions[i])
 		}
 	case market.MessageBalance:
-		l.balance = m.Balance
+		a.balance = m.Balance
 	default:
 		return
 	}
-	l.current = nil
+	a.current = nil
 }
 
 // applyPosition applies a change of a position. Messages do not name the lot. If an outcome has several lots, the change is
 // a new price of the lot with the same size and average price. If no lot matches, the positions are unknown until the next
 // snapshot.
-func (l *mutableAccount) applyPosition(p market.Position) {
+func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
-		i, known := l.positions.at[market.PositionKey{MarketID: p.MarketID, Outcome: p.Outcome, Ordinal: lots}]
+		i, known := a.positions.at[market.PositionKey{MarketID: p.MarketID, Outcome: p.Outcome, Ordinal: lots}]
 		if !known {
 			break
 		}
-		if lot := &l.positions.rows[i]; sameLot(lot, &p) {
+		if lot := &a.positions.rows[i]; sameLot(lot, &p) {
 			p.Ordinal = lots
-			l.positions.put(p.Key(), p, isHeld(&p))
+			a.positions.put(p.Key(), p, isHeld(&p))
 			return
 		}
 		lots++
 	}
 	if lots > 1 {
-		l.positions, l.positionsLost = keyedList[market.PositionKey, market.Position]{}, true
+		a.positions, a.positionsLost = keyedList[market.PositionKey, market.Position]{}, true
 		return
 	}
 	p.Ordinal = 0
-	l.positions.put(p.Key(), p, isHeld(&p))
+	a.positions.put(p.Key(), p, isHeld(&p))
 }
 
 func sameLot(a, b *market.Position) bool {
@@ -113,11 +113,11 @@ func sameLot(a, b *market.Position) bool {
 }
 
 // snapshot returns the present account. The result never changes.
-func (l *mutableAccount) snapshot() *Account {
-	if l.current == nil {
-		l.current = &Account{Orders: l.orders.share(), Positions: l.positions.share(), Balance: l.balance}
+func (a *mutableAccount) snapshot() *Account {
+	if a.current == nil {
+		a.current = &Account{Orders: a.orders.share(), Positions: a.positions.share(), Balance: a.balance}
 	}
-	return l.current
+	return a.current
 }
 
 // newKeyedList returns a list of the rows that stay. A later row replaces an earlier one with the same key. The list is

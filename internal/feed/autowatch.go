@@ -81,20 +81,23 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	if err != nil {
 		panic("feed: " + err.Error()) // the size is below 1
 	}
-	return &autoWatcher{feed: f, size: size, polls: recent, watches: make(map[market.Topic]*autoWatch), byToken: make(map[market.Channel]map[string]*autoWatch), callers: make(map[string]*autoCaller)}
+	return &autoWatcher{
+		feed: f, size: size, polls: recent, watches: make(map[market.Topic]*autoWatch),
+		byToken: make(map[market.Channel]map[string]*autoWatch), callers: make(map[string]*autoCaller),
+	}
 }
 
 // recordPolls counts a caller's polls of tokens. It opens auto-watches for tokens that were polled often enough.
-func (d *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
-	if d.feed.upstream == nil {
+func (aw *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, tokenIDs []string, enough int) {
+	if aw.feed.upstream == nil {
 		return // there is no stream
 	}
-	now := d.feed.cfg.Clock.Now()
+	now := aw.feed.cfg.Clock.Now()
 	var opening []*autoWatch
-	d.mu.Lock()
+	aw.mu.Lock()
 	// Without room polls are not counted, because most of them could not open an auto-watch.
-	full := d.isFull(d.count(caller), now)
-	tokens := d.byToken[c]
+	full := aw.isFull(aw.count(caller), now)
+	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
 		if w := tokens[id]; w != nil {
 			w.polled = now
@@ -104,93 +107,92 @@ func (d *autoWatcher) recordPolls(by uint64, caller string, c market.Channel, to
 			continue
 		}
 		key := market.Topic{Channel: c, ID: id}
-		a, known := d.polls.Get(key)
+		polls, known := aw.polls.Get(key)
 		if !known {
-			a = new(pollTimes)
-		} else if by != 0 && a.lastPoll == by {
+			polls = new(pollTimes)
+		} else if by != 0 && polls.lastPoll == by {
 			continue
 		}
-		a.times, a.lastPoll = append(slices.DeleteFunc(a.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), by
-		if !known || len(a.times) >= enough {
+		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), by
+		if !known || len(polls.times) >= enough {
 			key.ID = strings.Clone(id) // the id may be part of a whole request
 		}
-		if len(a.times) >= enough && !d.closed {
-			if d.makeRoom(caller, now) {
-				d.polls.Remove(key)
-				opening = append(opening, d.add(key, caller, now))
-				tokens = d.byToken[c]
+		if len(polls.times) >= enough && !aw.closed {
+			if aw.makeRoom(caller, now) {
+				aw.polls.Remove(key)
+				opening = append(opening, aw.add(key, caller, now))
+				tokens = aw.byToken[c]
 				continue
 			}
 			full = true
 		}
-		a.times = slices.Delete(a.times, 0, max(0, len(a.times)-pollsToWatch))
+		polls.times = slices.Delete(polls.times, 0, max(0, len(polls.times)-pollsToWatch))
 		if !known {
-			d.polls.Add(key, a)
+			aw.polls.Add(key, polls)
 		}
 	}
-	if len(opening) > 0 && d.expiry == nil {
-		d.expiry = time.AfterFunc(autoWatchFor, d.expire)
+	if len(opening) > 0 && aw.expiry == nil {
+		aw.expiry = time.AfterFunc(autoWatchFor, aw.expire)
 	}
-	d.mu.Unlock()
-	d.open(opening)
+	aw.mu.Unlock()
+	aw.open(opening)
 }
 
 // makeRoom makes room for one more auto-watch of a caller. It removes one of a caller that has at least two more. Otherwise
 // it removes one that was not polled within pollWindow, of a caller that has at least as many. It reports whether there is
 // room. The caller holds the lock.
-func (d *autoWatcher) makeRoom(caller string, now time.Time) bool {
-	if len(d.watches) < d.size {
+func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
+	if len(aw.watches) < aw.size {
 		return true
 	}
-	own := d.count(caller)
-	if d.isFull(own, now) {
+	own := aw.count(caller)
+	if aw.isFull(own, now) {
 		return false
 	}
-	within := pollWindow
-	until := now.Add(within)
-	w := d.victim(func(w *autoWatch) bool {
+	until := now.Add(pollWindow)
+	w := aw.victim(func(w *autoWatch) bool {
 		if w.caller.count > own+1 {
 			return true
 		}
 		if w.caller.count < own {
 			return false
 		}
-		if free := w.polled.Add(within); free.Before(until) {
+		if free := w.polled.Add(pollWindow); free.Before(until) {
 			until = free
 		}
-		return now.Sub(w.polled) > within
+		return now.Sub(w.polled) > pollWindow
 	})
 	if w == nil {
-		d.failed = searchFailure{own, d.changes, until}
+		aw.failed = searchFailure{own, aw.changes, until}
 		return false
 	}
-	d.remove(w)
+	aw.remove(w)
 	return true
 }
 
-// isFull reports whether a search for a caller with held auto-watches is known to find nothing. The caller holds the lock.
-func (d *autoWatcher) isFull(held int, now time.Time) bool {
-	return len(d.watches) >= d.size && d.failed.changes == d.changes && held >= d.failed.count && !now.After(d.failed.until)
+// isFull reports whether a search for a caller with count auto-watches is known to find nothing. The caller holds the lock.
+func (aw *autoWatcher) isFull(count int, now time.Time) bool {
+	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
 }
 
 // count returns the number of a caller's auto-watches. The caller holds the lock.
-func (d *autoWatcher) count(caller string) int {
-	if h := d.callers[caller]; h != nil {
-		return h.count
+func (aw *autoWatcher) count(caller string) int {
+	if c := aw.callers[caller]; c != nil {
+		return c.count
 	}
 	return 0
 }
 
 // victim returns the matching auto-watch to remove first: of the caller with the most, the one that was polled longest ago.
 // It returns nil if none matches. The caller holds the lock.
-func (d *autoWatcher) victim(fits func(*autoWatch) bool) (least *autoWatch) {
-	for _, w := range d.watches {
+func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
+	for _, w := range aw.watches {
 		if least != nil {
 			if a, b := w.caller.count, least.caller.count; a < b || a == b && !w.polled.Before(least.polled) {
 				continue
 			}
 		}
-		if fits(w) {
+		if match(w) {
 			least = w
 		}
 	}
@@ -198,30 +200,30 @@ func (d *autoWatcher) victim(fits func(*autoWatch) bool) (least *autoWatch) {
 }
 
 // add adds an auto-watch, which must be opened next. The caller holds the lock.
-func (d *autoWatcher) add(key market.Topic, caller string, now time.Time) *autoWatch {
-	h := d.callers[caller]
-	if h == nil {
-		h = &autoCaller{name: caller}
-		d.callers[caller] = h
+func (aw *autoWatcher) add(key market.Topic, caller string, now time.Time) *autoWatch {
+	c := aw.callers[caller]
+	if c == nil {
+		c = &autoCaller{name: caller}
+		aw.callers[caller] = c
 	}
-	h.count++
-	d.changes++
-	w := &autoWatch{key: key, caller: h, polled: now, opening: true}
-	d.watches[key] = w
-	if d.byToken[key.Channel] == nil {
-		d.byToken[key.Channel] = make(map[string]*autoWatch)
+	c.count++
+	aw.changes++
+	w := &autoWatch{key: key, caller: c, polled: now, opening: true}
+	aw.watches[key] = w
+	if aw.byToken[key.Channel] == nil {
+		aw.byToken[key.Channel] = make(map[string]*autoWatch)
 	}
-	d.byToken[key.Channel][key.ID] = w
+	aw.byToken[key.Channel][key.ID] = w
 	return w
 }
 
 // remove removes an auto-watch and closes its watch. The caller holds the lock.
-func (d *autoWatcher) remove(w *autoWatch) {
-	delete(d.watches, w.key)
-	delete(d.byToken[w.key.Channel], w.key.ID)
-	d.changes++
+func (aw *autoWatcher) remove(w *autoWatch) {
+	delete(aw.watches, w.key)
+	delete(aw.byToken[w.key.Channel], w.key.ID)
+	aw.changes++
 	if w.caller.count--; w.caller.count == 0 {
-		delete(d.callers, w.caller.name)
+		delete(aw.callers, w.caller.name)
 	}
 	if w.watch != nil {
 		w.watch.Close()
@@ -229,54 +231,53 @@ func (d *autoWatcher) remove(w *autoWatch) {
 }
 
 // open opens auto-watches. Those without room are tried again by expire.
-func (d *autoWatcher) open(opening []*autoWatch) {
+func (aw *autoWatcher) open(opening []*autoWatch) {
 	room := true
 	for _, w := range opening {
 		var watch *Watch
 		var err error
 		if room {
-			watch, err = d.feed.watchForQueries(w.key)
+			watch, err = aw.feed.watchForQueries(w.key)
 			room = market.CodeOf(err) != market.CodeRateLimited
 		}
-		d.mu.Lock()
+		aw.mu.Lock()
 		w.opening = false
 		switch {
-		case d.watches[w.key] != w: // removed in the meantime
+		case aw.watches[w.key] != w: // removed in the meantime
 			if watch != nil {
 				watch.Close()
 			}
 		case err != nil && room:
-			d.remove(w)
+			aw.remove(w)
 		default:
 			w.watch = watch
-			if watch == nil && d.expiry != nil {
-				d.expiry.Reset(retryEvery)
+			if watch == nil && aw.expiry != nil {
+				aw.expiry.Reset(retryEvery)
 			}
 		}
-		d.mu.Unlock()
+		aw.mu.Unlock()
 	}
 }
 
 // expire removes auto-watches without recent polls, and those that the upstream refused. It tries again to open those
 // without room.
-func (d *autoWatcher) expire() {
-	now := d.feed.cfg.Clock.Now()
-	least := retryEvery
+func (aw *autoWatcher) expire() {
+	now := aw.feed.cfg.Clock.Now()
 	next := autoWatchFor
 	var opening []*autoWatch
-	d.mu.Lock()
-	if d.expiry != nil {
-		d.expiry.Stop() // open may have reset the timer
-		d.expiry = nil
+	aw.mu.Lock()
+	if aw.expiry != nil {
+		aw.expiry.Stop() // open may have reset the timer
+		aw.expiry = nil
 	}
-	for _, w := range d.watches {
+	for _, w := range aw.watches {
 		left := autoWatchFor - now.Sub(w.polled)
 		if left <= 0 || w.watch != nil && w.watch.ended() {
-			d.remove(w)
+			aw.remove(w)
 			continue
 		}
 		if w.watch == nil {
-			next = least
+			next = retryEvery
 			if !w.opening {
 				w.opening = true
 				opening = append(opening, w)
@@ -284,36 +285,36 @@ func (d *autoWatcher) expire() {
 		}
 		next = min(next, left)
 	}
-	if len(d.watches) > 0 && !d.closed {
-		d.expiry = time.AfterFunc(max(next, least), d.expire)
+	if len(aw.watches) > 0 && !aw.closed {
+		aw.expiry = time.AfterFunc(max(next, retryEvery), aw.expire)
 	}
-	d.mu.Unlock()
-	d.open(opening)
+	aw.mu.Unlock()
+	aw.open(opening)
 }
 
 // giveWay removes an auto-watch whose topic nobody else watches, to make room for a subscriber. It reports whether it found
 // one. The caller holds the feed's lock.
-func (d *autoWatcher) giveWay() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	w := d.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.isOnly() })
+func (aw *autoWatcher) giveWay() bool {
+	aw.mu.Lock()
+	defer aw.mu.Unlock()
+	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.isOnly() })
 	if w == nil {
 		return false
 	}
-	d.remove(w)
-	d.feed.closeIdle(w.watch.topic)
+	aw.remove(w)
+	aw.feed.closeIdle(w.watch.topic)
 	return true
 }
 
-func (d *autoWatcher) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	if d.expiry != nil {
-		d.expiry.Stop()
-		d.expiry = nil
+func (aw *autoWatcher) close() {
+	aw.mu.Lock()
+	defer aw.mu.Unlock()
+	aw.closed = true
+	if aw.expiry != nil {
+		aw.expiry.Stop()
+		aw.expiry = nil
 	}
-	for _, w := range d.watches {
-		d.remove(w)
+	for _, w := range aw.watches {
+		aw.remove(w)
 	}
 }

@@ -154,16 +154,16 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 		m.pending.awaitRenewal(time.Now(), now.Meta)
 		return b.send(m, Initial, "")
 	}
-	owed, changes := m.pending.settle()
+	pendingReason, changes := m.pending.settle()
 	before, stale := m.market, m.meta.Stale
 	m.meta = now.Meta
 	switch {
-	case !m.sent, owed == Resync:
+	case !m.sent, pendingReason == Resync:
 		m.market = now.Value
 		if !m.sent {
-			owed = Initial
+			pendingReason = Initial
 		}
-		return b.send(m, owed, "")
+		return b.send(m, pendingReason, "")
 	case before == nil:
 		return nil
 	}
@@ -173,19 +173,19 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 // sendChanges sends a CHANGE for each change that was not sent yet. If there is none, it sends what differs between the
 // reads.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
-	told := false
+	sent := false
 	m.market = now
 	for _, change := range changes {
 		if change.sent {
 			continue
 		}
-		told = true
+		sent = true
 		if err := b.send(m, Changed, change.Kind); err != nil {
 			return err
 		}
 	}
 	switch {
-	case told:
+	case sent:
 		return nil
 	case !reflect.DeepEqual(before, now):
 		return b.send(m, Changed, changeKind(before, now))

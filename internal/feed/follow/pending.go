@@ -36,11 +36,11 @@ type pending[C any] struct {
 
 // add adds a reason and changes that only a later read can settle. It ends the delay of a failed read, because these
 // changes may not fail.
-func (p *pending[C]) add(owed Reason, changes ...C) {
+func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
-	if owed != "" {
-		p.reason, p.reasonAt = owed, p.version
+	if reason != "" {
+		p.reason, p.reasonAt = reason, p.version
 	}
 	if len(p.changes)+len(changes) > maxPending {
 		p.changes, p.covered.changes = nil, 0
@@ -68,15 +68,15 @@ func (p *pending[C]) readStarted() {
 func (p *pending[C]) invalidated() bool { return p.version != p.covered.version }
 
 // settle removes and returns what the finished read covers. Later additions stay pending.
-func (p *pending[C]) settle() (owed Reason, changes []C) {
+func (p *pending[C]) settle() (reason Reason, changes []C) {
 	n := p.covered.changes
 	changes, p.changes = p.changes[:n:n], p.changes[n:]
 	if p.reasonAt <= p.covered.version {
-		owed, p.reason = p.reason, ""
+		reason, p.reason = p.reason, ""
 	}
 	p.covered.changes, p.failures, p.retry = 0, 0, time.Time{}
 	p.wanted = p.reason != "" || len(p.changes) > 0
-	return owed, changes
+	return reason, changes
 }
 
 // readFailed keeps everything pending and delays the next read.

@@ -144,7 +144,7 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	for i := range trades {
 		known[b.key(&trades[i])] = true
 	}
-	owed, fills := b.pending.settle()
+	pendingReason, fills := b.pending.settle()
 	if page.Stale {
 		b.pending.add(Resync)
 	}
@@ -157,7 +157,7 @@ func (b *userTrades) apply(page market.Read[*market.TradePage], err error) error
 	switch {
 	case !b.sent:
 		reason = Initial
-	case owed == Resync:
+	case pendingReason == Resync:
 		reason = Resync
 	}
 	if err := b.send(reason, trades, missing); err != nil || b.pending.reason != "" {
