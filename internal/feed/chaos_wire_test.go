@@ -149,7 +149,7 @@ func (w *wire) listen() {
 	w.mu.Unlock()
 	now := time.Now()
 	for _, s := range opened {
-		l := &link{socket: s, topics: make(map[market.Topic]*carried), up: true, upAt: now, last: now, beatAt: now.Add(chaosBeat)}
+		l := &link{socket: s, topics: make(map[market.Topic]*linkTopic), up: true, upAt: now, last: now, beatAt: now.Add(chaosBeat)}
 		w.chaos.links = append(w.chaos.links, l)
 		w.hello(l)
 	}
@@ -169,7 +169,7 @@ func (w *wire) listen() {
 			l.say(object{"type": "subscribed", "rid": x.frame.Rid})
 			for _, id := range x.frame.TokenIDs {
 				t := market.Topic{Channel: market.Channel(x.frame.Channel), ID: id}
-				l.topics[t], w.carry[t] = &carried{up: true, upAt: now}, l
+				l.topics[t], w.carry[t] = &linkTopic{up: true, upAt: now}, l
 				w.chaos.snapshot(t)
 			}
 		case x.frame.Type == "unsubscribe":
@@ -249,13 +249,13 @@ var garbage = []string{"", "{", `{"type":"orderbook_update"`, "\x00\xff\xfe", "<
 func rubbish(r *rand.Rand) []byte { return []byte(garbage[r.IntN(len(garbage))]) }
 
 // spoil sends what is of no use over a link.
-func (w *wire) spoil(l *link, all []*carried) {
+func (w *wire) spoil(l *link, all []*linkTopic) {
 	c := w.chaos
-	if c.strike("some garbage", 0.5, all...) {
+	if c.inject("some garbage", 0.5, all...) {
 		text := rubbish(c.rand)
 		c.send(l, 0, func() { l.socket.toClient <- text })
 	}
-	if c.strike("unknown type", 0.5) {
+	if c.inject("unknown type", 0.5) {
 		c.send(l, 0, func() { l.say(object{"type": "weather", "tokenId": "T00", "seq": 1}) })
 	}
 	if c.faulty && c.chance(0.03) {

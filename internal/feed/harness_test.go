@@ -21,9 +21,9 @@ func tradesOf(id string) market.Topic { return market.Topic{Channel: market.Chan
 
 // upstream is an Upstream that remembers what it was asked for.
 type upstream struct {
-	mu      sync.Mutex
-	asked   []string // verb and id
-	watched map[market.Topic]int
+	mu       sync.Mutex
+	requests []string // verb and id
+	watched  map[market.Topic]int
 	// room and accounts bound the public and the user topics; 0 is no bound.
 	room, accounts int
 	refuse         error
@@ -31,8 +31,8 @@ type upstream struct {
 
 func newUpstream() *upstream { return &upstream{watched: make(map[market.Topic]int)} }
 
-func (u *upstream) note(verb string, t market.Topic) {
-	u.asked = append(u.asked, verb+" "+string(t.Channel)+" "+t.ID)
+func (u *upstream) record(verb string, t market.Topic) {
+	u.requests = append(u.requests, verb+" "+string(t.Channel)+" "+t.ID)
 }
 
 func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
@@ -54,7 +54,7 @@ func (u *upstream) Watch(t market.Topic, _ *market.Credentials) error {
 		return market.Errorf(market.CodeRateLimited, "full")
 	}
 	u.watched[t]++
-	u.note("watch", t)
+	u.record("watch", t)
 	return nil
 }
 
@@ -63,28 +63,28 @@ func (u *upstream) Unwatch(t market.Topic) {
 	defer u.mu.Unlock()
 	if u.watched[t] > 0 {
 		delete(u.watched, t)
-		u.note("unwatch", t)
+		u.record("unwatch", t)
 	}
 }
 
 func (u *upstream) Resync(t market.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.note("resync", t)
+	u.record("resync", t)
 }
 
 func (u *upstream) Reconnect(t market.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.note("reconnect", t)
+	u.record("reconnect", t)
 }
 
 // take returns what was asked for since it was last called.
 func (u *upstream) take() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	asked := u.asked
-	u.asked = nil
+	asked := u.requests
+	u.requests = nil
 	return asked
 }
 
@@ -93,7 +93,7 @@ func (u *upstream) count(verb string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n := 0
-	for _, a := range u.asked {
+	for _, a := range u.requests {
 		if strings.HasPrefix(a, verb+" ") {
 			n++
 		}
@@ -115,7 +115,7 @@ func (u *upstream) open() []string {
 // kept is what a sink knows of a topic.
 type sinkEntry struct {
 	session *market.Session
-	cut     bool
+	stale   bool
 	meta    market.Meta
 	price   *market.Price
 	spread  *market.Spread
@@ -124,7 +124,7 @@ type sinkEntry struct {
 }
 
 func (k *sinkEntry) fresh() bool {
-	if k == nil || k.cut {
+	if k == nil || k.stale {
 		return false
 	}
 	_, ended := k.session.Ended()
@@ -137,9 +137,9 @@ type sink struct {
 	topics       map[market.Topic]*sinkEntry
 	spreads      map[string]*sinkEntry
 	markets      []string
-	cuts         int
+	staleCalls   int
 	accountCalls int      // accounts
-	wrong        []string // calls that no sink should get
+	violations   []string // calls that no sink should get
 }
 
 func newSink() *sink {
@@ -150,7 +150,7 @@ func (s *sink) put(t market.Topic, in *market.Session, m market.Meta, k *sinkEnt
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream && m.Source != market.SourceREST {
-		s.wrong = append(s.wrong, fmt.Sprintf("%v came stale", t))
+		s.violations = append(s.violations, fmt.Sprintf("%v came stale", t))
 	}
 	k.session, k.meta = in, m
 	s.topics[t] = k
@@ -173,12 +173,12 @@ func (s *sink) StreamBook(in *market.Session, b *market.Book, m market.Meta) {
 func (s *sink) StreamStale(t market.Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cuts++
+	s.staleCalls++
 	if k := s.topics[t]; k != nil {
-		k.cut = true
+		k.stale = true
 	}
 	if k := s.spreads[t.ID]; k != nil && t.Channel == market.ChannelPrices {
-		k.cut = true
+		k.stale = true
 	}
 }
 
@@ -241,8 +241,8 @@ func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 	r.Connect(r.up)
 	t.Cleanup(func() {
 		r.Close()
-		if len(r.sink.wrong) > 0 {
-			t.Errorf("the sink got what it should not get: %q", r.sink.wrong)
+		if len(r.sink.violations) > 0 {
+			t.Errorf("the sink got what it should not get: %q", r.sink.violations)
 		}
 	})
 	return r

@@ -1,0 +1,404 @@
+package feed
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// ask is something that the feed has asked of the upstream.
+type request struct {
+	verb  string
+	topic market.Topic
+	due   time.Time
+}
+
+func (a request) name() string { return a.topic.ID + string(a.topic.Channel) + a.verb }
+
+// link is one connection.
+type link struct {
+	socket  *socket // nil where there is no wire
+	topics  map[market.Topic]*linkTopic
+	up      bool
+	upAt    time.Time // when it will be, while it is not
+	last    time.Time // of the frame that was sent last
+	stalled time.Time
+	beatAt  time.Time
+	beaten  time.Time // when a heartbeat was delivered last
+	wire    []delayedFrame
+}
+
+// carried is a topic on a link.
+type linkTopic struct {
+	up      bool
+	upAt    time.Time // when it is to be subscribed, while it is not
+	resync  time.Time // when a snapshot is to be sent; zero for none
+	resent  time.Time
+	touched time.Time // by a fault, last
+}
+
+// wired is a frame on its way.
+type delayedFrame struct {
+	at      time.Time
+	order   int
+	deliver func()
+}
+
+func (c *chaos) linkOf(t market.Topic) *link {
+	n := 0
+	for _, b := range []byte(t.ID + string(t.Channel)) {
+		n = n*31 + int(b)
+	}
+	return c.links[n%chaosLinks]
+}
+
+// carried returns the topic on its link; over a wire nothing may carry it.
+func (c *chaos) topicOnLink(t market.Topic) (*link, *linkTopic) {
+	l := c.wire.of(t)
+	if c.wire == nil {
+		l = c.linkOf(t)
+	}
+	if k := l.topics[t]; k != nil {
+		return l, k
+	}
+	return l, &linkTopic{}
+}
+
+func (c *chaos) record(verb string, t market.Topic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, request{verb, t, time.Now()})
+}
+
+func (c *chaos) Watch(t market.Topic, _ *market.Credentials) error {
+	c.record("watch", t)
+	return nil
+}
+
+func (c *chaos) Unwatch(t market.Topic) { c.record("unwatch", t) }
+
+func (c *chaos) Resync(t market.Topic) { c.record("resync", t) }
+
+func (c *chaos) Reconnect(t market.Topic) { c.record("reconnect", t) }
+
+// listen does what the feed has asked for, as the stream's client does: snapshots after a jitter and once a second.
+func (c *chaos) listen() {
+	if c.wire != nil {
+		c.wire.listen()
+		return
+	}
+	c.mu.Lock()
+	asks := c.requests
+	c.requests = nil
+	c.mu.Unlock()
+	slices.SortStableFunc(asks, func(a, b request) int { // timers fire at once in any order
+		if d := a.due.Compare(b.due); d != 0 {
+			return d
+		}
+		return strings.Compare(a.name(), b.name())
+	})
+	now := time.Now()
+	for _, a := range asks {
+		l := c.linkOf(a.topic)
+		k := l.topics[a.topic]
+		switch a.verb {
+		case "watch":
+			l.topics[a.topic] = &linkTopic{upAt: now}
+		case "unwatch":
+			delete(l.topics, a.topic)
+		case "resync":
+			if k != nil && k.up && k.resync.IsZero() {
+				k.resync = now.Add(time.Duration(c.rand.IntN(250)) * time.Millisecond)
+				if again := k.resent.Add(time.Second); again.After(k.resync) {
+					k.resync = again
+				}
+			}
+		case "reconnect":
+			c.faults["reconnect"]++
+			c.close(l)
+		}
+	}
+}
+
+func (c *chaos) close(l *link) {
+	if !l.up {
+		return
+	}
+	if c.wire != nil {
+		c.wire.closes++
+		code := [...]int{1006, 4002, 4003}[c.wire.closes%3]
+		c.faults[fmt.Sprintf("close %d", code)]++
+		c.wire.drop(l)
+		l.socket.end(code)
+		return
+	}
+	l.up, l.wire = false, nil
+	l.upAt = time.Now().Add(time.Second + time.Duration(c.rand.IntN(1000))*time.Millisecond)
+	var down []market.Topic
+	for t, k := range l.topics {
+		if k.up {
+			down = append(down, t)
+		}
+		k.up, k.resync = false, time.Time{}
+	}
+	sortTopics(down)
+	c.feed.Down(down, errors.New("closed"))
+}
+
+func sortTopics(topics []market.Topic) {
+	slices.SortFunc(topics, func(a, b market.Topic) int {
+		return cmp.Or(strings.Compare(a.ID, b.ID), cmp.Compare(a.Channel, b.Channel))
+	})
+}
+
+func (l *link) sorted() []market.Topic {
+	topics := make([]market.Topic, 0, len(l.topics))
+	for t := range l.topics {
+		topics = append(topics, t)
+	}
+	sortTopics(topics)
+	return topics
+}
+
+// send puts a frame on the wire, behind those before it unless late says by how much it lags.
+func (c *chaos) send(l *link, late time.Duration, deliver func()) {
+	at := time.Now().Add(10*time.Millisecond + time.Duration(c.rand.IntN(20))*time.Millisecond)
+	if at.Before(l.last) {
+		at = l.last
+	}
+	if late == 0 {
+		l.last = at
+	}
+	c.wires++
+	l.wire = append(l.wire, delayedFrame{at.Add(late), c.wires, deliver})
+}
+
+// carry sends a message of a topic through the faults of the link.
+func (c *chaos) sendFaulty(m *market.Message) {
+	l, k := c.topicOnLink(m.Topic)
+	if !k.up || !l.up {
+		return
+	}
+	deliver := func() {
+		if l.socket != nil {
+			l.say(frame(m))
+		} else if k.up {
+			got := *m
+			got.ReceivedAt = time.Now()
+			c.feed.Message(&got)
+		}
+	}
+	lag := func(most int) time.Duration { return time.Duration(30+c.rand.IntN(most)) * time.Millisecond }
+	whole := m.Kind == market.MessageBookSnapshot && m.Seq != 0
+	switch {
+	case c.inject("drop", 1.5, k):
+	case l.socket != nil && c.inject("damage", 0.7, k):
+		bad := c.damage(m)
+		c.send(l, 0, func() { l.sayAny(bad) })
+	case whole && c.inject("lost snapshot", 25, k):
+	case whole && c.inject("slow snapshot", 25, k):
+		c.send(l, lag(1200), deliver)
+	case c.inject("reorder", 1, k):
+		c.send(l, lag(300), deliver)
+	case c.inject("duplicate", 2, k):
+		c.send(l, 0, deliver)
+		c.send(l, lag(300), deliver)
+	default:
+		c.send(l, 0, deliver)
+	}
+}
+
+// subscribe brings up what is to be up: in one frame what begins at the same time.
+func (c *chaos) subscribe(l *link) {
+	if l.socket != nil {
+		return
+	}
+	now := time.Now()
+	if !l.up {
+		if now.Before(l.upAt) {
+			return
+		}
+		l.up, l.beatAt, l.last, l.stalled = true, now.Add(chaosBeat), now, time.Time{}
+	}
+	var ready []market.Topic
+	for _, t := range l.sorted() {
+		if k := l.topics[t]; !k.up && !now.Before(k.upAt) {
+			k.up, k.resync, k.resent = true, time.Time{}, time.Time{}
+			ready = append(ready, t)
+		}
+	}
+	if len(ready) == 0 {
+		return
+	}
+	c.feed.Up(c.epochName(), ready)
+	for _, t := range ready {
+		c.snapshot(t)
+	}
+}
+
+func (c *chaos) snapshot(t market.Topic) {
+	k := c.tokenOf(t.ID)
+	if t.Channel == market.ChannelPrices {
+		c.sendFaulty(c.priceMessage(k))
+		return
+	}
+	m := c.bookMessage(k)
+	_, on := c.topicOnLink(t)
+	if m.Seq != 0 && len(m.Book.Asks) > 0 && c.inject("crossed snapshot", 4, on) {
+		m.Book.Bids = append([]market.Level{m.Book.Asks[0]}, m.Book.Bids...)
+	}
+	c.sendFaulty(m)
+}
+
+// hush begins a calm: some tokens fall quiet.
+func (c *chaos) startCalm() {
+	for i, k := range c.tokens {
+		_, carried := c.topicOnLink(bookOf(k.id))
+		carried.touched = time.Now()
+		if i%3 == 0 && k.numbered {
+			k.quietUntil = time.Now().Add(c.calm)
+		}
+	}
+}
+
+// lose loses the last frame of half of the quiet tokens, when nothing else is wrong with them that would find it.
+func (c *chaos) loseLastFrames() {
+	for i, k := range c.tokens {
+		if _, carried := c.topicOnLink(bookOf(k.id)); i%6 == 0 && k.numbered && carried.up {
+			carried.touched, carried.up = time.Now(), false // so that it is not carried
+			c.publish(k)
+			carried.up = true
+			c.faults["lost last frame"]++
+		}
+	}
+}
+
+// misfortune is what befalls whole connections, and the venue.
+func (c *chaos) breakConnections() {
+	now := time.Now()
+	for _, l := range slices.Clone(c.links) {
+		if !l.up {
+			continue
+		}
+		all := make([]*linkTopic, 0, len(l.topics))
+		for _, t := range l.sorted() {
+			all = append(all, l.topics[t])
+		}
+		if now.After(l.stalled) && c.chance(0.2) && c.faulty {
+			c.stall(l)
+		}
+		if c.inject("close", 0.04, all...) {
+			c.close(l)
+			continue
+		}
+		if l.socket != nil {
+			c.wire.spoil(l, all)
+			continue
+		}
+		sorted := l.sorted()
+		t := sorted[c.rand.IntN(len(sorted))]
+		if k := l.topics[t]; k.up && c.inject("put off", 0.2, k) {
+			k.up, k.resync, k.upAt = false, time.Time{}, now.Add(time.Second)
+			c.feed.Down([]market.Topic{t}, errors.New("put off"))
+		} else if k.up && c.inject("subscribed anew", 0.2, k) {
+			k.up, k.upAt = false, now // what is on the wire still arrives
+		}
+	}
+	if !c.faulty {
+		return
+	}
+	c.bursting++
+	if c.wire != nil {
+		c.wire.misfortune(c.bursting)
+	}
+	switch c.bursting {
+	case 200:
+		if len(c.links) > 0 {
+			c.stall(c.links[0])
+		}
+	case 300, 800: // the connections close with one of them
+		quietly := (c.bursting == 300) == (c.bursts%2 == 1)
+		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
+		c.restart(quietly)
+	case 450, 600, 750:
+		if (c.bursting == 600 || c.wire != nil) && len(c.links) > 0 {
+			c.faults["close"]++
+			c.close(c.links[c.bursts%len(c.links)])
+		}
+	}
+}
+
+// stall holds the frames of a link back for some seconds.
+func (c *chaos) stall(l *link) {
+	c.faults["stall"]++
+	for _, k := range l.topics {
+		k.touched = time.Now()
+	}
+	l.stalled = time.Now().Add(time.Second + time.Duration(c.rand.IntN(3000))*time.Millisecond)
+}
+
+func (c *chaos) resend(l *link) {
+	now := time.Now()
+	for _, t := range l.sorted() {
+		if k := l.topics[t]; k.up && !k.resync.IsZero() && !now.Before(k.resync) {
+			k.resync, k.resent = time.Time{}, now
+			c.snapshot(t)
+		}
+	}
+}
+
+// beat sends a heartbeat with the numbers of the books.
+func (c *chaos) beat(l *link) {
+	now := time.Now()
+	if !l.up || now.Before(l.beatAt) {
+		return
+	}
+	l.beatAt = now.Add(chaosBeat)
+	seqs := make(map[market.Topic]uint64)
+	for t, k := range l.topics {
+		if token := c.tokenOf(t.ID); t.Channel == market.ChannelOrderbook && token.numbered && k.up {
+			seqs[t] = token.seq
+		}
+	}
+	epoch := c.epochName()
+	c.send(l, 0, func() {
+		if l.socket != nil {
+			numbers := object{}
+			for t, seq := range seqs {
+				numbers[t.ID] = seq
+			}
+			l.say(object{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": object{"orderbook": numbers}})
+			return
+		}
+		l.beaten = time.Now()
+		for t := range seqs {
+			if k := l.topics[t]; k == nil || !k.up {
+				delete(seqs, t)
+			}
+		}
+		c.feed.Heartbeat(epoch, seqs)
+	})
+}
+
+func (c *chaos) deliver(l *link) {
+	now := time.Now()
+	if now.Before(l.stalled) {
+		return
+	}
+	slices.SortStableFunc(l.wire, func(a, b delayedFrame) int {
+		if d := a.at.Compare(b.at); d != 0 {
+			return d
+		}
+		return a.order - b.order
+	})
+	for l.up && len(l.wire) > 0 && !l.wire[0].at.After(now) {
+		first := l.wire[0]
+		l.wire = l.wire[1:]
+		first.deliver()
+	}
+}

@@ -1,0 +1,206 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// replayer is a subscription to a book with deltas, and its client that lays them over each other.
+type replayer struct {
+	chaos  *chaos
+	token  *token
+	depth  int
+	every  int // how many ticks it takes to read
+	reader *Reader
+	watch  *Watch
+
+	// What the subscription has sent.
+	sent, live bool
+	resyncs    uint64
+	book       *market.Book
+	// What the client has.
+	bids, asks map[int32]int32
+	events     int
+	settled    map[string]int
+}
+
+// read makes an event of what has changed, in the way of the resolvers, and plays it.
+func (r *replayer) read() error {
+	select {
+	case <-r.reader.Changed():
+	default:
+		return nil
+	}
+	if taken := r.reader.Take(); len(taken) == 0 {
+		return nil
+	}
+	s, err := r.watch.State()
+	if err != nil || !s.Known {
+		return err
+	}
+	cut := s.Book.Cut(r.depth)
+	same := r.book != nil && sameSide(r.book.Bids, cut.Bids) && sameSide(r.book.Asks, cut.Asks)
+	reason := ""
+	switch {
+	case !r.sent:
+		reason = "INITIAL"
+	case s.Resyncs != r.resyncs:
+		reason = "RESYNC"
+	case !same && s.Live:
+		reason = "CHANGE"
+	case s.Live != r.live:
+		reason = "FRESHNESS"
+		cut = r.book
+	default:
+		return nil
+	}
+	r.sent, r.live, r.resyncs = true, s.Live, s.Resyncs
+	if r.book != nil && cut.Seq != 0 && (reason == "CHANGE" || reason == "FRESHNESS") {
+		play(r.bids, market.BookSideDelta(r.book.Bids, cut.Bids, market.SideBuy))
+		play(r.asks, market.BookSideDelta(r.book.Asks, cut.Asks, market.SideSell))
+	} else {
+		r.bids, r.asks = make(map[int32]int32), make(map[int32]int32)
+		play(r.bids, cut.Bids)
+		play(r.asks, cut.Asks)
+	}
+	r.book = cut
+	r.events++
+	r.settled[reason]++
+	return r.check(reason)
+}
+
+func sameSide(a, b []market.Level) bool {
+	return slices.EqualFunc(a, b, func(x, y market.Level) bool { return x.Price.Cmp(y.Price) == 0 && x.Size.Cmp(y.Size) == 0 })
+}
+
+func play(side map[int32]int32, levels []market.Level) {
+	for _, l := range levels {
+		if l.Size.IsZero() {
+			delete(side, tickOf(l.Price))
+		} else {
+			side[tickOf(l.Price)] = sizeOf(l.Size)
+		}
+	}
+}
+
+// compare holds the client's book against what the venue had at that number.
+func (r *replayer) check(reason string) error {
+	was, ok := r.chaos.history[stateIDOf(r.book)]
+	if !ok {
+		return fmt.Errorf("wrong: %s at depth %d: %s of a state that the venue never had, %v", r.token.id, r.depth, reason, stateIDOf(r.book))
+	}
+	want := was.cut(r.depth)
+	for _, side := range [...]struct {
+		name string
+		got  map[int32]int32
+		want []tickLevel
+	}{{"bids", r.bids, want.bids}, {"asks", r.asks, want.asks}} {
+		bad := len(side.got) != len(side.want)
+		for _, x := range side.want {
+			bad = bad || side.got[x.tick] != x.size
+		}
+		if bad {
+			return fmt.Errorf("wrong: %s at depth %d, %v after %s: %s are %v, the venue had %v", r.token.id, r.depth, stateIDOf(r.book), reason, side.name, side.got, side.want)
+		}
+	}
+	return nil
+}
+
+// agrees holds a book of any depth against what the venue had.
+func (c *chaos) checkBook(b *market.Book, depth int) error {
+	c.mu.Lock()
+	was, ok := c.history[stateIDOf(b)]
+	c.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("wrong: queries read a state that the venue never had, %v", stateIDOf(b))
+	}
+	want, got := was.cut(depth), b.Cut(depth)
+	for _, side := range [...]struct {
+		got  []market.Level
+		want []tickLevel
+	}{{got.Bids, want.bids}, {got.Asks, want.asks}} {
+		if !slices.EqualFunc(side.got, side.want, func(l market.Level, x tickLevel) bool {
+			return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size
+		}) {
+			return fmt.Errorf("wrong: queries read %v, and the venue had another book then", stateIDOf(b))
+		}
+	}
+	return nil
+}
+
+// query reads a token's book as a query does, which may take a call of the venue.
+func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
+	keys, out := []market.BookQuery{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
+	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
+		if live.Live {
+			return fmt.Errorf("wrong: %s is live and queries have to ask for it", k.id)
+		}
+		go func() {
+			r := c.cache.Books().Fetch(ctx, keys)[0]
+			if r.Err == nil {
+				r.Err = c.checkBook(r.Value.Value, depth)
+			}
+			if r.Err != nil && ctx.Err() == nil {
+				c.mu.Lock()
+				c.failure = r.Err
+				c.mu.Unlock()
+			}
+		}()
+		return nil
+	}
+	got := out[0].Value
+	if live.Live && (got.Stale || stateIDOf(got.Value) != stateIDOf(live.Book)) && !(got.Source == market.SourceREST && stateIDOf(got.Value).after(stateIDOf(live.Book))) {
+		return fmt.Errorf("wrong: %s is live at %v, queries read %v, stale %t, from %s", k.id, stateIDOf(live.Book), stateIDOf(got.Value), got.Stale, got.Source)
+	}
+	if !live.Live && got.Source == market.SourceStream && !got.Stale {
+		return fmt.Errorf("wrong: %s is not live, queries read a fresh %v from the stream", k.id, stateIDOf(got.Value))
+	}
+	return c.checkBook(got.Value, depth)
+}
+
+// look checks a token's state, what queries read of it, and that it comes back after its faults.
+func (c *chaos) checkToken(ctx context.Context, k *token, watches [2]*Watch, n int) error {
+	price, err := watches[0].State()
+	if err != nil {
+		return err
+	}
+	if want, ok := c.prices[stateID{token: k.id, epoch: price.Epoch, seq: price.Seq}]; price.Known && (!ok || tickOf(price.Price.Price) != want) {
+		return fmt.Errorf("wrong: the price of %s at %s:%d is %s", k.id, price.Epoch, price.Seq, price.Price.Price)
+	}
+	book, err := watches[1].State()
+	if err != nil {
+		return err
+	}
+	if n%7 == 0 {
+		if err := c.checkQuery(ctx, k, chaosDepths[c.rand.IntN(len(chaosDepths))], book); err != nil {
+			return err
+		}
+	}
+	if c.faulty || !k.numbered {
+		return nil
+	}
+	l, carried := c.topicOnLink(bookOf(k.id))
+	if !l.up || !carried.up {
+		return nil
+	}
+	over := carried.touched
+	for _, t := range []time.Time{l.upAt, carried.upAt, l.stalled, over.Add(chaosBeat + 100*time.Millisecond)} {
+		if t.After(over) {
+			over = t
+		}
+	}
+	if time.Since(over) < chaosHeal {
+		return nil
+	}
+	for len(k.sent) > 0 && time.Since(k.sent[0].at) >= 100*time.Millisecond {
+		k.due, k.sent = k.sent[0].seq, k.sent[1:]
+	}
+	if !book.Live || book.Epoch != c.epochName() || book.Seq < k.due {
+		return fmt.Errorf("hang: %s is at %s:%d, live %t, and the venue at %s:%d, %s after the last fault was over", k.id, book.Epoch, book.Seq, book.Live, c.epochName(), k.due, time.Since(over))
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"oddsgraph/internal/market"
+)
+
+// TestAStuckReaderCostsTheOthersNothing has readers that read at their own pace, with and without one that never does.
+func TestAStuckReaderCostsTheOthersNothing(t *testing.T) {
+	play := func(t *testing.T, stuck bool) (got [5][]string) {
+		synctest.Test(t, func(t *testing.T) {
+			const queue = 100
+			r := newTestFeed(t, func(c *Config) { c.Queue = queue })
+			var lazy *Watch
+			var lazyReader *Reader
+			if stuck {
+				lazyReader, lazy = r.watch(t, tradesOf("T"))
+				for i := range 10 {
+					if _, err := lazyReader.Watch(priceOf(fmt.Sprint(i)), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			var watches [5]*Watch
+			for i := range watches {
+				_, watches[i] = r.watch(t, tradesOf("T"))
+			}
+			r.upNow(tradesOf("T"), priceOf("0"), priceOf("1"))
+			r.Message(tradesMessage("T", "A", 1, market.MessageTradesSnapshot))
+			for n := range 3000 {
+				r.Message(tradesMessage("T", "A", uint64(n+2), market.MessageTrade, fmt.Sprintf("t%d", n)))
+				r.Message(priceMessage(fmt.Sprint(n%2), "A", uint64(n+1), ".5"))
+				for i, w := range watches {
+					if n%(1+10*i) == 0 {
+						_, items, err := w.Take()
+						if err != nil {
+							t.Fatalf("a reader that reads was ended: %v", err)
+						}
+						for _, x := range items.Trades {
+							got[i] = append(got[i], x.TradeID)
+						}
+					}
+				}
+				if stuck {
+					if n := len(lazy.items.Trades); n > queue {
+						t.Fatalf("%d trades wait for one that does not read", n)
+					}
+				}
+			}
+			if !stuck {
+				return
+			}
+			if waiting := len(lazyReader.changed); waiting != 3 {
+				t.Errorf("%d changes wait for one that does not read, of 3 topics that change", waiting)
+			}
+			_, items, err := lazy.Take()
+			if market.CodeOf(err) != market.CodeRateLimited || !items.empty() || !strings.Contains(err.Error(), "too slowly") {
+				t.Errorf("who does not read ends with %v", err)
+			}
+			if s := r.Stats(); s.Dropped != queue+1 || s.Conflated == 0 {
+				t.Errorf("the counters are %+v", s)
+			}
+		})
+		return got
+	}
+	with, without := play(t, true), play(t, false)
+	for i := range with {
+		if !slices.Equal(with[i], without[i]) {
+			t.Errorf("reader %d got %d trades beside a stuck reader, %d without", i, len(with[i]), len(without[i]))
+		}
+		for n, id := range with[i] {
+			if id != fmt.Sprintf("t%d", n) {
+				t.Fatalf("reader %d got %s in the place of t%d", i, id, n)
+			}
+		}
+		if len(with[i]) < 2950 {
+			t.Errorf("reader %d got %d trades", i, len(with[i]))
+		}
+	}
+}
+
+// TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.
+func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
+	count := func(key market.Topic, readers int, next func(seq uint64) *market.Message) float64 {
+		r := newTestFeed(t)
+		all := make([]*Reader, readers)
+		watches := make([]*Watch, readers)
+		for i := range all {
+			all[i], watches[i] = r.watch(t, key)
+			defer all[i].Close()
+		}
+		r.upNow(key)
+		seq := uint64(1)
+		if key.Channel == market.ChannelTrades {
+			r.Message(tradesMessage("T", "A", seq, market.MessageTradesSnapshot))
+		}
+		return testing.AllocsPerRun(100, func() {
+			seq++
+			r.Message(next(seq))
+			for i := range all {
+				<-all[i].Changed()
+				if got := all[i].Take(); len(got) != 1 || got[0] != watches[i] {
+					t.Fatal("a reader was not told")
+				}
+				if s, _, err := watches[i].Take(); err != nil || s.Seq != seq {
+					t.Fatal("a reader has another state")
+				}
+			}
+		})
+	}
+	for _, c := range []struct {
+		name string
+		key  market.Topic
+		next func(seq uint64) *market.Message
+	}{
+		{"price", priceOf("T"), func(seq uint64) *market.Message { return priceMessage("T", "A", seq, ".5") }},
+		{"book", bookOf("T"), func(seq uint64) *market.Message { return bookMessage("T", "A", seq, ".50x1 | .60x1") }},
+		{"trade", tradesOf("T"), func(seq uint64) *market.Message {
+			return tradesMessage("T", "A", seq, market.MessageTrade, fmt.Sprint(seq))
+		}},
+	} {
+		one, many := count(c.key, 1, c.next), count(c.key, 1000, c.next)
+		t.Logf("%s: %.0f allocations for 1 reader, %.0f for 1,000", c.name, one, many)
+		if many > one+10 {
+			t.Errorf("%s: %.0f allocations for 1 reader, %.0f for 1,000", c.name, one, many)
+		}
+	}
+}
+
+func BenchmarkDeliver(b *testing.B) {
+	for _, readers := range []int{1, 1000, 10_000} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			r := newTestFeed(b)
+			all := make([]*Reader, readers)
+			for i := range all {
+				all[i], _ = r.watch(b, priceOf("T"))
+				defer all[i].Close()
+			}
+			r.upNow(priceOf("T"))
+			m := priceMessage("T", "A", 0, ".5")
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Message(m)
+				for _, reader := range all {
+					reader.Take()
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkBookDelta(b *testing.B) {
+	r := newTestFeed(b)
+	reader, _ := r.watch(b, bookOf("T"))
+	defer reader.Close()
+	var bids, asks []string
+	for i := range market.MaxBookDepth {
+		bids = append(bids, fmt.Sprintf(".%03dx10", 499-i))
+		asks = append(asks, fmt.Sprintf(".%03dx10", 501+i))
+	}
+	r.upNow(bookOf("T"))
+	r.Message(bookMessage("T", "A", 0, strings.Join(bids, " ")+" | "+strings.Join(asks, " ")))
+	m := deltaMessage("T", "A", 0, "b.480x7 s.520x9")
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Message(m)
+	}
+}

@@ -1,0 +1,339 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oddsgraph/internal/market"
+)
+
+// A script is what happens to a topic that a reader watches, a line each:
+//
+//	up | down                     the connection
+//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, number 41; "-" numbers nothing, "@7" adds a time
+//	delta A42<41 b.50x0 s.60x5    a change of a book, here with the number before it
+//	price A7 .65 .64/.66          a price, perhaps with the best prices
+//	tape A3 t1 t2 | trade A4 t3   the latest trades, and one more
+//	change A2 STATUS              a change of a market
+//	acct A9 o1 o2 | p1x5 | 100    an account: orders, positions, balance; "?" is unknown
+//	order A10 o1 FILLED | pos A11 p1x0 | bal A12 90 | fill A13 t1
+//	beat A42                      a heartbeat; "beat 42" names no epoch
+//	wait 2s
+//
+// and what is to be seen, of which every line must hold:
+//
+//	live A42 r0 .50x10 | .60x10   the state, the number of resyncs and the value
+//	stale A42 r0 ...
+//	unknown
+//	took [gap] t1 t2              what had queued
+//	asked resync reconnect        all that was asked upstream since it was last looked at
+//	read                          the market was given up for reading
+//
+// Over an origin there are also
+//
+//	rest A41@7 .50x10 | .60x10    the answer to the read that is under way; "rest fails", "rest none", "rest A7@7 .65"
+//	reading 1                     the number of reads under way
+//	from REST                     the source of the state
+//
+// After each line the reader must have been told of every new state, and the sink must have what is live, and nothing
+// fresh that is not.
+type script struct {
+	name, channel, lines string
+}
+
+type player struct {
+	*testFeed
+	t      *testing.T
+	key    market.Topic
+	reader *Reader
+	w      *Watch
+	at     string
+	last   State
+	// pending is what was taken and not yet looked for.
+	pending Items
+	origin  *origin
+}
+
+// run plays a script, over a feed that reads from an origin if there is one.
+func (s *script) run(t *testing.T, o *origin) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{t: t, key: market.Topic{Channel: market.Channel(s.channel), ID: "T"}, origin: o}
+		p.testFeed = newTestFeed(t, func(c *Config) {
+			if o != nil {
+				c.Origin = o
+			}
+		})
+		p.reader, p.w = p.watch(t, p.key)
+		defer p.reader.Close()
+		p.up.take()
+		for n, line := range strings.Split(strings.TrimSpace(s.lines), "\n") {
+			if line = strings.TrimSpace(line); line != "" {
+				p.at = fmt.Sprintf("line %d, %q", n+1, line)
+				p.play(line)
+				p.check()
+			}
+		}
+		if left := p.testFeed.up.take(); len(left) > 0 {
+			t.Errorf("at the end the upstream had been asked %q", left)
+		}
+		p.items()
+		if !p.pending.empty() {
+			t.Errorf("at the end there was %+v to take", p.pending)
+		}
+	})
+}
+
+func (p *player) items() {
+	_, items, err := p.w.Take()
+	if err != nil {
+		p.t.Fatalf("%s: the watch has ended: %v", p.at, err)
+	}
+	p.pending.add(items)
+}
+
+// numbers reads "A42<41@7".
+func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
+	s, after, timed := strings.Cut(s, "@")
+	if timed {
+		n, _ := strconv.Atoi(after)
+		at = time.Unix(int64(n), 0)
+	}
+	if s == "-" {
+		return "", 0, 0, at
+	}
+	s, before, _ := strings.Cut(s, "<")
+	prev, _ = strconv.ParseUint(before, 10, 64)
+	epoch = strings.TrimRight(s, "0123456789")
+	seq, err := strconv.ParseUint(strings.TrimPrefix(s, epoch), 10, 64)
+	if err != nil {
+		panic("a number " + s)
+	}
+	return epoch, seq, prev, at
+}
+
+func (p *player) play(line string) {
+	verb, rest, _ := strings.Cut(line, " ")
+	number, value, _ := strings.Cut(rest, " ")
+	value = strings.TrimSpace(value)
+	switch verb {
+	case "up":
+		p.Up(rest, []market.Topic{p.key})
+	case "ack":
+		p.Acknowledged([]market.Topic{p.key})
+	case "down":
+		p.Down([]market.Topic{p.key}, nil)
+	case "wait":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		time.Sleep(d)
+		synctest.Wait()
+	case "beat":
+		epoch, seq, _, _ := numbers(number)
+		p.Heartbeat(epoch, map[market.Topic]uint64{p.key: seq})
+	case "snap", "delta", "price", "tape", "trade", "change", "acct", "order", "pos", "bal", "fill":
+		m := messageOf(verb, value)
+		m.Topic, m.ReceivedAt = p.key, time.Now()
+		m.Epoch, m.Seq, m.PrevSeq, m.Time = numbers(number)
+		p.Message(m)
+	case "live", "stale", "unknown":
+		s, err := p.w.State()
+		got := fmt.Sprintf("%s%d r%d %s", s.Epoch, s.Seq, s.Resyncs, show(&s))
+		switch {
+		case err != nil:
+			got = "ended: " + err.Error()
+		case !s.Known && !s.Live:
+			got = "unknown"
+		case s.Live:
+			got = "live " + got
+		default:
+			got = "stale " + got
+		}
+		if got = strings.Join(strings.Fields(got), " "); got != line {
+			p.t.Fatalf("%s: the state is %q", p.at, got)
+		}
+	case "took":
+		p.items()
+		var got []string
+		if p.pending.Gap {
+			got = append(got, "gap")
+		}
+		for _, x := range p.pending.Trades {
+			got = append(got, x.TradeID)
+		}
+		for _, x := range p.pending.Changes {
+			got = append(got, x.Kind)
+		}
+		if strings.Join(got, " ") != rest {
+			p.t.Fatalf("%s: took %q", p.at, got)
+		}
+		p.pending = Items{}
+	case "asked":
+		var got []string
+		for _, a := range p.testFeed.up.take() {
+			got = append(got, strings.Fields(a)[0])
+		}
+		if strings.Join(got, " ") != rest {
+			p.t.Fatalf("%s: the upstream was asked %q", p.at, got)
+		}
+	case "read":
+		if n := len(p.sink.takeMarkets()); n == 0 {
+			p.t.Fatalf("%s: the market was not given up for reading", p.at)
+		}
+	case "rest":
+		p.answerRead(number, value)
+	case "reading":
+		synctest.Wait()
+		if got := fmt.Sprint(p.origin.running()); got != rest {
+			p.t.Fatalf("%s: %s reads are under way", p.at, got)
+		}
+	case "from":
+		if s, _ := p.w.State(); string(s.Meta.Source) != rest || p.sink.of(p.key).meta.Source != s.Meta.Source {
+			p.t.Fatalf("%s: the source is %s", p.at, s.Meta.Source)
+		}
+	default:
+		p.t.Fatalf("what is %q?", line)
+	}
+}
+
+func messageOf(verb, value string) *market.Message {
+	m := &market.Message{}
+	switch verb {
+	case "snap":
+		m.Kind, m.Book = market.MessageBookSnapshot, parseBook("", value)
+	case "delta":
+		m = deltaMessage("T", "", 0, value)
+	case "price":
+		m.Kind = market.MessagePrice
+		price, spread, _ := strings.Cut(value, " ")
+		m.Price = &market.Price{TokenID: "T", Price: dec(price)}
+		if bid, ask, ok := strings.Cut(spread, "/"); ok {
+			m.Spread = &market.Spread{TokenID: "T", BestBid: decp(bid), BestAsk: decp(ask)}
+		}
+	case "tape", "trade", "fill":
+		kind := map[string]market.MessageKind{"tape": market.MessageTradesSnapshot, "trade": market.MessageTrade, "fill": market.MessageFill}
+		m = tradesMessage("T", "", 0, kind[verb], strings.Fields(value)...)
+	case "change":
+		m.Kind, m.Market = market.MessageMarket, &market.MarketChange{Kind: value}
+	case "acct":
+		part := strings.Split(value, "|")
+		m.Kind = market.MessageUserSnapshot
+		for i := range part {
+			part[i] = strings.TrimSpace(part[i])
+		}
+		if part[0] != "?" {
+			m.Orders = []market.Order{}
+			for _, id := range strings.Fields(part[0]) {
+				id, status, ok := strings.Cut(id, "=")
+				if !ok {
+					status = "OPEN"
+				}
+				m.Orders = append(m.Orders, market.Order{OrderID: id, Status: market.OrderStatus(status)})
+			}
+		}
+		if part[1] != "?" {
+			m.Positions = []market.Position{}
+			for _, l := range strings.Fields(part[1]) {
+				m.Positions = append(m.Positions, positionOf(l))
+			}
+		}
+		if part[2] != "?" {
+			m.Balance = &market.Balance{CashBalance: decp(part[2])}
+		}
+	case "order":
+		id, status, _ := strings.Cut(value, " ")
+		m.Kind, m.Orders = market.MessageOrder, []market.Order{{OrderID: id, Status: market.OrderStatus(status)}}
+	case "pos":
+		m.Kind, m.Positions = market.MessagePosition, []market.Position{positionOf(value)}
+	case "bal":
+		m.Kind, m.Balance = market.MessageBalance, &market.Balance{CashBalance: decp(value)}
+	}
+	return m
+}
+
+func positionOf(s string) market.Position {
+	id, size, _ := strings.Cut(s, "x")
+	return market.Position{MarketID: id, Outcome: "YES", Size: dec(size)}
+}
+
+func show(s *State) string {
+	switch {
+	case s.Book != nil:
+		return showBook(s.Book)
+	case s.Price != nil && s.Spread != nil:
+		return text(s.Price.Price) + " " + text(*s.Spread.BestBid) + "/" + text(*s.Spread.BestAsk)
+	case s.Price != nil:
+		return text(s.Price.Price)
+	case s.Trades != nil:
+		return showTrades(s.Trades)
+	case s.Account != nil:
+		return showAccount(s.Account)
+	}
+	return ""
+}
+
+func showAccount(a *Account) string {
+	orders, positions, balance := "?", "?", "?"
+	if a.Orders != nil {
+		orders = ""
+		for _, o := range a.Orders {
+			orders += o.OrderID + " "
+		}
+	}
+	if a.Positions != nil {
+		positions = ""
+		for _, x := range a.Positions {
+			positions += x.MarketID + "x" + x.Size.String() + " "
+		}
+	}
+	if a.Balance != nil {
+		balance = a.Balance.CashBalance.String()
+	}
+	return orders + " | " + positions + " | " + balance
+}
+
+// check compares what reader and sink know with the state.
+func (p *player) check() {
+	s, err := p.w.State()
+	if err != nil {
+		return
+	}
+	told := slices.Contains(p.reader.Take(), p.w)
+	if !told && (s.Live != p.last.Live || s.Known && (s.Seq != p.last.Seq || s.Epoch != p.last.Epoch) || s.Resyncs != p.last.Resyncs || show(&s) != show(&p.last)) {
+		p.t.Fatalf("%s: the reader was not told that %+v has become %+v", p.at, p.last, s)
+	}
+	p.last = s
+	if s.Meta.Stale == s.Live {
+		if s.Known {
+			p.t.Fatalf("%s: Live is %t and stale is %t", p.at, s.Live, s.Meta.Stale)
+		}
+	}
+	if p.key.Channel == market.ChannelTrades || p.key.Channel == market.ChannelMarket {
+		return
+	}
+	k := p.sink.of(p.key)
+	if k.fresh() != s.Live {
+		p.t.Fatalf("%s: Live is %t, what queries read is fresh: %t", p.at, s.Live, k.fresh())
+	}
+	if !s.Live {
+		if p.sink.spread("T").fresh() {
+			p.t.Fatalf("%s: the spread is fresh without the price", p.at)
+		}
+		return
+	}
+	if got := (&State{Price: k.price, Spread: s.Spread, Book: k.book, Account: k.account}); show(got) != show(&s) {
+		p.t.Fatalf("%s: queries read %s instead of %s", p.at, show(got), show(&s))
+	}
+	if k := p.sink.spread("T"); (s.Spread != nil) != k.fresh() || s.Spread != nil && k.spread != s.Spread {
+		p.t.Fatalf("%s: queries read another spread", p.at)
+	}
+	if s.Book != nil && (s.Book.Seq != s.Seq || s.Book.Epoch != s.Epoch || s.Book.TokenID != "T") {
+		p.t.Fatalf("%s: the book is of %s %s%d, the state of %s%d", p.at, s.Book.TokenID, s.Book.Epoch, s.Book.Seq, s.Epoch, s.Seq)
+	}
+}
