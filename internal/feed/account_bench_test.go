@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// nowhere is a Sink that keeps nothing.
+// nowhere is a Sink that stores nothing.
 type nowhere struct{}
 
 func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
@@ -19,7 +19,7 @@ func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
 func (nowhere) StreamAccount(*market.Session, market.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
 }
 
-// wallet is an account with so many positions that is streamed and watched.
+// wallet returns a watched account with a number of positions.
 func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key market.Topic) {
 	f = New(Config{Sink: nowhere{}})
 	f.Connect(newUpstream())
@@ -42,7 +42,8 @@ func holdingOf(i, size int) market.Position {
 	return market.Position{MarketID: fmt.Sprint("M", i), TokenID: fmt.Sprint("T", i), Outcome: "YES", Size: market.NewDecimal(int64(size), 0)}
 }
 
-// BenchmarkPositionUpdates streams bursts of updates of a wallet of 2,000 positions, of which a reader sees every one.
+// BenchmarkPositionUpdates applies bursts of updates to a wallet of 2,000 positions. A reader takes one state after each
+// burst.
 func BenchmarkPositionUpdates(b *testing.B) {
 	const positions, burst = 2000, 500
 	f, w, key := wallet(b, positions)

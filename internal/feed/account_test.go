@@ -26,9 +26,9 @@ func (s *sink) timesTold() int {
 	return s.accountCalls
 }
 
-// TestQueriesFindBurstsOfAnAccount streams many changes at once: queries find the last one a moment later, what a reader has
-// seen at once, and not every one of them costs a copy of the account.
-func TestQueriesFindBurstsOfAnAccount(t *testing.T) {
+// TestQueriesSeeAccountBursts applies many changes at once. Queries see the last one after accountInterval, or as soon as a
+// reader has seen it. The account is not copied for each change.
+func TestQueriesSeeAccountBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		key := userOf("0xa")
@@ -57,7 +57,7 @@ func TestQueriesFindBurstsOfAnAccount(t *testing.T) {
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
 			t.Errorf("queries find %q and the reader %q", queried(), showAccount(s.Account))
 		}
-		// What has not been told when a gap comes is not told at all.
+		// A change that was not flushed before a gap is not flushed later.
 		burst(1)
 		told := r.sink.timesTold()
 		seq++
@@ -69,7 +69,7 @@ func TestQueriesFindBurstsOfAnAccount(t *testing.T) {
 	})
 }
 
-// TestPositionUpdatesCopyNothing changes one position of many again and again.
+// TestPositionUpdatesCopyNothing changes one of many positions without an allocation.
 func TestPositionUpdatesCopyNothing(t *testing.T) {
 	f, w, key := wallet(t, 2000)
 	m := &market.Message{Topic: key, Kind: market.MessagePosition, Epoch: "A", Seq: 1, Positions: []market.Position{holdingOf(7, 2)}}
@@ -89,7 +89,7 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 	}
 }
 
-// TestLists takes rows out of the front and the middle, so that others move up.
+// TestLists removes rows from the front and the middle, so that later rows move up.
 func TestLists(t *testing.T) {
 	l := newMutableAccount(messageOf("acct", "| p1x1 p2x2 p3x3 p4x4 p5x0 | 1"), nil)
 	for _, step := range [][2]string{
@@ -101,14 +101,14 @@ func TestLists(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", step[0], got, want)
 		}
 	}
-	// A venue that lists a position twice has two lots.
+	// A position that the venue lists twice has two lots.
 	if got := showAccount(newMutableAccount(messageOf("acct", "| p1x1 p1x2 | 1"), nil).snapshot()); got != " | p1x1 p1x2  | 1" {
 		t.Errorf("two rows of a position became %q", got)
 	}
 }
 
-// TestLots follows an account whose positions are lots. They have different keys, the same as over REST, and a change that
-// may be of either leaves the positions unknown.
+// TestLots changes positions that consist of lots. Their keys differ and equal the keys over REST. A change that fits no
+// lot makes the positions unknown.
 func TestLots(t *testing.T) {
 	avg := func(text string) *market.Decimal {
 		d := market.MustDecimal(text)
@@ -139,9 +139,9 @@ func TestLots(t *testing.T) {
 	}
 }
 
-// TestFillsThatLookAlike has fills without ids come one by one, again, and in a list of REST. Equal fills are told apart by
-// their number, and not by how their price is written.
-func TestFillsThatLookAlike(t *testing.T) {
+// TestEqualFills applies equal fills without ids, repeats them, and compares their keys with those over REST. The message's
+// number tells equal fills apart; the notation of the price does not.
+func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),
 			Timestamp: time.Unix(1_764_000_000, 0), TransactionHash: "0xabc"}
@@ -161,7 +161,7 @@ func TestFillsThatLookAlike(t *testing.T) {
 	got := map[string]bool{}
 	for i, price := range []string{"0.650", "0.66", "0.65"} {
 		if i == 2 {
-			l = newMutableAccount(&market.Message{Kind: market.MessageUserSnapshot}, l) // a resync between them
+			l = newMutableAccount(&market.Message{Kind: market.MessageUserSnapshot}, l) // a resync in between
 		}
 		for _, x := range l.addFills(message(uint64(i+1), price)) {
 			got[x.Key()] = true
@@ -175,8 +175,8 @@ func TestFillsThatLookAlike(t *testing.T) {
 	}
 }
 
-// TestTapeOfTradesThatLookAlike keeps equal trades without ids apart on the public tape, and finds them in the next snapshot.
-func TestTapeOfTradesThatLookAlike(t *testing.T) {
+// TestEqualTradesOnTheTape keeps equal trades without ids apart and finds them in the next snapshot.
+func TestEqualTradesOnTheTape(t *testing.T) {
 	trade := func() market.Trade {
 		return market.Trade{TokenID: "T", SideRaw: "BUY", Price: market.MustDecimal("0.5"), Size: market.MustDecimal("10"), Timestamp: time.Unix(1_764_000_000, 0)}
 	}

@@ -13,12 +13,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
-func TestTokensThatAreAskedForAreWatched(t *testing.T) {
+func TestPolledTokensAreWatched(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// asks are the times, in seconds, at which the token is asked for.
+		// asks has the times of the polls in seconds.
 		asks []float64
-		// opens and closes are when the token is watched and let go, -1 for never. It is let go upstream a linger later.
+		// opens and closes are the times when the token is watched and no longer watched; -1 means never. The upstream
+		// follows after the linger.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -76,7 +77,7 @@ func TestTokensThatAreAskedForAreWatched(t *testing.T) {
 	}
 }
 
-func TestTokensThatAreWantedAreWatchedAtOnce(t *testing.T) {
+func TestAutoWatchOpensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
 		r.AutoWatch([]string{"a", "b"})
@@ -100,7 +101,7 @@ func pollThrice(r *testFeed, ids ...string) {
 	}
 }
 
-func TestWarmTokensAreBounded(t *testing.T) {
+func TestAutoWatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 12 })
 		for i := range 50 {
@@ -120,14 +121,14 @@ func TestWarmTokensAreBounded(t *testing.T) {
 	})
 }
 
-func TestWarmTokensTakeAtMostHalfOfTheRoom(t *testing.T) {
+func TestAutoWatchesTakeAtMostHalfOfTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
 		pollThrice(r, "1", "2", "3")
 		if open := r.up.open(); len(open) != 4 {
 			t.Errorf("%q are watched", open)
 		}
-		// Subscribers may have the other half, and leave this one alone.
+		// Subscribers may take the other half. Auto-watches stay.
 		for _, id := range []string{"a", "b", "c", "d"} {
 			reader, _ := r.watch(t, bookOf(id))
 			defer reader.Close()
@@ -142,7 +143,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
 		r.up.room = 8
-		// Room is taken by a topic that lingers, three warm tokens (one of which somebody reads) and one that accompanies.
+		// The room is taken by a lingering topic, three auto-watched tokens, one of which also has a reader, and one
+		// KeepLive topic.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
 		for _, id := range []string{"w1", "w2", "w3"} {
@@ -160,9 +162,9 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if open := r.up.open(); len(open) != 8 {
 			t.Fatalf("%q are open", open)
 		}
-		pollThrice(r, "w2") // w3 was asked for longer ago
+		pollThrice(r, "w2") // so w3 has the oldest poll
 
-		// The upstream refuses for another reason: nothing makes room for that.
+		// Nothing makes room when the upstream fails for another reason.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
 		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
 			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
@@ -171,7 +173,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 
 		want := []struct{ id, stays string }{
 			{"n1", "orderbook w1,orderbook w2,orderbook w3,prices w1,prices w2,prices w3,trades beside"},
-			{"n2", ""}, // either topic of w3 goes first
+			{"n2", ""}, // either topic of w3 may be closed first
 			{"n3", "orderbook w1,orderbook w2,prices w1,prices w2,trades beside"},
 			{"n4", ""},
 			{"n5", "orderbook w1,prices w1,trades beside"},
@@ -192,7 +194,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
 			t.Errorf("%d topics; a token that makes no room was given up: %t", n, r.auto.watches[bookOf("w1")] == nil)
 		}
-		// A warm token makes no room for itself.
+		// An auto-watch makes no room for another one.
 		pollThrice(r, "late")
 		reader.KeepLive(tradesOf("late"))
 		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
@@ -224,13 +226,13 @@ func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
+func TestRefusedAutoWatchIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		pollThrice(r, "T")
 		r.Refused(bookOf("T"), market.Errorf(market.CodeRateLimited, "later"))
 		opened := 0
-		for range 90 { // asked for all the time
+		for range 90 { // polled all the time
 			time.Sleep(time.Second)
 			r.RecordPoll(0, []string{"T"})
 			opened += r.up.count("watch")
@@ -239,14 +241,14 @@ func TestAWarmTokenThatIsRefusedIsTriedAgain(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
 			t.Errorf("%q are open", open)
 		}
-		if opened > 4 { // both at first, and the book once more
+		if opened > 4 { // both topics, then the book again
 			t.Errorf("topics were opened %d times", opened)
 		}
 	})
 }
 
-// TestADemandCountsOnce asks for the price, the spread and the book of a token, as one query does.
-func TestADemandCountsOnce(t *testing.T) {
+// TestOneQueryCountsOnce polls the price, the spread and the book of a token, as one query does.
+func TestOneQueryCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		for demand := range uint64(3) {
@@ -260,8 +262,9 @@ func TestADemandCountsOnce(t *testing.T) {
 	})
 }
 
-// A board of 500 prices and the books of 40 other tokens are all warm, each as it was asked for and nothing beside.
-func TestBoardsAndBooksAreWarmTogether(t *testing.T) {
+// TestPricesAndBooksAreWatchedSeparately polls 500 prices and the books of 40 other tokens. Only the polled channels are
+// watched.
+func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		for range 3 {
@@ -287,9 +290,9 @@ func TestBoardsAndBooksAreWarmTogether(t *testing.T) {
 	})
 }
 
-// A caller who fills what may be warm leaves it to others, until they have as much; what is asked for lately gives way to
-// nobody who has as much.
-func TestWarmTopicsAreShared(t *testing.T) {
+// TestAutoWatchesAreShared lets callers replace the auto-watches of a caller with more of them. Recently polled ones are
+// not taken from a caller with as few.
+func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
 		ask := func(caller, prefix string, n int) {
@@ -312,7 +315,7 @@ func TestWarmTopicsAreShared(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		ask("poller", "p", 30)
-		ask("hog", "late", 300) // of its own and of others who have as much, what nobody has asked for in ten seconds
+		ask("hog", "late", 300) // replaces those of callers with as many that were not polled for ten seconds
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
@@ -327,7 +330,7 @@ func TestWarmTopicsAreShared(t *testing.T) {
 	})
 }
 
-// warmOf counts what is warm for each caller.
+// autoWatchesOf counts the auto-watches of each caller.
 func autoWatchesOf(d *autoWatcher) map[string]int {
 	out := make(map[string]int)
 	for _, w := range d.watches {
@@ -336,8 +339,8 @@ func autoWatchesOf(d *autoWatcher) map[string]int {
 	return out
 }
 
-// What is remembered of a caller whom there was no space for is what a look at all that is warm would tell.
-func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
+// TestSearchFailureEqualsASearch compares each remembered search failure with a new search.
+func TestSearchFailureEqualsASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
 		random := rand.New(rand.NewPCG(1, 2))
@@ -347,7 +350,7 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 			r.Feed.RecordPoll(0, caller, market.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
 			d, now := r.auto, time.Now()
-			d.mu.Lock() // against the sweep
+			d.mu.Lock() // expire may run
 			for i := range 5 {
 				own := d.count(fmt.Sprint("caller ", i))
 				if !d.isFull(own, now) {
@@ -368,8 +371,8 @@ func TestARefusalStandsAsLongAsThereIsNoSpace(t *testing.T) {
 	})
 }
 
-// Nobody takes a place only to lose it again, nor from those who have less.
-func TestWarmTopicsStay(t *testing.T) {
+// TestAutoWatchesStay: callers do not replace each other's auto-watches in turn, and take none from a caller with fewer.
+func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
 		ask := func(caller, prefix string, n int) {
@@ -397,8 +400,8 @@ func TestWarmTopicsStay(t *testing.T) {
 	})
 }
 
-// What there was no room for is watched when there is some.
-func TestWarmTopicsWaitForRoom(t *testing.T) {
+// TestAutoWatchesWaitForRoom: auto-watches without room are opened when there is room.
+func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		r.up.room = 3
@@ -413,7 +416,7 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 			t.Fatalf("%q are watched", open)
 		}
 		reader.Close()
-		time.Sleep(2 * time.Second) // what lingers gives way
+		time.Sleep(2 * time.Second) // lingering topics make room
 		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
 			t.Errorf("%q are watched", open)
 		}
@@ -421,7 +424,7 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a"}) {
 			t.Errorf("%q are watched", open)
 		}
-		// And what lingers makes room at once.
+		// A lingering topic makes room at once.
 		again, _ := r.watch(t, tradesOf("gone"))
 		again.Close()
 		pollThrice(r, "b")
@@ -431,8 +434,8 @@ func TestWarmTopicsWaitForRoom(t *testing.T) {
 	})
 }
 
-// TestWhatIsAskedForHoldsOnToNothingElse has an id that is a part of a longer text.
-func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
+// TestPolledIDsAreCopied polls an id that is part of a longer string. Only the id may stay in memory.
+func TestPolledIDsAreCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		id := "everything that a client has sent and token"[38:]
@@ -457,8 +460,8 @@ func TestWhatIsAskedForHoldsOnToNothingElse(t *testing.T) {
 	})
 }
 
-// TestNothingIsCountedWithoutAStream asks for tokens where none can be watched, which takes nothing.
-func TestNothingIsCountedWithoutAStream(t *testing.T) {
+// TestPollsAreNotCountedWithoutAStream: without a stream a poll costs no memory.
+func TestPollsAreNotCountedWithoutAStream(t *testing.T) {
 	f := New(Config{})
 	defer f.Close()
 	tokens := []string{"A", "B"}

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ask is something that the feed has asked of the upstream.
+// request is a call of the feed to its upstream.
 type request struct {
 	verb  string
 	topic market.Topic
@@ -22,27 +22,27 @@ func (a request) name() string { return a.topic.ID + string(a.topic.Channel) + a
 
 // link is one connection.
 type link struct {
-	socket  *socket // nil where there is no wire
+	socket  *socket // nil without a wire
 	topics  map[market.Topic]*linkTopic
 	up      bool
-	upAt    time.Time // when it will be, while it is not
-	last    time.Time // of the frame that was sent last
+	upAt    time.Time // the time of the next connection while the link is down
+	last    time.Time // when the last frame was sent
 	stalled time.Time
 	beatAt  time.Time
-	beaten  time.Time // when a heartbeat was delivered last
+	beaten  time.Time // when the last heartbeat was delivered
 	wire    []delayedFrame
 }
 
-// carried is a topic on a link.
+// linkTopic is a topic on a link.
 type linkTopic struct {
 	up      bool
-	upAt    time.Time // when it is to be subscribed, while it is not
-	resync  time.Time // when a snapshot is to be sent; zero for none
+	upAt    time.Time // the time of the next subscription while the topic is down
+	resync  time.Time // when to send a snapshot; zero for never
 	resent  time.Time
-	touched time.Time // by a fault, last
+	touched time.Time // the last fault
 }
 
-// wired is a frame on its way.
+// delayedFrame is a frame between sending and delivery.
 type delayedFrame struct {
 	at      time.Time
 	order   int
@@ -57,9 +57,9 @@ func (c *chaos) linkOf(t market.Topic) *link {
 	return c.links[n%chaosLinks]
 }
 
-// carried returns the topic on its link; over a wire nothing may carry it.
+// topicOnLink returns a topic and its link. Over a wire the topic may have no link.
 func (c *chaos) topicOnLink(t market.Topic) (*link, *linkTopic) {
-	l := c.wire.of(t)
+	l := c.wire.linkOf(t)
 	if c.wire == nil {
 		l = c.linkOf(t)
 	}
@@ -86,7 +86,8 @@ func (c *chaos) Resync(t market.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t market.Topic) { c.record("reconnect", t) }
 
-// listen does what the feed has asked for, as the stream's client does: snapshots after a jitter and once a second.
+// listen executes the feed's requests like the stream's client: a resync is delayed by a jitter, and at least a second
+// after the last one.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()
@@ -96,7 +97,7 @@ func (c *chaos) listen() {
 	asks := c.requests
 	c.requests = nil
 	c.mu.Unlock()
-	slices.SortStableFunc(asks, func(a, b request) int { // timers fire at once in any order
+	slices.SortStableFunc(asks, func(a, b request) int { // timers of the same time fire in any order
 		if d := a.due.Compare(b.due); d != 0 {
 			return d
 		}
@@ -133,7 +134,7 @@ func (c *chaos) close(l *link) {
 		c.wire.closes++
 		code := [...]int{1006, 4002, 4003}[c.wire.closes%3]
 		c.faults[fmt.Sprintf("close %d", code)]++
-		c.wire.drop(l)
+		c.wire.removeLink(l)
 		l.socket.end(code)
 		return
 	}
@@ -165,7 +166,7 @@ func (l *link) sorted() []market.Topic {
 	return topics
 }
 
-// send puts a frame on the wire, behind those before it unless late says by how much it lags.
+// send queues a frame after the earlier ones. With a delay the frame may be overtaken.
 func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 	at := time.Now().Add(10*time.Millisecond + time.Duration(c.rand.IntN(20))*time.Millisecond)
 	if at.Before(l.last) {
@@ -178,7 +179,7 @@ func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 	l.wire = append(l.wire, delayedFrame{at.Add(late), c.wires, deliver})
 }
 
-// carry sends a message of a topic through the faults of the link.
+// sendFaulty sends a message and injects faults.
 func (c *chaos) sendFaulty(m *market.Message) {
 	l, k := c.topicOnLink(m.Topic)
 	if !k.up || !l.up {
@@ -186,7 +187,7 @@ func (c *chaos) sendFaulty(m *market.Message) {
 	}
 	deliver := func() {
 		if l.socket != nil {
-			l.say(frame(m))
+			l.send(frame(m))
 		} else if k.up {
 			got := *m
 			got.ReceivedAt = time.Now()
@@ -199,7 +200,7 @@ func (c *chaos) sendFaulty(m *market.Message) {
 	case c.inject("drop", 1.5, k):
 	case l.socket != nil && c.inject("damage", 0.7, k):
 		bad := c.damage(m)
-		c.send(l, 0, func() { l.sayAny(bad) })
+		c.send(l, 0, func() { l.sendAny(bad) })
 	case whole && c.inject("lost snapshot", 25, k):
 	case whole && c.inject("slow snapshot", 25, k):
 		c.send(l, lag(1200), deliver)
@@ -213,7 +214,7 @@ func (c *chaos) sendFaulty(m *market.Message) {
 	}
 }
 
-// subscribe brings up what is to be up: in one frame what begins at the same time.
+// subscribe brings up the topics that are due, in one session.
 func (c *chaos) subscribe(l *link) {
 	if l.socket != nil {
 		return
@@ -255,7 +256,7 @@ func (c *chaos) snapshot(t market.Topic) {
 	c.sendFaulty(m)
 }
 
-// hush begins a calm: some tokens fall quiet.
+// startCalm ends the faults. Some tokens send nothing until the next burst.
 func (c *chaos) startCalm() {
 	for i, k := range c.tokens {
 		_, carried := c.topicOnLink(bookOf(k.id))
@@ -266,11 +267,11 @@ func (c *chaos) startCalm() {
 	}
 }
 
-// lose loses the last frame of half of the quiet tokens, when nothing else is wrong with them that would find it.
+// loseLastFrames loses the last frame of half of the quiet tokens. Only a heartbeat can reveal that.
 func (c *chaos) loseLastFrames() {
 	for i, k := range c.tokens {
 		if _, carried := c.topicOnLink(bookOf(k.id)); i%6 == 0 && k.numbered && carried.up {
-			carried.touched, carried.up = time.Now(), false // so that it is not carried
+			carried.touched, carried.up = time.Now(), false // so that the frame is lost
 			c.publish(k)
 			carried.up = true
 			c.faults["lost last frame"]++
@@ -278,7 +279,7 @@ func (c *chaos) loseLastFrames() {
 	}
 }
 
-// misfortune is what befalls whole connections, and the venue.
+// breakConnections injects faults of whole connections and restarts of the venue.
 func (c *chaos) breakConnections() {
 	now := time.Now()
 	for _, l := range slices.Clone(c.links) {
@@ -297,7 +298,7 @@ func (c *chaos) breakConnections() {
 			continue
 		}
 		if l.socket != nil {
-			c.wire.spoil(l, all)
+			c.wire.injectGarbage(l, all)
 			continue
 		}
 		sorted := l.sorted()
@@ -306,7 +307,7 @@ func (c *chaos) breakConnections() {
 			k.up, k.resync, k.upAt = false, time.Time{}, now.Add(time.Second)
 			c.feed.Down([]market.Topic{t}, errors.New("put off"))
 		} else if k.up && c.inject("subscribed anew", 0.2, k) {
-			k.up, k.upAt = false, now // what is on the wire still arrives
+			k.up, k.upAt = false, now // queued frames still arrive
 		}
 	}
 	if !c.faulty {
@@ -314,14 +315,14 @@ func (c *chaos) breakConnections() {
 	}
 	c.bursting++
 	if c.wire != nil {
-		c.wire.misfortune(c.bursting)
+		c.wire.breakLinks(c.bursting)
 	}
 	switch c.bursting {
 	case 200:
 		if len(c.links) > 0 {
 			c.stall(c.links[0])
 		}
-	case 300, 800: // the connections close with one of them
+	case 300, 800: // one of the two restarts closes the connections
 		quietly := (c.bursting == 300) == (c.bursts%2 == 1)
 		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
 		c.restart(quietly)
@@ -333,7 +334,7 @@ func (c *chaos) breakConnections() {
 	}
 }
 
-// stall holds the frames of a link back for some seconds.
+// stall delays the frames of a link for some seconds.
 func (c *chaos) stall(l *link) {
 	c.faults["stall"]++
 	for _, k := range l.topics {
@@ -352,7 +353,7 @@ func (c *chaos) resend(l *link) {
 	}
 }
 
-// beat sends a heartbeat with the numbers of the books.
+// beat sends a heartbeat with the books' numbers.
 func (c *chaos) beat(l *link) {
 	now := time.Now()
 	if !l.up || now.Before(l.beatAt) {
@@ -368,11 +369,11 @@ func (c *chaos) beat(l *link) {
 	epoch := c.epochName()
 	c.send(l, 0, func() {
 		if l.socket != nil {
-			numbers := object{}
+			numbers := fields{}
 			for t, seq := range seqs {
 				numbers[t.ID] = seq
 			}
-			l.say(object{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": object{"orderbook": numbers}})
+			l.send(fields{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": fields{"orderbook": numbers}})
 			return
 		}
 		l.beaten = time.Now()

@@ -9,26 +9,26 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// replayer is a subscription to a book with deltas, and its client that lays them over each other.
+// replayer is a subscription to a book with deltas, and a client that applies the deltas.
 type replayer struct {
 	chaos  *chaos
 	token  *token
 	depth  int
-	every  int // how many ticks it takes to read
+	every  int // ticks between two reads
 	reader *Reader
 	watch  *Watch
 
-	// What the subscription has sent.
+	// The state of the subscription.
 	sent, live bool
 	resyncs    uint64
 	book       *market.Book
-	// What the client has.
+	// The state of the client.
 	bids, asks map[int32]int32
 	events     int
 	settled    map[string]int
 }
 
-// read makes an event of what has changed, in the way of the resolvers, and plays it.
+// read sends an event as a subscription does, and applies it in the client.
 func (r *replayer) read() error {
 	select {
 	case <-r.reader.Changed():
@@ -87,7 +87,7 @@ func play(side map[int32]int32, levels []market.Level) {
 	}
 }
 
-// compare holds the client's book against what the venue had at that number.
+// check compares the client's book with the venue's book of the same number.
 func (r *replayer) check(reason string) error {
 	was, ok := r.chaos.history[stateIDOf(r.book)]
 	if !ok {
@@ -110,7 +110,7 @@ func (r *replayer) check(reason string) error {
 	return nil
 }
 
-// agrees holds a book of any depth against what the venue had.
+// checkBook compares a book with the venue's book of the same number.
 func (c *chaos) checkBook(b *market.Book, depth int) error {
 	c.mu.Lock()
 	was, ok := c.history[stateIDOf(b)]
@@ -132,7 +132,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 	return nil
 }
 
-// query reads a token's book as a query does, which may take a call of the venue.
+// checkQuery reads a token's book as a query does, which may call the venue.
 func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
 	keys, out := []market.BookQuery{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
@@ -162,7 +162,7 @@ func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State)
 	return c.checkBook(got.Value, depth)
 }
 
-// look checks a token's state, what queries read of it, and that it comes back after its faults.
+// checkToken checks a token's state, the result of queries, and the recovery after faults.
 func (c *chaos) checkToken(ctx context.Context, k *token, watches [2]*Watch, n int) error {
 	price, err := watches[0].State()
 	if err != nil {

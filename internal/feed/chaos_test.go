@@ -17,25 +17,25 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// What the chaos is made of.
+// The parameters of the chaos tests.
 const (
 	chaosTokens  = 20
 	chaosLinks   = 3
 	chaosUpdates = 10_000
 	chaosTick    = 10 * time.Millisecond
-	chaosBurst   = 12 * time.Second // with faults
-	chaosCalm    = 12 * time.Second // without
-	wireCalm     = 25 * time.Second // over sockets, which may be asked to stay away for 10 s
-	chaosQuiet   = time.Second      // at the end of a calm, so that the wire drains
-	chaosTail    = 3 * time.Second  // from the beginning of a calm to a lost last frame
+	chaosBurst   = 12 * time.Second // the time with faults
+	chaosCalm    = 12 * time.Second // the time without faults
+	wireCalm     = 25 * time.Second // the same over sockets; the venue may demand a delay of 10 s
+	chaosQuiet   = time.Second      // without updates at the end of a calm, so that all frames arrive
+	chaosTail    = 3 * time.Second  // from the start of a calm to a lost last frame
 	chaosBeat    = 3 * time.Second
 	chaosHeal    = 5 * time.Second
-	chaosTicks   = 1000 // prices run from 0.001 to 0.999
+	chaosTicks   = 1000 // prices are 0.001 to 0.999
 )
 
 var chaosDepths = [...]int{1, 5, 20, 200}
 
-// decimals are the numbers that books are made of; ticks finds them again.
+// decimals has the numbers in books; ticks is the inverse.
 var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 	d, back := make(map[[2]int32]market.Decimal), make(map[string]int32)
 	for i := range int32(chaosTicks) {
@@ -50,8 +50,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 	return d, back
 }()
 
-// chaos is a venue, a faulty link and a feed, with readers and a cache behind it. All but the upstream's methods is for
-// one goroutine.
+// chaos is a venue, faulty links, a feed, readers and a cache. Only the upstream's methods are safe for concurrent use.
 type chaos struct {
 	cache.Venue // nil: only Book and Prices are called
 
@@ -61,18 +60,18 @@ type chaos struct {
 	epoch  int
 	tokens []*token
 	links  []*link
-	wire   *wire         // nil where the links lead straight into the feed
-	calm   time.Duration // between bursts
+	wire   *wire         // nil if the links call the feed directly
+	calm   time.Duration // the time between bursts
 
-	mu       sync.Mutex // protects all below, which REST calls and the feed's timers reach for
+	mu       sync.Mutex // protects the fields below from REST reads and timers
 	history  map[stateID]venueBook
 	prices   map[stateID]int32
 	requests []request
 	calls    int
 
 	faulty    bool
-	bursts    int // before this one
-	bursting  int // ticks of this burst
+	bursts    int // the number of earlier bursts
+	bursting  int // the ticks of this burst
 	faults    map[string]int
 	wires     int
 	published int
@@ -82,7 +81,7 @@ type chaos struct {
 
 func (c *chaos) chance(percent float64) bool { return c.rand.Float64()*100 < percent }
 
-// strike reports whether a fault is to happen now to a topic.
+// inject reports whether to inject a fault now, and marks the affected topics.
 func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) bool {
 	if !c.faulty || !c.chance(percent) {
 		return false
@@ -96,8 +95,8 @@ func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) boo
 
 func (c *chaos) epochName() string { return fmt.Sprintf("e%d", c.epoch) }
 
-// run plays the chaos until so many updates were published. It returns what it found wrong: a wrong book, or a topic that
-// does not come back.
+// run runs the chaos until chaosUpdates were published. It returns an error for a wrong book, or for a topic that does not
+// recover.
 func (c *chaos) run(ctx context.Context) error {
 	watches := make(map[*token][2]*Watch)
 	keeper := c.feed.NewReader()
@@ -179,7 +178,7 @@ func (c *chaos) run(ctx context.Context) error {
 		if c.faulty || age < chaosBurst+c.calm-chaosTick {
 			continue
 		}
-		for _, r := range c.readers { // the end of a calm: all has been read
+		for _, r := range c.readers { // at the end of a calm everything has been read
 			if err := r.read(); err != nil {
 				return err
 			}
@@ -193,7 +192,7 @@ func (c *chaos) run(ctx context.Context) error {
 	}
 }
 
-// playChaos runs the chaos of a seed over a feed, with the stream's real client in between if wired is set.
+// playChaos runs the chaos of a seed. If wired is set, the stream's real client connects venue and feed.
 func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +212,7 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 		}
 		for range chaosLinks {
 			if wired {
-				break // the client opens them
+				break // the client opens the links
 			}
 			c.links = append(c.links, &link{topics: make(map[market.Topic]*linkTopic), upAt: time.Now()})
 		}
@@ -240,14 +239,14 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	return c, err
 }
 
-// TestChaos publishes 10,000 updates of 20 tokens through a link that drops, repeats, reorders, stalls and breaks, and
-// compares every event of every reader, and what queries read, with what the venue had at that number. CHAOS=60 in the
-// environment plays 60 more of them.
+// TestChaos publishes 10,000 updates of 20 tokens over links that lose, repeat, reorder and delay messages and break. It
+// compares every event and every query with the venue's state of the same number. CHAOS=60 in the environment adds 60
+// seeds.
 func TestChaos(t *testing.T) {
 	chaosOf(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
 }
 
-// TestChaosOnTheWire is TestChaos with the stream's real client in between, so that frames can be damaged too.
+// TestChaosOnTheWire is TestChaos with the stream's real client, so that frames can be damaged too.
 func TestChaosOnTheWire(t *testing.T) {
 	chaosOf(t, true, []uint64{4, 5}, "damage", "some garbage", "garbage in a row", "unknown type", "silence",
 		"closed by the client", "close 1006", "close 4002", "close 4003")
@@ -255,7 +254,7 @@ func TestChaosOnTheWire(t *testing.T) {
 
 func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	if unraced.Raced {
-		seeds = seeds[:1] // which take ten times as long, and race no more
+		seeds = seeds[:1] // the race detector makes a run ten times as slow, and more seeds find no more races
 	}
 	if n, err := strconv.Atoi(os.Getenv("CHAOS")); err == nil {
 		for i := range n {
@@ -297,7 +296,7 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 					t.Errorf("no connection was lost for the reason %q", reason)
 				}
 			}
-			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // a topic that is not resynced may be the sooner
+			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // a failed resync may drop the connection first
 				t.Error("no silent connection was given up")
 			}
 		})

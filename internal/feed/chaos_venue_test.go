@@ -22,14 +22,14 @@ func sizeOf(d market.Decimal) int32 {
 	return int32(n)
 }
 
-// rung is a level in numbers of the test's own.
+// tickLevel is a price level as integers.
 type tickLevel struct{ tick, size int32 }
 
 func (r tickLevel) level() market.Level {
 	return market.Level{Price: decimals[[2]int32{0, r.tick}], Size: decimals[[2]int32{1, r.size}]}
 }
 
-// truth is the venue's book at one number: what is streamed of it, best first.
+// venueBook is the venue's book at one sequence number, best first.
 type venueBook struct{ bids, asks []tickLevel }
 
 func (b *venueBook) cut(depth int) venueBook {
@@ -48,7 +48,7 @@ func (b *venueBook) book(token, epoch string, seq uint64, hash string, depth int
 	return out
 }
 
-// place names a state of the venue.
+// stateID identifies a state of the venue.
 type stateID struct {
 	token, epoch, hash string
 	seq                uint64
@@ -61,7 +61,7 @@ func stateIDOf(b *market.Book) stateID {
 	return stateID{token: b.TokenID, epoch: b.Epoch, seq: b.Seq}
 }
 
-// after reports whether a state of a token came after another.
+// after reports whether a token's state is newer than another.
 func (p stateID) after(other stateID) bool {
 	if p.hash != "" {
 		var a, b int
@@ -77,19 +77,19 @@ func epochNumber(epoch string) int {
 	return n
 }
 
-// token is one token at the venue.
+// token is one token of the venue.
 type token struct {
 	id         string
 	numbered   bool
-	deep       int // levels a side that are kept
+	deep       int // the number of levels on each side
 	bids, asks [chaosTicks]int32
-	seq        uint64 // of the book; it counts on where the venue does not number, for hashes
+	seq        uint64 // the book's; hashes use it if the venue sends no numbers
 	priceSeq   uint64
 	price      int32
 	now        venueBook
 	quietUntil time.Time
-	sent       []sentSeq // when the latest numbers were sent
-	due        uint64    // the latest that has had the time to arrive
+	sent       []sentSeq // the times of the latest numbers
+	due        uint64    // the latest number that has had time to arrive
 }
 
 type sentSeq struct {
@@ -141,7 +141,7 @@ func (k *token) best() (bid, ask int32) {
 	return bid, ask
 }
 
-// look returns the book as it is streamed.
+// streamedBook returns the book as the venue streams it.
 func (k *token) streamedBook() venueBook {
 	var b venueBook
 	for i := int32(chaosTicks - 1); i > 0 && len(b.bids) < market.MaxBookDepth; i-- {
@@ -157,7 +157,7 @@ func (k *token) streamedBook() venueBook {
 	return b
 }
 
-// fill makes a book anew.
+// resetBook makes a new book.
 func (c *chaos) resetBook(k *token) {
 	k.bids, k.asks = [chaosTicks]int32{}, [chaosTicks]int32{}
 	mid := int32(chaosTicks/2 + c.rand.IntN(100) - 50)
@@ -167,7 +167,7 @@ func (c *chaos) resetBook(k *token) {
 	}
 }
 
-// move makes an update of a book. It tells whether the best price went through what stood on the other side.
+// move changes a book at random. through reports that the best price passed the old best price of the other side.
 func (c *chaos) move(k *token) (through bool) {
 	bid, ask := k.best()
 	if c.chance(15) && bid > 150 && ask < chaosTicks-150 {
@@ -209,7 +209,7 @@ func (c *chaos) move(k *token) (through bool) {
 	return through
 }
 
-// publish makes one update of a token and sends it.
+// publish updates a token and sends the changes.
 func (c *chaos) publish(k *token) {
 	before := k.now
 	through := c.move(k)
@@ -245,7 +245,7 @@ func (c *chaos) publish(k *token) {
 	c.sendFaulty(c.priceMessage(k))
 }
 
-// crosses reports whether a book with changes that remove nothing has a bid at or above an ask.
+// crosses reports whether a book with added levels has a bid at or above an ask.
 func crosses(b venueBook, changes []market.LevelChange) bool {
 	bid, ask := int32(0), int32(chaosTicks)
 	if len(b.bids) > 0 {
@@ -264,7 +264,7 @@ func crosses(b venueBook, changes []market.LevelChange) bool {
 	return bid >= ask
 }
 
-// changes are what turns one book into another, found in another way than the one that is tested.
+// changes returns the differences between two books. It does not use the code under test.
 func changes(from, to venueBook) []market.LevelChange {
 	var out []market.LevelChange
 	for _, side := range [...]struct {
@@ -295,7 +295,7 @@ func changes(from, to venueBook) []market.LevelChange {
 	return out
 }
 
-// remember notes the venue's state under its number.
+// remember stores the venue's state under its number.
 func (c *chaos) remember(k *token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,7 +308,7 @@ func (c *chaos) remember(k *token) {
 	k.sent = append(k.sent, sentSeq{time.Now(), k.seq})
 }
 
-// restart begins a new epoch, whose numbers start low and whose books are others.
+// restart begins a new epoch with low numbers and new books.
 func (c *chaos) restart(quietly bool) {
 	c.epoch++
 	for _, k := range c.tokens {

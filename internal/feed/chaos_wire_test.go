@@ -13,24 +13,24 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// wire carries a chaos over the stream's real client: its links are sockets, and all that is said on them is text.
+// wire connects a chaos with the feed through the stream's real client. Its links are sockets with text frames.
 type wire struct {
 	chaos  *chaos
 	client *stream.Client
 	carry  map[market.Topic]*link
-	closes int // sockets that the venue has closed
+	closes int // the number of sockets that the venue has closed
 
-	mu      sync.Mutex // protects all below, which the client's goroutines reach for
-	rand    *rand.Rand
-	opened  []*socket
-	asked   []said
-	reasons map[string]int
-	kinds   map[string]int
-	drifts  map[string]int
+	mu       sync.Mutex // protects the fields below from the client's goroutines
+	rand     *rand.Rand
+	opened   []*socket
+	requests []clientFrame
+	reasons  map[string]int
+	kinds    map[string]int
+	drifts   map[string]int
 }
 
-// said is a frame of the client.
-type said struct {
+// clientFrame is a frame from the client.
+type clientFrame struct {
 	by    *socket
 	frame struct {
 		Type, Rid, Channel, TokenID string
@@ -48,7 +48,7 @@ type socket struct {
 	err      error
 }
 
-// newWire returns a client that talks to the chaos, and hands what it hears to a feed.
+// newWire returns a wire whose client passes messages to a feed.
 func newWire(c *chaos, f *Feed, seed uint64) (*wire, error) {
 	w := &wire{
 		chaos: c, carry: make(map[market.Topic]*link), rand: rand.New(rand.NewPCG(seed, 1)),
@@ -101,19 +101,19 @@ func (s *socket) Read(context.Context) ([]byte, error) {
 }
 
 func (s *socket) Write(_ context.Context, frame []byte) error {
-	x := said{by: s}
+	x := clientFrame{by: s}
 	if err := json.Unmarshal(frame, &x.frame); err != nil {
 		return err
 	}
 	s.wire.mu.Lock()
 	defer s.wire.mu.Unlock()
-	s.wire.asked = append(s.wire.asked, x)
+	s.wire.requests = append(s.wire.requests, x)
 	return nil
 }
 
 func (s *socket) Close(int, string) error {
 	s.wire.mu.Lock()
-	s.wire.asked = append(s.wire.asked, said{by: s, closed: true})
+	s.wire.requests = append(s.wire.requests, clientFrame{by: s, closed: true})
 	s.wire.mu.Unlock()
 	s.end(0)
 	return nil
@@ -126,10 +126,10 @@ func (s *socket) end(code int) {
 	})
 }
 
-// object is the members of a frame.
-type object map[string]any
+// fields are the members of a JSON frame.
+type fields map[string]any
 
-func (l *link) say(o object) {
+func (l *link) send(o fields) {
 	frame, err := json.Marshal(o)
 	if err != nil {
 		panic(err)
@@ -138,14 +138,14 @@ func (l *link) say(o object) {
 }
 
 func (w *wire) hello(l *link) {
-	l.say(object{"type": "hello", "epoch": w.chaos.epochName(), "heartbeatMs": chaosBeat.Milliseconds(), "limits": object{"depth": market.MaxBookDepth}})
+	l.send(fields{"type": "hello", "epoch": w.chaos.epochName(), "heartbeatMs": chaosBeat.Milliseconds(), "limits": fields{"depth": market.MaxBookDepth}})
 }
 
-// listen opens links and does what the client has asked for.
+// listen opens links and executes the client's requests.
 func (w *wire) listen() {
 	w.mu.Lock()
-	opened, asked := w.opened, w.asked
-	w.opened, w.asked = nil, nil
+	opened, asked := w.opened, w.requests
+	w.opened, w.requests = nil, nil
 	w.mu.Unlock()
 	now := time.Now()
 	for _, s := range opened {
@@ -162,11 +162,11 @@ func (w *wire) listen() {
 		switch {
 		case x.closed:
 			w.chaos.faults["closed by the client"]++
-			w.drop(l)
+			w.removeLink(l)
 		case x.frame.Type == "ping":
-			l.say(object{"type": "pong", "rid": x.frame.Rid})
+			l.send(fields{"type": "pong", "rid": x.frame.Rid})
 		case x.frame.Type == "subscribe":
-			l.say(object{"type": "subscribed", "rid": x.frame.Rid})
+			l.send(fields{"type": "subscribed", "rid": x.frame.Rid})
 			for _, id := range x.frame.TokenIDs {
 				t := market.Topic{Channel: market.Channel(x.frame.Channel), ID: id}
 				l.topics[t], w.carry[t] = &linkTopic{up: true, upAt: now}, l
@@ -184,8 +184,8 @@ func (w *wire) listen() {
 	}
 }
 
-// of returns the link that carries a topic, or one that is not up.
-func (w *wire) of(t market.Topic) *link {
+// linkOf returns the link of a topic. The result is down if no link carries the topic.
+func (w *wire) linkOf(t market.Topic) *link {
 	if w == nil {
 		return nil
 	}
@@ -202,8 +202,8 @@ func (w *wire) leave(l *link, t market.Topic) {
 	}
 }
 
-// drop takes a link out that is no more.
-func (w *wire) drop(l *link) {
+// removeLink removes a closed link.
+func (w *wire) removeLink(l *link) {
 	for t, k := range l.topics {
 		k.up = false
 		w.leave(l, t)
@@ -212,19 +212,19 @@ func (w *wire) drop(l *link) {
 	w.chaos.links = slices.DeleteFunc(w.chaos.links, func(other *link) bool { return other == l })
 }
 
-// frame writes a message as the venue does.
-func frame(m *market.Message) object {
-	o := object{"tokenId": m.Topic.ID, "timestamp": m.Time}
+// frame encodes a message as the venue does.
+func frame(m *market.Message) fields {
+	o := fields{"tokenId": m.Topic.ID, "timestamp": m.Time}
 	if m.Seq != 0 {
 		o["epoch"], o["seq"] = m.Epoch, m.Seq
 	}
 	if m.PrevSeq != 0 {
 		o["prevSeq"] = m.PrevSeq
 	}
-	side := func(levels []market.Level) []object {
-		out := make([]object, len(levels))
+	side := func(levels []market.Level) []fields {
+		out := make([]fields, len(levels))
 		for i, l := range levels {
-			out[i] = object{"price": json.Number(l.Price.String()), "size": json.Number(l.Size.String())}
+			out[i] = fields{"price": json.Number(l.Price.String()), "size": json.Number(l.Size.String())}
 		}
 		return out
 	}
@@ -234,38 +234,37 @@ func frame(m *market.Message) object {
 	case market.MessageBookSnapshot:
 		o["type"], o["bids"], o["asks"], o["hash"] = "orderbook_snapshot", side(m.Book.Bids), side(m.Book.Asks), m.Book.Hash
 	default:
-		list := make([]object, len(m.Changes))
+		list := make([]fields, len(m.Changes))
 		for i, x := range m.Changes {
-			list[i] = object{"side": x.Side, "price": json.Number(x.Price.String()), "size": json.Number(x.Size.String())}
+			list[i] = fields{"side": x.Side, "price": json.Number(x.Price.String()), "size": json.Number(x.Size.String())}
 		}
 		o["type"], o["changes"] = "orderbook_update", list
 	}
 	return o
 }
 
-// garbage are texts that are no frames.
+// garbage has texts that are not valid frames.
 var garbage = []string{"", "{", `{"type":"orderbook_update"`, "\x00\xff\xfe", "<html>502</html>", `{"type":}`, `nul`, `[{"type":"trade"},`, `{"a":1}{`}
 
 func rubbish(r *rand.Rand) []byte { return []byte(garbage[r.IntN(len(garbage))]) }
 
-// spoil sends what is of no use over a link.
-func (w *wire) spoil(l *link, all []*linkTopic) {
+// injectGarbage sends invalid frames on a link at random.
+func (w *wire) injectGarbage(l *link, all []*linkTopic) {
 	c := w.chaos
 	if c.inject("some garbage", 0.5, all...) {
 		text := rubbish(c.rand)
 		c.send(l, 0, func() { l.socket.toClient <- text })
 	}
 	if c.inject("unknown type", 0.5) {
-		c.send(l, 0, func() { l.say(object{"type": "weather", "tokenId": "T00", "seq": 1}) })
+		c.send(l, 0, func() { l.send(fields{"type": "weather", "tokenId": "T00", "seq": 1}) })
 	}
 	if c.faulty && c.chance(0.03) {
-		w.ruin(l)
+		w.sendGarbage(l)
 	}
 }
 
-// ruin sends many frames in a row that are no JSON, so that the client gives the link up after ten, whatever else arrives
-// in between.
-func (w *wire) ruin(l *link) {
+// sendGarbage sends many frames in a row that are not JSON. The client closes the link after ten.
+func (w *wire) sendGarbage(l *link) {
 	w.chaos.faults["garbage in a row"]++
 	for _, k := range l.topics {
 		k.touched = time.Now()
@@ -276,9 +275,8 @@ func (w *wire) ruin(l *link) {
 	}
 }
 
-// misfortune is what befalls links late in a burst for sure: they are ruined, or say nothing for so long that the client
-// gives them up.
-func (w *wire) misfortune(tick int) {
+// breakLinks sends garbage or goes silent late in each burst, until the client closes the link.
+func (w *wire) breakLinks(tick int) {
 	var busiest *link
 	for _, l := range w.chaos.links {
 		if time.Now().After(l.stalled) && (busiest == nil || len(l.topics) > len(busiest.topics)) {
@@ -288,14 +286,14 @@ func (w *wire) misfortune(tick int) {
 	switch {
 	case busiest == nil:
 	case tick%150 == 100 && tick < 800:
-		w.ruin(busiest)
+		w.sendGarbage(busiest)
 	case tick > 800 && len(busiest.topics) > 0 && w.chaos.faults["silence"] < 2*(w.chaos.bursts+1):
 		w.chaos.faults["silence"]++
 		busiest.stalled = time.Now().Add(time.Minute)
 	}
 }
 
-// damage makes something of a frame that can't be used.
+// damage returns an unusable version of a message.
 func (c *chaos) damage(m *market.Message) any {
 	o := frame(m)
 	switch c.rand.IntN(4) {
@@ -304,7 +302,7 @@ func (c *chaos) damage(m *market.Message) any {
 	case 1:
 		o["seq"] = "x"
 	case 2:
-		o["price"], o["bids"], o["changes"] = "much", 7, []object{{"side": "UP"}}
+		o["price"], o["bids"], o["changes"] = "much", 7, []fields{{"side": "UP"}}
 	default:
 		whole, _ := json.Marshal(o)
 		return string(whole[:len(whole)/2])
@@ -312,15 +310,15 @@ func (c *chaos) damage(m *market.Message) any {
 	return o
 }
 
-func (l *link) sayAny(v any) {
+func (l *link) sendAny(v any) {
 	if text, ok := v.(string); ok {
 		l.socket.toClient <- []byte(text)
 		return
 	}
-	l.say(v.(object))
+	l.send(v.(fields))
 }
 
-// String is what the wire has seen.
+// String returns the wire's statistics.
 func (w *wire) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestAStuckReaderCostsTheOthersNothing has readers that read at their own pace, with and without one that never does.
-func TestAStuckReaderCostsTheOthersNothing(t *testing.T) {
+// TestStuckReaderDelaysNobody has readers of different speeds, with and without one that never reads.
+func TestStuckReaderDelaysNobody(t *testing.T) {
 	play := func(t *testing.T, stuck bool) (got [5][]string) {
 		synctest.Test(t, func(t *testing.T) {
 			const queue = 100
@@ -84,7 +84,7 @@ func TestAStuckReaderCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestDeliveryAllocatesNothingPerReader compares deliveries to one reader and to a thousand.
+// TestDeliveryAllocatesNothingPerReader compares the allocations for one reader and for a thousand.
 func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 	count := func(key market.Topic, readers int, next func(seq uint64) *market.Message) float64 {
 		r := newTestFeed(t)

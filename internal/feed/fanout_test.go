@@ -158,7 +158,7 @@ func TestTakeConflates(t *testing.T) {
 	})
 }
 
-func TestDownEndsASessionByOneWrite(t *testing.T) {
+func TestDownEndsASessionWithOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		reader := r.NewReader()
@@ -185,7 +185,7 @@ func TestDownEndsASessionByOneWrite(t *testing.T) {
 				r.Message(bookMessage(key.ID, "A", seq, ".50x1 | .60x1"))
 			}
 		}
-		// The venue puts some off: the others of their session stay live.
+		// Some topics go down. The others of their session stay live.
 		r.upNow(topics...)
 		feed(topics)
 		r.downNow(topics[:40]...)
@@ -196,13 +196,13 @@ func TestDownEndsASessionByOneWrite(t *testing.T) {
 		if n := live(topics); n != 60 {
 			t.Fatalf("%d books are fresh", n)
 		}
-		// The rest goes down too, which ends the session.
+		// The other topics go down too, which ends the session.
 		cuts := r.sink.staleCalls
 		r.downNow(topics[40:]...)
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Fatalf("%d books are fresh when all are down, after %d writes", n, r.sink.staleCalls-cuts)
 		}
-		// Subscribed anew in another frame, some belong to another session.
+		// Topics that come up again belong to another session.
 		r.upNow(topics...)
 		r.upNow(topics[:10]...)
 		feed(topics)
@@ -215,7 +215,7 @@ func TestDownEndsASessionByOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
-		// One that was put off and is back belongs to another session, and leaves the first one once.
+		// A topic that went down and came up again leaves its first session only once.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])
@@ -224,7 +224,7 @@ func TestDownEndsASessionByOneWrite(t *testing.T) {
 		if n := live(topics); n != 1 || live(topics[99:]) != 1 {
 			t.Errorf("%d books are fresh when one is not down", n)
 		}
-		// Those that nobody watches any more are not waited for.
+		// Topics without watches do not keep a session alive.
 		r.upNow(topics...)
 		feed(topics)
 		for w := range reader.watches {
@@ -270,10 +270,10 @@ func TestRefused(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook U"}) {
 			t.Errorf("upstream, %q are open", open)
 		}
-		// Watched again it is another topic, which the first watch does not touch.
+		// A new watch opens a new topic. The old watch does not affect it.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
-		r.lingerOver(w.topic) // by a linger that had just ended
+		r.lingerOver(w.topic) // a linger that has just ended
 		time.Sleep(time.Minute)
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -311,7 +311,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-func TestNothingQueuesForNobody(t *testing.T) {
+func TestWatchesWithoutReaderQueueNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Queue = 10 })
 		reader := r.NewReader()
@@ -345,8 +345,8 @@ func TestWithoutUpstream(t *testing.T) {
 	f.RecordPoll(0, "", market.ChannelPrices, []string{"T", "T", "T"})
 }
 
-// TestRaces has everything happen at once: readers come and go, connections rise and fall, tokens are asked for. In the
-// end nothing is open.
+// TestRaces runs everything at once: readers come and go, connections go up and down, and tokens are polled. At the end
+// nothing is open.
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
@@ -361,7 +361,7 @@ func TestRaces(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for c := range connections {
-			wg.Go(func() { // all calls about a topic come from one goroutine
+			wg.Go(func() { // one goroutine makes all calls about a topic
 				random := rand.New(rand.NewPCG(1, uint64(c)))
 				mine, seq := topics(c), uint64(0)
 				for n := range turns {
@@ -432,13 +432,13 @@ func TestRaces(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		time.Sleep(time.Hour) // all has cooled down
+		time.Sleep(time.Hour) // all auto-watches have expired
 		synctest.Wait()
 		if open := r.up.open(); len(open) > 0 || r.Stats().Topics != 0 {
 			t.Errorf("%q are open upstream, %+v", open, r.Stats())
 		}
 
-		// And closed in the midst of it.
+		// Close may run at any time.
 		for range 4 {
 			wg.Go(func() {
 				for range 200 {

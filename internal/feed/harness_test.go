@@ -19,12 +19,12 @@ func priceOf(id string) market.Topic  { return market.Topic{Channel: market.Chan
 func bookOf(id string) market.Topic   { return market.Topic{Channel: market.ChannelOrderbook, ID: id} }
 func tradesOf(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
 
-// upstream is an Upstream that remembers what it was asked for.
+// upstream is an Upstream that records its calls.
 type upstream struct {
 	mu       sync.Mutex
 	requests []string // verb and id
 	watched  map[market.Topic]int
-	// room and accounts bound the public and the user topics; 0 is no bound.
+	// room and accounts limit the public topics and the user topics; 0 is no limit.
 	room, accounts int
 	refuse         error
 }
@@ -79,7 +79,7 @@ func (u *upstream) Reconnect(t market.Topic) {
 	u.record("reconnect", t)
 }
 
-// take returns what was asked for since it was last called.
+// take returns and removes the recorded calls.
 func (u *upstream) take() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -88,7 +88,7 @@ func (u *upstream) take() []string {
 	return asked
 }
 
-// count returns how often a verb was asked, of all that was not taken.
+// count returns the number of recorded calls with a verb.
 func (u *upstream) count(verb string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -112,7 +112,7 @@ func (u *upstream) open() []string {
 	return open
 }
 
-// kept is what a sink knows of a topic.
+// sinkEntry is the last value of a topic in a sink.
 type sinkEntry struct {
 	session *market.Session
 	stale   bool
@@ -131,15 +131,15 @@ func (k *sinkEntry) fresh() bool {
 	return !ended
 }
 
-// sink is a Sink that keeps the last of everything.
+// sink is a Sink that stores the last values.
 type sink struct {
 	mu           sync.Mutex
 	topics       map[market.Topic]*sinkEntry
 	spreads      map[string]*sinkEntry
 	markets      []string
 	staleCalls   int
-	accountCalls int      // accounts
-	violations   []string // calls that no sink should get
+	accountCalls int      // calls of StreamAccount
+	violations   []string // calls that break the rules of Sink
 }
 
 func newSink() *sink {
@@ -223,7 +223,7 @@ func (s *sink) takeMarkets() []string {
 	return m
 }
 
-// rig is a feed with an upstream and a sink that tests look into. Make it in a synctest bubble.
+// testFeed is a feed with an upstream and a sink for tests. Make it in a synctest bubble.
 type testFeed struct {
 	*Feed
 	up   *upstream
@@ -248,7 +248,7 @@ func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 	return r
 }
 
-// watch returns a watch of a reader of its own.
+// watch returns a new reader with one watch.
 func (r *testFeed) watch(t testing.TB, key market.Topic) (*Reader, *Watch) {
 	t.Helper()
 	reader := r.NewReader()
@@ -269,7 +269,7 @@ func decp(s string) *market.Decimal {
 	return &d
 }
 
-// levels reads ".50x10 .40x5".
+// levels parses ".50x10 .40x5".
 func levels(s string) []market.Level {
 	out := []market.Level{}
 	for _, f := range strings.Fields(s) {
@@ -279,13 +279,13 @@ func levels(s string) []market.Level {
 	return out
 }
 
-// parseBook reads ".50x10 .40x5 | .60x7", best first.
+// parseBook parses ".50x10 .40x5 | .60x7", best first.
 func parseBook(id, s string) *market.Book {
 	bids, asks, _ := strings.Cut(s, "|")
 	return &market.Book{TokenID: id, Bids: levels(bids), Asks: levels(asks), Depth: 200}
 }
 
-// text leaves out the 0 before the point, as the tests' books do.
+// text formats a decimal without the 0 before the point.
 func text(d market.Decimal) string { return strings.TrimPrefix(d.String(), "0") }
 
 func showBook(b *market.Book) string {
@@ -319,7 +319,7 @@ func bookMessage(id, epoch string, seq uint64, book string) *market.Message {
 	return m
 }
 
-// deltaMessage reads changes such as "b.50x10 s.60x0".
+// deltaMessage parses changes such as "b.50x10 s.60x0".
 func deltaMessage(id, epoch string, seq uint64, changes string) *market.Message {
 	m := message(bookOf(id), market.MessageBookDelta, epoch, seq)
 	for _, f := range strings.Fields(changes) {
@@ -351,7 +351,7 @@ func showTrades(trades []market.Trade) string {
 	return strings.Join(out, " ")
 }
 
-// Asked and Want ask for the prices and the books of tokens.
+// RecordPoll and AutoWatch call the feed for the prices and the books of tokens.
 func (r *testFeed) RecordPoll(demand uint64, tokenIDs []string) {
 	for _, c := range []market.Channel{market.ChannelPrices, market.ChannelOrderbook} {
 		r.Feed.RecordPoll(demand, "", c, tokenIDs)

@@ -12,36 +12,37 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// A script is what happens to a topic that a reader watches, a line each:
+// script is a sequence of events for a watched topic, and the expected results. Events, one a line:
 //
 //	up | down                     the connection
-//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, number 41; "-" numbers nothing, "@7" adds a time
-//	delta A42<41 b.50x0 s.60x5    a change of a book, here with the number before it
-//	price A7 .65 .64/.66          a price, perhaps with the best prices
-//	tape A3 t1 t2 | trade A4 t3   the latest trades, and one more
+//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, number 41; "-" is no number, "@7" adds a time
+//	delta A42<41 b.50x0 s.60x5    a change of a book, here with the previous number
+//	price A7 .65 .64/.66          a price, optionally with the best bid and ask
+//	tape A3 t1 t2 | trade A4 t3   the latest trades, or one more
 //	change A2 STATUS              a change of a market
 //	acct A9 o1 o2 | p1x5 | 100    an account: orders, positions, balance; "?" is unknown
 //	order A10 o1 FILLED | pos A11 p1x0 | bal A12 90 | fill A13 t1
-//	beat A42                      a heartbeat; "beat 42" names no epoch
+//	beat A42                      a heartbeat; "beat 42" has no epoch
+//	ack                           the confirmation of a market
 //	wait 2s
 //
-// and what is to be seen, of which every line must hold:
+// Expected results, each of which must hold at its line:
 //
-//	live A42 r0 .50x10 | .60x10   the state, the number of resyncs and the value
+//	live A42 r0 .50x10 | .60x10   the state: number, resyncs and value
 //	stale A42 r0 ...
 //	unknown
-//	took [gap] t1 t2              what had queued
-//	asked resync reconnect        all that was asked upstream since it was last looked at
-//	read                          the market was given up for reading
+//	took [gap] t1 t2              the items of the watch
+//	asked resync reconnect        all calls to the upstream since the last check
+//	read                          Sink was notified that the market has changed
 //
-// Over an origin there are also
+// With an origin there are also:
 //
-//	rest A41@7 .50x10 | .60x10    the answer to the read that is under way; "rest fails", "rest none", "rest A7@7 .65"
-//	reading 1                     the number of reads under way
+//	rest A41@7 .50x10 | .60x10    the response to the current read; or "rest fails", "rest none", "rest A7@7 .65"
+//	reading 1                     the number of running reads
 //	from REST                     the source of the state
 //
-// After each line the reader must have been told of every new state, and the sink must have what is live, and nothing
-// fresh that is not.
+// After each line the reader must have been signalled for every new state. The sink must have the live value, and no other value that is
+// fresh.
 type script struct {
 	name, channel, lines string
 }
@@ -54,12 +55,12 @@ type player struct {
 	w      *Watch
 	at     string
 	last   State
-	// pending is what was taken and not yet looked for.
+	// pending has the taken items that the script has not checked yet.
 	pending Items
 	origin  *origin
 }
 
-// run plays a script, over a feed that reads from an origin if there is one.
+// run runs a script. The feed reads from origin unless it is nil.
 func (s *script) run(t *testing.T, o *origin) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{t: t, key: market.Topic{Channel: market.Channel(s.channel), ID: "T"}, origin: o}
@@ -96,7 +97,7 @@ func (p *player) items() {
 	p.pending.add(items)
 }
 
-// numbers reads "A42<41@7".
+// numbers parses "A42<41@7".
 func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	s, after, timed := strings.Cut(s, "@")
 	if timed {
@@ -298,7 +299,7 @@ func showAccount(a *Account) string {
 	return orders + " | " + positions + " | " + balance
 }
 
-// check compares what reader and sink know with the state.
+// check compares the reader's and the sink's values with the state.
 func (p *player) check() {
 	s, err := p.w.State()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// watchBooks watches topics and returns how many it was let.
+// watchBooks watches n topics and returns how many watches succeeded.
 func watchBooks(t *testing.T, r *Reader, prefix string, n int) (let int) {
 	t.Helper()
 	for i := range n {
@@ -26,7 +26,7 @@ func watchBooks(t *testing.T, r *Reader, prefix string, n int) (let int) {
 	return let
 }
 
-// holdings returns what callers hold, as the topics themselves have it, and compares it to the counts.
+// holdings counts the callers' topics from the topics themselves and compares the result with the feed's counts.
 func holdings(t *testing.T, r *testFeed) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
@@ -47,7 +47,8 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 	return out
 }
 
-// One client opens ten subscriptions of 200 tokens each. What queries of others keep warm stays, and others can subscribe.
+// TestAttackerCannotTakeTheStream opens ten subscriptions of 200 tokens for one client. Auto-watches stay, and other
+// clients can subscribe.
 func TestAttackerCannotTakeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -93,8 +94,9 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 	})
 }
 
-// A caller alone has all of the room, and yields to others, and to what queries ask for, what is more than a quarter.
-func TestALoneCallerYields(t *testing.T) {
+// TestLoneCallerYields: a lone caller has all of the room. It loses what exceeds its quarter when other callers or queries
+// need the room.
+func TestLoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
 		r.up.room = 40
@@ -137,15 +139,15 @@ func TestALoneCallerYields(t *testing.T) {
 		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
 			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
 		}
-		// Who has had its share takes nothing from anybody.
+		// A caller with its full share takes nothing from others.
 		watch("alone", 5, 0)
 		watch("second", 5, 0)
 		watch("third", 12, 10)
 		hold(map[string]int{"alone": 18, "second": 10, "third": 10})
-		watch("fourth", 12, 10) // eight of them from the first, and two from the queries
+		watch("fourth", 12, 10) // eight from the first caller and two auto-watches
 		hold(map[string]int{"alone": 10, "second": 10, "third": 10, "fourth": 10})
 		watch("fifth", 1, 0)
-		// What others watch too is left to them.
+		// Topics that others watch too are not reclaimed.
 		closeEnded()
 		readers["second"].Close()
 		r.SkipLinger(func(market.Topic) bool { return true })
@@ -176,7 +178,7 @@ func TestShares(t *testing.T) {
 		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("past its share, the second's watching of trades ends with %v", err)
 		}
-		// What another holds costs nothing, and is inherited when that caller leaves.
+		// A topic of another caller costs nothing. It counts for the next caller when the first one leaves.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
 			t.Errorf("the second was let join %d topics", n)
 		}
@@ -187,7 +189,7 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
 			t.Errorf("after the first has left, held are %v", got)
 		}
-		// A reader of the program's own counts for nobody, and what it watches counts for the caller who joins it.
+		// A reader without a caller does not count. Its topics count for a caller that joins.
 		own := r.NewReader()
 		if n := watchBooks(t, own, "o", 10); n != 10 {
 			t.Errorf("the program was let watch %d topics", n)
@@ -196,7 +198,7 @@ func TestShares(t *testing.T) {
 		if n := watchBooks(t, third, "o", 10); n != 10 || holdings(t, r)["third"] != 10 {
 			t.Errorf("the third was let watch %d topics and holds %v", n, holdings(t, r))
 		}
-		// Topics that end are given back, as are those that linger.
+		// Ended and lingering topics no longer count.
 		r.Refused(bookOf("o0"), market.Errorf(market.CodeRateLimited, "no"))
 		if got := holdings(t, r); got["third"] != 9 {
 			t.Errorf("after one has ended, held are %v", got)
@@ -208,7 +210,7 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); len(got) != 0 || len(r.up.open()) == 0 {
 			t.Errorf("held are %v, %d topics linger", got, len(r.up.open()))
 		}
-		// What a reader keeps beside what it watches counts too.
+		// KeepLive topics count too.
 		beside := r.NewReaderFor("beside")
 		defer beside.Close()
 		time.Sleep(2 * time.Second)
@@ -224,8 +226,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// Accounts neither take from a caller's share nor need one.
-func TestAccountsAreBesideTheShares(t *testing.T) {
+// TestAccountsDoNotCountAgainstTheShare: accounts neither need a share nor use one up.
+func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
 		r.up.room = 8

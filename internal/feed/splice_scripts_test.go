@@ -1,8 +1,8 @@
 package feed
 
-// A topic whose snapshot does not come is asked for it again after 2 s, and after 4 s its state is read.
+// A topic without a snapshot requests one after 2 s, and reads its state over REST after 4 s.
 var spliceScripts = []script{
-	// Numbered.
+	// States with numbers.
 	{"by number", "orderbook", `
 		up
 		delta A42 b.50x42
@@ -131,7 +131,7 @@ var spliceScripts = []script{
 		rest A42 .60x1 | .70x1
 		live A42 r0 .60x1 | .70x1`},
 
-	// Without numbers, by the venue's times.
+	// States without numbers, compared by the venue's times.
 	{"by time", "orderbook", `
 		up
 		delta -@10 b.50x10
@@ -247,7 +247,7 @@ var spliceScripts = []script{
 		delta A46@60 b.50x60
 		live A46 r2 .50x60 | .60x2`},
 
-	// Reads that lead nowhere.
+	// Reads without a usable state.
 	{"a read that fails", "orderbook", `
 		up
 		delta A42 b.50x42
@@ -305,7 +305,7 @@ var spliceScripts = []script{
 		rest A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
 
-	// Prices, which are whole.
+	// Prices, which are whole states.
 	{"a venue that sends no first price", "prices", `
 		up
 		wait 4s
@@ -350,7 +350,7 @@ var spliceScripts = []script{
 		rest -@5 .65
 		live 0 r0 .65`},
 
-	// Tapes, which REST has not.
+	// Tapes, which REST does not have.
 	{"a venue that sends no tape", "trades", `
 		up
 		trade A3 t1
@@ -418,7 +418,7 @@ var spliceScripts = []script{
 		took t4
 		live A4 r0 t3 t4`},
 
-	// What cannot be read.
+	// Topics that cannot be read.
 	{"no tape", "trades", `
 		up
 		wait 6s

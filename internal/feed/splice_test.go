@@ -13,16 +13,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// origin is an Origin whose reads wait for their answers.
+// origin is an Origin whose reads wait until the test answers them.
 type origin struct {
 	mu      sync.Mutex
 	waiting []*pendingRead
-	// most is the greatest number of reads that were under way at once, started counts all.
+	// maxRunning is the greatest number of concurrent reads. started counts all reads.
 	maxRunning, started int
 	times               []time.Time
-	// deaf reads do not end with their context.
+	// ignoresContext makes reads continue after the end of their context.
 	ignoresContext bool
-	age            market.Age // of every answer
+	age            market.Age // of every response
 }
 
 type pendingRead struct {
@@ -67,7 +67,7 @@ func (o *origin) Price(ctx context.Context, id string) (market.Read[*market.Pric
 	return market.Read[*market.Price]{Value: m.Price, Meta: o.meta()}, err
 }
 
-// meta is that of an answer of the origin's age.
+// meta returns metadata with the origin's age.
 func (o *origin) meta() market.Meta {
 	return market.Meta{Handle: market.NewHandleOfAge(time.Time{}, o.age)}
 }
@@ -95,7 +95,7 @@ func (o *origin) first() *pendingRead {
 	return o.waiting[0]
 }
 
-// answer ends the read that is under way.
+// answerRead answers the oldest running read.
 func (p *player) answerRead(number, value string) {
 	synctest.Wait()
 	r := p.origin.first()
@@ -127,8 +127,7 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// TestSpliceOfABufferThatOverflowed buffers more than there is room for: without the changes that were lost, only a book
-// that has them in it can be gone on from.
+// TestSpliceOfABufferThatOverflowed buffers more changes than fit. Only a book that contains the lost changes can be used.
 func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
@@ -171,9 +170,9 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	}
 }
 
-// TestAnOldAnswerIsNoState: a state from before the topic's changes were buffered lacks changes that never come. It is read again when
-// the venue has a newer one, and the connection is kept meanwhile.
-func TestAnOldAnswerIsNoState(t *testing.T) {
+// TestOldReadIsNotUsed: a state from before the buffering lacks changes that will never arrive. It is read again when the
+// venue has a newer one. The connection stays open.
+func TestOldReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
 		r := newTestFeed(t, func(c *Config) { c.Origin = o })
@@ -191,16 +190,15 @@ func TestAnOldAnswerIsNoState(t *testing.T) {
 			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
-		p.answerRead("41", ".50x42 | .60x1") // as old, but from after the buffering began
+		p.answerRead("41", ".50x42 | .60x1") // as old, but newer than the start of the buffering
 		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}
 	})
 }
 
-// TestAnswersThatNobodyWaitsForAreDropped lets reads end after the snapshot, and after the connection, that they waited
-// with.
-func TestAnswersThatNobodyWaitsForAreDropped(t *testing.T) {
+// TestUnwantedReadsAreDropped answers reads after a snapshot has arrived, and after the connection was lost.
+func TestUnwantedReadsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{ignoresContext: true}
 		r := newTestFeed(t, func(c *Config) { c.Origin = o })
@@ -226,8 +224,9 @@ func TestAnswersThatNobodyWaitsForAreDropped(t *testing.T) {
 	})
 }
 
-// TestSplicedBookReachesAsFarAsItsChanges reads a book deeper than its stream reaches: what lies below would never change.
-func TestSplicedBookReachesAsFarAsItsChanges(t *testing.T) {
+// TestSplicedBookIsCutToTheDepthOfItsChanges reads a book that is deeper than the stream's changes. Deeper levels would
+// never change.
+func TestSplicedBookIsCutToTheDepthOfItsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
 		r := newTestFeed(t, func(c *Config) { c.Origin = o })
@@ -247,7 +246,7 @@ func TestSplicedBookReachesAsFarAsItsChanges(t *testing.T) {
 	})
 }
 
-// TestReadsAreBounded needs the state of many tokens at once.
+// TestReadsAreBounded needs the states of many tokens at once.
 func TestReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
@@ -275,7 +274,7 @@ func TestReadsAreBounded(t *testing.T) {
 	})
 }
 
-// TestReadsAreBackedOff lets every read fail for an hour.
+// TestReadsAreBackedOff makes every read fail for an hour.
 func TestReadsAreBackedOff(t *testing.T) {
 	for _, key := range []market.Topic{priceOf("T"), bookOf("T")} {
 		t.Run(string(key.Channel), func(t *testing.T) {
@@ -305,7 +304,7 @@ func TestReadsAreBackedOff(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForReads closes topics, and the feed, while states are being read.
+// TestCloseWaitsForReads closes topics and the feed during reads.
 func TestCloseWaitsForReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
@@ -317,7 +316,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 		if synctest.Wait(); o.running() != 2 {
 			t.Fatalf("%d reads are under way", o.running())
 		}
-		reader.Close() // the linger of T ends and nobody needs its state
+		reader.Close() // after the linger of T its state is not needed
 		time.Sleep(1100 * time.Millisecond)
 		if synctest.Wait(); o.running() != 1 || strings.Join(r.up.open(), " ") != "orderbook U" {
 			t.Fatalf("%d reads are under way, %q open", o.running(), r.up.open())

@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestTimeOfALiveBook: a book has the venue's time of the message that made it what it is, and keeps the last known one where a
-// message has none.
+// TestTimeOfALiveBook: a book has the venue's time of its last message, or of the last message with a time.
 func TestTimeOfALiveBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -43,7 +42,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag: the lag is measured of changes of a live topic that have the venue's time, and of nothing else.
+// TestLag measures only changes of live topics that have the venue's time.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration

@@ -33,19 +33,19 @@ func TestSides(t *testing.T) {
 	if none := applyChanges(b, deltaMessage("T", "", 0, "b.50x0 b.49x0").Changes); none.Spread != nil || len(none.Bids) != 0 {
 		t.Errorf("a book without bids has the spread %v", none.Spread)
 	}
-	// Sides that did not change are shared, and appending to a shared one must not reach the other.
+	// Unchanged sides are shared. An append to one book must not change the other.
 	one := applyChanges(b, deltaMessage("T", "", 0, "b.40x1").Changes)
 	two := applyChanges(b, deltaMessage("T", "", 0, "b.30x1").Changes)
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
 		t.Errorf("two books of one origin run into each other: %s and %s", got, showBook(two))
 	}
-	// What the levels before were written as goes with them.
+	// Rendered texts belong to one version of the levels.
 	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Rendered == nil || further.Rendered == nil || further.Rendered == one.Rendered {
 		t.Error("a book with other levels keeps nothing, or where the one before does")
 	}
 }
 
-func TestStatesAreNotWrittenTo(t *testing.T) {
+func TestStatesNeverChange(t *testing.T) {
 	l := newMutableAccount(messageOf("acct", "o1 o2 | p1x5 p2x5 | 100"), nil)
 	a := l.snapshot()
 	before := showAccount(a)
@@ -61,7 +61,7 @@ func TestStatesAreNotWrittenTo(t *testing.T) {
 	if got := showAccount(next); got != "o2  | p2x7 p3x1  | 90" {
 		t.Errorf("the account became %q", got)
 	}
-	// Whoever appends to what was shown writes to nothing but his own.
+	// An append to a reader's slice must not change another reader's slice.
 	mine := append(next.Positions, positionOf("p9x9"))
 	if _ = append(next.Positions, positionOf("p8x8")); mine[len(mine)-1].MarketID != "p9" {
 		t.Error("two readers have written to the same list")
@@ -69,7 +69,7 @@ func TestStatesAreNotWrittenTo(t *testing.T) {
 	if l.apply(messageOf("pos", "p4x1")); showAccount(next) != "o2  | p2x7 p3x1  | 90" || showAccount(l.snapshot()) != "o2  | p2x7 p3x1 p4x1  | 90" {
 		t.Errorf("the account became %q", showAccount(l.snapshot()))
 	}
-	// What a message brings is its own.
+	// A message's slice is not changed.
 	room := append(make([]market.Trade, 0, 9), tradeOf("t1"))
 	var items Items
 	items.add(Items{Trades: room})
@@ -90,7 +90,7 @@ func TestTapeIsBounded(t *testing.T) {
 	}
 	long := make([]market.Trade, 120)
 	for i := range long {
-		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // reaches back beyond what is kept, and has two new ones
+		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // longer than the kept tape, with two new trades
 	}
 	if after, items := mergeTape(s.Trades, long, true); showTrades(items.Trades) != "t150 t151" || items.Gap || len(after) != maxTape {
 		t.Errorf("of a long snapshot %q is new, gap %t", showTrades(items.Trades), items.Gap)
@@ -128,7 +128,7 @@ func TestBufferIsBounded(t *testing.T) {
 		if waiting > maxBuffered {
 			t.Errorf("%d messages wait", waiting)
 		}
-		// A snapshot that what is left does not reach leaves a gap; a later one goes live.
+		// A snapshot older than the remaining buffer leaves a gap. A newer one makes the topic live.
 		r.Message(bookMessage("T", "A", 5, ".50x5 | .60x1"))
 		if s, _ := w.State(); s.Live {
 			t.Error("the book is live over a gap")

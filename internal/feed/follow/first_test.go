@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// outcome is what the first event of a stream was and when it came.
+// outcome is the first event of a stream and its time.
 type outcome struct {
 	initial bool
 	problem error
@@ -18,7 +18,7 @@ type outcome struct {
 	after   time.Duration
 }
 
-// first returns the first thing that a stream yields within an hour.
+// first returns the first event or error that a stream yields within an hour.
 func first[T any](ctx context.Context, stream follow.Stream[T]) (o outcome) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
@@ -30,45 +30,45 @@ func first[T any](ctx context.Context, stream follow.Stream[T]) (o outcome) {
 	return outcome{after: time.Since(began)}
 }
 
-// TestTheFirstEventComesInTime: each of the nine subscriptions sends its first state or an error within the timeout, whichever of its
-// reads fails and however, with and without the stream.
-func TestTheFirstEventComesInTime(t *testing.T) {
+// TestFirstEventIsInTime: each of the nine subscriptions sends its first state or an error within the timeout, for each way
+// in which a read can fail, with and without the stream.
+func TestFirstEventIsInTime(t *testing.T) {
 	type reads struct {
-		prices    *rest[*market.Price]
-		books     *rest[*market.Book]
-		markets   *rest[*market.Market]
-		balances  *rest[*market.Balance]
-		orders    *rest[*[]market.Order]
-		positions *rest[*[]market.Position]
-		trades    *rest[*market.TradePage]
+		prices    *restSource[*market.Price]
+		books     *restSource[*market.Book]
+		markets   *restSource[*market.Market]
+		balances  *restSource[*market.Balance]
+		orders    *restSource[*[]market.Order]
+		positions *restSource[*[]market.Position]
+		trades    *restSource[*market.TradePage]
 		values    *priced
 	}
-	subscriptions := map[string]func(s *stage, r *reads) outcome{
-		"priceChanged": func(s *stage, r *reads) outcome {
+	subscriptions := map[string]func(s *testVenue, r *reads) outcome{
+		"priceChanged": func(s *testVenue, r *reads) outcome {
 			return first(s.ctx, follow.Prices(s.ctx, s.source(), []string{"T", "U"}, 0, r.prices.list))
 		},
-		"orderbookChanged": func(s *stage, r *reads) outcome {
+		"orderbookChanged": func(s *testVenue, r *reads) outcome {
 			return first(s.ctx, follow.Book(s.ctx, s.source(), "T", 20, true, 0, r.books.read))
 		},
-		"marketChanged": func(s *stage, r *reads) outcome {
+		"marketChanged": func(s *testVenue, r *reads) outcome {
 			return first(s.ctx, follow.Markets(s.ctx, s.source(), []string{"M", "N"}, r.markets.list))
 		},
-		"tradesAdded": func(s *stage, _ *reads) outcome {
+		"tradesAdded": func(s *testVenue, _ *reads) outcome {
 			return first(s.ctx, follow.Trades(s.ctx, s.source(), []string{"T"}))
 		},
-		"portfolioChanged": func(s *stage, r *reads) outcome { return first(s.ctx, s.portfolio(r.positions, r.values)) },
-		"ordersChanged": func(s *stage, r *reads) outcome {
+		"portfolioChanged": func(s *testVenue, r *reads) outcome { return first(s.ctx, s.portfolio(r.positions, r.values)) },
+		"ordersChanged": func(s *testVenue, r *reads) outcome {
 			return first(s.ctx, follow.Orders(s.ctx, s.source(), follow.Account[[]market.Order]{Topic: account, Read: r.orders.read}))
 		},
-		"userTradesAdded": func(s *stage, r *reads) outcome { return first(s.ctx, s.userTrades(r.trades)) },
-		"balanceChanged": func(s *stage, r *reads) outcome {
+		"userTradesAdded": func(s *testVenue, r *reads) outcome { return first(s.ctx, s.userTrades(r.trades)) },
+		"balanceChanged": func(s *testVenue, r *reads) outcome {
 			return first(s.ctx, follow.Balance(s.ctx, s.source(), follow.Account[market.Balance]{Topic: account, Read: r.balances.read}))
 		},
-		"streamStatusChanged": func(s *stage, _ *reads) outcome {
+		"streamStatusChanged": func(s *testVenue, _ *reads) outcome {
 			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
 		},
 	}
-	// What may fail of each; nil is nothing.
+	// The reads that may fail in each subscription; nil for none.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
 		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
@@ -85,7 +85,7 @@ func TestTheFirstEventComesInTime(t *testing.T) {
 	failures := map[string]struct {
 		err   error
 		takes time.Duration
-		want  market.Code // "" for the first state
+		want  market.Code // empty for the first state
 		ends  bool
 	}{
 		"nothing":     {},
@@ -107,11 +107,11 @@ func TestTheFirstEventComesInTime(t *testing.T) {
 				}
 				t.Run(name+"/"+part+"/"+how, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						s := newStage(t)
+						s := newTestVenue(t)
 						r := &reads{
-							&rest[*market.Price]{value: priceOf("T", "0.5")}, &rest[*market.Book]{value: &market.Book{TokenID: "T"}},
-							&rest[*market.Market]{value: marketNow("a", market.StatusOpen)}, &rest[*market.Balance]{}, &rest[*[]market.Order]{value: &[]market.Order{}},
-							&rest[*[]market.Position]{value: positionsOf("T")}, &rest[*market.TradePage]{value: pageOf("t1")}, newPriced("0.5"),
+							&restSource[*market.Price]{value: priceOf("T", "0.5")}, &restSource[*market.Book]{value: &market.Book{TokenID: "T"}},
+							&restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}, &restSource[*market.Balance]{}, &restSource[*[]market.Order]{value: &[]market.Order{}},
+							&restSource[*[]market.Position]{value: positionsOf("T")}, &restSource[*market.TradePage]{value: pageOf("t1")}, newPriced("0.5"),
 						}
 						spoil(r, failure.err, failure.takes)
 						o := open(s, r)
@@ -134,10 +134,10 @@ func TestTheFirstEventComesInTime(t *testing.T) {
 	}
 }
 
-// TestNoBalance: a venue may know an account without a balance, which is a value like others.
+// TestNoBalance: an account without a balance is a valid value.
 func TestNoBalance(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Balance]{}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Balance]{}
 		f := run(t, follow.Balance(s.ctx, s.source(), follow.Account[market.Balance]{Topic: account, Read: r.read}))
 		show := func(b follow.BalanceUpdate) string {
 			if b.Balance == nil {
@@ -159,10 +159,10 @@ func TestNoBalance(t *testing.T) {
 	})
 }
 
-// TestAShortTimeout: the first read takes no longer than there is time for.
-func TestAShortTimeout(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, source := &rest[*market.Price]{takes: time.Hour}, s.source()
+// TestShortTimeout: the first read ends before the timeout.
+func TestShortTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, source := &restSource[*market.Price]{takes: time.Hour}, s.source()
 		source.Timeout = 200 * time.Millisecond
 		if o := first(s.ctx, follow.Prices(s.ctx, source, []string{"T"}, 0, r.list)); market.CodeOf(o.problem) != market.CodeUpstreamTimeout || o.after > source.Timeout {
 			t.Errorf("got %+v", o)

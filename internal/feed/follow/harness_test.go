@@ -18,13 +18,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// timeout is that of the first event in tests.
+// timeout is the limit for the first event in tests.
 const timeout = 30 * time.Second
 
-// upstream takes topics as far as there is room, and brings nothing by itself.
+// upstream accepts topics while there is room, and sends nothing.
 type upstream struct {
 	mu   sync.Mutex
-	room int // of public topics; 0 is no bound
+	room int // for public topics; 0 is no limit
 	open map[market.Topic]bool
 }
 
@@ -52,7 +52,7 @@ func (u *upstream) has(t market.Topic) bool {
 	return u.open[t]
 }
 
-// nowhere is a sink that forgets.
+// nowhere is a sink that stores nothing.
 type nowhere struct{}
 
 func (nowhere) StreamPrice(*market.Session, *market.Price, market.Meta)    {}
@@ -63,8 +63,8 @@ func (nowhere) StreamMarket(*market.Session, string, *market.MarketChange) {}
 func (nowhere) StreamAccount(*market.Session, market.Topic, []market.Order, []market.Position, *market.Balance, market.Meta) {
 }
 
-// stage is a feed that a test plays the venue for. It is for use in a synctest bubble.
-type stage struct {
+// testVenue is a feed whose messages the test sends. Make it in a synctest bubble.
+type testVenue struct {
 	*feed.Feed
 	t    *testing.T
 	up   *upstream
@@ -72,8 +72,8 @@ type stage struct {
 	seqs map[market.Topic]uint64
 }
 
-func newStage(t *testing.T) *stage {
-	s := &stage{t: t, up: &upstream{open: make(map[market.Topic]bool)}, seqs: make(map[market.Topic]uint64)}
+func newTestVenue(t *testing.T) *testVenue {
+	s := &testVenue{t: t, up: &upstream{open: make(map[market.Topic]bool)}, seqs: make(map[market.Topic]uint64)}
 	s.Feed = feed.New(feed.Config{Sink: nowhere{}})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -86,19 +86,19 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
+func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
 
-// live opens topics and, where they are markets, confirms them.
-func (s *stage) live(topics ...market.Topic) {
-	synctest.Wait() // streams watch the topics by now
+// live brings topics up and confirms markets.
+func (s *testVenue) live(topics ...market.Topic) {
+	synctest.Wait() // streams have opened their watches
 	s.Up("e", topics)
 	s.Acknowledged(topics)
 }
 
-func (s *stage) down(topics ...market.Topic) { s.Down(topics, nil) }
+func (s *testVenue) down(topics ...market.Topic) { s.Down(topics, nil) }
 
-// say sends a message of a topic, with the next number.
-func (s *stage) say(key market.Topic, kind market.MessageKind, fill func(m *market.Message)) {
+// send sends a message of a topic with the next number.
+func (s *testVenue) send(key market.Topic, kind market.MessageKind, fill func(m *market.Message)) {
 	s.seqs[key]++
 	m := &market.Message{Topic: key, Kind: kind, Epoch: "e", Seq: s.seqs[key], ReceivedAt: time.Now()}
 	fill(m)
@@ -106,8 +106,8 @@ func (s *stage) say(key market.Topic, kind market.MessageKind, fill func(m *mark
 	synctest.Wait()
 }
 
-func (s *stage) price(id, price string) {
-	s.say(pricesOf(id), market.MessagePrice, func(m *market.Message) { m.Price = priceOf(id, price) })
+func (s *testVenue) price(id, price string) {
+	s.send(pricesOf(id), market.MessagePrice, func(m *market.Message) { m.Price = priceOf(id, price) })
 }
 
 func pricesOf(id string) market.Topic { return market.Topic{Channel: market.ChannelPrices, ID: id} }
@@ -131,8 +131,8 @@ func staleMeta() market.Meta {
 	return m
 }
 
-// followed is what a stream has yielded.
-type followed[T any] struct {
+// received collects the events of a stream.
+type received[T any] struct {
 	t      *testing.T
 	mu     sync.Mutex
 	events []follow.Event[T]
@@ -141,8 +141,8 @@ type followed[T any] struct {
 }
 
 // run ranges over a stream until it ends.
-func run[T any](t *testing.T, stream follow.Stream[T]) *followed[T] {
-	f := &followed[T]{t: t}
+func run[T any](t *testing.T, stream follow.Stream[T]) *received[T] {
+	f := &received[T]{t: t}
 	go func() {
 		for e, err := range stream {
 			f.mu.Lock()
@@ -161,8 +161,8 @@ func run[T any](t *testing.T, stream follow.Stream[T]) *followed[T] {
 	return f
 }
 
-// take returns what has come since it was last called.
-func (f *followed[T]) take() []follow.Event[T] {
+// take returns and removes the collected events.
+func (f *received[T]) take() []follow.Event[T] {
 	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,8 +171,8 @@ func (f *followed[T]) take() []follow.Event[T] {
 	return events
 }
 
-// want compares what has come, as show writes it, with want. A problem is "!CODE".
-func (f *followed[T]) want(show func(T) string, want ...string) {
+// want compares the collected events, formatted by show, with want. A problem is "!CODE".
+func (f *received[T]) want(show func(T) string, want ...string) {
 	f.t.Helper()
 	got := []string{}
 	for _, e := range f.take() {
@@ -187,9 +187,8 @@ func (f *followed[T]) want(show func(T) string, want ...string) {
 	}
 }
 
-// rest is a venue's REST answer that a test decides on. A read waits for as long as it takes and then returns what was the case
-// when it began.
-type rest[T any] struct {
+// restSource is a REST read whose result the test sets. A read returns the value at its start after the set duration.
+type restSource[T any] struct {
 	mu    sync.Mutex
 	value T
 	meta  func() market.Meta
@@ -198,19 +197,19 @@ type rest[T any] struct {
 	calls int
 }
 
-func (r *rest[T]) set(value T) { r.edit(func() { r.value = value }) }
-func (r *rest[T]) fail(err error) {
+func (r *restSource[T]) set(value T) { r.edit(func() { r.value = value }) }
+func (r *restSource[T]) fail(err error) {
 	r.edit(func() { r.err = err })
 }
-func (r *rest[T]) slow(d time.Duration) { r.edit(func() { r.takes = d }) }
+func (r *restSource[T]) slow(d time.Duration) { r.edit(func() { r.takes = d }) }
 
-func (r *rest[T]) edit(change func()) {
+func (r *restSource[T]) edit(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
 }
 
-func (r *rest[T]) read(ctx context.Context) (market.Read[T], error) {
+func (r *restSource[T]) read(ctx context.Context) (market.Read[T], error) {
 	r.mu.Lock()
 	r.calls++
 	value, meta, err, takes := r.value, freshMeta(), r.err, r.takes
@@ -229,8 +228,8 @@ func (r *rest[T]) read(ctx context.Context) (market.Read[T], error) {
 	return market.Read[T]{Value: value, Meta: meta}, nil
 }
 
-// list reads the same for every id.
-func (r *rest[T]) list(ctx context.Context, ids []string) []market.Result[market.Read[T]] {
+// list returns the same result for every id.
+func (r *restSource[T]) list(ctx context.Context, ids []string) []market.Result[market.Read[T]] {
 	value, err := r.read(ctx)
 	out := make([]market.Result[market.Read[T]], len(ids))
 	for i := range out {
@@ -273,13 +272,13 @@ func showTrades(u follow.TradesUpdate) string {
 	return out
 }
 
-// bubble runs a test on a clock of its own.
-func bubble(t *testing.T, f func(t *testing.T, s *stage)) {
+// bubble runs a test in a synctest bubble.
+func bubble(t *testing.T, f func(t *testing.T, s *testVenue)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newStage(t)) })
+	synctest.Test(t, func(t *testing.T) { f(t, newTestVenue(t)) })
 }
 
-// readers is a Group of readers that join when the test says so.
+// readers is a Group whose readers join when the test says so.
 type readers struct {
 	mu      sync.Mutex
 	waiting chan struct{}
@@ -316,7 +315,7 @@ func (g *readers) TakeWaiting() (follow.Cohort, bool, bool) {
 }
 func (g *readers) Join(follow.Cohort) {}
 
-// cohorts returns whom the events since it was last called were for.
+// cohorts returns and removes the cohorts of the announced events.
 func (g *readers) cohorts() (to []follow.Cohort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

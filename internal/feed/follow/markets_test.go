@@ -12,17 +12,17 @@ func marketNow(words string, status market.Status) *market.Market {
 	return &market.Market{MarketID: "M", Description: words, Status: status}
 }
 
-// announce says that a market has changed.
-func (s *stage) announce(kind string, status market.Status) {
-	s.say(marketsOf("M"), market.MessageMarket, func(m *market.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
+// announce announces a change of a market.
+func (s *testVenue) announce(kind string, status market.Status) {
+	s.send(marketsOf("M"), market.MessageMarket, func(m *market.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
 }
 
-// TestMarketChangesWhileItIsRead: a read settles what was pending when it began. A change that comes later is read for again.
+// TestMarketChangesWhileItIsRead: a read settles only the changes from before its start. A later change needs another read.
 func TestMarketChangesWhileItIsRead(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen), takes: time.Second}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen), takes: time.Second}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M")) // it is read
+		s.live(marketsOf("M")) // the market is being read
 		time.Sleep(500 * time.Millisecond)
 		r.set(marketNow("a", market.StatusClosed))
 		s.announce("STATUS", market.StatusClosed)
@@ -31,7 +31,7 @@ func TestMarketChangesWhileItIsRead(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED")
 
-		// The same where the cache says that the read was overtaken.
+		// The same if the cache marks the read as stale.
 		r.set(marketNow("b", market.StatusClosed))
 		s.announce("METADATA", "")
 		time.Sleep(500 * time.Millisecond)
@@ -46,10 +46,10 @@ func TestMarketChangesWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestMarketReadIsStale: a stale answer settles nothing.
+// TestMarketReadIsStale: a stale read settles nothing.
 func TestMarketReadIsStale(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen)}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
 		s.live(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
@@ -58,7 +58,7 @@ func TestMarketReadIsStale(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		s.announce("TICK_SIZE", "")
 		time.Sleep(600 * time.Millisecond)
-		f.want(showMarket) // overtaken: it is read again at once
+		f.want(showMarket) // invalidated: the market is read again at once
 		r.edit(func() { r.value, r.meta = marketNow("b", market.StatusOpen), nil })
 		time.Sleep(time.Second)
 		f.want(showMarket, "FRESHNESS a/OPEN stale")
@@ -67,18 +67,18 @@ func TestMarketReadIsStale(t *testing.T) {
 	})
 }
 
-// agedMeta is that of a stale answer, which the venue renews three seconds later.
+// agedMeta returns the metadata of a stale response that the venue renews three seconds later.
 func agedMeta() market.Meta {
 	m := staleMeta()
 	m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: time.Second, Most: 2 * time.Second, Renewed: 3 * time.Second})
 	return m
 }
 
-// TestMarketReadIsOld: what an old answer shows is sent, marked stale. It settles nothing, and the next read waits until the venue
-// has a newer answer.
+// TestMarketReadIsOld: the value of an old response is sent as stale. It settles nothing. The next read waits until the
+// venue has a newer response.
 func TestMarketReadIsOld(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen)}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
 		s.live(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
@@ -104,15 +104,15 @@ func TestMarketReadIsOld(t *testing.T) {
 	})
 }
 
-// TestMarketReadFails: what the stream says by itself is told at once, and the rest when REST is back.
+// TestMarketReadFails: changes that the stream describes are sent at once, and the others when REST works again.
 func TestMarketReadFails(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen)}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
 		s.live(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.fail(errDown)
-		s.announce("METADATA", market.StatusOpen) // which is known
+		s.announce("METADATA", market.StatusOpen) // known from the stream
 		f.want(showMarket, "FRESHNESS a/OPEN stale")
 		s.announce("STATUS", market.StatusClosed)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED stale")
@@ -127,10 +127,10 @@ func TestMarketReadFails(t *testing.T) {
 	})
 }
 
-// TestMarketOutage: while the stream is away the market is polled; it is read again when the stream is back.
+// TestMarketOutage: a market is polled while the stream is down, and read again when the stream is back.
 func TestMarketOutage(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen)}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
 		s.Up("e", []market.Topic{marketsOf("M")}) // not confirmed
 		f.want(showMarket)
@@ -149,10 +149,10 @@ func TestMarketOutage(t *testing.T) {
 	})
 }
 
-// TestManyChangesOfAMarket: more changes than are kept are settled by one RESYNC.
+// TestManyChangesOfAMarket: more than maxPending changes are replaced by one RESYNC.
 func TestManyChangesOfAMarket(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Market]{value: marketNow("a", market.StatusOpen)}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
 		s.live(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")

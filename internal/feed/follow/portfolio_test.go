@@ -18,8 +18,8 @@ func positionsOf(tokens ...string) *[]market.Position {
 	return &list
 }
 
-// priced values every position by one price.
-type priced struct{ rest[*market.Price] }
+// priced values every position with one price.
+type priced struct{ restSource[*market.Price] }
 
 func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]market.Quotes, []*market.Valuation, error) {
 	price, err := p.read(ctx)
@@ -40,7 +40,7 @@ func newPriced(price string) *priced {
 	return p
 }
 
-func (s *stage) portfolio(r *rest[*[]market.Position], p *priced) follow.Stream[follow.PortfolioUpdate] {
+func (s *testVenue) portfolio(r *restSource[*[]market.Position], p *priced) follow.Stream[follow.PortfolioUpdate] {
 	return follow.Portfolio(s.ctx, s.source(), follow.PortfolioSource{
 		Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.Key().String() },
 	}, 500*time.Millisecond)
@@ -54,18 +54,18 @@ func showPortfolio(u follow.PortfolioUpdate) string {
 	return out
 }
 
-// TestPortfolio follows an account on the stream, away from it and back.
+// TestPortfolio follows an account while the stream is up, down and up again.
 func TestPortfolio(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, p := &rest[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, p := &restSource[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
 		s.live(account)
-		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T", "U") })
+		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T", "U") })
 		f.want(showPortfolio, "INITIAL 2-0 2")
 		if r.calls != 0 || !s.up.has(pricesOf("T")) || !s.up.has(pricesOf("U")) {
 			t.Errorf("%d reads, %v", r.calls, s.up.open)
 		}
-		s.say(account, market.MessagePosition, func(m *market.Message) {
+		s.send(account, market.MessagePosition, func(m *market.Message) {
 			m.Positions = *positionsOf("U")
 			m.Positions[0].Size = market.MustDecimal("0")
 		})
@@ -93,10 +93,11 @@ func TestPortfolio(t *testing.T) {
 	})
 }
 
-// TestAPriceFails: nothing is summed over a part. The failure is reported once and the portfolio is sent when all can be read.
-func TestAPriceFails(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+// TestPriceReadFails: no sum omits a position. The failure is reported once, and the portfolio is sent when all prices can
+// be read.
+func TestPriceReadFails(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
 		p.err = market.Errorf(market.CodeUpstreamBadResponse, "a price of 1.02")
 		f := run(t, s.portfolio(r, p))
 		time.Sleep(time.Minute)
@@ -107,10 +108,10 @@ func TestAPriceFails(t *testing.T) {
 	})
 }
 
-// TestNoRoomForOneToken: the tokens after the one that has no room keep the watches that they have.
+// TestNoRoomForOneToken: later tokens keep their watches if an earlier one has no room.
 func TestNoRoomForOneToken(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
 		s.up.room = 2 // the account and one token
 		f := run(t, s.portfolio(r, p))
 		time.Sleep(time.Second)
@@ -124,13 +125,13 @@ func TestNoRoomForOneToken(t *testing.T) {
 	})
 }
 
-// TestChangesWhileAPortfolioIsRead are read for once more.
+// TestChangesWhileAPortfolioIsRead: changes during a read lead to one more read.
 func TestChangesWhileAPortfolioIsRead(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
 		s.live(account)
-		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
 		f.want(showPortfolio, "INITIAL 1-0 1")
 		s.live(pricesOf("T"))
 		p.edit(func() { p.takes = time.Second })
@@ -140,13 +141,14 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 			p.value = priceOf("T", "0.7")
 			p.value.Basis = market.BasisVenue
 		})
-		s.price("T", "0.7") // the read under way does not know it
+		s.price("T", "0.7") // the current read does not include it
 		time.Sleep(4 * time.Second)
 		f.want(showPortfolio, "CHANGE 1-0 1.4")
 	})
 }
 
-// TestPortfolioOfLots has two positions of one outcome, with and without the stream. As long as neither changes there is no event.
+// TestPortfolioOfLots has two positions of one outcome, with and without the stream. There are no events while neither
+// changes.
 func TestPortfolioOfLots(t *testing.T) {
 	lots := func(first, second string) *[]market.Position {
 		list := *positionsOf("T", "T")
@@ -158,8 +160,8 @@ func TestPortfolioOfLots(t *testing.T) {
 		return list
 	}
 	t.Run("REST", func(t *testing.T) {
-		bubble(t, func(t *testing.T, s *stage) {
-			r, p := &rest[*[]market.Position]{value: numbered(lots("5", "7"))}, newPriced("0.5")
+		bubble(t, func(t *testing.T, s *testVenue) {
+			r, p := &restSource[*[]market.Position]{value: numbered(lots("5", "7"))}, newPriced("0.5")
 			f := run(t, s.portfolio(r, p))
 			time.Sleep(time.Minute)
 			f.want(showPortfolio, "INITIAL 2-0 6")
@@ -169,17 +171,17 @@ func TestPortfolioOfLots(t *testing.T) {
 			r.set(numbered(lots("5", "8")))
 			time.Sleep(time.Minute)
 			f.want(showPortfolio, "CHANGE 1-0 6.5")
-			r.set(numbered(lots("5", "0"))) // the second is closed
+			r.set(numbered(lots("5", "0"))) // the second lot is closed
 			time.Sleep(time.Minute)
 			f.want(showPortfolio, "CHANGE 1-0 2.5")
 		})
 	})
 	t.Run("stream", func(t *testing.T) {
-		bubble(t, func(t *testing.T, s *stage) {
-			r, p := &rest[*[]market.Position]{}, newPriced("0.5")
+		bubble(t, func(t *testing.T, s *testVenue) {
+			r, p := &restSource[*[]market.Position]{}, newPriced("0.5")
 			f := run(t, s.portfolio(r, p))
 			s.live(account)
-			s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *lots("5", "7") })
+			s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *lots("5", "7") })
 			f.want(showPortfolio, "INITIAL 2-0 6")
 			s.live(pricesOf("T"))
 			for range 3 {
@@ -194,11 +196,11 @@ func TestPortfolioOfLots(t *testing.T) {
 	})
 }
 
-// TestPortfolioThatStaysTheSame: what does not change is sent again when it is stale, when it is fresh again, and when the stream
-// takes it over from REST.
-func TestPortfolioThatStaysTheSame(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, p := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
+// TestUnchangedPortfolio: an unchanged portfolio is sent again when it becomes stale, when it is fresh again, and when the
+// stream replaces REST.
+func TestUnchangedPortfolio(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "INITIAL 1-0 1")
@@ -209,29 +211,30 @@ func TestPortfolioThatStaysTheSame(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "FRESHNESS 1-0 1")
 		s.live(account)
-		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "RESYNC 1-0 1")
 	})
 }
 
-// TestAReaderJoinsBetweenUpdates: while an update waits for its pace, or its read takes its time, a reader that joins waits for it too.
-func TestAReaderJoinsBetweenUpdates(t *testing.T) {
+// TestReaderJoinsBetweenUpdates: a reader that joins while an update waits for its interval or its read waits for that
+// update.
+func TestReaderJoinsBetweenUpdates(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *stage) {
-				r, p, g := &rest[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5"), newReaders()
+			bubble(t, func(t *testing.T, s *testVenue) {
+				r, p, g := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5"), newReaders()
 				source := s.source()
 				source.Group = g
 				f := run(t, follow.Portfolio(s.ctx, source, follow.PortfolioSource{
 					Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.Key().String() },
 				}, 500*time.Millisecond))
 				s.live(account)
-				s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
+				s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
-				time.Sleep(takes) // after a second the pace allows an update
+				time.Sleep(takes) // after a second the interval has passed
 				p.slow(takes)
-				s.say(account, market.MessagePosition, func(m *market.Message) {
+				s.send(account, market.MessagePosition, func(m *market.Message) {
 					m.Positions = *positionsOf("T")
 					m.Positions[0].Size = market.MustDecimal("3")
 				})

@@ -11,10 +11,10 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestPricesInAnOutage: what the stream brought is polled while the stream is away, and marked with its source.
+// TestPricesInAnOutage: prices are polled while the stream is down, with REST as their source.
 func TestPricesInAnOutage(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.4")}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		s.live(pricesOf("T"))
 		s.price("T", "0.5")
@@ -48,10 +48,10 @@ func TestPricesInAnOutage(t *testing.T) {
 	})
 }
 
-// TestInitialInAnOutage: a state that the stream left behind is no first event; REST is read as a query would.
+// TestInitialInAnOutage: an old state of the stream is not the first event. REST is read instead.
 func TestInitialInAnOutage(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.4")}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
 		first := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		s.live(pricesOf("T"))
 		s.price("T", "0.5")
@@ -63,10 +63,10 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners: a reader that joins is sent the present state, which a query would not find newer.
+// TestJoiners: a reader that joins gets the present state, at least as new as a query's response.
 func TestJoiners(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, g := &rest[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
 		source := s.source()
 		source.Group = g
 		f := run(t, follow.Prices(s.ctx, source, []string{"T"}, time.Second, r.list))
@@ -75,14 +75,14 @@ func TestJoiners(t *testing.T) {
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		g.cohorts()
 
-		// Live: at once.
+		// Live: the state is sent at once.
 		time.Sleep(2 * time.Second)
 		g.join()
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		if to := g.cohorts(); fmt.Sprint(to) != "[1]" {
 			t.Errorf("sent to %v", to)
 		}
-		// A change waits for its pace: it is sent to all before the joiner is served.
+		// A change waits for the interval. All readers get the change before the joining reader is served.
 		s.price("T", "0.51")
 		s.price("T", "0.52")
 		f.want(showPrice, "CHANGE 0.51 STREAM")
@@ -101,7 +101,7 @@ func TestJoiners(t *testing.T) {
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("sent to %v", to)
 		}
-		// REST does not answer: the joiner waits no longer than a read may take.
+		// REST does not respond: the joining reader waits at most as long as a read may take.
 		r.slow(time.Hour)
 		time.Sleep(10 * time.Second)
 		f.take()
@@ -111,10 +111,10 @@ func TestJoiners(t *testing.T) {
 	})
 }
 
-// TestJoinersHearOfTheProblem: nothing could be sent yet, so a reader that joins is told why.
-func TestJoinersHearOfTheProblem(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r, g := &rest[*market.Price]{err: errDown}, newReaders()
+// TestJoinersGetTheProblem: a reader that joins before the first event gets the problem.
+func TestJoinersGetTheProblem(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
 		source := s.source()
 		source.Group = g
 		f := run(t, follow.Prices(s.ctx, source, []string{"T", "U"}, 0, r.list))
@@ -134,10 +134,10 @@ func TestJoinersHearOfTheProblem(t *testing.T) {
 	})
 }
 
-// TestAPaceKeepsNoBacklog lets a price change far more often than its reader wants to hear of it.
-func TestAPaceKeepsNoBacklog(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.50")} // a venue that does not know the token would end the stream
+// TestIntervalKeepsNoBacklog changes a price far more often than events may be sent.
+func TestIntervalKeepsNoBacklog(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // the stream would end if the venue did not know the token
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Second, r.list))
 		s.live(pricesOf("T"))
 		for n := range 100 {
@@ -155,10 +155,10 @@ func TestAPaceKeepsNoBacklog(t *testing.T) {
 	})
 }
 
-// TestAStaleRead is told once a further read says the same, and read again soon.
-func TestAStaleRead(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
+// TestStaleRead: a stale read is reported after a second one, and the value is read again soon.
+func TestStaleRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(500 * time.Millisecond)
 		f.want(showPrice, "INITIAL 0.4 REST stale")
@@ -177,10 +177,10 @@ func TestAStaleRead(t *testing.T) {
 	})
 }
 
-// TestARoomTakenBack: what the stream has no room for any more is polled.
-func TestARoomTakenBack(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.4")}
+// TestReclaimedRoom: a topic whose room was reclaimed is polled.
+func TestReclaimedRoom(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		s.live(pricesOf("T"))
 		s.price("T", "0.5")
@@ -191,33 +191,33 @@ func TestARoomTakenBack(t *testing.T) {
 	})
 }
 
-// TestUnknownOrders: a stream that does not say which orders there are is no account without orders.
+// TestUnknownOrders: unknown orders are not the same as no orders.
 func TestUnknownOrders(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*[]market.Order]{value: &[]market.Order{{OrderID: "o1", Status: market.OrderOpen}}}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*[]market.Order]{value: &[]market.Order{{OrderID: "o1", Status: market.OrderOpen}}}
 		f := run(t, follow.Orders(s.ctx, s.source(), follow.Account[[]market.Order]{Topic: account, Read: r.read}))
 		show := func(o follow.OrdersUpdate) string { return fmt.Sprint(len(o.Changed), len(o.Closed)) }
 		s.live(account)
-		s.say(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = []market.Position{} })
+		s.send(account, market.MessageUserSnapshot, func(m *market.Message) { m.Positions = []market.Position{} })
 		f.want(show)
 		time.Sleep(time.Second)
 		f.want(show, "INITIAL 1 0")
 		r.set(&[]market.Order{})
 		time.Sleep(5 * time.Second)
-		f.want(show, "CHANGE 0 1") // the stream does not bring them, so they are polled
-		s.say(account, market.MessageUserSnapshot, func(m *market.Message) {
+		f.want(show, "CHANGE 0 1") // the stream does not send the orders, so they are polled
+		s.send(account, market.MessageUserSnapshot, func(m *market.Message) {
 			m.Orders = []market.Order{{OrderID: "o2", Status: market.OrderOpen}}
 		})
 		f.want(show, "RESYNC 1 0")
 	})
 }
 
-// TestAReadIsOvertaken: what the stream has said since a read began wins over its result.
-func TestAReadIsOvertaken(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
+// TestStreamOvertakesARead: a value that the stream sent during a read replaces the read's result.
+func TestStreamOvertakesARead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
-		time.Sleep(time.Second) // the read is under way
+		time.Sleep(time.Second) // the read is running
 		s.live(pricesOf("T"))
 		s.price("T", "0.5")
 		s.down(pricesOf("T"))
@@ -230,11 +230,11 @@ func TestAReadIsOvertaken(t *testing.T) {
 	})
 }
 
-// TestNothingIsReadAfterTheEnd: a stream waits for its read before it ends.
-func TestNothingIsReadAfterTheEnd(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
+// TestStreamWaitsForItsRead: a stream waits for its read before it ends.
+func TestStreamWaitsForItsRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
 		ctx, cancel := context.WithCancel(s.ctx)
-		r := &rest[*market.Price]{takes: time.Hour}
+		r := &restSource[*market.Price]{takes: time.Hour}
 		f := run(t, follow.Prices(ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(time.Second)
 		cancel()
@@ -245,10 +245,10 @@ func TestNothingIsReadAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestTheBudgetsWait: a read that the budget refuses is not repeated before the time that the refusal names, not by polls either.
-func TestTheBudgetsWait(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{err: market.RateLimited(20 * time.Second)}
+// TestRateLimitDelaysReads: after a RATE_LIMITED error no read starts before its RetryAfter, and neither does a poll.
+func TestRateLimitDelaysReads(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{err: market.RateLimited(20 * time.Second)}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(20 * time.Second)
 		f.want(showPrice, "!RATE_LIMITED")
@@ -261,13 +261,13 @@ func TestTheBudgetsWait(t *testing.T) {
 	})
 }
 
-// TestAPaceDoesNotDelayTheFirstState opens a topic some time before its first price comes.
-func TestAPaceDoesNotDelayTheFirstState(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.Price]{value: priceOf("T", "0.4"), takes: time.Hour}
+// TestIntervalDoesNotDelayTheFirstState opens a topic some time before its first price arrives.
+func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: time.Hour}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Minute, r.list))
 		s.live(pricesOf("T"))
-		synctest.Wait() // the topic is open, and says nothing
+		synctest.Wait() // the topic is open and has no price
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 	})

@@ -20,29 +20,29 @@ func pageOf(ids ...string) *market.TradePage {
 	return p
 }
 
-func (s *stage) fill(id string) {
-	s.say(account, market.MessageFill, func(m *market.Message) { m.Trades = []market.Trade{{TradeID: id}} })
+func (s *testVenue) fill(id string) {
+	s.send(account, market.MessageFill, func(m *market.Message) { m.Trades = []market.Trade{{TradeID: id}} })
 }
 
-func (s *stage) openAccount() {
+func (s *testVenue) openAccount() {
 	s.live(account)
-	s.say(account, market.MessageUserSnapshot, func(*market.Message) {})
+	s.send(account, market.MessageUserSnapshot, func(*market.Message) {})
 }
 
-func (s *stage) userTrades(r *rest[*market.TradePage]) follow.Stream[follow.TradesUpdate] {
+func (s *testVenue) userTrades(r *restSource[*market.TradePage]) follow.Stream[follow.TradesUpdate] {
 	return follow.UserTrades(s.ctx, s.source(), follow.Account[market.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
 }
 
-// TestUserTradesWhileTheStreamOpens: a read that began before the stream was open does not settle what the stream's first state
-// owes.
+// TestUserTradesWhileTheStreamOpens: a read that started before the stream was up does not replace the read for the
+// stream's first state.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
 		f := run(t, s.userTrades(r))
-		time.Sleep(time.Second) // the first read is under way
+		time.Sleep(time.Second) // the first read is running
 		r.set(pageOf("t2", "t1"))
 		s.openAccount()
-		s.fill("t3") // REST does not know it yet
+		s.fill("t3") // REST does not return it yet
 		time.Sleep(1500 * time.Millisecond)
 		f.want(showTrades, "INITIAL t1 ")
 		time.Sleep(2 * time.Second)
@@ -55,10 +55,10 @@ func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestFillsWhileTradesAreRead are sent once, in their order.
+// TestFillsWhileTradesAreRead: fills during a read are sent once, in order.
 func TestFillsWhileTradesAreRead(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.TradePage]{value: pageOf("t1"), takes: time.Second}
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.TradePage]{value: pageOf("t1"), takes: time.Second}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		s.fill("t2")
@@ -71,11 +71,11 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 	})
 }
 
-// TestUserTradesOfAnOldAnswer: an answer from before the account's stream began may be without trades that the stream did not tell
-// of. The trades are read again when the venue has a newer one. What the stream tells meanwhile is sent at once.
-func TestUserTradesOfAnOldAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
+// TestUserTradesOfAnOldResponse: a response that is older than the account's stream may lack trades. The trades are read
+// again when the venue has a newer response. Fills from the stream are sent at once.
+func TestUserTradesOfAnOldResponse(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
 			m := freshMeta()
 			m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: 9 * time.Second, Most: 10 * time.Second, Renewed: 20 * time.Second})
 			return m
@@ -102,10 +102,10 @@ func TestUserTradesOfAnOldAnswer(t *testing.T) {
 	})
 }
 
-// TestAGapOfUserTrades: where REST no longer lists a trade that was sent, some may be missing in between.
-func TestAGapOfUserTrades(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.TradePage]{value: pageOf("t1")}
+// TestGapInUserTrades: if REST lists none of the sent trades, trades in between may be missing.
+func TestGapInUserTrades(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.TradePage]{value: pageOf("t1")}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		f.want(showTrades, "INITIAL t1 ")
@@ -129,10 +129,10 @@ func TestAGapOfUserTrades(t *testing.T) {
 	})
 }
 
-// TestUserTradesAreReadInVain: what the stream brings stays pending until a read has covered it.
-func TestUserTradesAreReadInVain(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
-		r := &rest[*market.TradePage]{err: errDown}
+// TestUserTradesReadsFail: fills stay pending until a read has covered them.
+func TestUserTradesReadsFail(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testVenue) {
+		r := &restSource[*market.TradePage]{err: errDown}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		s.fill("t2")
@@ -144,12 +144,12 @@ func TestUserTradesAreReadInVain(t *testing.T) {
 	})
 }
 
-// TestTape: the tape begins when every token's is known, or else after a while with those that are.
+// TestTape: the first event waits until the tapes of all tokens are known, or for streamHeadStart.
 func TestTape(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
+	bubble(t, func(t *testing.T, s *testVenue) {
 		tapeOf := func(id string) market.Topic { return market.Topic{Channel: market.ChannelTrades, ID: id} }
 		tape := func(key market.Topic, kind market.MessageKind, ids ...string) {
-			s.say(key, kind, func(m *market.Message) { m.Trades = pageOf(ids...).Trades })
+			s.send(key, kind, func(m *market.Message) { m.Trades = pageOf(ids...).Trades })
 		}
 		f := run(t, follow.Trades(s.ctx, s.source(), []string{"T", "U"}))
 		s.live(tapeOf("T"), tapeOf("U"))
@@ -168,9 +168,9 @@ func TestTape(t *testing.T) {
 	})
 }
 
-// TestStatus is sent first and whenever it differs.
+// TestStatus: the status is sent first and each time it differs.
 func TestStatus(t *testing.T) {
-	bubble(t, func(t *testing.T, s *stage) {
+	bubble(t, func(t *testing.T, s *testVenue) {
 		var now atomic.Int64
 		now.Store(1)
 		ctx, cancel := context.WithCancel(s.ctx)
