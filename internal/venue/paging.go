@@ -30,7 +30,7 @@ type paging []wire.Value
 // nothing but pages.
 func pagingOf(page wire.Value) paging {
 	var p paging
-	for o := page; o.Kind() == wire.Object; o = o.Outer() {
+	for o := page; o.Kind() == wire.Object; o = o.Parent() {
 		p = append(p, o)
 	}
 	if inside := p.of(fieldPagination); inside.Kind() == wire.Object {

@@ -27,8 +27,7 @@ type document struct {
 // node says where a value is, and its name where it is a member of an object; both with their quotes.
 type node struct {
 	kind Kind
-	// mark is that of the name, and odd tells that its bytes don't say what they are.
-	mark          uint8
+	// odd tells that the bytes of the name don't say what they are.
 	odd           bool
 	name, nameEnd uint32
 	start, end    uint32
@@ -117,8 +116,19 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// Member returns the member of an object that has a name.
-func (v Value) Member(name string) Value { return v.member(nameOf(name)) }
+// Member returns the member of an object that has this name, the last one if several have it. It returns the zero Value if
+// there is none or v is not an object.
+func (v Value) Member(name string) (member Value) {
+	if v.Kind() != Object {
+		return Value{}
+	}
+	for at, end := v.at+1, v.in.nodes[v.at].after; at < end; at = v.in.nodes[at].after {
+		if string(v.in.name(at)) == name {
+			member = Value{v.in, at}
+		}
+	}
+	return member
+}
 
 // Members returns the members of an object by their names.
 func (v Value) Members() map[string]Value {
@@ -132,20 +142,15 @@ func (v Value) Members() map[string]Value {
 	return members
 }
 
-// Outer returns the object or list that the value is in.
-func (v Value) Outer() (outer Value) {
-	if v.in == nil || v.at == 0 {
-		return Value{}
-	}
-	for around := (Value{in: v.in}); around != v; {
-		outer = around
-		for inner := range outer.inside {
-			if around = inner; v.at < v.in.nodes[inner.at].after {
-				break
-			}
+// Parent returns the object or list that the value is in, or the zero Value for the outermost value. It looks at every value
+// between the two.
+func (v Value) Parent() Value {
+	for at := v.at; at > 0; {
+		if at--; v.in.nodes[at].after > v.at {
+			return Value{v.in, at}
 		}
 	}
-	return outer
+	return Value{}
 }
 
 // inside yields what is in a list or object, in its order.

@@ -7,7 +7,7 @@ import (
 
 // Field is one piece of an answer and the names that venues have for it, the contract's first.
 type Field struct {
-	names []name
+	names []string
 	// shared tells that the texts are interned.
 	shared bool
 }
@@ -29,10 +29,7 @@ func Names(camel ...string) Field {
 
 // Or returns the field with more names.
 func (f Field) Or(names ...string) Field {
-	f.names = slices.Clip(f.names)
-	for _, text := range names {
-		f.names = append(f.names, nameOf(text))
-	}
+	f.names = append(slices.Clip(f.names), names...)
 	return f
 }
 
@@ -43,16 +40,10 @@ func (f Field) Shared() Field {
 }
 
 // Names returns the names of the field, the contract's first.
-func (f Field) Names() []string {
-	texts := make([]string, len(f.names))
-	for i, n := range f.names {
-		texts[i] = n.text
-	}
-	return texts
-}
+func (f Field) Names() []string { return f.names }
 
 // String returns the contract's name for the field.
-func (f Field) String() string { return f.names[0].text }
+func (f Field) String() string { return f.names[0] }
 
 func snake(camel string) string {
 	var b strings.Builder
@@ -69,7 +60,7 @@ func snake(camel string) string {
 // Of returns the first member, in the order of the names, that is there and not null.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
-		if v := object.member(name); !v.IsNull() {
+		if v := object.Member(name); !v.IsNull() {
 			return v
 		}
 	}
@@ -78,7 +69,7 @@ func (f Field) Of(object Value) Value {
 
 // In tells whether the field is there, be it null.
 func (f Field) In(object Value) bool {
-	return slices.ContainsFunc(f.names, func(n name) bool { return object.member(n).Kind() != Missing })
+	return slices.ContainsFunc(f.names, func(n string) bool { return object.Member(n).Kind() != Missing })
 }
 
 // The fields that answers and frames share.

@@ -115,11 +115,7 @@ func (p *parser) member() error {
 	if err != nil {
 		return err
 	}
-	n := node{name: p.offset() - uint32(len(name)), nameEnd: p.offset(), odd: p.odd(name)}
-	if n.mark = markOf(name[1 : len(name)-1]); n.odd {
-		n.mark = markOf(unquoted(name))
-	}
-	return p.value(n)
+	return p.value(node{name: p.offset() - uint32(len(name)), nameEnd: p.offset(), odd: p.odd(name)})
 }
 
 // delimiter reads a bracket or brace and returns where it is.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ func tree(t *testing.T, v Value) any {
 	case List:
 		list := []any{}
 		for _, e := range v.Elements() {
-			if e.Outer() != v {
+			if e.Parent() != v {
 				t.Errorf("%s is not in %s", e.JSON(), v.JSON())
 			}
 			list = append(list, tree(t, e))
@@ -50,7 +51,7 @@ func tree(t *testing.T, v Value) any {
 		names := slices.Sorted(maps.Keys(members))
 		for _, name := range names {
 			m := members[name]
-			if m.Outer() != v || v.Member(name) != m || !Exactly(name).In(v) {
+			if m.Parent() != v || v.Member(name) != m || !Exactly(name).In(v) {
 				t.Errorf("%q is %s, %s, in %s", name, m.JSON(), v.Member(name).JSON(), v.JSON())
 			}
 			if first.IsNull() && !m.IsNull() {
@@ -122,7 +123,27 @@ func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n > values/4 { // the race detector takes one for every table
+	if n > values/4 {
 		t.Errorf("%v allocations for %d values", n, values)
+	}
+}
+
+// TestDocumentsAreIndependent reads a document after the pooled parser has read others.
+func TestDocumentsAreIndependent(t *testing.T) {
+	object := func(first int) Value {
+		members := map[string]any{}
+		for n := range 16 {
+			members[fmt.Sprint(first+n)] = n
+		}
+		return value(t, members)
+	}
+	first := object(0)
+	for n := range 10 {
+		object(100 * n)
+	}
+	for n := range 16 {
+		if got := first.Member(fmt.Sprint(n)).Text(); got != fmt.Sprint(n) {
+			t.Errorf("member %d is %s", n, got)
+		}
 	}
 }
