@@ -26,7 +26,7 @@ const (
 )
 
 // backoffWaits are the waits after failures in a row, of a key and of a call that is tried again.
-var backoffWaits = wire.Backoff{Least: leastBackoff, Most: mostBackoff}
+var backoffWaits = wire.Backoff{Min: leastBackoff, Max: mostBackoff}
 
 // backoffs remembers the keys whose last answer was a failure of the venue's, so that none of them is asked for again
 // before its wait has ended. It is safe for concurrent use.

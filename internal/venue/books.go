@@ -46,7 +46,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*marke
 	b := &market.Book{
 		TokenID:   wire.Intern(tokenID),
 		Timestamp: r.Time(fieldTimestamp),
-		Epoch:     r.Label(wire.FieldEpoch),
+		Epoch:     r.TextOrNumber(wire.FieldEpoch),
 		Seq:       sequence(r),
 		Hash:      r.Text(wire.FieldHash),
 		Depth:     depth,
@@ -68,7 +68,7 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	}
 	if b.Bids[0].Price.Cmp(b.Asks[0].Price) > 0 {
 		r.Note("crossed book")
-		r.Bad(wire.FieldBids, "cross the asks")
+		r.Fail(wire.FieldBids, "cross the asks")
 		return nil
 	}
 	if stated := r.Unit(wire.FieldSpread); stated != nil {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-var fieldVolumeOfPoint = wire.Names("volume", "v")
+var fieldVolumeOfPoint = wire.NewField("volume", "v")
 
 // PriceHistory returns a token's prices on the UTC days from to to, both included, oldest first; nil when the venue does
 // not know the token. Points that cannot be read, of which LeftOut tells, and those on other days are left out; an answer
@@ -69,5 +69,5 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 }
 
 func readPoint(r *wire.Row) market.PricePoint {
-	return market.PricePoint{Timestamp: r.Instant(fieldTimestamp), Price: r.Price(wire.FieldPrice), Volume: r.Decimal(fieldVolumeOfPoint)}
+	return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice), Volume: r.Decimal(fieldVolumeOfPoint)}
 }

@@ -53,8 +53,8 @@ func (k *keyed[T]) decode(payload wire.Value, asked []string, n *notes) (answers
 }
 
 func (k *keyed[T]) isRow(object wire.Value) bool {
-	return wire.FieldTokenID.In(object) || slices.ContainsFunc(k.marks, func(f wire.Field) bool {
-		return f.In(object) && f.Of(object).Kind() != wire.Object
+	return wire.FieldTokenID.PresentIn(object) || slices.ContainsFunc(k.marks, func(f wire.Field) bool {
+		return f.PresentIn(object) && f.Of(object).Kind() != wire.Object
 	})
 }
 

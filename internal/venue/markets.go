@@ -12,48 +12,48 @@ import (
 )
 
 var (
-	fieldMarketID        = wire.Names("marketId", "conditionId", "id").Shared()
-	fieldSlug            = wire.Names("slug", "marketSlug")
-	fieldQuestion        = wire.Names("question", "title")
-	fieldGroupItemTitle  = wire.Names("groupItemTitle")
-	fieldDescription     = wire.Names("description")
-	fieldImage           = wire.Names("image", "imageUrl", "icon")
-	fieldCategory        = wire.Names("category").Shared()
-	fieldTags            = wire.Names("tags")
-	fieldActive          = wire.Names("active")
-	fieldClosed          = wire.Names("closed")
-	fieldAcceptingOrders = wire.Names("acceptingOrders")
-	fieldStartDate       = wire.Names("startDate", "startsAt", "startDateIso")
-	fieldEndDate         = wire.Names("endDate", "endsAt", "endDateIso")
-	fieldVolume          = wire.Names("volume", "volumeNum")
-	fieldVolume24h       = wire.Exactly("volume24h", "volume_24h", "volume24hr", "volume_24hr")
-	fieldLiquidity       = wire.Names("liquidity", "liquidityNum")
-	fieldTickSize        = wire.Names("tickSize", "minimumTickSize", "orderPriceMinTickSize")
-	fieldMinOrderSize    = wire.Names("minOrderSize", "minimumOrderSize", "orderMinSize")
-	fieldEventID         = wire.Names("eventId").Shared()
-	fieldEventSlug       = wire.Names("eventSlug").Shared()
-	fieldEventTitle      = wire.Names("eventTitle").Shared()
-	fieldResolution      = wire.Names("resolution")
+	fieldMarketID        = wire.NewField("marketId", "conditionId", "id").Interned()
+	fieldSlug            = wire.NewField("slug", "marketSlug")
+	fieldQuestion        = wire.NewField("question", "title")
+	fieldGroupItemTitle  = wire.NewField("groupItemTitle")
+	fieldDescription     = wire.NewField("description")
+	fieldImage           = wire.NewField("image", "imageUrl", "icon")
+	fieldCategory        = wire.NewField("category").Interned()
+	fieldTags            = wire.NewField("tags")
+	fieldActive          = wire.NewField("active")
+	fieldClosed          = wire.NewField("closed")
+	fieldAcceptingOrders = wire.NewField("acceptingOrders")
+	fieldStartDate       = wire.NewField("startDate", "startsAt", "startDateIso")
+	fieldEndDate         = wire.NewField("endDate", "endsAt", "endDateIso")
+	fieldVolume          = wire.NewField("volume", "volumeNum")
+	fieldVolume24h       = wire.NewField("volume24h", "volume_24h", "volume24hr", "volume_24hr")
+	fieldLiquidity       = wire.NewField("liquidity", "liquidityNum")
+	fieldTickSize        = wire.NewField("tickSize", "minimumTickSize", "orderPriceMinTickSize")
+	fieldMinOrderSize    = wire.NewField("minOrderSize", "minimumOrderSize", "orderMinSize")
+	fieldEventID         = wire.NewField("eventId").Interned()
+	fieldEventSlug       = wire.NewField("eventSlug").Interned()
+	fieldEventTitle      = wire.NewField("eventTitle").Interned()
+	fieldResolution      = wire.NewField("resolution")
 
-	fieldOutcomes      = wire.Names("outcomes")
-	fieldTokens        = wire.Names("tokens")
-	fieldOutcomePrices = wire.Names("outcomePrices")
-	fieldTokenIDs      = wire.Names("clobTokenIds", "tokenIds")
-	fieldOutcome       = wire.Names("outcome", "label", "name", "title").Shared()
-	fieldOutcomeToken  = wire.Names("tokenId", "clobTokenId", "assetId", "id").Shared()
-	fieldWinner        = wire.Names("winner", "isWinner")
+	fieldOutcomes      = wire.NewField("outcomes")
+	fieldTokens        = wire.NewField("tokens")
+	fieldOutcomePrices = wire.NewField("outcomePrices")
+	fieldTokenIDs      = wire.NewField("clobTokenIds", "tokenIds")
+	fieldOutcome       = wire.NewField("outcome", "label", "name", "title").Interned()
+	fieldOutcomeToken  = wire.NewField("tokenId", "clobTokenId", "assetId", "id").Interned()
+	fieldWinner        = wire.NewField("winner", "isWinner")
 
-	fieldResolvedAt = wire.Names("resolvedAt", "timestamp")
-	fieldSource     = wire.Names("source")
+	fieldResolvedAt = wire.NewField("resolvedAt", "timestamp")
+	fieldSource     = wire.NewField("source")
 
-	fieldEvent    = wire.Names("event")
-	fieldEvents   = wire.Names("events")
-	fieldTagLabel = wire.Names("label", "name", "slug")
+	fieldEvent    = wire.NewField("event")
+	fieldEvents   = wire.NewField("events")
+	fieldTagLabel = wire.NewField("label", "name", "slug")
 
 	// The fields by which an event names itself.
-	fieldOwnEventID    = wire.Names("eventId", "id").Shared()
-	fieldOwnEventSlug  = wire.Names("eventSlug", "slug")
-	fieldOwnEventTitle = wire.Names("eventTitle", "title", "name")
+	fieldOwnEventID    = wire.NewField("eventId", "id").Interned()
+	fieldOwnEventSlug  = wire.NewField("eventSlug", "slug")
+	fieldOwnEventTitle = wire.NewField("eventTitle", "title", "name")
 )
 
 // MarketsByID returns markets with description and resolution, one result an id and in their order; the Value of an
@@ -138,8 +138,8 @@ func marketRows(payload wire.Value) ([]wire.Value, bool) {
 }
 
 func isMarket(v wire.Value) bool {
-	return fieldMarketID.In(v) && fieldMarketID.Of(v).Kind() != wire.Object &&
-		(fieldOutcomes.In(v) || fieldTokens.In(v) || fieldQuestion.In(v) || fieldSlug.In(v))
+	return fieldMarketID.PresentIn(v) && fieldMarketID.Of(v).Kind() != wire.Object &&
+		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
 }
 
 func decodeMarketsByID(payload wire.Value, asked []string, n *notes) (answers[market.Market], error) {
@@ -239,7 +239,7 @@ func readMarket(r *wire.Row, event *eventOf) *market.Market {
 		Image:           r.Text(fieldImage),
 		Category:        r.Text(fieldCategory),
 		Tags:            tags(r),
-		AcceptingOrders: r.Flag(fieldAcceptingOrders),
+		AcceptingOrders: r.Bool(fieldAcceptingOrders),
 		StartsAt:        r.Time(fieldStartDate),
 		EndsAt:          r.Time(fieldEndDate),
 		Volume:          r.Decimal(fieldVolume),
@@ -274,7 +274,7 @@ func ownEvent(r *wire.Row) *eventOf {
 	if v.Kind() != wire.Object {
 		return nil
 	}
-	e := readEvent(r.Inner(v))
+	e := readEvent(r.Child(v))
 	return &eventOf{id: e.id, slug: e.slug, title: e.title}
 }
 
@@ -292,7 +292,7 @@ func inherit(m *market.Market, e *eventOf, in *wire.Row) {
 	if len(m.Tags) == 0 {
 		m.Tags = e.tags
 	}
-	r := in.Inner(e.object)
+	r := in.Child(e.object)
 	if m.StartsAt.IsZero() {
 		m.StartsAt = r.Time(fieldStartDate)
 	}
@@ -321,7 +321,7 @@ func tags(r *wire.Row) []string {
 			r.Unreadable(fieldTags)
 			continue
 		}
-		tags = append(tags, v.Shared())
+		tags = append(tags, v.Interned())
 	}
 	return tags
 }
@@ -332,7 +332,7 @@ func status(r *wire.Row, m *market.Market) (market.Status, string) {
 		raw := r.Text(wire.FieldStatus)
 		return market.ParseStatus(raw), raw
 	}
-	closed, active := r.Flag(fieldClosed), r.Flag(fieldActive)
+	closed, active := r.Bool(fieldClosed), r.Bool(fieldActive)
 	switch {
 	case closed != nil && *closed && (flagged(m) || m.Resolution != nil):
 		return market.StatusResolved, ""
@@ -364,7 +364,7 @@ func flagged(m *market.Market) bool {
 func resolution(r *wire.Row) *market.Resolution {
 	v := r.Of(fieldResolution)
 	if v.Kind() == wire.Object {
-		in := r.Inner(v)
+		in := r.Child(v)
 		return &market.Resolution{Outcome: in.Text(fieldOutcome), ResolvedAt: in.Time(fieldResolvedAt), Source: in.Text(fieldSource)}
 	}
 	if label := r.Text(fieldResolution); label != "" {
@@ -384,7 +384,7 @@ func outcomes(r *wire.Row) []market.Outcome {
 	seen := make(map[string]bool)
 	for _, o := range list {
 		if seen[o.TokenID] {
-			r.Bad(fieldOutcomes, "name a token twice")
+			r.Fail(fieldOutcomes, "name a token twice")
 		}
 		seen[o.TokenID] = true
 	}
@@ -397,7 +397,7 @@ func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 		list, ok := r.Of(f).List()
 		switch {
 		case !ok:
-		case len(list) == 0 && i == 0 && (r.In(fieldTokens) || r.In(fieldTokenIDs)):
+		case len(list) == 0 && i == 0 && (r.Has(fieldTokens) || r.Has(fieldTokenIDs)):
 		case len(list) == 0 || list[0].Kind() == wire.Object:
 			return list, true
 		}
@@ -408,7 +408,7 @@ func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 func outcomesOfRows(r *wire.Row, list []wire.Value) []market.Outcome {
 	out := make([]market.Outcome, 0, len(list))
 	for _, v := range list {
-		o, ok := outcome(r, r.Inner(v))
+		o, ok := outcome(r, r.Child(v))
 		if !ok {
 			return nil
 		}
@@ -423,12 +423,12 @@ func outcomesOfLists(r *wire.Row) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens, ok2 := r.Of(fieldTokenIDs).List()
 	if !ok || !ok2 || len(labels) != len(tokens) {
-		r.Bad(fieldOutcomes, "are missing or do not match their tokens")
+		r.Fail(fieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
 	prices, priced := r.Of(fieldOutcomePrices).List()
 	if priced && len(prices) != len(labels) {
-		r.Bad(fieldOutcomePrices, "do not match the outcomes")
+		r.Fail(fieldOutcomePrices, "do not match the outcomes")
 		return nil
 	}
 	out := make([]market.Outcome, 0, len(labels))
@@ -452,10 +452,10 @@ func outcomesOfLists(r *wire.Row) []market.Outcome {
 func outcome(r, in *wire.Row) (o market.Outcome, ok bool) {
 	o = market.Outcome{
 		TokenID: in.RequireID(fieldOutcomeToken), Label: in.RequireText(fieldOutcome),
-		Price: in.Unit(wire.FieldPrice), Winner: in.Flag(fieldWinner),
+		Price: in.Unit(wire.FieldPrice), Winner: in.Bool(fieldWinner),
 	}
 	if in.Err != nil {
-		r.Bad(fieldOutcomes, "have a bad one: "+in.Err.Error())
+		r.Fail(fieldOutcomes, "have a bad one: "+in.Err.Error())
 	}
 	return o, in.Err == nil
 }
@@ -491,7 +491,7 @@ func marketsOf(v wire.Value, i int, n *notes) (good []*market.Market, bad badRow
 	}
 	good, bad = readRows(rows, n, func(r *wire.Row) *market.Market {
 		one := readMarket(r, event)
-		one.Summary = !r.In(fieldDescription) && !r.In(fieldResolution)
+		one.Summary = !r.Has(fieldDescription) && !r.Has(fieldResolution)
 		return one
 	})
 	for j := range bad {

@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	fieldNextCursor = wire.Names("nextCursor", "next")
-	fieldHasMore    = wire.Names("hasMore", "hasNextPage")
-	fieldTotal      = wire.Names("totalCount", "total", "totalResults")
-	fieldCount      = wire.Names("count")
-	fieldOffset     = wire.Names("offset")
-	fieldPagination = wire.Names("pagination", "pageInfo", "meta")
+	fieldNextCursor = wire.NewField("nextCursor", "next")
+	fieldHasMore    = wire.NewField("hasMore", "hasNextPage")
+	fieldTotal      = wire.NewField("totalCount", "total", "totalResults")
+	fieldCount      = wire.NewField("count")
+	fieldOffset     = wire.NewField("offset")
+	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
 )
 
 // paging are the objects that say which page an answer is, the one with the rows first.
@@ -42,14 +42,14 @@ func pagingOf(page wire.Value) paging {
 // of returns what the first object that has a field says.
 func (p paging) of(f wire.Field) wire.Value {
 	for _, o := range p {
-		if f.In(o) {
+		if f.PresentIn(o) {
 			return f.Of(o)
 		}
 	}
 	return wire.Value{}
 }
 
-func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.In) }
+func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.PresentIn) }
 
 // place is where a page starts: at a cursor of the venue or at an offset.
 type place struct {
@@ -212,10 +212,10 @@ func (p place) repeats(rows []wire.Value) bool {
 	return p.before != "" && len(rows) > 0 && p.before == fingerprint(rows)
 }
 
-// identity is what tells rows apart: ids, and the figures of rows without ids that never change.
-var identity = wire.Names("id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome", "transactionHash",
-	"type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice").
-	Or(wire.FieldTradeAt.Names()...).Names()
+// identity are the names of the members by which rows differ: ids, and the figures of rows without ids that never change.
+var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
+	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
+	wire.FieldTradeAt.Names())...).Names()
 
 // fingerprint is a short text that differs between lists of different rows.
 func fingerprint(rows []wire.Value) string {

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	fieldBuy       = wire.Exactly("BUY", "buy", "Buy")
-	fieldSell      = wire.Exactly("SELL", "sell", "Sell")
-	fieldTimestamp = wire.Names("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
+	fieldBuy       = wire.NewField("BUY", "buy", "Buy")
+	fieldSell      = wire.NewField("SELL", "sell", "Sell")
+	fieldTimestamp = wire.NewField("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
 )
 
 var prices = keyed[market.Price]{
@@ -46,7 +46,7 @@ func readPrice(r *wire.Row, id string) *market.Price {
 	}
 	var ok bool
 	if p.Price, p.Basis, ok = (&market.Spread{BestAsk: r.Unit(fieldBuy), BestBid: r.Unit(fieldSell)}).Price(); !ok {
-		r.Bad(wire.FieldPrice, "is missing")
+		r.Fail(wire.FieldPrice, "is missing")
 	}
 	return p
 }

@@ -31,7 +31,7 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 // tokenPair reads {yes,no} of two tokens that come without their market's question, be they ids or objects.
 func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	pair := pairIn(payload)
-	if fieldQuestion.In(pair) {
+	if fieldQuestion.PresentIn(pair) {
 		return "", "", false
 	}
 	var ids [2]string

@@ -139,12 +139,12 @@ func readSpread(r *wire.Row, id string) *market.Spread {
 		BestBid: r.Unit(wire.FieldBestBid), BestAsk: r.Unit(wire.FieldBestAsk), Spread: r.Unit(wire.FieldSpread),
 		Timestamp: r.Time(fieldTimestamp),
 	}
-	if !r.In(wire.FieldBestBid) && !r.In(wire.FieldBestAsk) && !r.In(wire.FieldSpread) {
-		r.Bad(wire.FieldSpread, "is missing")
+	if !r.Has(wire.FieldBestBid) && !r.Has(wire.FieldBestAsk) && !r.Has(wire.FieldSpread) {
+		r.Fail(wire.FieldSpread, "is missing")
 	}
 	if s.BestBid != nil && s.BestAsk != nil {
 		if s.BestBid.Cmp(*s.BestAsk) > 0 {
-			r.Bad(wire.FieldSpread, "is of a crossed book")
+			r.Fail(wire.FieldSpread, "is of a crossed book")
 		}
 		if s.Spread == nil {
 			s.Spread = s.Width()

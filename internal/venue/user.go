@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	fieldRecordID = wire.Names("id", "recordId", "tradeId").Or("tradeID")
-	fieldType     = wire.Names("type", "kind")
-	fieldAmount   = wire.Names("amount", "usdcSize")
+	fieldRecordID = wire.NewField("id", "recordId", "tradeId", "tradeID")
+	fieldType     = wire.NewField("type", "kind")
+	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
 // Balance returns a wallet's money, or nil when the venue does not know the wallet. The total is the venue's, else
@@ -152,13 +152,13 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 		ID:              r.ID(fieldRecordID),
 		Kind:            market.ParseHistoryKind(kind),
 		KindRaw:         kind,
-		Timestamp:       r.Instant(wire.FieldTradeAt),
+		Timestamp:       r.RequireTime(wire.FieldTradeAt),
 		Amount:          r.Decimal(fieldAmount),
 		MarketID:        r.ID(wire.FieldMarketID),
 		TokenID:         r.ID(wire.FieldUserToken),
-		Outcome:         r.Text(wire.FieldLabel),
+		Outcome:         r.Text(wire.FieldOutcome),
 		Price:           r.Decimal(wire.FieldPrice),
-		Size:            r.Decimal(wire.FieldHeld),
+		Size:            r.Decimal(wire.FieldShares),
 		TransactionHash: r.Text(wire.FieldTxHash),
 	}
 	if side != "" {

@@ -152,7 +152,7 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	}
 	k.failures++
 	cfg := &k.client.cfg
-	wait := wire.Backoff{Least: cfg.BackoffMin, Most: cfg.BackoffMax}.Wait(k.failures, cfg.Rand())
+	wait := wire.Backoff{Min: cfg.BackoffMin, Max: cfg.BackoffMax}.Wait(k.failures, cfg.Rand())
 	var refused *HandshakeError
 	if errors.As(err, &refused) {
 		wait = max(wait, refused.RetryAfter)

@@ -11,26 +11,26 @@ import (
 )
 
 var (
-	fieldType   = wire.Exactly("type").Shared()
-	fieldRid    = wire.Names("rid", "requestId")
-	fieldPrev   = wire.Names("prevSeq", "previousSequence")
-	fieldTime   = wire.Names("timestamp", "time", "ts")
-	fieldLimits = wire.Names("limits")
+	fieldType   = wire.NewField("type").Interned()
+	fieldRid    = wire.NewField("rid", "requestId")
+	fieldPrev   = wire.NewField("prevSeq", "previousSequence")
+	fieldTime   = wire.NewField("timestamp", "time", "ts")
+	fieldLimits = wire.NewField("limits")
 
-	fieldHeartbeatMs     = wire.Names("heartbeatMs")
-	fieldLimitTopics     = wire.Names("topics")
-	fieldLimitDepth      = wire.Names("depth")
-	fieldFramesPerSecond = wire.Names("framesPerSecond")
-	fieldFrameBytes      = wire.Names("frameBytes")
+	fieldHeartbeatMs     = wire.NewField("heartbeatMs")
+	fieldLimitTopics     = wire.NewField("topics")
+	fieldLimitDepth      = wire.NewField("depth")
+	fieldFramesPerSecond = wire.NewField("framesPerSecond")
+	fieldFrameBytes      = wire.NewField("frameBytes")
 
-	fieldChannel    = wire.Names("channel")
-	fieldSeqs       = wire.Names("seqs")
-	fieldCode       = wire.Names("code")
-	fieldRetryAfter = wire.Names("retryAfterMs")
-	fieldTokenIDs   = wire.Names("tokenIds")
-	fieldMarketIDs  = wire.Names("marketIds")
+	fieldChannel    = wire.NewField("channel")
+	fieldSeqs       = wire.NewField("seqs")
+	fieldCode       = wire.NewField("code")
+	fieldRetryAfter = wire.NewField("retryAfterMs")
+	fieldTokenIDs   = wire.NewField("tokenIds")
+	fieldMarketIDs  = wire.NewField("marketIds")
 
-	fieldAddress = wire.Names("address")
+	fieldAddress = wire.NewField("address")
 )
 
 // decoder reads the frames of one socket, in their order, with what is known of venues that come close to the contract. It belongs
@@ -148,14 +148,14 @@ const (
 )
 
 func (d *decoder) hello(r *wire.Row, _ time.Time) []event {
-	d.epoch = r.Label(wire.FieldEpoch)
+	d.epoch = r.TextOrNumber(wire.FieldEpoch)
 	h := hello{heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
 	if h.heartbeat != 0 && (h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat) {
 		r.Unreadable(fieldHeartbeatMs)
 		h.heartbeat = 0
 	}
 	if limits := r.Of(fieldLimits); limits.Kind() == wire.Object {
-		l := r.Inner(limits)
+		l := r.Child(limits)
 		h.topics = count(l, fieldLimitTopics)
 		h.depth = count(l, fieldLimitDepth)
 		h.framesPerSecond = count(l, fieldFramesPerSecond)
@@ -193,7 +193,7 @@ func count(r *wire.Row, f wire.Field) int {
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
-		r.Bad(f, "is not a sequence number")
+		r.Fail(f, "is not a sequence number")
 	}
 	return n
 }
@@ -202,7 +202,7 @@ func sequence(r *wire.Row, f wire.Field) uint64 {
 const maxSeqs = 10_000
 
 func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []event {
-	epoch := r.Label(wire.FieldEpoch)
+	epoch := r.TextOrNumber(wire.FieldEpoch)
 	if epoch == "" {
 		epoch = d.epoch
 	}
@@ -246,7 +246,7 @@ func (d *decoder) topic(c market.Channel, id string) market.Topic {
 const maxCode = 64
 
 func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
-	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.Label(fieldCode))}
+	e := event{kind: eventError, rid: ridOf(r), code: strings.ToUpper(r.TextOrNumber(fieldCode))}
 	if len(e.code) > maxCode {
 		e.code = ""
 	}
@@ -271,7 +271,7 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []event {
 
 // message returns what all messages of a frame have in common. seq tells whether the frame's numbers are the topic's.
 func (d *decoder) message(r *wire.Row, t market.Topic, kind market.MessageKind, at time.Time, seq bool) *market.Message {
-	m := &market.Message{Topic: t, Kind: kind, Epoch: r.Label(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
+	m := &market.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
 		m.Epoch = d.epoch
 	}

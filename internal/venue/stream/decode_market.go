@@ -10,18 +10,18 @@ import (
 )
 
 var (
-	fieldYesPrice = wire.Names("yesPrice")
-	fieldNoPrice  = wire.Names("noPrice")
+	fieldYesPrice = wire.NewField("yesPrice")
+	fieldNoPrice  = wire.NewField("noPrice")
 
-	fieldChanges = wire.Names("changes")
-	fieldBook    = wire.Names("orderbook", "book")
+	fieldChanges = wire.NewField("changes")
+	fieldBook    = wire.NewField("orderbook", "book")
 
-	fieldTrades = wire.Names("trades")
+	fieldTrades = wire.NewField("trades")
 
-	fieldChange       = wire.Names("change", "kind", "event")
-	fieldWinningToken = wire.Names("winningTokenId", "winningAssetId")
-	fieldWinning      = wire.Names("outcome", "winningOutcome")
-	fieldMarkets      = wire.Names("markets")
+	fieldChange       = wire.NewField("change", "kind", "event")
+	fieldWinningToken = wire.NewField("winningTokenId", "winningAssetId")
+	fieldWinning      = wire.NewField("outcome", "winningOutcome")
+	fieldMarkets      = wire.NewField("markets")
 )
 
 // placing says how a frame names what it is about.
@@ -59,7 +59,7 @@ func (d *decoder) token(r *wire.Row, c market.Channel) (t, no market.Topic, by p
 		return t, no, nowhere
 	}
 	t, no = market.Topic{Channel: c, ID: yesToken}, market.Topic{Channel: c, ID: noToken}
-	label := r.Of(wire.FieldLabel)
+	label := r.Of(wire.FieldOutcome)
 	if label.IsNull() {
 		return t, no, byMarket
 	}
@@ -102,13 +102,13 @@ func priceOf(r *wire.Row, tokenID string, m *market.Message) *market.Price {
 			return p
 		}
 	}
-	r.Bad(wire.FieldPrice, "is missing")
+	r.Fail(wire.FieldPrice, "is missing")
 	return nil
 }
 
 // spread reads the best prices; nil where the frame has none of them, or has them crossed.
 func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
-	if !r.In(wire.FieldBestBid) && !r.In(wire.FieldBestAsk) {
+	if !r.Has(wire.FieldBestBid) && !r.Has(wire.FieldBestAsk) {
 		return nil
 	}
 	s := &market.Spread{
@@ -142,7 +142,7 @@ func (d *decoder) prices(r *wire.Row, yes, no market.Topic, at time.Time) []even
 		}
 	}
 	if len(events) == 0 {
-		r.Bad(fieldYesPrice, "is missing, and noPrice is")
+		r.Fail(fieldYesPrice, "is missing, and noPrice is")
 	}
 	if r.Err != nil {
 		return spoilt(r, yes, no)
@@ -167,10 +167,10 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	if by == nowhere {
 		return nil
 	}
-	if !r.In(fieldChanges) {
+	if !r.Has(fieldChanges) {
 		m := d.message(r, t, market.MessageBookSnapshot, at, by == byToken)
 		if m.PrevSeq != 0 {
-			r.Bad(fieldChanges, "is missing")
+			r.Fail(fieldChanges, "is missing")
 		}
 		m.Book = d.levels(r, m)
 		return deliver(r, m)
@@ -178,7 +178,7 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 	m := d.message(r, t, market.MessageBookDelta, at, by == byToken)
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
-		r.Bad(fieldChanges, "is not a list")
+		r.Fail(fieldChanges, "is not a list")
 	}
 	m.Changes, m.Depth = make([]market.LevelChange, 0, len(list)), d.depth
 	for _, v := range list {
@@ -189,7 +189,7 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []event {
 
 // change reads one element of changes; a bad one makes the frame bad, so that no half of it is applied.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
-	in := r.Inner(v)
+	in := r.Child(v)
 	var change market.LevelChange
 	raw := strings.ToUpper(in.Text(wire.FieldSide))
 	switch raw {
@@ -198,11 +198,11 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	case "SELL", "ASK", "ASKS":
 		change.Side = market.SideSell
 	default:
-		in.Bad(wire.FieldSide, "is none")
+		in.Fail(wire.FieldSide, "is none")
 	}
 	change.Level = market.Level{Price: in.Price(wire.FieldPrice), Size: in.Size(wire.FieldSize)}
 	if in.Err != nil {
-		r.Bad(fieldChanges, "has a bad element: "+in.Err.Error())
+		r.Fail(fieldChanges, "has a bad element: "+in.Err.Error())
 	}
 	return change
 }
@@ -238,14 +238,14 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []event {
 	m := d.message(r, t, market.MessageTradesSnapshot, at, by == byToken)
 	list, ok := r.Of(fieldTrades).List()
 	if !ok {
-		r.Bad(fieldTrades, "is not a list")
+		r.Fail(fieldTrades, "is not a list")
 	}
 	m.Trades = make([]market.Trade, 0, len(list))
 	for _, v := range list {
-		in := r.Inner(v)
+		in := r.Child(v)
 		m.Trades = append(m.Trades, tapeTrade(in, m))
 		if in.Err != nil {
-			r.Bad(fieldTrades, "has a bad element: "+in.Err.Error())
+			r.Fail(fieldTrades, "has a bad element: "+in.Err.Error())
 		}
 	}
 	oldestFirst(m.Trades)
@@ -281,7 +281,7 @@ func tapeTrade(r *wire.Row, m *market.Message) market.Trade {
 		t.TokenID = m.Topic.ID
 	}
 	if t.TokenID != m.Topic.ID {
-		r.Bad(wire.FieldTokenID, "is another one")
+		r.Fail(wire.FieldTokenID, "is another one")
 	}
 	if t.MarketID == "" {
 		t.MarketID = m.MarketID
@@ -351,7 +351,7 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 	stamp := r.Of(fieldTime)
 	var events []event
 	for _, v := range list {
-		in := r.Inner(v)
+		in := r.Child(v)
 		if in.Err != nil {
 			r.Note("bad market in snapshot")
 			continue
@@ -361,17 +361,17 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []event {
 		}
 		if book := in.Of(fieldBook); book.Kind() == wire.Object {
 			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
-				if f.In(book) {
+				if f.PresentIn(book) {
 					in.Set(f, f.Of(book))
 				}
 			}
 		}
-		if in.In(fieldYesPrice) || in.In(fieldNoPrice) {
+		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
 			if yes, no, by := d.token(in, market.ChannelPrices); by == byMarket {
 				events = append(events, d.prices(in, yes, no, at)...)
 			}
 		}
-		if in.In(wire.FieldBids) || in.In(wire.FieldAsks) {
+		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
 			in.Err = nil // prices that are bad do not cost the book
 			events = append(events, d.bookSnapshot(in, at)...)
 		}

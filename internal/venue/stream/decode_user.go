@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	fieldOrders    = wire.Names("orders")
-	fieldPositions = wire.Names("positions")
-	fieldBalance   = wire.Names("balance")
-	fieldOrder     = wire.Names("order")
-	fieldTrade     = wire.Names("trade", "fill")
-	fieldPosition  = wire.Names("position")
+	fieldOrders    = wire.NewField("orders")
+	fieldPositions = wire.NewField("positions")
+	fieldBalance   = wire.NewField("balance")
+	fieldOrder     = wire.NewField("order")
+	fieldTrade     = wire.NewField("trade", "fill")
+	fieldPosition  = wire.NewField("position")
 )
 
 // account returns the message of a frame about an account; a frame that names none is about the socket's.
@@ -45,7 +45,7 @@ func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []event {
 func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	list, ok := r.Of(f).List()
 	if !ok {
-		r.Bad(f, "is not a list")
+		r.Fail(f, "is not a list")
 	}
 	out := make([]T, 0, len(list))
 	for _, v := range list {
@@ -56,10 +56,10 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 
 // element reads an element in a frame; a bad one makes the frame bad.
 func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
-	in := r.Inner(v)
+	in := r.Child(v)
 	out := read(in)
 	if in.Err != nil {
-		r.Bad(f, "is bad: "+in.Err.Error())
+		r.Fail(f, "is bad: "+in.Err.Error())
 	}
 	return out
 }

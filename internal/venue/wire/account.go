@@ -3,25 +3,26 @@ package wire
 import "oddsgraph/internal/market"
 
 var (
-	fieldPortfolioValue = Names("portfolioValue")
-	fieldCashBalance    = Names("cashBalance", "cash")
-	fieldPositionsValue = Names("positionsValue")
-	fieldTotalValue     = Names("totalValue")
+	fieldPortfolioValue = NewField("portfolioValue")
+	fieldCashBalance    = NewField("cashBalance", "cash")
+	fieldPositionsValue = NewField("positionsValue")
+	fieldTotalValue     = NewField("totalValue")
 
-	fieldAvgPrice      = Names("avgPrice", "averagePrice")
-	fieldCurrentPrice  = Names("currentPrice", "curPrice")
-	fieldUnrealizedPnl = Names("unrealizedPnl").Or("unrealizedPnL", "unrealizedPNL")
+	fieldAvgPrice      = NewField("avgPrice", "averagePrice")
+	fieldCurrentPrice  = NewField("currentPrice", "curPrice")
+	fieldUnrealizedPnl = NewField("unrealizedPnl", "unrealizedPnL", "unrealizedPNL")
 
-	fieldOrderID    = Names("orderId", "id").Or("orderID")
-	fieldOrderSize  = Names("size", "originalSize", "quantity")
-	fieldFilledSize = Names("filledSize", "sizeMatched", "filled")
-	fieldCreatedAt  = Names("createdAt", "timestamp")
+	fieldOrderID    = NewField("orderId", "id", "orderID")
+	fieldOrderSize  = NewField("size", "originalSize", "quantity")
+	fieldFilledSize = NewField("filledSize", "sizeMatched", "filled")
+	fieldCreatedAt  = NewField("createdAt", "timestamp")
 
-	fieldTradeID = Names("tradeId", "id").Or("tradeID")
-	fieldFee     = Names("fee")
+	fieldTradeID = NewField("tradeId", "id", "tradeID")
+	fieldFee     = NewField("fee")
 )
 
-// Balance reads an account's money. The total is the venue's, else positionsValue + cash, else portfolioValue + cash.
+// Balance reads the balance of an account. If the venue sends no total, it is positionsValue + cash, or else portfolioValue +
+// cash. A row without any amount is bad.
 func (r *Row) Balance() *market.Balance {
 	b := &market.Balance{
 		PortfolioValue: r.Decimal(fieldPortfolioValue),
@@ -31,7 +32,7 @@ func (r *Row) Balance() *market.Balance {
 		UpdatedAt:      r.Time(FieldUpdatedAt),
 	}
 	if b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
-		r.Bad(fieldPortfolioValue, "is missing, and all other figures are")
+		r.Fail(fieldPortfolioValue, "is missing, and all other figures are")
 	}
 	if holdings := b.PositionsValue; b.TotalValue == nil && b.CashBalance != nil {
 		if holdings == nil {
@@ -45,20 +46,20 @@ func (r *Row) Balance() *market.Balance {
 	return b
 }
 
-// Position reads a holding.
+// Position reads a position. It must have a market, an outcome and a size.
 func (r *Row) Position() market.Position {
 	return market.Position{
 		MarketID:      r.RequireID(FieldMarketID),
 		TokenID:       r.ID(FieldUserToken),
-		Outcome:       r.RequireText(FieldLabel),
-		Size:          r.Number(FieldHeld),
+		Outcome:       r.RequireText(FieldOutcome),
+		Size:          r.RequireDecimal(FieldShares),
 		AvgPrice:      r.Decimal(fieldAvgPrice),
 		CurrentPrice:  r.Decimal(fieldCurrentPrice),
 		UnrealizedPnl: r.Decimal(fieldUnrealizedPnl),
 	}
 }
 
-// Order reads an active order.
+// Order reads an active order. The token, the status and the time may be missing.
 func (r *Row) Order() market.Order {
 	side, status, filled := r.RequireText(FieldSide), r.Text(FieldStatus), r.Size(fieldFilledSize)
 	return market.Order{
@@ -67,8 +68,8 @@ func (r *Row) Order() market.Order {
 		TokenID:    r.ID(FieldUserToken),
 		Side:       market.ParseSide(side),
 		SideRaw:    side,
-		Outcome:    r.RequireText(FieldLabel),
-		Price:      r.Number(FieldPrice),
+		Outcome:    r.RequireText(FieldOutcome),
+		Price:      r.RequireDecimal(FieldPrice),
 		Size:       r.Size(fieldOrderSize),
 		FilledSize: filled,
 		Status:     market.ParseOrderStatus(status, filled),
@@ -77,29 +78,30 @@ func (r *Row) Order() market.Order {
 	}
 }
 
-// Trade reads a trade, which may leave out what its list is about.
+// Trade reads a public trade. Price, size and time must be there. The market and the token may be missing, because a list of
+// trades may be about one of them.
 func (r *Row) Trade() market.Trade {
 	side := r.Text(FieldSide)
 	return market.Trade{
 		TradeID:         r.ID(fieldTradeID),
 		MarketID:        r.ID(FieldMarketID),
 		TokenID:         r.ID(FieldUserToken),
-		Outcome:         r.Text(FieldLabel),
+		Outcome:         r.Text(FieldOutcome),
 		Side:            market.ParseSide(side),
 		SideRaw:         side,
-		Price:           r.Number(FieldPrice),
-		Size:            r.Size(FieldHeld),
+		Price:           r.RequireDecimal(FieldPrice),
+		Size:            r.Size(FieldShares),
 		Fee:             r.Decimal(fieldFee),
-		Timestamp:       r.Instant(FieldTradeAt),
+		Timestamp:       r.RequireTime(FieldTradeAt),
 		TransactionHash: r.Text(FieldTxHash),
 	}
 }
 
-// UserTrade reads a trade of an account, which must say in what.
+// UserTrade reads a trade of an account. It must have a market or a token.
 func (r *Row) UserTrade() market.Trade {
 	t := r.Trade()
 	if t.MarketID == "" && t.TokenID == "" {
-		r.Bad(FieldMarketID, "is missing, and the token is")
+		r.Fail(FieldMarketID, "is missing, and the token is")
 	}
 	return t
 }

@@ -18,9 +18,9 @@ func TestJitterIsFull(t *testing.T) {
 		}
 	}
 	if got := (Backoff{time.Minute, time.Second}).Wait(1, 0.5); got != time.Second/2 {
-		t.Errorf("%v with bounds the wrong way round", got)
+		t.Errorf("Wait = %v with Min above Max", got)
 	}
 	if got := (Backoff{1, math.MaxInt64}).Wait(1000, 0.5); got < math.MaxInt64/4 {
-		t.Errorf("%v at the end of numbers", got)
+		t.Errorf("Wait = %v with the greatest Max", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Levels reads both sides of a book, best level first. Repeated levels of one price are summed, levels of size 0 left out.
-// A book is used as a whole, so a level that cannot be read makes the row bad. The sides may cross.
+// Levels reads both sides of a book, best level first. It sums levels of the same price and leaves out levels of size 0. The
+// row is bad if any level is unreadable, because a book is used as a whole. The sides may cross.
 func (r *Row) Levels() (bids, asks []market.Level) {
 	bids, asks = r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
@@ -16,13 +16,13 @@ func (r *Row) Levels() (bids, asks []market.Level) {
 	return r.merge(bids), r.merge(asks)
 }
 
-// side reads the levels of a side. A missing one makes the book bad; null is an empty side if the other one is a list.
+// side reads one side. A missing side makes the row bad. A null side is empty if the other one is a list.
 func (r *Row) side(f, other Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()
 	if !ok {
-		if vouched := r.Of(other).Kind() == List; !v.IsNull() || !r.In(f) || !vouched {
-			r.Bad(f, "is not a list")
+		if empty := v.IsNull() && r.Has(f) && r.Of(other).Kind() == List; !empty {
+			r.Fail(f, "is not a list")
 		}
 		return nil
 	}
@@ -30,7 +30,7 @@ func (r *Row) side(f, other Field) []market.Level {
 	for _, v := range list {
 		level, err := r.level(v)
 		if err != nil {
-			r.Bad(f, "has a bad level: "+err.Error())
+			r.Fail(f, "has a bad level: "+err.Error())
 			return nil
 		}
 		if !level.Size.IsZero() {
@@ -42,7 +42,7 @@ func (r *Row) side(f, other Field) []market.Level {
 
 // level reads {price,size} or [price,size].
 func (r *Row) level(v Value) (market.Level, error) {
-	in := r.Inner(v)
+	in := r.Child(v)
 	if v.Kind() == List {
 		pair := v.Elements()
 		if len(pair) < 2 {
@@ -56,7 +56,7 @@ func (r *Row) level(v Value) (market.Level, error) {
 	return level, in.Err
 }
 
-// merge sums neighbouring levels of the same price.
+// merge sums adjacent levels of the same price.
 func (r *Row) merge(levels []market.Level) []market.Level {
 	out := levels[:0]
 	for _, level := range levels {

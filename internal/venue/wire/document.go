@@ -1,10 +1,9 @@
 package wire
 
-// Kind is what a value is.
+// Kind is the type of a JSON value.
 type Kind byte
 
-// The kinds of values, by the characters that they begin with. Missing is that of the zero Value, which stands for what is
-// not there.
+// The kinds, named by the first character of their values. The zero Value is Missing.
 const (
 	Missing Kind = 0
 	Null    Kind = 'n'
@@ -16,44 +15,43 @@ const (
 	Object  Kind = '{'
 )
 
-// document is the text of a JSON value and where in it the values are, each before those in it.
+// document is the text of a JSON value and the places of all values in it, in the order in which they begin.
 type document struct {
 	text  []byte
 	nodes []node
-	// escapes tells that there are some in the text, and spoilt that it is not all UTF-8.
-	escapes, spoilt bool
+	// hasEscapes: the text has a backslash. invalidUTF8: it has bytes that are not UTF-8.
+	hasEscapes, invalidUTF8 bool
 }
 
-// node says where a value is, and its name where it is a member of an object; both with their quotes.
+// node is the place of a value in the text and, for a member of an object, that of its name. Both include the quotes.
 type node struct {
 	kind Kind
-	// odd tells that the bytes of the name don't say what they are.
-	odd           bool
+	// escaped: the name must be decoded before it can be compared.
+	escaped       bool
 	name, nameEnd uint32
 	start, end    uint32
-	// after is the place of the first node that is not in the value.
+	// after is the index of the first node behind the value and all values in it.
 	after uint32
 }
 
-// name returns the name of a member, perhaps in the memory of the text.
+// name returns the name of a member. The bytes may be those of the document.
 func (d *document) name(at uint32) []byte {
 	n := &d.nodes[at]
 	quoted := d.text[n.name:n.nameEnd]
-	if n.odd {
-		return unquoted(quoted)
+	if n.escaped {
+		return unquote(quoted)
 	}
 	return quoted[1 : len(quoted)-1]
 }
 
-// Value is one value in a document: a place, which costs nothing until it is asked what is there. It keeps the document in
-// memory, while the texts that its methods return do not. The zero Value stands for what is not there. A Value may be used
-// concurrently.
+// Value is one value of a document. It is decoded when one of its methods reads it. A Value keeps the whole document in
+// memory; the strings that its methods return do not. The zero Value is a missing value. A Value is safe for concurrent use.
 type Value struct {
 	in *document
 	at uint32
 }
 
-// Kind returns what the value is.
+// Kind returns the type of the value.
 func (v Value) Kind() Kind {
 	if v.in == nil {
 		return Missing
@@ -61,13 +59,13 @@ func (v Value) Kind() Kind {
 	return v.in.nodes[v.at].kind
 }
 
-// IsNull reports whether the value is null or not there.
+// IsNull reports whether the value is null or missing.
 func (v Value) IsNull() bool {
 	k := v.Kind()
 	return k == Null || k == Missing
 }
 
-// JSON returns the text of the value as it stands in the document, which must not be changed.
+// JSON returns the text of the value. The bytes are those of the document and must not be changed.
 func (v Value) JSON() []byte {
 	if v.in == nil {
 		return nil
@@ -76,13 +74,13 @@ func (v Value) JSON() []byte {
 	return v.in.text[n.start:n.end:n.end]
 }
 
-// bytes returns what a string says or the literal of a number, perhaps in the memory of the document.
+// bytes returns the decoded string or the literal of a number. The bytes may be those of the document.
 func (v Value) bytes() []byte {
 	switch v.Kind() {
 	case String:
 		quoted := v.JSON()
-		if v.in.odd(quoted) {
-			return unquoted(quoted)
+		if v.in.escaped(quoted) {
+			return unquote(quoted)
 		}
 		return quoted[1 : len(quoted)-1]
 	case Number:
@@ -91,26 +89,26 @@ func (v Value) bytes() []byte {
 	return nil
 }
 
-// Text returns what a string says, or the literal of a number; nothing for any other value.
+// Text returns the decoded string or the literal of a number. It is empty for any other value.
 func (v Value) Text() string { return string(v.bytes()) }
 
-// Shared returns the text as Intern does.
-func (v Value) Shared() string { return textOf(v.bytes(), true) }
+// Interned returns Text, interned as by Intern.
+func (v Value) Interned() string { return textOf(v.bytes(), true) }
 
-// Is reports whether the value is a string that says text.
+// Is reports whether the value is the string text.
 func (v Value) Is(text string) bool { return v.Kind() == String && string(v.bytes()) == text }
 
-// Elements returns what is in a list, in its order.
+// Elements returns the elements of a list, or nil for any other value.
 func (v Value) Elements() []Value {
 	if v.Kind() != List {
 		return nil
 	}
 	n := 0
-	for range v.inside {
+	for range v.children {
 		n++
 	}
 	elements := make([]Value, 0, n)
-	for e := range v.inside {
+	for e := range v.children {
 		elements = append(elements, e)
 	}
 	return elements
@@ -130,13 +128,13 @@ func (v Value) Member(name string) (member Value) {
 	return member
 }
 
-// Members returns the members of an object by their names.
+// Members returns the members of an object by name, or nil for any other value.
 func (v Value) Members() map[string]Value {
 	if v.Kind() != Object {
 		return nil
 	}
 	members := make(map[string]Value)
-	for m := range v.inside {
+	for m := range v.children {
 		members[string(m.in.name(m.at))] = m
 	}
 	return members
@@ -153,8 +151,8 @@ func (v Value) Parent() Value {
 	return Value{}
 }
 
-// inside yields what is in a list or object, in its order.
-func (v Value) inside(yield func(Value) bool) {
+// children yields the elements of a list or the members of an object.
+func (v Value) children(yield func(Value) bool) {
 	for at, end := v.at+1, v.in.nodes[v.at].after; at < end; at = v.in.nodes[at].after {
 		if !yield(Value{v.in, at}) {
 			return

@@ -3,61 +3,55 @@ package wire
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
-// Field is one piece of an answer and the names that venues have for it, the contract's first.
+// Field is one property of an object with all names that venues use for it.
 type Field struct {
 	names []string
-	// shared tells that the texts are interned.
-	shared bool
+	// interned: the texts of the field are interned.
+	interned bool
 }
 
-// Exactly returns a field that is spelt in these ways and no others.
-func Exactly(names ...string) Field { return Field{}.Or(names...) }
-
-// Names returns a field; every name is also known in snake case.
-func Names(camel ...string) Field {
-	var f Field
-	for _, name := range camel {
-		f = f.Or(name)
-		if s := snake(name); s != name {
-			f = f.Or(s)
+// NewField returns a field. The first name is that of our contract. Each name is also accepted in snake case.
+func NewField(names ...string) (f Field) {
+	for _, name := range names {
+		for _, form := range []string{name, snakeCase(name)} {
+			if !slices.Contains(f.names, form) {
+				f.names = append(f.names, form)
+			}
 		}
 	}
 	return f
 }
 
-// Or returns the field with more names.
-func (f Field) Or(names ...string) Field {
-	f.names = append(slices.Clip(f.names), names...)
+// Interned returns the field with texts that are interned as by Intern.
+func (f Field) Interned() Field {
+	f.interned = true
 	return f
 }
 
-// Shared returns the field with texts that share memory where they are equal, as Intern has it.
-func (f Field) Shared() Field {
-	f.shared = true
-	return f
-}
-
-// Names returns the names of the field, the contract's first.
+// Names returns the names of the field, the contract's first. The slice must not be changed.
 func (f Field) Names() []string { return f.names }
 
-// String returns the contract's name for the field.
+// String returns the contract's name of the field.
 func (f Field) String() string { return f.names[0] }
 
-func snake(camel string) string {
+// snakeCase returns marketId as market_id, and marketID too.
+func snakeCase(camel string) string {
 	var b strings.Builder
+	last := '_'
 	for _, r := range camel {
-		if r >= 'A' && r <= 'Z' {
+		if unicode.IsUpper(r) && last != '_' && !unicode.IsUpper(last) {
 			b.WriteByte('_')
-			r += 'a' - 'A'
 		}
-		b.WriteRune(r)
+		b.WriteRune(unicode.ToLower(r))
+		last = r
 	}
 	return b.String()
 }
 
-// Of returns the first member, in the order of the names, that is there and not null.
+// Of returns the first member, in the order of the names, that is not null. It returns the zero Value if there is none.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
 		if v := object.Member(name); !v.IsNull() {
@@ -67,37 +61,37 @@ func (f Field) Of(object Value) Value {
 	return Value{}
 }
 
-// In tells whether the field is there, be it null.
-func (f Field) In(object Value) bool {
-	return slices.ContainsFunc(f.names, func(n string) bool { return object.Member(n).Kind() != Missing })
+// PresentIn reports whether the object has a member with one of the names. The member may be null.
+func (f Field) PresentIn(object Value) bool {
+	return slices.ContainsFunc(f.names, func(name string) bool { return object.Member(name).Kind() != Missing })
 }
 
-// The fields that answers and frames share.
+// The fields that REST responses and frames of the stream share.
 var (
-	FieldTokenID   = Names("tokenId", "assetId", "clobTokenId").Shared()
-	FieldMarketID  = Names("marketId", "conditionId", "market").Shared()
-	FieldEpoch     = Names("epoch").Shared()
-	FieldSeq       = Names("seq", "sequence")
-	FieldHash      = Names("hash")
-	FieldStatus    = Names("status", "state").Shared()
-	FieldUpdatedAt = Names("updatedAt", "lastUpdated")
+	FieldTokenID   = NewField("tokenId", "assetId", "clobTokenId").Interned()
+	FieldMarketID  = NewField("marketId", "conditionId", "market").Interned()
+	FieldEpoch     = NewField("epoch").Interned()
+	FieldSeq       = NewField("seq", "sequence")
+	FieldHash      = NewField("hash")
+	FieldStatus    = NewField("status", "state").Interned()
+	FieldUpdatedAt = NewField("updatedAt", "lastUpdated")
 
-	FieldPrice   = Names("price", "p")
-	FieldBestBid = Names("bestBid", "bid")
-	FieldBestAsk = Names("bestAsk", "ask")
-	FieldSpread  = Names("spread")
-	FieldBids    = Names("bids")
-	FieldAsks    = Names("asks")
-	// FieldSize is the size of a level.
-	FieldSize = Names("size", "quantity", "amount")
+	FieldPrice   = NewField("price", "p")
+	FieldBestBid = NewField("bestBid", "bid")
+	FieldBestAsk = NewField("bestAsk", "ask")
+	FieldSpread  = NewField("spread")
+	FieldBids    = NewField("bids")
+	FieldAsks    = NewField("asks")
+	// FieldSize is the size of a level of a book.
+	FieldSize = NewField("size", "quantity", "amount")
 
-	FieldSide = Names("side").Shared()
-	// FieldLabel is the outcome that a trade, order or position is of.
-	FieldLabel = Names("outcome").Shared()
-	// FieldHeld is the size of a trade or position.
-	FieldHeld = Names("size", "quantity", "currentSize", "shares")
-	// FieldUserToken is the token of an order, trade or position.
-	FieldUserToken = FieldTokenID.Or("asset")
-	FieldTradeAt   = Names("timestamp", "time", "ts", "matchTime", "createdAt")
-	FieldTxHash    = Names("transactionHash", "txHash")
+	FieldSide = NewField("side").Interned()
+	// FieldOutcome is the label of the outcome of a trade, order or position.
+	FieldOutcome = NewField("outcome").Interned()
+	// FieldShares is the size of a trade or position in shares.
+	FieldShares = NewField("size", "quantity", "currentSize", "shares")
+	// FieldUserToken is the id of the token of an order, trade or position.
+	FieldUserToken = NewField("tokenId", "assetId", "clobTokenId", "asset").Interned()
+	FieldTradeAt   = NewField("timestamp", "time", "ts", "matchTime", "createdAt")
+	FieldTxHash    = NewField("transactionHash", "txHash")
 )

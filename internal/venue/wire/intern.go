@@ -9,33 +9,32 @@ import (
 // maxInterned is the length in bytes of the longest text that is interned.
 const maxInterned = 128
 
-// interned are texts in the slots that their hashes name. Each stays until another text takes its slot.
+// interned holds the interned texts. A text is in the slot of its hash until another text replaces it.
 var (
 	interned [1 << 14]atomic.Pointer[string]
 	seed     = maphash.MakeSeed()
 )
 
-// Intern returns a text equal to s, in memory that it shares with those that were interned lately. It is for what comes again
-// and again: the ids of markets and tokens and the labels of outcomes, which stand in markets, prices and every wallet's
-// positions. So what is held takes less memory, more of it is near the processor, and comparing two ids mostly ends where
-// they are found to be in one place. It is safe for concurrent use.
+// Intern returns a copy of s that equal texts share, unless s is longer than 128 bytes. It is meant for texts that repeat: ids
+// of markets and tokens and labels of outcomes, which are in markets, prices and the positions of every wallet. Sharing them
+// saves memory and makes most comparisons of equal ids a comparison of pointers. It is safe for concurrent use.
 func Intern(s string) string {
 	if s == "" || len(s) > maxInterned {
 		return s
 	}
-	return lately(s, maphash.String(seed, s))
+	return lookUp(s, maphash.String(seed, s))
 }
 
-// textOf returns the text that is in b, as Intern does if it is to be shared.
-func textOf(b []byte, shared bool) string {
-	if !shared || len(b) == 0 || len(b) > maxInterned {
+// textOf returns b as a string, interned if intern is set.
+func textOf(b []byte, intern bool) string {
+	if !intern || len(b) == 0 || len(b) > maxInterned {
 		return string(b)
 	}
-	return lately(b, maphash.Bytes(seed, b))
+	return lookUp(b, maphash.Bytes(seed, b))
 }
 
-// lately returns the text of its slot if it is equal to s, else a copy of s, which takes the slot.
-func lately[T string | []byte](s T, hash uint64) string {
+// lookUp returns the text in the slot of hash if it is equal to s. Otherwise it puts a copy of s there and returns the copy.
+func lookUp[T string | []byte](s T, hash uint64) string {
 	slot := &interned[hash%uint64(len(interned))]
 	if known := slot.Load(); known != nil && *known == string(s) {
 		return *known

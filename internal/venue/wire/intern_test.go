@@ -12,22 +12,22 @@ func TestIntern(t *testing.T) {
 	first := Intern(strings.Clone(id))
 	again := strings.Clone(id)
 	if got := Intern(again); got != id || unsafe.StringData(got) != unsafe.StringData(first) {
-		t.Errorf("%q has memory of its own", got)
+		t.Errorf("%q does not share memory", got)
 	}
 	if n := testing.AllocsPerRun(100, func() { Intern(again) }); n != 0 {
-		t.Errorf("a known text takes %v allocations", n)
+		t.Errorf("interning a known text takes %v allocations", n)
 	}
 	body := strings.Repeat("x", maxInterned+1)
 	if got := Intern(body); unsafe.StringData(got) != unsafe.StringData(body) {
 		t.Error("a long text is copied")
 	}
 	if part := body[:8]; unsafe.StringData(Intern(part)) == unsafe.StringData(part) {
-		t.Error("a part of a body keeps all of it")
+		t.Error("an interned part keeps the whole body in memory")
 	}
 }
 
-// TestInternTakesTurns interns more texts than there are slots, at once.
-func TestInternTakesTurns(t *testing.T) {
+// TestInternReplacesTexts interns more texts than there are slots, from several goroutines.
+func TestInternReplacesTexts(t *testing.T) {
 	var g sync.WaitGroup
 	for range 4 {
 		g.Go(func() {
@@ -43,7 +43,7 @@ func TestInternTakesTurns(t *testing.T) {
 	g.Wait()
 }
 
-// TestRowsShareIDs has rows of accounts share what they say of a market and its token.
+// TestRowsShareIDs checks that rows of accounts share the texts of equal ids and outcomes.
 func TestRowsShareIDs(t *testing.T) {
 	row := func() *Row {
 		v, err := Parse([]byte(`{"marketId": "0xaa", "tokenId": "71321", "outcome": "Yes", "size": "1", "price": "0.5", "orderId": "1", "side": "BUY", "timestamp": 1700000000}`))

@@ -11,11 +11,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxValues bounds the number of values in one document, since what is noted of a value can take many times the memory of
-// its text.
+// MaxValues is the greatest number of values in one document. The place of a value can take many times the memory of its
+// text.
 const MaxValues = 500_000
 
-// Why a document cannot be read.
+// The errors of Parse.
 var (
 	ErrEmpty     = errors.New("the body is empty")
 	ErrTooMany   = errors.New("the body has too many values")
@@ -24,18 +24,17 @@ var (
 	ErrTrailing  = errors.New("the body is more than one JSON value")
 )
 
-// Of two members with one name the last counts, and bytes that are no UTF-8 become U+FFFD.
-var twice, replaced = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
+// Of several members with one name the last one counts. Bytes that are not UTF-8 are read as U+FFFD.
+var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse checks that b is one JSON value of at most MaxValues values and returns it. The value reads b, which must not be
-// changed meanwhile. This file is the only place that knows the JSON library. The errors are those above, and quote
-// nothing of the input.
+// Parse reads b as one JSON value with at most MaxValues values in it. The value refers to b, which must not be changed
+// afterwards. The error is one of the above and quotes nothing of b. No other file uses the JSON library.
 func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(b)) == 0 {
 		return Value{}, ErrEmpty
 	}
-	// Every value but the outermost follows a comma or is the first of a list or object.
+	// Every value but the outermost one follows a comma or is the first one of a list or object.
 	inside := bytes.Count(b, []byte{','}) + bytes.Count(b, []byte{'['}) + bytes.Count(b, []byte{'{'})
 	if inside > MaxValues || uint64(len(b)) > math.MaxUint32 {
 		return Value{}, ErrTooMany
@@ -43,10 +42,10 @@ func Parse(b []byte) (Value, error) {
 	p := parsers.Get().(*parser)
 	defer p.release()
 	p.text = *bytes.NewBuffer(b)
-	p.in.Reset(&p.text, twice, replaced)
+	p.in.Reset(&p.text, duplicateNames, invalidUTF8)
 	p.document = document{
 		text: b, nodes: make([]node, 0, 1+inside),
-		escapes: bytes.IndexByte(b, '\\') >= 0, spoilt: !utf8.Valid(b),
+		hasEscapes: bytes.IndexByte(b, '\\') >= 0, invalidUTF8: !utf8.Valid(b),
 	}
 	err := p.value(node{})
 	switch {
@@ -61,28 +60,27 @@ func Parse(b []byte) (Value, error) {
 	return Value{in: &d}, nil
 }
 
-// parsers are those that are not in use: a decoder takes more memory than most frames.
+// parsers are pooled, because a decoder takes more memory than most frames.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// parser takes one document apart.
+// parser fills one document.
 type parser struct {
 	in   jsontext.Decoder
 	text bytes.Buffer
-	// document is what has been noted so far.
 	document
 }
 
-// release lets go of the document, and lets the parser be used for another.
+// release drops the document and returns the parser to the pool.
 func (p *parser) release() {
 	p.text, p.document = bytes.Buffer{}, document{}
 	p.in.Reset(&p.text)
 	parsers.Put(p)
 }
 
-// offset is where what was read last ends.
+// offset returns the end of the token or value that was read last.
 func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
 
-// value completes the node of the next value, which has its name if it is a member, and notes all that is in it.
+// value reads the next value and appends its node and those of the values in it. The node n has the name of a member.
 func (p *parser) value(n node) (err error) {
 	at := len(p.nodes)
 	p.nodes = append(p.nodes, n)
@@ -109,28 +107,28 @@ func (p *parser) value(n node) (err error) {
 	return err
 }
 
-// member notes a member of an object.
+// member reads a member of an object.
 func (p *parser) member() error {
 	name, err := p.in.ReadValue()
 	if err != nil {
 		return err
 	}
-	return p.value(node{name: p.offset() - uint32(len(name)), nameEnd: p.offset(), odd: p.odd(name)})
+	return p.value(node{name: p.offset() - uint32(len(name)), nameEnd: p.offset(), escaped: p.escaped(name)})
 }
 
-// delimiter reads a bracket or brace and returns where it is.
+// delimiter reads a bracket or brace and returns its offset.
 func (p *parser) delimiter() (at uint32, err error) {
 	_, err = p.in.ReadToken()
 	return p.offset() - 1, err
 }
 
-// odd reports whether the bytes of a string in the document don't say what they are.
-func (d *document) odd(quoted []byte) bool {
-	return d.escapes && bytes.IndexByte(quoted, '\\') >= 0 || d.spoilt && !utf8.Valid(quoted)
+// escaped reports whether a quoted string of the document differs from its decoded form.
+func (d *document) escaped(quoted []byte) bool {
+	return d.hasEscapes && bytes.IndexByte(quoted, '\\') >= 0 || d.invalidUTF8 && !utf8.Valid(quoted)
 }
 
-// unquoted returns what an odd string says.
-func unquoted(quoted []byte) []byte {
-	text, _ := jsontext.AppendUnquote(nil, quoted) // which replaces what is no UTF-8, and the decoder knows that all else is right
+// unquote decodes a quoted string. The decoder has checked the string, so invalid UTF-8 is the only error, and it is replaced.
+func unquote(quoted []byte) []byte {
+	text, _ := jsontext.AppendUnquote(nil, quoted)
 	return text
 }

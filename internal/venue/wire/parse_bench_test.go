@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkParse notes the values of answers, and of a frame.
+// BenchmarkParse parses two responses and a frame.
 func BenchmarkParse(b *testing.B) {
 	for _, name := range []string{"demo/market-search", "demo/positions", "stream/frames/trade"} {
 		b.Run(name, func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// reference reads one JSON value by the standard library.
+// reference reads one JSON value with the standard library.
 func reference(b []byte) (v any, ok bool) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -24,7 +24,7 @@ func reference(b []byte) (v any, ok bool) {
 	return v, len(bytes.TrimSpace(b[d.InputOffset():])) == 0
 }
 
-// tree makes of a value what encoding/json does, and checks the ways through it against each other.
+// tree returns a value as encoding/json decodes it. It checks that Elements, Members, Member, Parent and Field agree.
 func tree(t *testing.T, v Value) any {
 	t.Helper()
 	switch v.Kind() {
@@ -51,7 +51,7 @@ func tree(t *testing.T, v Value) any {
 		names := slices.Sorted(maps.Keys(members))
 		for _, name := range names {
 			m := members[name]
-			if m.Parent() != v || v.Member(name) != m || !Exactly(name).In(v) {
+			if m.Parent() != v || v.Member(name) != m || !(Field{names: []string{name}}).PresentIn(v) {
 				t.Errorf("%q is %s, %s, in %s", name, m.JSON(), v.Member(name).JSON(), v.JSON())
 			}
 			if first.IsNull() && !m.IsNull() {
@@ -59,7 +59,7 @@ func tree(t *testing.T, v Value) any {
 			}
 			object[name] = tree(t, m)
 		}
-		if got := Exactly(names...).Of(v); got != first {
+		if got := (Field{names: names}).Of(v); got != first {
 			t.Errorf("the first of %q is %s instead of %s", names, got.JSON(), first.JSON())
 		}
 		return object
@@ -81,17 +81,17 @@ func compareParse(t *testing.T, b []byte) {
 	}
 }
 
-// oddities are where libraries differ.
-var oddities = []string{
+// edgeCases are documents that JSON libraries read differently.
+var edgeCases = []string{
 	`{"a":1,"a":2,"b":{"a":null}}`, `{"b":1,"a":2,"a":null,"c":3,"b":4}`, `{"a":null,"\u0061":null}`, `{"a":null,"b":0,"\u0061":1}`, `{"":"","\u0061":"\u00e4\n\"\\\/"}`, `["\ud83d\udc4d","\ud800","\udc00x","\ud800\u0041"]`,
 	"[\"\xff\", \"\xc3\", \"ü\", \"\xed\xa0\x80\"]", "{\"\xff\":1,\"\ufffd\":2}", `[1.50,-0,1e400,123456789012345678901234567890,0.10e-7]`,
 	`[]`, `{}`, `[[],{},[{}]]`, ` true `, `null`, `"x"`, `7`, "\"\x7f\"", "\"\x01\"", `[1,]`, `{"a":1,}`, `{"a"}`, `{1:2}`, `[1 2]`, `01`, `+1`, `.5`, `1.`, `nul`, `[`,
 	`{"a":`, `"`, `1 2`, `[]]`, `//`, `NaN`, "\xef\xbb\xbf{}", "[\"\\x\"]", `["\u12"]`, `{"a":[{"b":1,"c":2},{"b":3},{"b":4,"c":5,"d":6,"e":7}]}`,
 }
 
-// TestParseAsTheStandardLibrary compares what is read of odd documents, and of the venue's.
-func TestParseAsTheStandardLibrary(t *testing.T) {
-	for _, text := range oddities {
+// TestParseMatchesEncodingJSON compares the values of edge cases and of the golden files with those of the standard library.
+func TestParseMatchesEncodingJSON(t *testing.T) {
+	for _, text := range edgeCases {
 		compareParse(t, []byte(text))
 	}
 	files, err := filepath.Glob("../../../tests/testdata/venue/*/*.json")
@@ -108,13 +108,13 @@ func TestParseAsTheStandardLibrary(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range oddities {
+	for _, text := range edgeCases {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(compareParse)
 }
 
-// TestParseAllocatesForTheDocumentOnly has no value or name of a document take an allocation of its own.
+// TestParseAllocatesForTheDocumentOnly checks that the values and names of a document need no allocations of their own.
 func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
 	const rows, values = 200, 200 * 12
 	text := []byte(`[` + strings.Repeat(`{"a":"x","b":"\n","c":1,"d":null,"e":[true,{}],"f":"","g":0.5,"h":"y","i":"z"},`, rows) + `{}]`)

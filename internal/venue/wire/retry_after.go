@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// MaxWait bounds how long a venue can make us wait.
+// MaxWait is the longest wait that the client accepts from a venue.
 const MaxWait = 5 * time.Minute
 
-// RetryAfter returns how long the header Retry-After says to wait, in seconds or as an HTTP date (RFC 9110, 10.2.3); at most
-// MaxWait, and 0 where it says nothing that makes sense, or a time of the past.
+// RetryAfter returns the wait of the header Retry-After, which is in seconds or an HTTP date (RFC 9110, 10.2.3). The wait is at
+// most MaxWait. It is 0 if the header is missing or invalid or its date has passed.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	s := strings.TrimSpace(h.Get("Retry-After"))
 	if t, err := http.ParseTime(s); err == nil {

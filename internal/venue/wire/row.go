@@ -11,24 +11,24 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Row reads the fields of one object. The first thing that makes the object bad is kept in Err; what is read after that
-// does not matter.
+// Row reads the fields of one object. A row with an Err is bad, and the values that were read from it must not be used.
 type Row struct {
-	// Object is the zero Value in a row of which all fields are set.
+	// Object is the zero Value in a row that has only values from Set.
 	Object Value
-	// Note takes what is not quite right but can be done without, in one of a bounded set of fixed texts.
+	// Note reports a drift that does not make the row bad. The texts are from a bounded set.
 	Note func(what string)
-	Err  error
-	set  []cell
+	// Err is the first reason why the row is bad.
+	Err error
+	set []override
 }
 
-// cell is a field that is given a value.
-type cell struct {
+// override is a value from Set.
+type override struct {
 	field string
 	value Value
 }
 
-// NewRow returns the row of an element; one that is not an object is bad.
+// NewRow returns the row of v. The row is bad if v is not an object.
 func NewRow(v Value, note func(what string)) *Row {
 	r := &Row{Object: v, Note: note}
 	if v.Kind() != Object {
@@ -39,13 +39,13 @@ func NewRow(v Value, note func(what string)) *Row {
 
 var errNoObject = errors.New("the element is not an object")
 
-// Inner returns the row of an element of this one.
-func (r *Row) Inner(v Value) *Row { return NewRow(v, r.Note) }
+// Child returns the row of a value in this row. It has the same Note.
+func (r *Row) Child(v Value) *Row { return NewRow(v, r.Note) }
 
-// Set gives a field a value, whatever the object has there.
-func (r *Row) Set(f Field, v Value) { r.set = append(r.set, cell{f.String(), v}) }
+// Set makes v the value of a field instead of the object's.
+func (r *Row) Set(f Field, v Value) { r.set = append(r.set, override{f.String(), v}) }
 
-// Of returns what the row has for a field: the first member, in the order of the names, that is there and not null.
+// Of returns the value of a field, as Field.Of does.
 func (r *Row) Of(f Field) Value {
 	for _, c := range r.set {
 		if c.field == f.String() {
@@ -55,71 +55,71 @@ func (r *Row) Of(f Field) Value {
 	return f.Of(r.Object)
 }
 
-// In tells whether the field is there, be it null.
-func (r *Row) In(f Field) bool {
-	return f.In(r.Object) || slices.ContainsFunc(r.set, func(c cell) bool { return c.field == f.String() })
+// Has reports whether the row has the field. Its value may be null.
+func (r *Row) Has(f Field) bool {
+	return f.PresentIn(r.Object) || slices.ContainsFunc(r.set, func(c override) bool { return c.field == f.String() })
 }
 
-// Bad makes the row bad.
-func (r *Row) Bad(f Field, why string) {
+// Fail makes the row bad.
+func (r *Row) Fail(f Field, why string) {
 	if r.Err == nil {
 		r.Err = fmt.Errorf("%s %s", f, why)
 	}
 }
 
-// Unreadable notes that a field is taken as missing.
+// Unreadable notes that a field is unreadable and treated as missing.
 func (r *Row) Unreadable(f Field) { r.Note(f.String() + " unreadable") }
 
-// Text reads an optional text; one of another type is taken as missing.
+// Text reads an optional text. A value of another type is treated as missing.
 func (r *Row) Text(f Field) string {
 	v := r.Of(f)
 	switch v.Kind() {
 	case Missing, Null:
 	case String:
-		return textOf(v.bytes(), f.shared)
+		return textOf(v.bytes(), f.interned)
 	default:
 		r.Unreadable(f)
 	}
 	return ""
 }
 
-// RequireText reads a text that must be there.
+// RequireText reads a text. The row is bad if the text is missing or empty.
 func (r *Row) RequireText(f Field) string {
 	s := r.Text(f)
 	if s == "" {
-		r.Bad(f, "is missing")
+		r.Fail(f, "is missing")
 	}
 	return s
 }
 
-// Label reads an optional text that may be a number.
-func (r *Row) Label(f Field) string {
+// TextOrNumber reads an optional text. A number is returned as its literal.
+func (r *Row) TextOrNumber(f Field) string {
 	if v := r.Of(f); v.Kind() == Number {
-		return textOf(v.bytes(), f.shared)
+		return textOf(v.bytes(), f.interned)
 	}
 	return r.Text(f)
 }
 
-// ID reads an optional id, which may be a number; one that could not be asked about again makes the row bad.
+// ID reads an optional id, which may be a whole number. The row is bad if the value is not a valid id.
 func (r *Row) ID(f Field) string {
 	v := r.Of(f)
-	id, ok := v.id(f.shared)
+	id, ok := v.id(f.interned)
 	if !ok && !v.IsNull() {
-		r.Bad(f, "is not an id")
+		r.Fail(f, "is not an id")
 	}
 	return id
 }
 
-// RequireID reads an id that must be there.
+// RequireID reads an id like ID. The row is bad if the id is missing.
 func (r *Row) RequireID(f Field) string {
 	s := r.ID(f)
 	if s == "" {
-		r.Bad(f, "is missing")
+		r.Fail(f, "is missing")
 	}
 	return s
 }
 
-// Decimal reads an optional number; a bad literal makes the row bad. An empty string is a missing number.
+// Decimal reads an optional number. An empty string is a missing number. The row is bad if the value is not a number.
 func (r *Row) Decimal(f Field) *market.Decimal {
 	v := r.Of(f)
 	if v.IsNull() || v.Is("") {
@@ -127,51 +127,51 @@ func (r *Row) Decimal(f Field) *market.Decimal {
 	}
 	d, ok := v.Decimal()
 	if !ok {
-		r.Bad(f, "is not a number")
+		r.Fail(f, "is not a number")
 		return nil
 	}
 	return &d
 }
 
-// Number reads a number that must be there.
-func (r *Row) Number(f Field) market.Decimal {
+// RequireDecimal reads a number like Decimal. The row is bad if the number is missing.
+func (r *Row) RequireDecimal(f Field) market.Decimal {
 	d := r.Decimal(f)
 	if d == nil {
-		r.Bad(f, "is missing")
+		r.Fail(f, "is missing")
 		return market.Decimal{}
 	}
 	return *d
 }
 
-// Unit reads an optional number from 0 to 1.
+// Unit reads an optional number from 0 to 1. The row is bad if the number is outside.
 func (r *Row) Unit(f Field) *market.Decimal {
 	d := r.Decimal(f)
 	if d != nil && !InUnit(*d) {
-		r.Bad(f, "is not from 0 to 1")
+		r.Fail(f, "is not from 0 to 1")
 	}
 	return d
 }
 
-// Price reads a number from 0 to 1 that must be there.
+// Price reads a required number from 0 to 1.
 func (r *Row) Price(f Field) market.Decimal {
-	d := r.Number(f)
+	d := r.RequireDecimal(f)
 	if !InUnit(d) {
-		r.Bad(f, "is not from 0 to 1")
+		r.Fail(f, "is not from 0 to 1")
 	}
 	return d
 }
 
-// Size reads a number of at least 0 that must be there.
+// Size reads a required number that is not negative.
 func (r *Row) Size(f Field) market.Decimal {
-	d := r.Number(f)
+	d := r.RequireDecimal(f)
 	if d.Sign() < 0 {
-		r.Bad(f, "is negative")
+		r.Fail(f, "is negative")
 	}
 	return d
 }
 
-// Flag reads an optional boolean; an unreadable one is taken as missing.
-func (r *Row) Flag(f Field) *bool {
+// Bool reads an optional boolean, also as a string. An unreadable value is treated as missing.
+func (r *Row) Bool(f Field) *bool {
 	v := r.Of(f)
 	b := v.Kind() == True
 	switch v.Kind() {
@@ -192,7 +192,7 @@ func (r *Row) Flag(f Field) *bool {
 	return &b
 }
 
-// Time reads an optional time; an unreadable one is taken as missing.
+// Time reads an optional time. An unreadable value is treated as missing.
 func (r *Row) Time(f Field) time.Time {
 	v := r.Of(f)
 	if v.IsNull() || v.Is("") {
@@ -205,11 +205,11 @@ func (r *Row) Time(f Field) time.Time {
 	return t
 }
 
-// Instant reads a time that must be there.
-func (r *Row) Instant(f Field) time.Time {
+// RequireTime reads a time. The row is bad if the time is missing, zero or unreadable.
+func (r *Row) RequireTime(f Field) time.Time {
 	t, ok := r.Of(f).Time()
 	if !ok || t.IsZero() {
-		r.Bad(f, "is not a time")
+		r.Fail(f, "is not a time")
 	}
 	return t
 }

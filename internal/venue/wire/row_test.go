@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// rowOf returns a row of an object, and what it notes.
+// rowOf returns the row of an object, and the texts that the row notes.
 func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	t.Helper()
 	v, err := Parse([]byte(text))
@@ -16,7 +16,7 @@ func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	return NewRow(v, func(what string) { notes = append(notes, what) }), &notes
 }
 
-// TestBalanceTotals works the total out where the venue does not state it, and refuses an object without any figure.
+// TestBalanceTotals checks the total of balances with and without one, and that a balance without any amount is bad.
 func TestBalanceTotals(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"portfolioValue":5,"cashBalance":2,"positionsValue":3,"totalValue":9}`: "9",
@@ -44,8 +44,8 @@ func TestBalanceTotals(t *testing.T) {
 	}
 }
 
-// TestRowsName reads what rows must have; the first fault is the row's error.
-func TestRowsName(t *testing.T) {
+// TestRequiredFields checks the fields that rows must have. The first bad field is the row's error.
+func TestRequiredFields(t *testing.T) {
 	const position, order, trade = `"marketId":"M","outcome":"YES","size":1`, `"orderId":"O","marketId":"M","side":"BUY","outcome":"YES","price":0.5,"size":2,"filledSize":0`,
 		`"tradeId":7,"tokenId":"T","side":"BUY","price":0.5,"size":1,"timestamp":1764000000`
 	read := map[string]func(*Row){"position": func(r *Row) { r.Position() }, "order": func(r *Row) { r.Order() }, "trade": func(r *Row) { r.UserTrade() }}
@@ -84,7 +84,7 @@ func TestRowsName(t *testing.T) {
 		t.Error("a list is a row")
 	}
 	r, notes := rowOf(t, `{"outcome":7}`)
-	if r.Text(FieldLabel) != "" || len(*notes) != 1 || (*notes)[0] != "outcome unreadable" {
-		t.Errorf("of a text that is none %v was noted", *notes)
+	if r.Text(FieldOutcome) != "" || len(*notes) != 1 || (*notes)[0] != "outcome unreadable" {
+		t.Errorf("a label that is a number noted %v", *notes)
 	}
 }

@@ -8,23 +8,22 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ID reads an id given as a string or whole number, and returns it as Intern does. An empty string is no id, but not a bad
-// one.
+// ID reads an id from a string or a whole number and interns it. For an empty string it returns "" and true.
 func (v Value) ID() (id string, ok bool) { return v.id(true) }
 
-func (v Value) id(shared bool) (id string, ok bool) {
+func (v Value) id(intern bool) (id string, ok bool) {
 	b := v.bytes()
 	if v.Kind() != String && v.Kind() != Number || v.Kind() == Number && bytes.ContainsAny(b, ".eE-") {
 		return "", false
 	}
-	id = textOf(b, shared)
+	id = textOf(b, intern)
 	if id != "" && market.CheckID(id) != nil {
 		return "", false
 	}
 	return id, true
 }
 
-// Decimal reads a number or numeric string by its literal.
+// Decimal reads a number, or a string with a number, without rounding.
 func (v Value) Decimal() (market.Decimal, bool) {
 	b := v.bytes()
 	if v.Kind() == String {
@@ -36,10 +35,10 @@ func (v Value) Decimal() (market.Decimal, bool) {
 
 var one = market.NewDecimal(1, 0)
 
-// InUnit tells whether d is from 0 to 1, both included.
+// InUnit reports whether 0 ≤ d ≤ 1.
 func InUnit(d market.Decimal) bool { return d.Sign() >= 0 && d.Cmp(one) <= 0 }
 
-// Uint reads a whole number of at least 0, or a string of one; what is not there is 0.
+// Uint reads a whole number that is not negative, also from a string. A missing or null value is 0.
 func (v Value) Uint() (uint64, bool) {
 	if v.IsNull() {
 		return 0, true
@@ -48,7 +47,7 @@ func (v Value) Uint() (uint64, bool) {
 	return n, err == nil
 }
 
-// List returns the elements of a list; a string that holds a JSON list counts as one.
+// List returns the elements of a list. A string with a JSON list in it is read as that list.
 func (v Value) List() (elements []Value, ok bool) {
 	if v.Kind() == String {
 		if b := bytes.TrimSpace(v.bytes()); len(b) > 0 && b[0] == '[' {
@@ -58,7 +57,7 @@ func (v Value) List() (elements []Value, ok bool) {
 	return v.Elements(), v.Kind() == List
 }
 
-// The forms of ISO 8601 that venues write; a time without zone is UTC.
+// layouts are the forms of ISO 8601 that venues use. A time without a zone is in UTC.
 var layouts = []string{
 	time.RFC3339Nano,
 	"2006-01-02T15:04:05Z0700",
@@ -73,13 +72,14 @@ var layouts = []string{
 }
 
 const (
-	// millisecondsFrom is where epoch numbers stop to be seconds.
+	// millisecondsFrom is the least number that is read as milliseconds since 1970. Lesser numbers are seconds.
 	millisecondsFrom = 1_000_000_000_000
-	// maxMilliseconds is the end of the year 9999.
+	// maxMilliseconds is the last millisecond of the year 9999.
 	maxMilliseconds = 253_402_300_799_999
 )
 
-// Time reads ISO 8601, or seconds or milliseconds since 1970 as number or string. 0 is no time, but not a bad one.
+// Time reads ISO 8601, or seconds or milliseconds since 1970 as a number or a string. For the number 0 it returns the zero time
+// and true.
 func (v Value) Time() (time.Time, bool) {
 	if v.Kind() != String {
 		return sinceEpoch(string(v.bytes()))
@@ -93,9 +93,10 @@ func (v Value) Time() (time.Time, bool) {
 	return sinceEpoch(string(b))
 }
 
+// sinceEpoch reads seconds or milliseconds since 1970.
 func sinceEpoch(literal string) (time.Time, bool) {
 	switch n, err := strconv.ParseUint(literal, 10, 64); {
-	case err != nil: // a fraction, or nothing that is a time
+	case err != nil: // it may be a fraction
 	case n >= millisecondsFrom && n <= maxMilliseconds:
 		return time.UnixMilli(int64(n)).UTC(), true
 	case n > 0 && n < millisecondsFrom:
@@ -114,7 +115,7 @@ func sinceEpoch(literal string) (time.Time, bool) {
 		perUnit = market.NewDecimal(int64(time.Millisecond), 0)
 	}
 	ns := d.Mul(perUnit).Round(0).String()
-	// Nanoseconds since 1970 leave int64 in the year 2262, so they are cut in two.
+	// Nanoseconds since 1970 overflow int64 in the year 2262: seconds and nanoseconds are parsed apart.
 	if len(ns) <= 9 {
 		n, err := strconv.ParseInt(ns, 10, 64)
 		return time.Unix(0, n).UTC(), err == nil

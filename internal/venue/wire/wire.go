@@ -1,6 +1,7 @@
-// Package wire reads the JSON of a prediction-market venue, whichever of its many forms a venue writes it in: fields under
-// several names, numbers and lists inside strings, times in seconds, milliseconds or ISO 8601, levels as objects or pairs.
+// Package wire reads the JSON of a prediction-market venue for the REST client and the stream.
 //
-// It is what the REST client and the stream have in common. It knows values and rows, not endpoints and frames: what a bad
-// row costs is decided by them.
+// Venues write the same value in many forms: a field has several names, numbers and lists come inside strings, times are in
+// seconds, milliseconds or ISO 8601, and the levels of a book are objects or pairs. The package reads all of them into the
+// types of package market. It knows values and rows, but no endpoints and no frames. Its callers decide whether a bad row
+// is left out or fails the whole list.
 package wire

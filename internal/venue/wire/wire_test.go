@@ -13,7 +13,7 @@ func show(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// value returns the value that JSON has for in.
+// value parses the JSON of in.
 func value(t *testing.T, in any) Value {
 	t.Helper()
 	b, err := json.Marshal(in)
@@ -113,7 +113,7 @@ func TestIDs(t *testing.T) {
 }
 
 func TestNamesInSnakeCase(t *testing.T) {
-	f := Names("marketId", "size", "endDateIso")
+	f := NewField("marketId", "size", "endDateIso")
 	for _, name := range []string{"marketId", "market_id", "size", "endDateIso", "end_date_iso"} {
 		if !f.Of(value(t, map[string]any{name: "x"})).Is("x") {
 			t.Errorf("%s is not found", name)
