@@ -9,20 +9,20 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// accountPage is a page of a wallet's list that is asked for.
+// accountPage is a request for one page of a list of an account.
 type accountPage struct {
 	endpoint reqctx.Endpoint
 	account  market.Address
-	// filter sets the parameters by which the venue may leave rows out.
+	// filter sets the query parameters by which the venue may leave out rows.
 	filter func(to *query)
 	limit  int
-	at     place
-	// keys are the names that the list of rows may have.
+	at     pageStart
+	// keys are the names that the list may have in a response.
 	keys []string
 }
 
-// query returns the request for the page. It is plain without a filter and a page size, and has a page size only where the venue is
-// known to page the list.
+// query returns the request for the page. A plain request has neither the filter nor a page size. It has a page size only if
+// sized is set.
 func (p *accountPage) query(plain, sized bool) *request {
 	rq := forAccount(p.endpoint, p.account)
 	if !plain {
@@ -34,92 +34,92 @@ func (p *accountPage) query(plain, sized bool) *request {
 	return rq
 }
 
-// pageOf asks for one page of a wallet's list; filter sets the parameters by which the venue may leave rows out, and the caller
-// leaves them out anyway. A page that repeats the one before is the end where the venue ignores offsets; elsewhere its rows look like
-// those before.
-func (c *Client) pageOf(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *query), limit int, token string, keys ...string) (found, turn, notes, error) {
-	if limit < 0 || limit > maxLimit {
-		return found{}, turn{}, nil, badInput(e, "a page has 1 to 100 rows")
+// readPage reads one page of a list of an account. filter sets the query parameters by which the venue may leave out rows;
+// the caller filters the rows again. A page that repeats the page before it ends the list if the venue ignores offsets. If
+// the venue reads them, the rows are other rows that look the same.
+func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *query), limit int, token string, keys ...string) (rowList, pageInfo, drift, error) {
+	if limit < 0 || limit > maxPageSize {
+		return rowList{}, pageInfo{}, nil, badInput(e, "a page has 1 to 100 rows")
 	}
 	if limit == 0 {
-		limit = maxLimit
+		limit = maxPageSize
 	}
-	at, err := parsePlace(e, token)
+	at, err := parsePageToken(e, token)
 	if err != nil {
-		return found{}, turn{}, nil, err
+		return rowList{}, pageInfo{}, nil, err
 	}
 	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
 	list, sized, err := c.fetchPage(ctx, p)
-	habit, now := &c.habits[e], c.clock.Now()
-	if at.guessed && refused(err) { // nothing but its length spoke for another page, and the venue knows of none
-		habit.ignoresOffset(now)
-		return found{}, turn{}, nil, nil
+	traits, now := &c.traits[e], c.clock.Now()
+	if at.guessed && refused(err) { // the page was a guess, and the venue does not have it
+		traits.ignoresOffset(now)
+		return rowList{}, pageInfo{}, nil, nil
 	}
 	if err != nil {
-		return found{}, turn{}, nil, orBad(e, err)
+		return rowList{}, pageInfo{}, nil, badIfNotFound(e, err)
 	}
-	if at.repeats(list.rows) {
-		heeds, err := guarded(c, e, c.backoffs.account(ctx, a), func() (bool, error) {
-			return c.heedsOffset(ctx, p.query(habit.plain(now), sized), list.rows, keys...)
+	if at.isRepeated(list.rows) {
+		heeds, err := withBackoff(c, e, c.backoffs.account(ctx, a), func() (bool, error) {
+			return c.readsOffset(ctx, p.query(traits.plain(now), sized), list.rows, keys...)
 		})
 		switch {
 		case err != nil:
-			return found{}, turn{}, nil, err
+			return rowList{}, pageInfo{}, nil, err
 		case !heeds:
-			habit.ignoresOffset(now)
-			return found{page: list.page}, turn{}, notes{"repeated page"}, nil
+			traits.ignoresOffset(now)
+			return rowList{object: list.object}, pageInfo{}, drift{"repeated page"}, nil
 		}
 	}
 	size := limit
-	if n := len(list.rows); !sized && n%roundPage == 0 {
+	if n := len(list.rows); !sized && n%roundCount == 0 {
 		size = min(size, n) // the venue may have a page size of its own
 	}
-	t, err := turnOf(e, list, at, size)
+	t, err := pageInfoOf(e, list, at, size)
 	if err != nil {
-		return found{}, turn{}, nil, err
+		return rowList{}, pageInfo{}, nil, err
 	}
-	habit.trustCount(&t, at)
+	traits.trustCount(&t, at)
 	switch {
-	case t.guessed && habit.whole(now):
-		t.next, t.guessed = place{}, false
+	case t.guessed && traits.isWhole(now):
+		t.next, t.guessed = pageStart{}, false
 	case !t.next.isStart() && !t.guessed, at.guessed && len(list.rows) > 0:
-		habit.paged()
+		traits.setPaged()
 	}
-	t.carry, err = market.ParseNumbering(at.counted)
+	t.numbering, err = market.ParseNumbering(at.numbering)
 	return list, t, nil, err
 }
 
-// fetchPage asks for a page, and once more without a filter and a page size where the venue refuses a parameter, which is
-// remembered. sized reports whether the page was asked for with a page size.
-func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list found, sized bool, err error) {
-	habit, now := &c.habits[p.endpoint], c.clock.Now()
-	plain := habit.plain(now)
-	sized = !plain && habit.limits()
+// fetchPage requests a page. If the venue refuses a parameter, it requests the page once more without filter and page size,
+// and remembers the refusal. sized reports whether the request had a page size.
+func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rowList, sized bool, err error) {
+	traits, now := &c.traits[p.endpoint], c.clock.Now()
+	plain := traits.plain(now)
+	sized = !plain && traits.sendsLimit()
 	rq := p.query(plain, sized)
 	options := rq.query.b.Len() > p.query(true, false).query.b.Len()
 	payload, err := c.sendPage(ctx, p, rq)
 	if options && refusesParameter(err) {
 		first := err
 		if payload, err = c.sendPage(ctx, p, p.query(true, false)); err == nil {
-			habit.refuseOptions(now)
-			c.log.Info("the venue refuses parameters of a list and is asked without", "endpoint", p.endpoint.String())
+			traits.refuseOptions(now)
+			c.log.Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
 		} else if refusesParameter(err) {
-			err = first // the parameters were not why
+			err = first // the parameters are not the reason
 		}
 		sized = false
 	}
 	if err != nil {
-		return found{}, sized, err
+		return rowList{}, sized, err
 	}
 	list, ok := rowsOf(payload, p.keys...)
 	if !ok {
-		return found{}, sized, unknownForm(p.endpoint, "no list of rows")
+		return rowList{}, sized, unknownForm(p.endpoint, "no list of rows")
 	}
 	return list, sized, nil
 }
 
 // sendPage makes one call for a page.
 func (c *Client) sendPage(ctx context.Context, p *accountPage, rq *request) (wire.Value, error) {
-	p.at.apply(&rq.query)
-	return guarded(c, p.endpoint, c.backoffs.account(ctx, p.account), func() (wire.Value, error) { return c.get(ctx, rq) })
+	p.at.setQuery(&rq.query)
+	return withBackoff(c, p.endpoint, c.backoffs.account(ctx, p.account), func() (wire.Value, error) { return c.get(ctx, rq) })
 }

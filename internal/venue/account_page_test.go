@@ -44,7 +44,7 @@ var pageCases = []pageCase{
 			{rows: 53, parameters: "-"},
 			{marketID: "M1", rows: 26, parameters: "marketId | -"},
 			{marketID: "M1", rows: 26, parameters: "-"},
-			{after: relearn, marketID: "M1", rows: 26, more: true, parameters: "marketId | -"},
+			{after: relearnAfter, marketID: "M1", rows: 26, more: true, parameters: "marketId | -"},
 		},
 	},
 	{
@@ -63,7 +63,7 @@ var pageCases = []pageCase{
 			{next: true, rows: 20, more: true, parameters: "limit cursor | cursor"},
 			{next: true, rows: 13, parameters: "cursor"},
 			{rows: 20, more: true, parameters: "-"},
-			{after: relearn, rows: 20, more: true, parameters: "limit | -"},
+			{after: relearnAfter, rows: 20, more: true, parameters: "limit | -"},
 		},
 	},
 }
@@ -191,7 +191,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		}
 		same(t, sortedWords(calls), read.calls)
 	}
-	clock.move(relearn)
+	clock.move(relearnAfter)
 	before := v.count()
 	if _, err := c.Search(t.Context(), market.Search{Text: "x"}); err != nil || v.count() != before+2 {
 		t.Errorf("later: %v after %d calls", err, v.count()-before)

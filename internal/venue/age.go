@@ -9,17 +9,17 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// longestHidden bounds the age of an answer that has a lifetime but no Age header, however long the lifetime is.
-const longestHidden = time.Minute
+// maxHiddenAge bounds the age of a response that has a lifetime but no Age header.
+const maxHiddenAge = time.Minute
 
-// ageOf reads from an answer's header how old the answer may be. Caches count ages in whole seconds, so an answer may be a second
-// older than its Age header says. An answer with a lifetime and without Age may be as old as its lifetime.
+// ageOf returns how old a response may be according to its header. Caches count ages in whole seconds, so a response may be a
+// second older than its Age header says. A response with a lifetime and without Age may be as old as its lifetime.
 func ageOf(h http.Header) (a market.Age) {
-	life, limited := lifetime(h.Values("Cache-Control"))
+	life, limited := maxAge(h.Values("Cache-Control"))
 	seconds, err := strconv.ParseUint(strings.TrimSpace(h.Get("Age")), 10, 31)
 	if err != nil {
 		if limited {
-			life = min(life, longestHidden)
+			life = min(life, maxHiddenAge)
 			a = market.Age{Known: true, Most: life, Renewed: life}
 		}
 		return a
@@ -32,8 +32,8 @@ func ageOf(h http.Header) (a market.Age) {
 	return a
 }
 
-// lifetime returns for how long a shared cache may keep an answer; ok is false where Cache-Control does not say.
-func lifetime(values []string) (life time.Duration, ok bool) {
+// maxAge returns how long a shared cache may keep a response. ok is false if Cache-Control does not say.
+func maxAge(values []string) (life time.Duration, ok bool) {
 	shared := false
 	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")

@@ -49,17 +49,17 @@ func idsOf(id string, n int) []string {
 func BenchmarkAnswers(b *testing.B) {
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
-	redact := redactor(nil, &request{})
+	redact := newRedactor(nil, &request{})
 	b.Run("positions", func(b *testing.B) {
 		body := answerOf("positions", positionRow, 50)
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
 		for b.Loop() {
-			payload, err := c.open(reqctx.EndpointPositions, resp, body, redact)
+			payload, err := c.decode(reqctx.EndpointPositions, resp, body, redact)
 			if err != nil {
 				b.Fatal(err)
 			}
-			var n notes
+			var n drift
 			list, _ := rowsOf(payload, "positions")
 			if good, bad := readRows(list.rows, &n, (*wire.Row).Position); len(good) != 50 || len(bad) > 0 {
 				b.Fatal(len(good), bad)
@@ -71,13 +71,13 @@ func BenchmarkAnswers(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
 		for b.Loop() {
-			payload, err := c.open(reqctx.EndpointMarketsByID, resp, body, redact)
+			payload, err := c.decode(reqctx.EndpointMarketsByID, resp, body, redact)
 			if err != nil {
 				b.Fatal(err)
 			}
-			var n notes
-			if got, err := decodeMarketsByID(payload, ids, &n); err != nil || len(got.of) != 25 || len(n) > 0 {
-				b.Fatal(len(got.of), err, n)
+			var n drift
+			if got, err := decodeMarketsByID(payload, ids, &n); err != nil || len(got.byID) != 25 || len(n) > 0 {
+				b.Fatal(len(got.byID), err, n)
 			}
 		}
 	})
@@ -86,13 +86,13 @@ func BenchmarkAnswers(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
 		for b.Loop() {
-			payload, err := c.open(reqctx.EndpointPrices, resp, body, redact)
+			payload, err := c.decode(reqctx.EndpointPrices, resp, body, redact)
 			if err != nil {
 				b.Fatal(err)
 			}
-			var n notes
-			if got, err := prices.decode(payload, ids, &n); err != nil || len(got.of) != 50 || len(n) > 0 {
-				b.Fatal(len(got.of), err, n)
+			var n drift
+			if got, err := priceDecoder.decode(payload, ids, &n); err != nil || len(got.byID) != 50 || len(n) > 0 {
+				b.Fatal(len(got.byID), err, n)
 			}
 		}
 	})

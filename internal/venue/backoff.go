@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	// leastBackoff and mostBackoff are the bounds that the wait after a failure is drawn below: the first doubles with each
-	// failure in a row up to the second.
-	leastBackoff = 250 * time.Millisecond
-	mostBackoff  = 30 * time.Second
-	// maxBackoffs bounds how many keys are remembered; the one that failed longest ago is forgotten first.
+	// minBackoff is the bound of the wait after the first failure. The bound doubles with each failure in a row, up to
+	// maxBackoff.
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// maxBackoffs is the greatest number of keys that are remembered. The key that failed longest ago is forgotten first.
 	maxBackoffs = 10_000
 )
 
-// backoffWaits are the waits after failures in a row, of a key and of a call that is tried again.
-var backoffWaits = wire.Backoff{Min: leastBackoff, Max: mostBackoff}
+// retryBackoff is the backoff of failed keys and of calls that are retried.
+var retryBackoff = wire.Backoff{Min: minBackoff, Max: maxBackoff}
 
-// backoffs remembers the keys whose last answer was a failure of the venue's, so that none of them is asked for again
-// before its wait has ended. It is safe for concurrent use.
+// backoffs remembers the keys whose last read failed at the venue, so that they are not read again before their wait has
+// ended. It is safe for concurrent use.
 type backoffs struct {
 	clock market.Clock
 	rand  func() float64
-	// secret is the random key of the process under which accounts are hashed.
+	// secret is a random key of this process. Accounts and credentials are hashed with it.
 	secret [32]byte
 
 	mu   sync.Mutex
 	keys *simplelru.LRU[backoffKey, backoff]
 }
 
-// backoffKey is what is not asked for again: a token, a market, a search or a branch of an account.
+// backoffKey names what is not read again: a token, a market, a search or a list of an account.
 type backoffKey struct {
 	endpoint reqctx.Endpoint
-	key      string
+	id       string
 }
 
 type backoff struct {
-	// failures counts those in a row.
+	// failures is the number of failures in a row.
 	failures int
 	until    time.Time
 	err      *market.Error
@@ -60,8 +60,8 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// account returns the key of an account as the caller of ctx sees it: a keyed hash, so that a stranger who makes the venue
-// fail with credentials of his own costs the owner nothing.
+// account returns the key of an account for the credentials of ctx. The key is a keyed hash of both: failures that a stranger
+// causes with other credentials do not delay the owner.
 func (b *backoffs) account(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.digest(string(a), c.Wire())
@@ -79,7 +79,7 @@ func (b *backoffs) digest(texts ...string) string {
 	return string(mac.Sum(nil))
 }
 
-// refusal returns the remembered error of a key whose wait has not ended, with what is left of the wait, or nil.
+// refusal returns the remembered error of a key with the rest of its wait, or nil if the key may be read.
 func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,16 +88,16 @@ func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 		return nil
 	}
 	if left := known.until.Sub(b.clock.Now()); left > 0 {
-		return after(known.err, left)
+		return withRetryAfter(known.err, left)
 	}
 	return nil
 }
 
-// settle takes the outcome of a read of keys, which had it in common, and returns it: a failure of the venue's with the
-// time that the keys will not be asked for. Any other answer clears them; what ended for the caller's reasons, or was not
-// sent, says nothing.
-func (b *backoffs) settle(e reqctx.Endpoint, err error, keys ...string) error {
-	failure, sent := blames(err)
+// record takes the result of one read of several keys. After a failure of the venue it starts the wait of the keys and
+// returns the error with that wait. After a response it clears the keys. It ignores calls that were not sent or that the
+// caller gave up.
+func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
+	failure, sent := venueFailure(err)
 	if !sent {
 		return err
 	}
@@ -112,36 +112,36 @@ func (b *backoffs) settle(e reqctx.Endpoint, err error, keys ...string) error {
 	}
 	failures := 1
 	for _, key := range keys {
-		// What was left alone for longer than the longest wait starts anew.
-		if known, ok := b.keys.Peek(backoffKey{e, key}); ok && now.Sub(known.until) <= mostBackoff {
+		// A key whose wait ended more than maxBackoff ago starts with a count of 1.
+		if known, ok := b.keys.Peek(backoffKey{e, key}); ok && now.Sub(known.until) <= maxBackoff {
 			failures = max(failures, known.failures+1)
 		}
 	}
 	wait := failure.RetryAfter
 	if wait <= 0 {
-		wait = backoffWaits.Wait(failures, b.rand())
+		wait = retryBackoff.Wait(failures, b.rand())
 	}
 	for _, key := range keys {
 		b.keys.Add(backoffKey{e, key}, backoff{failures, now.Add(wait), failure})
 	}
-	return after(failure, wait)
+	return withRetryAfter(failure, wait)
 }
 
-// blames returns err where it is a failure of the venue's that passes: its rate limit, an error of its own, no answer. sent
-// is false when nothing was sent, or nobody waited for the answer.
-func blames(err error) (failure *market.Error, sent bool) {
+// venueFailure returns err if it is a temporary failure of the venue: its rate limit, an error of its own, or no response.
+// sent is false if no call was sent or the caller did not wait for the response.
+func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true
 	}
 	if !errors.As(err, &failure) {
 		return nil, false
 	}
-	var why *cause
+	var why *callFailure
 	if !errors.As(err, &why) {
-		return nil, failure.Code == market.CodeUpstreamBadResponse // an element of an answer
+		return nil, failure.Code == market.CodeUpstreamBadResponse // an element of a response
 	}
 	switch {
-	case why.kind == causeCaller, why.kind == causeOpen:
+	case why.kind == kindCaller, why.kind == kindOpen:
 		return nil, false
 	case failure.Code == market.CodeRateLimited, failure.Code == market.CodeUpstreamUnavailable, failure.Code == market.CodeUpstreamTimeout:
 		return failure, true
@@ -149,19 +149,19 @@ func blames(err error) (failure *market.Error, sent bool) {
 	return nil, true
 }
 
-// after returns a copy of err that tells when to ask again, in whole milliseconds of at least one.
-func after(err *market.Error, wait time.Duration) *market.Error {
+// withRetryAfter returns a copy of err with a RetryAfter of whole milliseconds, at least one.
+func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	c := *err
 	c.RetryAfter = max((wait + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	return &c
 }
 
-// guarded makes a read of one key, unless it is to be left alone.
-func guarded[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
+// withBackoff calls read unless the key is in its backoff, and records the result.
+func withBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.backoffs.refusal(e, key); err != nil {
 		var none T
 		return none, err
 	}
 	value, err := read()
-	return value, c.backoffs.settle(e, err, key)
+	return value, c.backoffs.record(e, err, key)
 }

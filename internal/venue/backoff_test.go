@@ -107,7 +107,7 @@ func TestBackoffGrowsAndASuccessEndsIt(t *testing.T) {
 		}
 		v.answer = says(503, "")
 		fail(250 * time.Millisecond)
-		time.Sleep(mostBackoff + time.Millisecond) // left alone for so long, it starts anew
+		time.Sleep(maxBackoff + time.Millisecond) // left alone for so long, it starts anew
 		fail(250 * time.Millisecond)
 	})
 }
@@ -153,8 +153,8 @@ func TestBackoffIsOfTheCallerAlone(t *testing.T) {
 			t.Errorf("the owner: %v after %d calls", err, v.calls())
 		}
 		for _, key := range c.backoffs.keys.Keys() {
-			if len(key.key) != 32 || strings.Contains(key.key, string(wallet)) || strings.Contains(key.key, "junk") {
-				t.Errorf("the key is %q", key.key)
+			if len(key.id) != 32 || strings.Contains(key.id, string(wallet)) || strings.Contains(key.id, "junk") {
+				t.Errorf("the key is %q", key.id)
 			}
 		}
 	})

@@ -95,7 +95,7 @@ func TestListsBecomeAsLongAsTheVenueTakes(t *testing.T) {
 			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 2 {
 				t.Errorf("the cost is %d", got)
 			}
-			clock.move(relearn)
+			clock.move(relearnAfter)
 			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 1 {
 				t.Errorf("the cost is %d later", got)
 			}

@@ -9,10 +9,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Book returns a token's order book with at most depth levels a side, or nil when the venue does not know the token. A
-// book with two empty sides is a book without levels. Repeated levels of one price are summed, levels of size 0 left
-// out. A level that cannot be read, and a best bid above the best ask, make the answer UPSTREAM_BAD_RESPONSE: a book is
-// used as a whole.
+// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. A
+// book without orders has no levels. Levels of one price are summed, and levels of size 0 are left out. A book with an
+// unreadable level or with the best bid above the best ask is UPSTREAM_BAD_RESPONSE, because a book is used as a whole.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
 	if err := checkID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err
@@ -20,22 +19,22 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	if depth < 1 {
 		return nil, badInput(reqctx.EndpointBook, "depth is at least 1")
 	}
-	return guarded(c, reqctx.EndpointBook, tokenID, func() (*market.Book, error) {
+	return withBackoff(c, reqctx.EndpointBook, tokenID, func() (*market.Book, error) {
 		rq := &request{endpoint: reqctx.EndpointBook, keys: 1}
 		rq.query.set("tokenId", tokenID).set("depth", strconv.Itoa(depth))
 		payload, err := c.get(ctx, rq)
 		if err != nil || payload.IsNull() {
-			return nil, orAbsent(err)
+			return nil, nilIfNotFound(err)
 		}
-		var n notes
+		var n drift
 		b, err := decodeBook(payload, tokenID, depth, &n)
 		c.report(reqctx.EndpointBook, n)
 		return b, err
 	})
 }
 
-func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*market.Book, error) {
-	m, ok := objectOf(payload, "orderbook", "book")
+func decodeBook(payload wire.Value, tokenID string, depth int, n *drift) (*market.Book, error) {
+	m, ok := singleObject(payload, "orderbook", "book")
 	if !ok {
 		return nil, unknownForm(reqctx.EndpointBook, "not an object")
 	}
@@ -61,7 +60,8 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *notes) (*marke
 	return b.Cut(depth), nil
 }
 
-// spreadOf is the venue's figure, else the difference of the best prices; nil when a side is empty.
+// spreadOf returns the venue's spread, or else the difference of the best prices. It is nil if a side is empty. A crossed
+// book makes the row bad.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	if len(b.Bids) == 0 || len(b.Asks) == 0 {
 		return nil
@@ -77,7 +77,8 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	return b.Width()
 }
 
-// sequence reads the book's number; one that is unreadable is taken as missing, since a book from REST stands alone.
+// sequence reads the sequence number of a book. An unreadable number is treated as missing, because no book from REST follows
+// another one.
 func sequence(r *wire.Row) uint64 {
 	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {

@@ -63,7 +63,7 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 		if most.Load() > maxInFlight {
 			t.Errorf("%d calls were under way", most.Load())
 		}
-		if len(c.lines[reqctx.EndpointBook].slots) != 0 {
+		if len(c.endpoints[reqctx.EndpointBook].slots) != 0 {
 			t.Error("a place was not given back")
 		}
 	})

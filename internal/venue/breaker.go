@@ -8,51 +8,51 @@ import (
 )
 
 const (
-	// tripAfter is how many failures in a row open a circuit, when they are of at least tripSubjects different requests or
-	// accounts: what the venue cannot do for one of them says nothing about the others.
-	tripAfter    = 5
-	tripSubjects = 3
-	// tripWithin is how long a failure counts.
-	tripWithin = time.Minute
-	// leastOpen and mostOpen bound how long a circuit stays open; it doubles with each probe that fails.
-	leastOpen = time.Second
-	mostOpen  = 30 * time.Second
+	// minFailures failures in a row open a circuit if they concern at least minSubjects different requests or accounts. One
+	// request that the venue cannot serve says nothing about the others.
+	minFailures = 5
+	minSubjects = 3
+	// failureWindow is how long a failure counts.
+	failureWindow = time.Minute
+	// minOpen and maxOpen bound how long a circuit is open. The time doubles with each failed probe.
+	minOpen = time.Second
+	maxOpen = 30 * time.Second
 )
 
-// CircuitState is what a circuit lets through.
+// CircuitState says which calls a circuit lets through.
 type CircuitState string
 
 // The states of a circuit.
 const (
 	// CircuitClosed lets every call through.
 	CircuitClosed CircuitState = "closed"
-	// CircuitHalfOpen lets one call through at a time, to see whether the venue is back.
+	// CircuitHalfOpen lets one call at a time through, the probe.
 	CircuitHalfOpen CircuitState = "half-open"
 	// CircuitOpen lets no call through.
 	CircuitOpen CircuitState = "open"
 )
 
-// Circuit is how the breaker of one endpoint stands.
+// Circuit is the state of the circuit breaker of one endpoint.
 type Circuit struct {
-	// Endpoint is the last segment of the path, as the Observer names it.
+	// Endpoint is the last segment of the path, as in Observer.
 	Endpoint string
 	State    CircuitState
-	// Until is when an open circuit lets the next call through; zero in the other states.
+	// Until is when an open circuit lets the next call through. It is zero in the other states.
 	Until time.Time
-	// Opened counts how often it opened, Refused the calls that it did not let through.
+	// Opened counts how often the circuit opened. Refused counts the calls that it refused.
 	Opened, Refused uint64
 }
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// It is ours because a call may end without a verdict, when its caller leaves or the venue only says that it was too
-// often: failsafe-go's has no way to give a probe back then, and a clock of its own.
+// It is not failsafe-go's, because a call may end without a verdict: its caller leaves, or the venue reports its rate limit.
+// failsafe-go cannot release a probe without a verdict, and it has no clock that tests can set.
 type breaker struct {
 	endpoint string
 	clock    market.Clock
 	rand     func() float64
-	// changed is told of every change of the state.
-	changed func(Circuit)
+	// onChange is called after each change of the state, with mu held.
+	onChange func(Circuit)
 
 	mu       sync.Mutex
 	failures int
@@ -61,114 +61,115 @@ type breaker struct {
 	// until is zero while the circuit is closed.
 	until   time.Time
 	probing bool
-	// tries counts the times that it opened in a row.
-	tries int
-	// era grows with each change of the state, so that calls from before it have no say.
-	era             uint64
+	// openings counts how often the circuit opened since it was last closed.
+	openings int
+	// generation grows with each change of the state. Results of calls from an earlier generation are ignored.
+	generation      uint64
 	opened, refused uint64
 }
 
-// verdict is what a call says about the venue.
+// verdict is what the result of a call says about the venue.
 type verdict uint8
 
 const (
-	// undecided: nothing.
-	undecided verdict = iota
-	// well: it answered.
-	well
-	// failing: it failed or did not answer.
-	failing
+	// verdictNone: the caller left, or the venue reported its rate limit or an error of unknown meaning.
+	verdictNone verdict = iota
+	// verdictOK: the venue responded.
+	verdictOK
+	// verdictFailure: the venue failed or did not respond.
+	verdictFailure
 )
 
-// enter asks for leave to make a call. Without it, wait is how long there will be none; with it, leave must be called.
-func (b *breaker) enter() (era uint64, wait time.Duration, ok bool) {
+// acquire admits a call or refuses it for wait. After an admitted call the caller must call done with the generation.
+func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if wait = b.refuses(); wait > 0 {
+	if wait = b.remaining(); wait > 0 {
 		b.refused++
 		return 0, wait, false
 	}
 	b.probing = !b.until.IsZero()
-	return b.era, 0, true
+	return b.generation, 0, true
 }
 
-// refusal returns how long a call would be refused at present, or 0.
-func (b *breaker) refusal() time.Duration {
+// refuse returns how long calls are refused, and counts a refused call. It returns 0 if a call would be admitted.
+func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	wait := b.refuses()
+	wait := b.remaining()
 	if wait > 0 {
 		b.refused++
 	}
 	return wait
 }
 
-func (b *breaker) refuses() time.Duration {
+// remaining returns how long calls are refused from now on. The lock is held.
+func (b *breaker) remaining() time.Duration {
 	switch wait := b.until.Sub(b.clock.Now()); {
 	case b.until.IsZero():
 		return 0
 	case wait > 0:
 		return wait
 	case b.probing:
-		return leastOpen
+		return minOpen
 	}
 	return 0
 }
 
-// leave takes the verdict of a call that enter let through. subject names what the call was for.
-func (b *breaker) leave(era uint64, v verdict, subject string) {
+// done takes the verdict on a call that acquire admitted. subject names the request or account of the call.
+func (b *breaker) done(generation uint64, v verdict, subject string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if era != b.era {
+	if generation != b.generation {
 		return
 	}
 	probe := b.probing
 	b.probing = false
 	switch {
-	case v == well && probe:
-		b.until, b.tries = time.Time{}, 0
-		b.turn()
-	case v == well:
-		b.forget()
-	case v == failing && (probe || b.trips(subject)):
-		bound := mostOpen
-		if b.tries < 5 { // 1 s × 2⁵ is past the end
-			bound = leastOpen << b.tries
+	case v == verdictOK && probe:
+		b.until, b.openings = time.Time{}, 0
+		b.stateChanged()
+	case v == verdictOK:
+		b.resetFailures()
+	case v == verdictFailure && (probe || b.countFailure(subject)):
+		bound := maxOpen
+		if b.openings < 5 { // minOpen << 5 is more than maxOpen
+			bound = minOpen << b.openings
 		}
 		b.until = b.clock.Now().Add(bound/2 + time.Duration(b.rand()*float64(bound/2)))
-		b.tries++
+		b.openings++
 		b.opened++
-		b.turn()
+		b.stateChanged()
 	}
 }
 
-// trips counts a failure and tells whether it is the one that opens the circuit.
-func (b *breaker) trips(subject string) bool {
+// countFailure counts a failure and reports whether the circuit opens.
+func (b *breaker) countFailure(subject string) bool {
 	now := b.clock.Now()
-	if now.Sub(b.last) > tripWithin {
-		b.forget()
+	if now.Sub(b.last) > failureWindow {
+		b.resetFailures()
 	}
 	b.last = now
 	b.failures++
-	if len(b.subjects) < tripSubjects {
+	if len(b.subjects) < minSubjects {
 		if b.subjects == nil {
-			b.subjects = make(map[string]struct{}, tripSubjects)
+			b.subjects = make(map[string]struct{}, minSubjects)
 		}
 		b.subjects[subject] = struct{}{}
 	}
-	return b.failures >= tripAfter && len(b.subjects) >= tripSubjects
+	return b.failures >= minFailures && len(b.subjects) >= minSubjects
 }
 
-func (b *breaker) forget() {
+func (b *breaker) resetFailures() {
 	b.failures = 0
 	clear(b.subjects)
 }
 
-// turn begins a new era after the state has changed.
-func (b *breaker) turn() {
-	b.era++
-	b.forget()
-	b.changed(b.state())
+// stateChanged begins a new generation.
+func (b *breaker) stateChanged() {
+	b.generation++
+	b.resetFailures()
+	b.onChange(b.state())
 }
 
 func (b *breaker) state() Circuit {
@@ -183,8 +184,8 @@ func (b *breaker) state() Circuit {
 	return s
 }
 
-// Circuits returns how the breaker of each endpoint stands, in a fixed order. Each endpoint has one of its own, so that one
-// that fails or hangs costs no other.
+// Circuits returns the state of all circuit breakers, in a fixed order. Each path has its own breaker, so a failing endpoint
+// does not affect the others.
 func (c *Client) Circuits() []Circuit {
 	out := make([]Circuit, len(c.breakers))
 	for i, b := range c.breakers {

@@ -105,7 +105,7 @@ func TestTheCircuitOpensAndClosesAgain(t *testing.T) {
 				t.Fatalf("after a failed probe the circuit is %s", circuit(c, "orderbook"))
 			}
 		}
-		time.Sleep(mostOpen)
+		time.Sleep(maxOpen)
 		v.answer = truth
 		same(t, asks(t, c, 1), "map[:1]")
 		expect("closed", calls+1)
@@ -214,7 +214,7 @@ func TestFailuresOfLongAgoDoNotCount(t *testing.T) {
 		c := v.client(t, 1)
 		for range 20 {
 			asks(t, c, 4)
-			time.Sleep(tripWithin + time.Nanosecond)
+			time.Sleep(failureWindow + time.Nanosecond)
 		}
 		same(t, circuit(c, "orderbook"), "closed")
 		for range 20 { // nor do they across a success

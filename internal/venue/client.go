@@ -15,13 +15,13 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// The ways in which the caller's credentials travel to the venue.
+// The ways in which the client sends the caller's credentials to the venue.
 const (
 	// CredentialsQuery sends the JSON object in the query parameter credentials.
 	CredentialsQuery = "query"
-	// CredentialsHeader sends the JSON object, base64, in the header X-Api-Credentials.
+	// CredentialsHeader sends the JSON object, in base64, in the header X-Api-Credentials.
 	CredentialsHeader = "header"
-	// CredentialsNone sends nothing and asks for nothing: the venue knows its caller by other means.
+	// CredentialsNone sends and needs no credentials: the venue identifies its caller by other means.
 	CredentialsNone = "none"
 )
 
@@ -35,44 +35,44 @@ const (
 	DefaultUserAgent = "oddsgraph"
 )
 
-// Config says where the venue is and how it is asked. The zero value of a field means its default.
+// Config says where the venue is and how to call it. The zero value of a field means its default.
 type Config struct {
-	// BaseURL is http or https, with or without a path prefix, without query and user info.
+	// BaseURL is an http or https URL, optionally with a path prefix, without query and user info.
 	BaseURL string
 	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
 	CredentialsMode string
-	// Timeout bounds one HTTP call from dialling to the last byte; the caller's own deadline holds as well.
+	// Timeout bounds one HTTP call from dialling to the last byte. The caller's own deadline applies too.
 	Timeout time.Duration
-	// MaxBody is the greatest size in bytes of an answer after decompression.
+	// MaxBody is the greatest size in bytes of a decompressed response.
 	MaxBody int64
-	// MaxIDs is the greatest number of ids in one list call; longer lists are split.
+	// MaxIDs is the greatest number of ids in one list call. Longer lists are split.
 	MaxIDs int
-	// MaxURL is the greatest length in bytes of the URL of a list call with more than one id. Where the venue refuses URLs
-	// that are shorter, they become shorter still.
+	// MaxURL is the greatest length in bytes of the URL of a call with more than one id. The client uses shorter URLs if the
+	// venue refuses this length.
 	MaxURL int
-	// Names are the venue's names of the parameters of market-details; those that are not said are found out.
+	// Names are the venue's names of the parameters of market-details. The client finds out the empty ones.
 	Names DetailNames
-	// Retries is the greatest number of further attempts of a call that failed in passing; a negative number is none.
+	// Retries is how often a call with a transient failure is retried at most. A negative number is none.
 	Retries   int
 	UserAgent string
-	// Transport replaces the client's own one, which uses no proxy and bounds connections and header size.
+	// Transport replaces the client's own transport, which uses no proxy and bounds connections and header size.
 	Transport http.RoundTripper
 	Clock     market.Clock
 	Observer  Observer
 	Log       *slog.Logger
-	// Rand returns numbers from 0 to less than 1 for jitter; nil means those of math/rand. It is called concurrently.
+	// Rand returns numbers in [0,1) for jitter. It is called concurrently. The default is math/rand.
 	Rand func() float64
 }
 
-// Observer is told what the client does. Its methods are called concurrently and must not block.
+// Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. status is 0 when no answer came; outcome is as in reqctx.UpstreamCall.
+	// Call reports one HTTP call. status is 0 if there was no response; outcome is as in reqctx.UpstreamCall.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
-	// Drift reports that an answer was not quite what the contract says; what is one of a bounded set of fixed texts.
+	// Drift reports that a response differs from the contract. what is one of a bounded set of texts.
 	Drift(endpoint, what string)
 }
 
-// Client asks the venue. It is safe for concurrent use and starts no goroutine that outlives a call, apart from idle
+// Client calls the venue. It is safe for concurrent use. It starts no goroutine that outlives a call, except those of idle
 // connections, which Close ends.
 type Client struct {
 	base      url.URL
@@ -87,28 +87,29 @@ type Client struct {
 	clock     market.Clock
 	observer  Observer
 	log       *slog.Logger
-	// rand returns a random number in [0,1).
+	// rand returns numbers in [0,1).
 	rand func() float64
 
 	backoffs *backoffs
-	// lines are the ways to the endpoints; those of one path share a line. breakers are theirs, each once.
-	lines    [len(paths)]*line
-	breakers []*breaker
+	// endpoints are the states of the endpoints. Endpoints with the same path share one state. breakers has each breaker
+	// once.
+	endpoints [len(paths)]*endpointState
+	breakers  []*breaker
 
-	// habits are what the venue turned out to do with a wallet's lists.
-	habits [len(paths)]habit
+	// traits are what the client has learned of the venue's lists.
+	traits [len(paths)]listTraits
 
-	// lengths are the lengths of URLs that the venue takes, where they are shorter than maxURL.
-	lengths [len(paths)]urlLength
+	// urlLimits are the lengths of URLs that the venue accepts, if less than maxURL.
+	urlLimits [len(paths)]urlLimit
 
-	// What the venue turned out to know of the parameters that are not in its own description.
-	marketIDs, marketTokens, spreadTokens capability
-	// spreadsExist is what it turned out to know of the spreads endpoint as such.
-	spreadsExist                      capability
-	marketID, marketToken, marketSlug parameter
+	// These are what the client has learned of parameters that the venue's documentation does not have.
+	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
+	// spreadsSupport is what the client has learned of the spreads endpoint as a whole.
+	spreadsSupport                                   support
+	marketIDParam, marketTokenParam, marketSlugParam parameter
 }
 
-// New returns a client of the venue that cfg describes. It does not ask the venue anything.
+// New returns a client of the venue that cfg describes. It makes no call.
 func New(cfg Config) (*Client, error) {
 	base, err := parseBase(cfg.BaseURL)
 	if err != nil {
@@ -144,7 +145,7 @@ func New(cfg Config) (*Client, error) {
 		c.clock = market.SystemClock{}
 	}
 	if c.observer == nil {
-		c.observer = ignore{}
+		c.observer = noObserver{}
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -152,36 +153,37 @@ func New(cfg Config) (*Client, error) {
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
-	c.name(cfg.Names)
+	c.setParameterNames(cfg.Names)
 	c.backoffs = newBackoffs(c.clock, func() float64 { return c.rand() })
-	c.lay()
+	c.initEndpoints()
 	return c, nil
 }
 
-// line is the way to one endpoint of the venue. It is nobody else's, so that calls that hang there hold up no others.
-type line struct {
+// endpointState is the state of one path of the venue. Slow calls to it delay no calls to others.
+type endpointState struct {
 	breaker *breaker
-	// slots bounds the calls under way.
+	// slots bounds the calls in flight.
 	slots chan struct{}
 }
 
-// lay gives every path a line.
-func (c *Client) lay() {
-	laid := make(map[string]*line, len(paths))
+// initEndpoints gives each path a state.
+func (c *Client) initEndpoints() {
+	laid := make(map[string]*endpointState, len(paths))
 	for e, path := range paths {
 		l := laid[path]
 		if l == nil {
-			l = &line{
-				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, changed: c.circuitChanged},
+			l = &endpointState{
+				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.clock, rand: func() float64 { return c.rand() }, onChange: c.circuitChanged},
 				slots:   make(chan struct{}, maxInFlight),
 			}
 			laid[path] = l
 			c.breakers = append(c.breakers, l.breaker)
 		}
-		c.lines[e] = l
+		c.endpoints[e] = l
 	}
 }
 
+// circuitChanged logs a change of a circuit.
 func (c *Client) circuitChanged(s Circuit) {
 	if s.State == CircuitClosed {
 		c.log.Info("the venue is back", "endpoint", s.Endpoint)
@@ -190,7 +192,7 @@ func (c *Client) circuitChanged(s Circuit) {
 	c.log.Warn("the venue fails and is left alone", "endpoint", s.Endpoint, "until", s.Until)
 }
 
-// parseBase never quotes its input, which might hold a secret by mistake.
+// parseBase checks the base URL. Its errors do not quote the URL, which might contain a secret by mistake.
 func parseBase(s string) (url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -206,15 +208,15 @@ func parseBase(s string) (url.URL, error) {
 	return url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}, nil
 }
 
-// Close closes idle connections; calls under way are not affected.
+// Close closes idle connections. Calls in flight are not affected.
 func (c *Client) Close() {
 	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// paths are those of the endpoints. The two list forms of market-details are endpoints of their own, since a venue may know
-// only one.
+// paths are the URL paths of the endpoints. market-details has three endpoints, one for each kind of id, because a venue may
+// not support all of them.
 var paths = [...]string{
 	reqctx.EndpointPrices:         "/api/exchange/prices",
 	reqctx.EndpointSpreads:        "/api/exchange/spreads",
@@ -231,30 +233,32 @@ var paths = [...]string{
 	reqctx.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns the number of HTTP calls that a batch of so many distinct keys takes at present, whose ids have so many bytes in a
-// URL: it is higher while the venue is known not to know the list form. Extra pages of positions and orders, and the calls by
-// which a refused list is taken apart, are not foreseen.
+// Cost returns how many HTTP calls a batch of keys distinct ids takes at present, whose length in a URL is bytes. The cost is
+// higher while the venue is known not to support the list parameter. Further pages of positions and orders, and the calls
+// that bisect a refused list, are not included.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:
 		return c.listCost(endpoint, nil, keys, bytes)
 	case reqctx.EndpointSpreads:
-		if !c.spreadsExist.lists(c.clock.Now()) {
+		if !c.spreadsSupport.usable(c.clock.Now()) {
 			return max(keys, 0)
 		}
-		return c.listCost(endpoint, &c.spreadTokens, keys, bytes)
+		return c.listCost(endpoint, &c.spreadTokensSupport, keys, bytes)
 	case reqctx.EndpointMarketsByID:
-		return c.listCost(endpoint, &c.marketIDs, keys, bytes)
+		return c.listCost(endpoint, &c.marketIDsSupport, keys, bytes)
 	case reqctx.EndpointMarketsByToken:
-		return c.listCost(endpoint, &c.marketTokens, keys, bytes)
+		return c.listCost(endpoint, &c.marketTokensSupport, keys, bytes)
 	default:
 		return max(keys, 0)
 	}
 }
 
-func ceil(keys, size int) int { return (max(keys, 0) + size - 1) / size }
+// ceilDiv returns keys/size, rounded up.
+func ceilDiv(keys, size int) int { return (max(keys, 0) + size - 1) / size }
 
-type ignore struct{}
+// noObserver is the default Observer.
+type noObserver struct{}
 
-func (ignore) Call(string, int, int, string, time.Duration) {}
-func (ignore) Drift(string, string)                         {}
+func (noObserver) Call(string, int, int, string, time.Duration) {}
+func (noObserver) Drift(string, string)                         {}

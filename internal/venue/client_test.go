@@ -187,7 +187,7 @@ func TestStatuses(t *testing.T) {
 				}
 				wait := tt.wait
 				if wait == 0 && (want == limited || want == unavailable || want == timeout) {
-					wait = leastBackoff / 2 // no word of the venue's: drawn
+					wait = minBackoff / 2 // no word of the venue's: drawn
 				}
 				var e *market.Error
 				if !errors.As(err, &e) || e.Code != want || absent {
@@ -337,7 +337,7 @@ func TestBodies(t *testing.T) {
 func TestBombIsRefusedEarly(t *testing.T) {
 	bomb := zipped(t, make([]byte, 16<<20))
 	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(bomb))}
-	read := &counter{r: resp.Body}
+	read := &receivedReader{r: resp.Body}
 	resp.Body = io.NopCloser(read)
 	if _, err := readBody(resp, 1<<30); !errors.Is(err, errBomb) {
 		t.Fatalf("got %v, want %v", err, errBomb)

@@ -8,13 +8,13 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// notes collects what was not quite right in an answer that could be used all the same.
-type notes []string
+// drift collects the differences between a response and the contract that did not make the response unusable.
+type drift []string
 
-func (n *notes) add(what string) { *n = append(*n, what) }
+func (n *drift) add(what string) { *n = append(*n, what) }
 
-// report hands the notes on a used answer to the Observer.
-func (c *Client) report(e reqctx.Endpoint, n notes) {
+// report passes the drift of a response to the Observer.
+func (c *Client) report(e reqctx.Endpoint, n drift) {
 	for _, what := range n {
 		c.observer.Drift(e.String(), what)
 	}
@@ -23,8 +23,8 @@ func (c *Client) report(e reqctx.Endpoint, n notes) {
 	}
 }
 
-// count reads an optional number of things; an unreadable one is taken as missing.
-func count(v wire.Value) *int {
+// parseCount reads an optional number of items. An unreadable number is treated as missing.
+func parseCount(v wire.Value) *int {
 	n, err := strconv.ParseInt(v.Text(), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
 		return nil
@@ -33,21 +33,21 @@ func count(v wire.Value) *int {
 	return &i
 }
 
-// found is a list of rows in an answer and the object that it lies in, where the page's cursor is.
-type found struct {
-	rows []wire.Value
-	page wire.Value
+// rowList is the list of rows in a response, and the object that contains the list and the paging information.
+type rowList struct {
+	rows   []wire.Value
+	object wire.Value
 }
 
-// rowsOf finds the rows of an answer: a bare list, or one under its own key or a common one, at most two objects deep.
-func rowsOf(payload wire.Value, keys ...string) (found, bool) {
+// rowsOf finds the rows of a response: a list, or a list under one of the keys or a common key, at most two objects deep.
+func rowsOf(payload wire.Value, keys ...string) (rowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value
 		for _, key := range append(keys[:len(keys):len(keys)], "data", "results", "items") {
 			switch v := payload.Member(key); v.Kind() {
 			case wire.List:
 				if rows := v.Elements(); len(rows) > 0 {
-					return found{rows: rows, page: payload}, true
+					return rowList{rows: rows, object: payload}, true
 				}
 				empty = v
 			case wire.Object:
@@ -57,18 +57,18 @@ func rowsOf(payload wire.Value, keys ...string) (found, bool) {
 			}
 		}
 		if !empty.IsNull() {
-			return found{page: payload}, true
+			return rowList{object: payload}, true
 		}
 		if depth == 2 {
-			return found{}, false
+			return rowList{}, false
 		}
 		payload = inside
 	}
-	return found{rows: payload.Elements()}, payload.Kind() == wire.List
+	return rowList{rows: payload.Elements()}, payload.Kind() == wire.List
 }
 
-// objectOf finds the object of a single-entity answer, which may be a list of one, or lie under a key.
-func objectOf(payload wire.Value, keys ...string) (wire.Value, bool) {
+// singleObject finds the object of a response about one thing. The object may be in a list of one or under a key.
+func singleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
 		switch payload.Kind() {
 		case wire.List:
@@ -78,7 +78,7 @@ func objectOf(payload wire.Value, keys ...string) (wire.Value, bool) {
 			}
 			payload = list[0]
 		case wire.Object:
-			inside, ok := innerOf(payload, keys)
+			inside, ok := innerObject(payload, keys)
 			if !ok {
 				return payload, true
 			}
@@ -88,7 +88,8 @@ func objectOf(payload wire.Value, keys ...string) (wire.Value, bool) {
 	return payload, payload.Kind() == wire.Object
 }
 
-func innerOf(object wire.Value, keys []string) (wire.Value, bool) {
+// innerObject returns the object, or the list of one, under the first of the keys that has one.
+func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
 		v := object.Member(key)
 		if v.Kind() == wire.Object || len(v.Elements()) == 1 {

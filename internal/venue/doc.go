@@ -1,21 +1,20 @@
 // Package venue is the typed REST client of a prediction-market venue.
 //
-// It is tolerant of the forms that venues answer in and strict about their sense: what it cannot make sense of is an
-// error that names the endpoint, never a zero, an empty list or a panic. Failures are *market.Error; their messages are
-// fixed sentences, and no text of theirs, causes included, holds a URL or a credential.
+// The client accepts every form in which venues are known to write a value. A response that it cannot read is an error that
+// names the endpoint, and never a zero, an empty list or a panic. Failures are *market.Error. Their messages are fixed
+// sentences. No message and no cause contains a URL or a credential.
 //
-// A venue that fails is treated with care. A call that failed in passing is made again while its caller's time allows. What
-// still fails (a token, a market, a search, a branch of an account) is left alone until its backoff has ended, and told so
-// meanwhile without a call. An endpoint at which many things fail is left alone as a whole by its circuit breaker, until a
-// probe succeeds. Every HTTP call is admitted by the market.Permit of its context, which is told of the venue's limits.
-// Nothing is hedged: a second call for the same thing would spend the budget that is short.
+// A failing venue is spared. A call with a transient failure is retried while its caller has time. A key (a token, a market, a
+// search, a list of an account) that still fails is refused without a call until its backoff has ended. If many keys of
+// an endpoint fail, the circuit breaker of the endpoint refuses all its calls until a probe succeeds. The market.Permit in the
+// context of a call admits each HTTP call and learns what the venue says of its rate limit. The client does not hedge, because
+// a second call would spend the same rate limit.
 //
-// Everything is bounded: the time of a call, the size of an answer as received and as inflated, its header, its values, the
-// calls under way to one endpoint, connections, retries, pages and rows. Redirects are not followed.
+// Everything is bounded: the time of a call, the compressed and decompressed size of a response, its header, its number of
+// values, the calls in flight to one endpoint, connections, retries, pages and rows. The client does not follow redirects.
 //
-// A bad element of an answer costs itself: one that was asked for by its id is an error of that id, a row of a list is left
-// out of it and named in LeftOut. Positions, orders and books are used as a whole and so are whole or an error.
+// A bad element affects no others. An element that was requested by its id is an error of that id. A bad row of a list is left
+// out and reported in LeftOut. Positions, orders and books are used as a whole, so one bad row makes the read fail.
 //
-// The client keeps no answers. It remembers which keys and endpoints fail, and which list parameters the venue turned out
-// not to know.
+// The client caches no responses. It remembers which keys and endpoints fail, and which parameters the venue does not accept.
 package venue

@@ -19,65 +19,65 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// cause is what a call failed of, for the log. Its text is made of fixed words, numbers and the venue's own message
-// with the credentials cut out, so that it can be printed anywhere.
-type cause struct {
-	kind   causeKind
+// callFailure is why a call failed, for the log. Its text has fixed words, numbers and the venue's own message without
+// credentials, so it can be logged anywhere.
+type callFailure struct {
+	kind   failureKind
 	status int
 	text   string
-	// passing tells that the same call may well succeed a moment later.
-	passing bool
+	// transient: the same call may succeed a moment later.
+	transient bool
 }
 
-type causeKind uint8
+type failureKind uint8
 
 const (
-	// causeConnection: no whole answer came.
-	causeConnection causeKind = iota
-	// causeRefused: the venue says that it does not take the request.
-	causeRefused
-	// causeUnclear: the venue says that something went wrong, but not what.
-	causeUnclear
-	// causeReported: the venue says that it failed, or who the caller is.
-	causeReported
-	// causeShape: the answer is JSON of a form that is not known.
-	causeShape
-	// causeUnreadable: the answer is no JSON.
-	causeUnreadable
-	// causeCaller: the caller's own time was up.
-	causeCaller
-	// causeOpen: the circuit is open, and nothing was sent.
-	causeOpen
+	// kindConnection: there was no complete response.
+	kindConnection failureKind = iota
+	// kindRefused: the venue does not accept the request.
+	kindRefused
+	// kindUnclear: the venue reports an error of unknown meaning.
+	kindUnclear
+	// kindReported: the venue reports an error of its own or of the caller's identity.
+	kindReported
+	// kindShape: the response is JSON of an unknown form.
+	kindShape
+	// kindUnreadable: the response is not JSON.
+	kindUnreadable
+	// kindCaller: the caller's deadline passed.
+	kindCaller
+	// kindOpen: the circuit is open, and the call was not sent.
+	kindOpen
 )
 
 // Error returns the text for the log.
-func (c *cause) Error() string {
+func (c *callFailure) Error() string {
 	if c.status == 0 {
 		return c.text
 	}
 	return "status " + strconv.Itoa(c.status) + ": " + c.text
 }
 
-// refusesForm tells whether err may mean that the venue does not know the parameter it was asked with.
+// refusesForm reports whether err may mean that the venue does not support the parameter of the call.
 func refusesForm(err error) bool {
-	var c *cause
-	return errors.As(err, &c) && (c.kind == causeRefused || c.kind == causeUnclear || c.kind == causeShape)
+	var c *callFailure
+	return errors.As(err, &c) && (c.kind == kindRefused || c.kind == kindUnclear || c.kind == kindShape)
 }
 
 // refusesParameter reports whether err may be about a parameter rather than about the data.
 func refusesParameter(err error) bool {
-	var c *cause
-	return errors.As(err, &c) && c.kind == causeRefused && c.status != http.StatusNotFound && c.status != http.StatusGone
+	var c *callFailure
+	return errors.As(err, &c) && c.kind == kindRefused && c.status != http.StatusNotFound && c.status != http.StatusGone
 }
 
-// refused reports whether the venue says that it does not take the request: it may be for a parameter, or for an id in it.
+// refused reports whether the venue does not accept the request, because of a parameter or of an id.
 func refused(err error) bool {
-	var c *cause
-	return errors.As(err, &c) && c.kind == causeRefused
+	var c *callFailure
+	return errors.As(err, &c) && c.kind == kindRefused
 }
 
-// sentences are all that a client of the graph reads about a failed call.
-var sentences = map[market.Code]string{
+// messages are the texts of failed calls that clients of the graph see.
+var messages = map[market.Code]string{
 	market.CodeUnauthenticated:     "the venue refused the credentials",
 	market.CodeForbidden:           "the address does not belong to the credentials",
 	market.CodeRateLimited:         "the venue's rate limit is reached",
@@ -87,23 +87,23 @@ var sentences = map[market.Code]string{
 	market.CodeNotFound:            "the venue does not know it",
 }
 
-const sentenceRefused = "the venue refused the request"
+const messageRefused = "the venue refused the request"
 
-// failed returns the error of a call.
-func failed(e reqctx.Endpoint, code market.Code, why *cause) *market.Error {
-	sentence := sentences[code]
-	if why.kind == causeRefused && code == market.CodeUpstreamBadResponse {
-		sentence = sentenceRefused
+// newError returns the error of a call.
+func newError(e reqctx.Endpoint, code market.Code, why *callFailure) *market.Error {
+	sentence := messages[code]
+	if why.kind == kindRefused && code == market.CodeUpstreamBadResponse {
+		sentence = messageRefused
 	}
 	return market.Errorf(code, "%s (%s)", sentence, e).Because(why)
 }
 
-// unknownForm is the error of an answer that is JSON but not of any form that the endpoint is known to answer in.
+// unknownForm is the error of a response that is JSON of an unknown form.
 func unknownForm(e reqctx.Endpoint, text string) *market.Error {
-	return failed(e, market.CodeUpstreamBadResponse, &cause{kind: causeShape, text: text})
+	return newError(e, market.CodeUpstreamBadResponse, &callFailure{kind: kindShape, text: text})
 }
 
-// badElement is the error of one element of an answer.
+// badElement is the error of one element of a response.
 func badElement(e reqctx.Endpoint, err error) *market.Error {
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
 }
@@ -113,26 +113,26 @@ func badInput(e reqctx.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
 
-// orAbsent turns a NOT_FOUND into absence.
-func orAbsent(err error) error {
+// nilIfNotFound turns NOT_FOUND into nil.
+func nilIfNotFound(err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
 		return nil
 	}
 	return err
 }
 
-// orBad turns a NOT_FOUND into an error, for what exists even when it is empty.
-func orBad(e reqctx.Endpoint, err error) error {
+// badIfNotFound turns NOT_FOUND into UPSTREAM_BAD_RESPONSE, for endpoints that exist even without data.
+func badIfNotFound(e reqctx.Endpoint, err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
-		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", sentenceRefused, e).Because(errors.Unwrap(err))
+		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", messageRefused, e).Because(errors.Unwrap(err))
 	}
 	return err
 }
 
-// contextFailure is the error of a call that ended with its caller's context.
+// contextFailure is the error of a call whose caller's context has ended.
 func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeCaller, text: "the caller's deadline passed"})
+		return newError(e, market.CodeUpstreamTimeout, &callFailure{kind: kindCaller, text: "the caller's deadline passed"})
 	}
 	why := context.Cause(ctx)
 	if errors.Is(why, context.Canceled) {
@@ -141,30 +141,30 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit is the error of a call that is not made because the circuit is open for so long.
+// openCircuit is the error of a call that an open circuit refuses for wait.
 func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
-	return after(failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeOpen, text: "the circuit is open after failures in a row"}), wait)
+	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &callFailure{kind: kindOpen, text: "the circuit is open after failures in a row"}), wait)
 }
 
-// connectionFailure is the error of a call that got no whole answer. ctx is the caller's, call is the one with the
-// client's own timeout. Nothing of err is kept but words of ours and system error texts: errors of transports print URLs.
+// connectionFailure is the error of a call without a complete response. ctx is the caller's context, call the one with the
+// client's timeout. The text never has parts of err other than system error texts, because errors of transports contain URLs.
 func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
 	}
 	var timeout net.Error
 	if call.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
-		return failed(e, market.CodeUpstreamTimeout, &cause{kind: causeConnection, text: "no whole answer within the timeout"})
+		return newError(e, market.CodeUpstreamTimeout, &callFailure{kind: kindConnection, text: "no whole answer within the timeout"})
 	}
-	text, passing := describe(err)
-	return failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeConnection, text: text, passing: passing})
+	text, passing := describeConnectionError(err)
+	return newError(e, market.CodeUpstreamUnavailable, &callFailure{kind: kindConnection, text: text, transient: passing})
 }
 
-// goingAway is how net/http's error for an HTTP/2 connection that ends while a call is under way begins, which has no type.
-const goingAway = "http2: server sent GOAWAY and closed the connection"
+// goAwayPrefix begins net/http's error for an HTTP/2 connection that ends during a call. The error has no exported type.
+const goAwayPrefix = "http2: server sent GOAWAY and closed the connection"
 
-// streamReset takes in net/http's error for an HTTP/2 stream that was reset: its own type is not exported, and converts itself
-// to any other of these fields.
+// streamReset receives net/http's error for a reset HTTP/2 stream. The type of the error is not exported, but its As method
+// fills any struct with these fields.
 type streamReset struct {
 	StreamID uint32
 	Code     uint32
@@ -176,8 +176,8 @@ func (r streamReset) Error() string {
 	return fmt.Sprintf("the HTTP/2 stream was reset with code %d", r.Code)
 }
 
-// passing tells whether a code says nothing against the call itself: NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM and CANCEL.
-func (r streamReset) passing() bool {
+// transient reports whether the code says nothing against the call: NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM or CANCEL.
+func (r streamReset) transient() bool {
 	switch r.Code {
 	case 0x0, 0x2, 0x7, 0x8:
 		return true
@@ -185,8 +185,8 @@ func (r streamReset) passing() bool {
 	return false
 }
 
-// describe says in words of ours why there is no whole answer, and whether there may be one the next time.
-func describe(err error) (text string, passing bool) {
+// describeConnectionError returns the reason of a connection error in our own words, and whether a retry may succeed.
+func describeConnectionError(err error) (text string, passing bool) {
 	var (
 		number      syscall.Errno
 		dns         *net.DNSError
@@ -201,8 +201,8 @@ func describe(err error) (text string, passing bool) {
 	case errors.Is(err, errUnprocessed):
 		return "the connection was closed before the call was processed", true
 	case errors.As(err, &reset):
-		return reset.Error(), reset.passing()
-	case strings.HasPrefix(err.Error(), goingAway):
+		return reset.Error(), reset.transient()
+	case strings.HasPrefix(err.Error(), goAwayPrefix):
 		return "the connection was closed before the answer was whole", strings.Contains(err.Error(), "ErrCode=NO_ERROR,")
 	case errors.As(err, &number):
 		return "connection: " + number.Error(), true
@@ -220,9 +220,9 @@ func describe(err error) (text string, passing bool) {
 	return "the HTTP exchange failed", false
 }
 
-// statusFailure is the error of an answer whose status is not 2xx. text is the venue's message, already redacted.
+// statusFailure is the error of a response whose status is not 2xx. text is the venue's message, already redacted.
 func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
-	why := &cause{kind: causeReported, status: resp.StatusCode, text: text}
+	why := &callFailure{kind: kindReported, status: resp.StatusCode, text: text}
 	code := market.CodeUpstreamBadResponse
 	switch s := resp.StatusCode; {
 	case s < 400:
@@ -232,12 +232,12 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	case s == http.StatusForbidden && e.User():
 		code = market.CodeForbidden
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
-		// Public reads carry no credentials that could be wrong: the venue, or a wall before it, shuts this service out.
+		// Public calls have no credentials that could be wrong: the venue, or a firewall, blocks this service.
 		code = market.CodeUpstreamUnavailable
 	case s == http.StatusNotFound || s == http.StatusGone:
-		// A 404 that is no JSON was not written by the venue: the base URL leads elsewhere.
+		// The venue answers in JSON. Another 404 means that the base URL is wrong.
 		if isJSON {
-			code, why.kind = market.CodeNotFound, causeRefused
+			code, why.kind = market.CodeNotFound, kindRefused
 		}
 	case s == http.StatusTooManyRequests:
 		code = market.CodeRateLimited
@@ -246,16 +246,16 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	case s == http.StatusTooEarly, s >= 500:
 		code = market.CodeUpstreamUnavailable
 		if s == http.StatusNotImplemented {
-			why.kind = causeRefused
+			why.kind = kindRefused
 		}
 	default:
-		why.kind = causeRefused
+		why.kind = kindRefused
 	}
 	switch resp.StatusCode {
 	case http.StatusTooEarly, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		why.passing = true
+		why.transient = true
 	}
-	err := failed(e, code, why)
+	err := newError(e, code, why)
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusTooEarly, http.StatusServiceUnavailable:
 		err.RetryAfter = wire.RetryAfter(resp.Header, c.clock.Now())
@@ -263,15 +263,15 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	return err
 }
 
-// reportedFailure returns the error that a 2xx answer reports in its body, or nil when it reports none.
+// reportedFailure returns the error that the body of a 2xx response reports, or nil.
 func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
-	if !holds(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
+	if !isBool(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
 	}
 	code, kind := codeOf(reportedCode(body))
-	err := failed(e, code, &cause{kind: kind, status: resp.StatusCode, text: redact(messageOf(body))})
+	err := newError(e, code, &callFailure{kind: kind, status: resp.StatusCode, text: redact(messageOf(body))})
 	if (code == market.CodeUnauthenticated || code == market.CodeForbidden) && !e.User() {
-		err = failed(e, market.CodeUpstreamUnavailable, &cause{kind: causeReported, status: resp.StatusCode, text: redact(messageOf(body))})
+		err = newError(e, market.CodeUpstreamUnavailable, &callFailure{kind: kindReported, status: resp.StatusCode, text: redact(messageOf(body))})
 	}
 	if code == market.CodeRateLimited {
 		err.RetryAfter = wire.RetryAfter(resp.Header, c.clock.Now())
@@ -279,12 +279,12 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// holds tells whether a value is a boolean or its name in a string.
-func holds(v wire.Value, kind wire.Kind, name string) bool {
+// isBool reports whether a value is the boolean of this kind, or its name as a string.
+func isBool(v wire.Value, kind wire.Kind, name string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), name)
 }
 
-// isError tells whether the value of an error field says that there is one.
+// isError reports whether the value of an error field reports an error.
 func isError(v wire.Value) bool {
 	switch v.Kind() {
 	case wire.String:
@@ -295,7 +295,7 @@ func isError(v wire.Value) bool {
 	return v.Kind() == wire.True
 }
 
-// reportedCode returns the code of an error body in upper case with underscores.
+// reportedCode returns the error code of a body in upper case with underscores.
 func reportedCode(body wire.Value) string {
 	for _, v := range []wire.Value{body.Member("code"), body.Member("error").Member("code"), body.Member("errorCode")} {
 		switch v.Kind() {
@@ -308,33 +308,33 @@ func reportedCode(body wire.Value) string {
 	return ""
 }
 
-// codeOf maps the code of an error body. A venue that answers 200 and reports a failure without saying which is taken
-// to be out of order, but may as well have meant that it does not take the request.
-func codeOf(reported string) (market.Code, causeKind) {
+// codeOf maps the error code of a body. A missing or unknown code counts as an outage, but may also mean that the venue does
+// not accept the request.
+func codeOf(reported string) (market.Code, failureKind) {
 	switch reported {
 	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":
-		return market.CodeRateLimited, causeReported
+		return market.CodeRateLimited, kindReported
 	case "UNAUTHENTICATED", "UNAUTHORIZED", "INVALID_CREDENTIALS", "MISSING_CREDENTIALS", "INVALID_API_KEY", "401":
-		return market.CodeUnauthenticated, causeReported
+		return market.CodeUnauthenticated, kindReported
 	case "FORBIDDEN", "ACCESS_DENIED", "PERMISSION_DENIED", "403":
-		return market.CodeForbidden, causeReported
+		return market.CodeForbidden, kindReported
 	case "TIMEOUT", "GATEWAY_TIMEOUT", "UPSTREAM_TIMEOUT", "504":
-		return market.CodeUpstreamTimeout, causeReported
+		return market.CodeUpstreamTimeout, kindReported
 	case "UNAVAILABLE", "SERVICE_UNAVAILABLE", "INTERNAL", "INTERNAL_ERROR", "INTERNAL_SERVER_ERROR", "MAINTENANCE", "500", "502", "503":
-		return market.CodeUpstreamUnavailable, causeReported
+		return market.CodeUpstreamUnavailable, kindReported
 	case "BAD_REQUEST", "INVALID_REQUEST", "INVALID_PARAMETER", "INVALID_PARAMETERS", "INVALID_ARGUMENT", "VALIDATION_ERROR",
 		"BAD_USER_INPUT", "UNSUPPORTED", "NOT_IMPLEMENTED", "400", "405", "422", "501":
-		return market.CodeUpstreamBadResponse, causeRefused
+		return market.CodeUpstreamBadResponse, kindRefused
 	case "NOT_FOUND", "404":
-		return market.CodeNotFound, causeRefused
+		return market.CodeNotFound, kindRefused
 	}
 	if strings.HasSuffix(reported, "_NOT_FOUND") {
-		return market.CodeNotFound, causeRefused
+		return market.CodeNotFound, kindRefused
 	}
-	return market.CodeUpstreamUnavailable, causeUnclear
+	return market.CodeUpstreamUnavailable, kindUnclear
 }
 
-// messageOf returns the text of an error body; it is for the log only and must be redacted first.
+// messageOf returns the error text of a body. The text must be redacted before it is logged.
 func messageOf(body wire.Value) string {
 	reported := body.Member("error")
 	for _, v := range []wire.Value{reported, reported.Member("message"), body.Member("message"), body.Member("msg"), body.Member("errorMessage")} {

@@ -30,7 +30,7 @@ func open2(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok
 	t.Helper()
 	c := &Client{clock: market.SystemClock{}}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}}
-	payload, err := c.open(e, resp, body, redactor(nil, &request{}))
+	payload, err := c.decode(e, resp, body, newRedactor(nil, &request{}))
 	checkError(t, err)
 	return payload, err == nil && !payload.IsNull()
 }
@@ -48,10 +48,10 @@ func checkError(t *testing.T, err error) {
 }
 
 // checkResults fails when an answer has results for ids that were not asked for, or a result that is both or neither.
-func checkResults[T any](t *testing.T, asked []string, got answers[T], err error, check func(id string, v *T)) {
+func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)
-	for id, r := range got.of {
+	for id, r := range got.byID {
 		if !slices.Contains(asked, id) {
 			t.Fatalf("%q was not asked for", id)
 		}
@@ -82,7 +82,7 @@ func FuzzPrices(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
-			got, err := prices.decode(payload, asked, &notes{})
+			got, err := priceDecoder.decode(payload, asked, &drift{})
 			checkResults(t, asked, got, err, func(id string, p *market.Price) {
 				checkUnit(t, &p.Price)
 				if p.TokenID != id || p.Basis == "" {
@@ -101,7 +101,7 @@ func FuzzSpreads(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
-			got, err := spreads.decode(payload, asked, &notes{})
+			got, err := spreadDecoder.decode(payload, asked, &drift{})
 			checkResults(t, asked, got, err, func(id string, s *market.Spread) {
 				checkUnit(t, s.BestBid, s.BestAsk, s.Spread)
 				if s.TokenID != id || s.BestBid != nil && s.BestAsk != nil && s.Spread == nil {
@@ -120,7 +120,7 @@ func FuzzBook(f *testing.F) {
 			return
 		}
 		const depth = 3
-		b, err := decodeBook(payload, "101", depth, &notes{})
+		b, err := decodeBook(payload, "101", depth, &drift{})
 		if checkError(t, err); err != nil {
 			return
 		}
@@ -149,7 +149,7 @@ func FuzzPriceHistory(f *testing.F) {
 			return
 		}
 		from, to := date(t, "2025-11-01"), date(t, "2026-11-03")
-		h, err := decodePriceHistory(payload, "101", from, to, &notes{})
+		h, err := decodePriceHistory(payload, "101", from, to, &drift{})
 		if checkError(t, err); err != nil {
 			return
 		}
@@ -186,7 +186,7 @@ func FuzzMarkets(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"M1"}, {"M1", "M2", "M3"}} {
-			got, err := decodeMarketsByID(payload, asked, &notes{})
+			got, err := decodeMarketsByID(payload, asked, &drift{})
 			checkResults(t, asked, got, err, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.MarketID != id {
 					t.Fatalf("%+v for %q", m, id)
@@ -194,7 +194,7 @@ func FuzzMarkets(f *testing.F) {
 			})
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "202"}} {
-			got, err := decodeMarketsByToken(payload, asked, &notes{})
+			got, err := decodeMarketsByToken(payload, asked, &drift{})
 			checkResults(t, asked, got, err, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.OutcomeByToken(id) == nil {
 					t.Fatalf("%+v for %q", m, id)
@@ -215,7 +215,7 @@ func FuzzSearch(f *testing.F) {
 			{Limit: 2},
 			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: market.SortVolume, Direction: market.Descending},
 		} {
-			page, err := decodeSearch(payload, q, place{}, &habit{}, &notes{})
+			page, err := decodeSearch(payload, q, pageStart{}, &listTraits{}, &drift{})
 			if checkError(t, err); err != nil {
 				continue
 			}
@@ -224,7 +224,7 @@ func FuzzSearch(f *testing.F) {
 					t.Fatalf("%+v does not fit", m)
 				}
 			}
-			if _, err := parsePlace(reqctx.EndpointSearch, page.Next); err != nil {
+			if _, err := parsePageToken(reqctx.EndpointSearch, page.Next); err != nil {
 				t.Fatalf("the page's own token %q: %v", page.Next, err)
 			}
 		}
@@ -238,7 +238,7 @@ func FuzzUser(f *testing.F) {
 		if !ok {
 			return
 		}
-		b, err := decodeBalance(payload, &notes{})
+		b, err := decodeBalance(payload, &drift{})
 		if checkError(t, err); err == nil && b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
 			t.Fatalf("%+v", b)
 		}
@@ -246,7 +246,7 @@ func FuzzUser(f *testing.F) {
 		if !ok {
 			return
 		}
-		n := &notes{}
+		n := &drift{}
 		positions, _ := readRows(list.rows, n, (*wire.Row).Position)
 		for _, p := range positions {
 			if market.CheckID(p.MarketID) != nil || p.Outcome == "" {
@@ -271,9 +271,9 @@ func FuzzUser(f *testing.F) {
 				t.Fatalf("%+v", h)
 			}
 		}
-		next, err := turnOf(reqctx.EndpointTrades, list, place{}, 100)
+		next, err := pageInfoOf(reqctx.EndpointTrades, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
-			if _, err := parsePlace(reqctx.EndpointTrades, next.next.token()); err != nil {
+			if _, err := parsePageToken(reqctx.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the page's own token: %v", err)
 			}
 		}

@@ -11,9 +11,9 @@ import (
 
 var fieldVolumeOfPoint = wire.NewField("volume", "v")
 
-// PriceHistory returns a token's prices on the UTC days from to to, both included, oldest first; nil when the venue does
-// not know the token. Points that cannot be read, of which LeftOut tells, and those on other days are left out; an answer
-// that has no other points is UPSTREAM_BAD_RESPONSE. Of several points at one time the venue's last counts.
+// PriceHistory returns the prices of a token on the UTC days from..to, both included, oldest first. It returns nil if the
+// venue does not know the token. Unreadable points are reported in LeftOut. Points on other days are left out. A response
+// without any other point is UPSTREAM_BAD_RESPONSE. Of several points with one time the venue's last one counts.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
 	if err := checkID(reqctx.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
@@ -21,26 +21,27 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 	if from > to {
 		return nil, badInput(reqctx.EndpointPriceHistory, "the first day is after the last")
 	}
-	return guarded(c, reqctx.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
+	return withBackoff(c, reqctx.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
 		rq := &request{endpoint: reqctx.EndpointPriceHistory, keys: 1}
 		rq.query.set("tokenId", tokenID).set("startDate", from.String()).set("endDate", to.String())
 		payload, err := c.get(ctx, rq)
 		if err != nil || payload.IsNull() {
-			return nil, orAbsent(err)
+			return nil, nilIfNotFound(err)
 		}
-		var n notes
+		var n drift
 		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
 		c.report(reqctx.EndpointPriceHistory, n)
 		return h, err
 	})
 }
 
-func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *notes) (*market.PriceHistory, error) {
+// decodePriceHistory reads a response.
+func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *drift) (*market.PriceHistory, error) {
 	list, ok := rowsOf(payload, "history", "prices", "points")
 	if !ok {
 		return nil, unknownForm(reqctx.EndpointPriceHistory, "no list of points")
 	}
-	if id, ok := wire.FieldTokenID.Of(list.page).ID(); ok && id != "" && id != tokenID {
+	if id, ok := wire.FieldTokenID.Of(list.object).ID(); ok && id != "" && id != tokenID {
 		return nil, unknownForm(reqctx.EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := readRows(list.rows, n, readPoint)
@@ -55,7 +56,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 	if len(kept) == 0 && len(list.rows) > 0 {
 		return nil, unknownForm(reqctx.EndpointPriceHistory, bad.whyEmpty())
 	}
-	// The sort is stable, so the last of several points at one time stays the venue's last.
+	// The sort is stable, so the venue's last point of several with one time stays the last one.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
 	last := kept[:0]
 	for _, p := range kept {

@@ -12,35 +12,35 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// rateLimit is what an answer says about the venue's limit.
-type rateLimit struct {
-	// limit and remaining are -1 where the answer does not say.
+// rateLimits is what a response says about the venue's rate limit.
+type rateLimits struct {
+	// limit and remaining are -1 if the response does not have them.
 	limit, remaining int
-	// reset is zero where it does not say.
+	// reset is zero if the response does not have it.
 	reset time.Time
 }
 
 const (
-	// resetEpochFrom is where a number under X-RateLimit-Reset stops to be seconds from now and is a time, in seconds and
-	// then in milliseconds since 1970.
-	resetEpochFrom       = 1_000_000_000
-	resetMillisecondFrom = 1_000_000_000_000
-	// maxCalls is where a number under X-RateLimit-Limit stops to make sense.
-	maxCalls = 1_000_000_000
+	// A number in X-RateLimit-Reset is seconds from now below minResetTime, seconds since 1970 below minResetMillis, and
+	// milliseconds since 1970 otherwise.
+	minResetTime   = 1_000_000_000
+	minResetMillis = 1_000_000_000_000
+	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit.
+	maxLimitValue = 1_000_000_000
 )
 
-// rateLimitOf reads the X-RateLimit headers; what makes no sense is taken as not said.
-func rateLimitOf(h http.Header, now time.Time) rateLimit {
-	l := rateLimit{limit: calls(h.Get("X-RateLimit-Limit")), remaining: calls(h.Get("X-RateLimit-Remaining"))}
+// rateLimitOf reads the X-RateLimit headers. Invalid values are ignored.
+func rateLimitOf(h http.Header, now time.Time) rateLimits {
+	l := rateLimits{limit: parseCalls(h.Get("X-RateLimit-Limit")), remaining: parseCalls(h.Get("X-RateLimit-Remaining"))}
 	if l.limit == 0 {
-		l.limit = -1 // a venue that lets nothing through does not say so in an answer
+		l.limit = -1 // a limit of 0 would have allowed no response
 	}
 	s := strings.TrimSpace(h.Get("X-RateLimit-Reset"))
 	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
 		switch {
-		case n >= resetMillisecondFrom:
+		case n >= minResetMillis:
 			l.reset = time.UnixMilli(int64(n))
-		case n >= resetEpochFrom:
+		case n >= minResetTime:
 			l.reset = time.Unix(int64(n), 0)
 		default:
 			l.reset = now.Add(time.Duration(min(n, uint64(wire.MaxWait/time.Second))) * time.Second)
@@ -54,20 +54,20 @@ func rateLimitOf(h http.Header, now time.Time) rateLimit {
 	return l
 }
 
-// calls reads a number of calls, of which the first counts where a header has several; -1 is none.
-func calls(s string) int {
+// parseCalls reads a number of calls, the first of several. It returns -1 if there is none.
+func parseCalls(s string) int {
 	if i := strings.IndexAny(s, ",;"); i >= 0 {
 		s = s[:i]
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(s))
-	if err != nil || n < 0 || n > maxCalls {
+	if err != nil || n < 0 || n > maxLimitValue {
 		return -1
 	}
 	return n
 }
 
-// reportLimits hands on what an answer says about the venue's limit, and gives the error of a refused call its wait: the
-// venue's word, else the end of the window where it names it.
+// reportLimits passes the rate limit of a response to the context's permit. An error RATE_LIMITED without a wait gets the
+// time until the window ends, if the response says when.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.clock.Now()
 	l := rateLimitOf(h, now)
@@ -81,5 +81,5 @@ func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
 		limited.RetryAfter = l.reset.Sub(now)
 	}
-	market.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, leastBackoff)))
+	market.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, minBackoff)))
 }

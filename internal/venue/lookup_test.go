@@ -122,7 +122,7 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 			const all = "M1 absent M2 M3"
 			ask(all, 5, 1) // the list, then one by one
 			ask(all, 4, 4) // remembered
-			clock.move(relearn - time.Second)
+			clock.move(relearnAfter - time.Second)
 			ask(all, 4, 4)
 			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
 				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
@@ -130,7 +130,7 @@ func TestLearnsThatAListIsNotKnown(t *testing.T) {
 			clock.move(time.Second)
 			ask(all, 5, 1) // tried again
 			odd.refuse = nil
-			clock.move(relearn)
+			clock.move(relearnAfter)
 			ask(all, 1, 1) // the venue has learned, too
 		})
 	}
@@ -214,7 +214,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 				t.Errorf("%s: %+v", ids[i], r)
 			}
 		}
-		if n := v.count() - 1; n > maxExtra+1 {
+		if n := v.count() - 1; n > maxBisectCalls+1 {
 			t.Errorf("%d calls", n)
 		}
 	}
@@ -407,7 +407,7 @@ func TestAnswerAboutOtherIDs(t *testing.T) {
 func TestTakingAListApartIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
 	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
-	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxExtra+1 {
+	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxBisectCalls+1 {
 		t.Errorf("%v after %d calls", err, v.count())
 	}
 	for i, r := range results {
@@ -458,7 +458,7 @@ func TestEachPanicsOnce(t *testing.T) {
 					t.Errorf("%d: the panic is %v", n, p)
 				}
 			}()
-			each(n, func(i int) {
+			forEach(n, func(i int) {
 				if i == n-1 {
 					panic("boom")
 				}

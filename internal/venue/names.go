@@ -5,22 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// DetailNames are the names of the parameters of market-details. An empty one is found out where the client knows several, and
-// else the usual one.
+// DetailNames are the names of the parameters of market-details. For an empty name the client tries the names that venues
+// use.
 type DetailNames struct {
-	// ID, Slug and TokenID name one market; IDs and TokenIDs name several by ids with commas between them.
+	// ID, Slug and TokenID are parameters for one market. IDs and TokenIDs take several ids with commas between them.
 	ID, IDs, Slug, TokenID, TokenIDs string
 }
 
-// parameter is a parameter for one id. The venue knows it by one of several names. It is safe for concurrent use once its
-// names are set.
+// parameter is a parameter for one id with the names that venues use for it. It is safe for concurrent use once its names are
+// set.
 type parameter struct {
 	names []string
-	// known is the name that was answered with what it asked for.
+	// known is the name with which the venue found an id.
 	known atomic.Pointer[string]
 }
 
-// candidates returns the names to ask by, the one that is known first and alone.
+// candidates returns the names to try: only the known one if there is one.
 func (p *parameter) candidates() []string {
 	if known := p.known.Load(); known != nil {
 		return []string{*known}
@@ -28,29 +28,29 @@ func (p *parameter) candidates() []string {
 	return p.names
 }
 
-// confirm notes that the venue knows a name.
+// confirm records that the venue supports a name.
 func (p *parameter) confirm(name string) { p.known.Store(&name) }
 
-// doubt forgets a name that was refused, unless there is only one.
+// doubt forgets a name that was refused, unless it is the only one.
 func (p *parameter) doubt() {
 	if len(p.names) > 1 {
 		p.known.Store(nil)
 	}
 }
 
-// name sets the names of parameters.
-func (c *Client) name(n DetailNames) {
+// setParameterNames sets the names of the parameters of market-details.
+func (c *Client) setParameterNames(n DetailNames) {
 	one := func(said string, names ...string) []string {
 		if said != "" {
 			return []string{said}
 		}
 		return names
 	}
-	c.marketID.names = one(n.ID, "marketId", "id")
-	c.marketToken.names = one(n.TokenID, "tokenId")
-	c.marketSlug.names = one(n.Slug, "slug")
-	c.marketIDs.name, c.marketTokens.name, c.spreadTokens.name = cmp.Or(n.IDs, "ids"), cmp.Or(n.TokenIDs, "tokenIds"), "tokenIds"
+	c.marketIDParam.names = one(n.ID, "marketId", "id")
+	c.marketTokenParam.names = one(n.TokenID, "tokenId")
+	c.marketSlugParam.names = one(n.Slug, "slug")
+	c.marketIDsSupport.name, c.marketTokensSupport.name, c.spreadTokensSupport.name = cmp.Or(n.IDs, "ids"), cmp.Or(n.TokenIDs, "tokenIds"), "tokenIds"
 }
 
-// tokenID is the parameter of endpoints whose description names it.
-var tokenID = parameter{names: []string{"tokenId"}}
+// tokenIDParam is the parameter of endpoints whose documentation names it.
+var tokenIDParam = parameter{names: []string{"tokenId"}}

@@ -23,11 +23,11 @@ var (
 	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
 )
 
-// paging are the objects that say which page an answer is, the one with the rows first.
+// paging are the objects that may say which page a response is. The object with the rows is the first one.
 type paging []wire.Value
 
-// pagingOf returns the object with the rows and those around it, from the inside out, and at last the one that is about
-// nothing but pages.
+// pagingOf returns the object with the rows, the objects around it from the inside out, and then the object under a key such
+// as pagination.
 func pagingOf(page wire.Value) paging {
 	var p paging
 	for o := page; o.Kind() == wire.Object; o = o.Parent() {
@@ -39,7 +39,7 @@ func pagingOf(page wire.Value) paging {
 	return p
 }
 
-// of returns what the first object that has a field says.
+// of returns the value of a field in the first object that has the field.
 func (p paging) of(f wire.Field) wire.Value {
 	for _, o := range p {
 		if f.PresentIn(o) {
@@ -51,39 +51,39 @@ func (p paging) of(f wire.Field) wire.Value {
 
 func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.PresentIn) }
 
-// place is where a page starts: at a cursor of the venue or at an offset.
-type place struct {
+// pageStart is the start of a page: a cursor of the venue or an offset.
+type pageStart struct {
 	cursor string
 	offset int
-	// before is the fingerprint of the page before, by which a venue is caught that ignores offsets.
-	before string
-	// guessed reports that nothing but the length of the page before suggests this one.
+	// lastPage is the fingerprint of the page before. If this page has the same one, the venue ignores offsets.
+	lastPage string
+	// guessed: only the length of the page before suggests that this page exists.
 	guessed bool
-	// counted are the rows of the instant at which the page before ended; see market.Numbering.
-	counted string
+	// numbering is the market.Numbering of the rows at the time at which the page before ended.
+	numbering string
 }
 
 const (
-	// maxCursor bounds the venue's cursors.
+	// maxCursor is the greatest length of a venue's cursor.
 	maxCursor = 1024
-	// maxOffset bounds the offsets that are asked for.
+	// maxOffset is the greatest offset of a request.
 	maxOffset = 1_000_000
 )
 
-// parsePlace reads a page token; the empty one is the start.
-func parsePlace(e reqctx.Endpoint, token string) (place, error) {
-	var p place
+// parsePageToken reads the token of a page. An empty token is the first page.
+func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
+	var p pageStart
 	if rest, ok := strings.CutPrefix(token, "t:"); ok {
-		p.counted, token, _ = strings.Cut(rest, ":")
-		if _, err := market.ParseNumbering(p.counted); err != nil || token == "" {
-			return place{}, badPage(e)
+		p.numbering, token, _ = strings.Cut(rest, ":")
+		if _, err := market.ParseNumbering(p.numbering); err != nil || token == "" {
+			return pageStart{}, badPageToken(e)
 		}
 	}
 	kind, rest, _ := strings.Cut(token, ":")
 	switch kind {
 	case "":
 		if token == "" {
-			return place{}, nil
+			return pageStart{}, nil
 		}
 	case "c":
 		if market.CheckID(rest) == nil {
@@ -100,22 +100,22 @@ func parsePlace(e reqctx.Endpoint, token string) (place, error) {
 		digits, before, _ := strings.Cut(rest, ":")
 		n, err := strconv.Atoi(digits)
 		if err == nil && n > 0 && n <= maxOffset && len(before) <= 16 {
-			p.offset, p.before, p.guessed = n, before, kind == "g"
+			p.offset, p.lastPage, p.guessed = n, before, kind == "g"
 			return p, nil
 		}
 	}
-	return place{}, badPage(e)
+	return pageStart{}, badPageToken(e)
 }
 
-func badPage(e reqctx.Endpoint) error {
+func badPageToken(e reqctx.Endpoint) error {
 	return badInput(e, "the page is not one that was given out here")
 }
 
-// token is the opposite of parsePlace. A cursor that is no id, because it has a slash or is long, is written in base64.
-func (p place) token() string {
+// token returns the token that parsePageToken reads. A cursor that is not a valid id is written in base64.
+func (p pageStart) token() string {
 	counted := ""
-	if p.counted != "" {
-		counted = "t:" + p.counted + ":"
+	if p.numbering != "" {
+		counted = "t:" + p.numbering + ":"
 	}
 	switch {
 	case p.cursor != "" && market.CheckID(p.cursor) == nil:
@@ -123,66 +123,66 @@ func (p place) token() string {
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
 	case p.offset > 0 && p.guessed:
-		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.before
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.lastPage
 	case p.offset > 0:
-		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.before
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.lastPage
 	}
 	return ""
 }
 
-func (p place) isStart() bool { return p.cursor == "" && p.offset == 0 }
+func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
 
-// apply sets the query parameters of the page.
-func (p place) apply(q *query) {
+// setQuery sets the query parameters of the page.
+func (p pageStart) setQuery(q *query) {
 	q.set("cursor", p.cursor)
 	if p.offset > 0 {
 		q.set("offset", strconv.Itoa(p.offset))
 	}
 }
 
-// turn is what a page says about the pages around it.
-type turn struct {
-	// next is the start where there is no next page.
-	next place
-	// total is nil where the venue does not say how many rows there are on all pages.
+// pageInfo is what a page says about the list.
+type pageInfo struct {
+	// next is the zero value if there is no next page.
+	next pageStart
+	// total is the number of rows on all pages, or nil if the venue does not send it.
 	total *int
-	// guessed tells that nothing in the answer says that there is a next page: only its length suggests one.
+	// guessed: only the length of the page suggests that there is a next page.
 	guessed bool
-	// counted reports that the venue counts as many rows as there are on this page, countsAll that it counts more.
-	counted, countsAll bool
-	// carry numbers the page's rows that look like others; a user's list has one.
-	carry market.Numbering
+	// countsPage: the field count is the number of rows on this page. countIsTotal: it is greater.
+	countsPage, countIsTotal bool
+	// numbering numbers rows that look the same. Only lists of accounts use it.
+	numbering market.Numbering
 }
 
-// following returns the token of the next page, on which the rows are numbered further; empty where there is none.
-func (t *turn) following() string {
-	t.next.counted = t.carry.String()
+// nextToken returns the token of the next page, or "" if there is none. The token continues the numbering.
+func (t *pageInfo) nextToken() string {
+	t.next.numbering = t.numbering.String()
 	return t.next.token()
 }
 
-// turnOf reads the paging of an answer that was asked for at p with a limit.
-func turnOf(e reqctx.Endpoint, list found, p place, limit int) (turn, error) {
-	page := pagingOf(list.page)
+// pageInfoOf reads the paging information of the page that was requested with start p and a limit.
+func pageInfoOf(e reqctx.Endpoint, list rowList, p pageStart, limit int) (pageInfo, error) {
+	page := pagingOf(list.object)
 	n := len(list.rows)
-	t := turn{total: count(page.of(fieldTotal))}
-	if rows := count(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
-		if t.counted = *rows == n; !t.counted { // count is the page's rows with some venues, all rows with others
-			t.total, t.countsAll = rows, true
+	t := pageInfo{total: parseCount(page.of(fieldTotal))}
+	if rows := parseCount(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
+		if t.countsPage = *rows == n; !t.countsPage { // some venues count the rows of the page, others all rows
+			t.total, t.countIsTotal = rows, true
 		}
 	}
 	cursor, ok := cursorOf(page.of(fieldNextCursor))
 	switch {
 	case !ok:
-		return turn{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
+		return pageInfo{}, unknownForm(e, "the cursor is not a text of at most 1024 bytes")
 	case cursor != "" && cursor == p.cursor:
-		return turn{}, unknownForm(e, "the venue repeats its cursor")
+		return pageInfo{}, unknownForm(e, "the venue repeats its cursor")
 	case cursor != "":
-		t.next = place{cursor: cursor}
+		t.next = pageStart{cursor: cursor}
 		return t, nil
 	case p.cursor != "" || n == 0:
 		return t, nil
 	}
-	after := func() place { return place{offset: p.offset + n, before: fingerprint(list.rows)} }
+	after := func() pageStart { return pageStart{offset: p.offset + n, lastPage: fingerprint(list.rows)} }
 	more := page.of(fieldHasMore).Kind()
 	said := more == wire.True || more == wire.False
 	switch {
@@ -196,6 +196,7 @@ func turnOf(e reqctx.Endpoint, list found, p place, limit int) (turn, error) {
 	return t, nil
 }
 
+// cursorOf reads a cursor. ok is false if it is too long or of another type.
 func cursorOf(v wire.Value) (string, bool) {
 	switch v.Kind() {
 	case wire.Missing, wire.Null, wire.Number:
@@ -207,9 +208,9 @@ func cursorOf(v wire.Value) (string, bool) {
 	return "", false
 }
 
-// repeats tells whether rows are those of the page before p.
-func (p place) repeats(rows []wire.Value) bool {
-	return p.before != "" && len(rows) > 0 && p.before == fingerprint(rows)
+// isRepeated reports whether rows are those of the page before p.
+func (p pageStart) isRepeated(rows []wire.Value) bool {
+	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
 }
 
 // identity are the names of the members by which rows differ: ids, and the figures of rows without ids that never change.
@@ -217,7 +218,7 @@ var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", 
 	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
 	wire.FieldTradeAt.Names())...).Names()
 
-// fingerprint is a short text that differs between lists of different rows.
+// fingerprint returns a short text that differs for lists of different rows.
 func fingerprint(rows []wire.Value) string {
 	h := fnv.New64a()
 	write := func(v wire.Value) {
@@ -236,8 +237,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// alike reports whether all rows have one identity, so that the page behind them may equal theirs.
-func alike(rows []wire.Value) bool {
+// allAlike reports whether all rows have the same identity. The page after such rows may have the same rows.
+func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
 			return false
@@ -246,17 +247,17 @@ func alike(rows []wire.Value) bool {
 	return true
 }
 
-// heedsOffset reports whether the venue reads the offset of a wallet's list. rq asks for the list without a page; rows are a
-// page of it that equals the one before. It costs one call, for an offset behind the end of every list: a venue that reads
-// offsets refuses that or answers with other rows.
-func (c *Client) heedsOffset(ctx context.Context, rq *request, rows []wire.Value, keys ...string) (bool, error) {
+// readsOffset reports whether the venue reads the offset of a list of an account. rq is the request for the list without a
+// page; rows are a page that equals the page before it. It makes one call with an offset behind the end of any list. A venue
+// that reads offsets refuses the offset or responds with other rows.
+func (c *Client) readsOffset(ctx context.Context, rq *request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.query.set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.get(ctx, rq)
 	switch {
 	case err != nil && (refusesForm(err) || market.CodeOf(err) == market.CodeNotFound):
 		return true, nil
 	case err != nil:
-		return false, orBad(rq.endpoint, err)
+		return false, badIfNotFound(rq.endpoint, err)
 	}
 	far, ok := rowsOf(payload, keys...)
 	return !ok || fingerprint(far.rows) != fingerprint(rows), nil

@@ -302,11 +302,11 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 }
 
 func TestPlaceTokens(t *testing.T) {
-	for _, p := range []place{
+	for _, p := range []pageStart{
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
-		{offset: 20}, {offset: 20, before: "0123456789abcdef"}, {offset: 20, counted: "AgAAAAEB"}, {cursor: "a/b", counted: "AgAAAAEB"}, {cursor: "x", counted: "AgAAAAEB"},
+		{offset: 20}, {offset: 20, lastPage: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
 	} {
-		got, err := parsePlace(reqctx.EndpointTrades, p.token())
+		got, err := parsePageToken(reqctx.EndpointTrades, p.token())
 		if err != nil || got != p {
 			t.Errorf("%+v → %q → %+v, %v", p, p.token(), got, err)
 		}

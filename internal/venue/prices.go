@@ -14,30 +14,31 @@ var (
 	fieldTimestamp = wire.NewField("timestamp", "time", "ts", "t", "updatedAt", "lastUpdated")
 )
 
-var prices = keyed[market.Price]{
-	endpoint: reqctx.EndpointPrices,
-	list:     "prices",
-	marks:    []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
-	row:      readPrice,
-	scalar: func(d market.Decimal, id string) *market.Price {
+var priceDecoder = tokenDecoder[market.Price]{
+	endpoint:  reqctx.EndpointPrices,
+	list:      "prices",
+	rowFields: []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
+	row:       readPrice,
+	fromNumber: func(d market.Decimal, id string) *market.Price {
 		return &market.Price{TokenID: id, Price: d, Basis: market.BasisVenue}
 	},
 }
 
-var pricesByToken = lookup[market.Price]{
+var priceLookup = lookup[market.Price]{
 	endpoint: reqctx.EndpointPrices,
-	list:     "tokenIds", single: &tokenID, lone: true,
-	decode: prices.decode,
+	list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
+	decode: priceDecoder.decode,
 }
 
-// Prices returns the prices of tokens, one result an id and in their order; the Value of a token without price is nil.
-// A refused id or a bad element costs its own result. The error is not nil only when no call was answered, which the
-// results say too.
+// Prices returns the prices of tokens, one result for each id and in their order. The Value of a token without a price is
+// nil. A refused id or a bad element affects only its own result. The error is not nil only if every call failed; the results
+// have it too.
 func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
-	return pricesByToken.all(ctx, c, tokenIDs)
+	return priceLookup.read(ctx, c, tokenIDs)
 }
 
-// readPrice reads {price,timestamp} or {BUY,SELL}: what one gets for a share is the best bid, what one pays the best ask.
+// readPrice reads {price,timestamp} or {BUY,SELL}. SELL is what a seller of a share receives, the best bid. BUY is the best
+// ask.
 func readPrice(r *wire.Row, id string) *market.Price {
 	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.Time(fieldTimestamp)}
 	if !r.Of(wire.FieldPrice).IsNull() {

@@ -11,18 +11,18 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxMessage bounds a text of the venue in a log line.
+// maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minWord is the least size of what a client has said that is cut out of the venue's texts: shorter ones are in every text.
-const minWord = 8
+// minRedacted is the least length of a client's value that is redacted. Shorter values occur in any text.
+const minRedacted = 8
 
-// redactor returns a function that cuts the values of the credentials, and what a client asked for by rq, out of a text of the
-// venue, then shortens it.
-func redactor(credentials *market.Credentials, rq *request) func(string) string {
+// newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue, and
+// then shortens the text.
+func newRedactor(credentials *market.Credentials, rq *request) func(string) string {
 	return func(s string) string {
 		var pairs []string
-		for _, secret := range append(secretsOf(credentials), wordsOf(rq)...) {
+		for _, secret := range append(secretsOf(credentials), clientValues(rq)...) {
 			pairs = append(pairs, secret, "[redacted]")
 		}
 		s = strings.NewReplacer(pairs...).Replace(s)
@@ -42,25 +42,25 @@ func redactor(credentials *market.Credentials, rq *request) func(string) string 
 	}
 }
 
-// minName is the least size of a member's name in credentials that is cut out of the venue's texts: a shorter one, such as
-// passphrase, says what the value is and is no secret.
-const minName = 20
+// minRedactedName is the least length of a member's name in the credentials that is redacted. A shorter name, such as
+// passphrase, describes the value and is not secret.
+const minRedactedName = 20
 
 // secretsOf returns every spelling of the credentials that a venue could echo, the longest first: of the whole object, and of
-// each text and number in it, however deep.
+// each text and number in it at any depth.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil
 	}
-	text := credentials.Wire() // which is valid JSON
+	text := credentials.Wire() // Wire returns valid JSON
 	secrets := spellings(text)
 	for at := 0; at < len(text); {
 		switch c := text[at]; {
 		case c == '"':
-			literal := quoted(text[at:])
+			literal := leadingString(text[at:])
 			at += len(literal)
 			name := strings.HasPrefix(strings.TrimLeft(text[at:], " \t\r\n"), ":")
-			if name && len(literal) < minName {
+			if name && len(literal) < minRedactedName {
 				continue
 			}
 			var decoded string
@@ -79,18 +79,18 @@ func secretsOf(credentials *market.Credentials) []string {
 	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
 }
 
-// ownWords are the parameters whose values are words of ours.
-var ownWords = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
+// ownParameters are the parameters whose values need no redaction: addresses, numbers, times and words of ours.
+var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// wordsOf returns every spelling of the values in a request that a client has chosen.
-func wordsOf(rq *request) (words []string) {
-	values, _ := url.ParseQuery(rq.query.b.String()) // which is our own
+// clientValues returns every spelling of the values in a request that the client of the graph chose.
+func clientValues(rq *request) (words []string) {
+	values, _ := url.ParseQuery(rq.query.b.String()) // the query was built by us
 	for name, value := range values {
-		if slices.Contains(ownWords, name) {
+		if slices.Contains(ownParameters, name) {
 			continue
 		}
 		for word := range strings.SplitSeq(value[0], ",") {
-			if len(word) >= minWord {
+			if len(word) >= minRedacted {
 				words = append(words, spellings(word)...)
 			}
 		}
@@ -98,8 +98,8 @@ func wordsOf(rq *request) (words []string) {
 	return words
 }
 
-// quoted returns the JSON string that a valid JSON text begins with.
-func quoted(text string) string {
+// leadingString returns the JSON string at the start of a valid JSON text.
+func leadingString(text string) string {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
@@ -111,6 +111,7 @@ func quoted(text string) string {
 	return text
 }
 
+// spellings returns the forms of s in URLs, JSON and base64.
 func spellings(s string) []string {
 	escaped, _ := json.Marshal(s)
 	return []string{

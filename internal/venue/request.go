@@ -16,13 +16,13 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// request is one call that is to be made.
+// request is one call to the venue.
 type request struct {
 	endpoint reqctx.Endpoint
 	query    query
-	// keys is the number of ids asked for, for the Observer.
+	// keys is the number of requested ids, for the Observer.
 	keys int
-	// account is whose data is asked for; empty for public data.
+	// account is empty for public data.
 	account market.Address
 }
 
@@ -33,9 +33,10 @@ func forAccount(e reqctx.Endpoint, a market.Address) *request {
 	return rq
 }
 
-// query builds a query string in a fixed order; values are escaped, the commas between ids are not.
+// query builds a query string. Parameters keep their order. Values are escaped, but not the commas between ids.
 type query struct{ b strings.Builder }
 
+// set adds a parameter, unless the value is empty.
 func (q *query) set(name, value string) *query {
 	if value != "" {
 		q.name(name)
@@ -44,6 +45,7 @@ func (q *query) set(name, value string) *query {
 	return q
 }
 
+// list adds a parameter with several values, unless there are none.
 func (q *query) list(name string, values []string) *query {
 	if len(values) == 0 {
 		return q
@@ -58,6 +60,7 @@ func (q *query) list(name string, values []string) *query {
 	return q
 }
 
+// instant adds a time, unless it is zero.
 func (q *query) instant(name string, t time.Time) *query {
 	if t.IsZero() {
 		return q
@@ -65,6 +68,7 @@ func (q *query) instant(name string, t time.Time) *query {
 	return q.set(name, t.UTC().Format(time.RFC3339Nano))
 }
 
+// name begins a parameter.
 func (q *query) name(name string) {
 	if q.b.Len() > 0 {
 		q.b.WriteByte('&')
@@ -73,9 +77,8 @@ func (q *query) name(name string) {
 	q.b.WriteByte('=')
 }
 
-// get makes a call, and makes it again while that may help, and returns the payload of its answer: decoded JSON without the
-// envelope. An enveloped null is no payload; the error is NOT_FOUND when the venue says so, and the caller decides what
-// that means.
+// get makes a call, retries it while that may help, and returns the decoded payload without its envelope. The payload is the
+// zero Value if the envelope has null. The error is NOT_FOUND if the venue says so; the caller decides what that means.
 func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.endpoint)
 	if err != nil {
@@ -85,9 +88,9 @@ func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 		started := time.Now()
 		payload, sent, failure := c.attempt(ctx, rq, credentials)
 		if err == nil || sent {
-			err = failure // a retry that was not let through leaves the failure that it was to mend
+			err = failure // if the retry was not sent, the error of the attempt before remains
 		}
-		wait, again := c.again(ctx, attempt, time.Since(started), err)
+		wait, again := c.retryWait(ctx, attempt, time.Since(started), err)
 		if !sent || !again {
 			return payload, err
 		}
@@ -97,23 +100,24 @@ func (c *Client) get(ctx context.Context, rq *request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call, if the calls under way, breaker and budget let it; sent is false when they do not. The wait
-// for a slot ends with ctx, and nothing is spent and no time runs against the venue before it is over.
+// attempt makes one HTTP call after it got a slot of the endpoint, the breaker and the rate limit. sent is false if one of
+// them refused the call. The wait for a slot ends with ctx. It spends nothing of the rate limit and does not count as time of
+// the venue.
 func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.endpoint)
 	}
-	line, came := c.lines[rq.endpoint], time.Now()
-	if wait := line.breaker.refusal(); wait > 0 {
+	state, queued := c.endpoints[rq.endpoint], time.Now()
+	if wait := state.breaker.refuse(); wait > 0 {
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
 	select {
-	case line.slots <- struct{}{}:
-		defer func() { <-line.slots }()
+	case state.slots <- struct{}{}:
+		defer func() { <-state.slots }()
 	case <-ctx.Done():
 		return wire.Value{}, false, contextFailure(ctx, rq.endpoint)
 	}
-	if wait := line.breaker.refusal(); wait > 0 { // it may have opened meanwhile
+	if wait := state.breaker.refuse(); wait > 0 { // it may have opened while the call waited
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
 	if err := market.AdmitCall(ctx); err != nil {
@@ -122,7 +126,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 		}
 		return wire.Value{}, false, err
 	}
-	era, wait, ok := line.breaker.enter()
+	generation, wait, ok := state.breaker.acquire()
 	if !ok {
 		return wire.Value{}, false, openCircuit(rq.endpoint, wait)
 	}
@@ -130,13 +134,13 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	defer cancel()
 	read, _ := reqctx.CallFrom(ctx)
 	x := reqctx.UpstreamCall{Endpoint: rq.endpoint.String(), Keys: rq.keys, Started: time.Now()}
-	x.Waited = x.Started.Sub(came)
+	x.Waited = x.Started.Sub(queued)
 	if read != nil {
 		x.Trace = read.Trace()
 	}
 	x.Status, x.Age, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
-	line.breaker.leave(era, verdictOn(err), c.subject(ctx, rq))
+	state.breaker.done(generation, verdictOf(err), c.subject(ctx, rq))
 	if read != nil {
 		read.NoteCall(x)
 	}
@@ -144,7 +148,7 @@ func (c *Client) attempt(ctx context.Context, rq *request, credentials *market.C
 	return payload, true, err
 }
 
-// subject names what a call is for, so that a breaker can tell whether one thing fails or many.
+// subject names what a call is for, so that a breaker can see whether one request fails or many.
 func (c *Client) subject(ctx context.Context, rq *request) string {
 	if rq.endpoint.User() {
 		return c.backoffs.account(ctx, rq.account)
@@ -152,6 +156,7 @@ func (c *Client) subject(ctx context.Context, rq *request) string {
 	return rq.query.b.String()
 }
 
+// outcomeOf returns the Outcome of a call.
 func outcomeOf(err error) string {
 	var e *market.Error
 	switch {
@@ -163,33 +168,33 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOn says what the outcome of a call says about the venue: a failure of its own opens the circuit, its rate limit and
-// the end of the caller's patience do not, and every other answer shows that it is there.
-func verdictOn(err error) verdict {
-	failure, sent := blames(err)
-	var why *cause
+// verdictOf returns the verdict on the venue. Only a failure of its own opens the circuit. Its rate limit and a caller that
+// left have no effect. Any other response shows that the venue works.
+func verdictOf(err error) verdict {
+	failure, sent := venueFailure(err)
+	var why *callFailure
 	switch {
 	case !sent:
-		return undecided
+		return verdictNone
 	case failure == nil:
-		return well
-	case failure.Code == market.CodeRateLimited, errors.As(err, &why) && why.kind == causeUnclear:
-		return undecided
+		return verdictOK
+	case failure.Code == market.CodeRateLimited, errors.As(err, &why) && why.kind == kindUnclear:
+		return verdictNone
 	}
-	return failing
+	return verdictFailure
 }
 
-// exchange goes through the transport itself rather than an http.Client, which would follow redirects, keep cookies and
-// wrap errors with the URL. call is ctx with the client's own timeout, trace the place of the call in a trace; status is 0
-// when no answer came, age zero unless the answer is a success.
+// exchange sends a call and reads the response. It uses the transport, because an http.Client would follow redirects, keep
+// cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
+// unless the response is a success.
 func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
-	resp, err := c.transport.RoundTrip(c.build(call, rq, credentials, trace))
+	resp, err := c.transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
 		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
 	defer resp.Body.Close()
 	defer func() { c.reportLimits(ctx, resp.Header, err) }()
-	redact := redactor(credentials, rq)
+	redact := newRedactor(credentials, rq)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
 		return resp.StatusCode, age, wire.Value{}, c.statusFailure(rq.endpoint, resp, isJSON, text)
@@ -201,13 +206,13 @@ func (c *Client) exchange(ctx, call context.Context, rq *request, credentials *m
 	case err != nil:
 		return resp.StatusCode, age, wire.Value{}, connectionFailure(ctx, call, rq.endpoint, err)
 	}
-	if payload, err = c.open(rq.endpoint, resp, body, redact); err == nil {
+	if payload, err = c.decode(rq.endpoint, resp, body, redact); err == nil {
 		age = ageOf(resp.Header)
 	}
 	return resp.StatusCode, age, payload, err
 }
 
-// credentials returns what a user call is made with; nil for public calls and in mode none.
+// credentials returns the credentials of a call. They are nil for public calls and in mode none.
 func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.mode == CredentialsNone {
 		return nil, nil
@@ -219,7 +224,8 @@ func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Cr
 	return credentials, nil
 }
 
-func (c *Client) build(ctx context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
+// newRequest returns the HTTP request of a call.
+func (c *Client) newRequest(ctx context.Context, rq *request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
 	u := c.base
 	u.Path += paths[rq.endpoint]
 	header := http.Header{
@@ -235,38 +241,38 @@ func (c *Client) build(ctx context.Context, rq *request, credentials *market.Cre
 	}
 	u.RawQuery = rq.query.b.String()
 	if credentials != nil && c.mode == CredentialsQuery {
-		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // an account's query is never empty
+		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query has an address
 	}
 	r := &http.Request{
-		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: once{},
+		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: emptyBody{},
 		GetBody:          func() (io.ReadCloser, error) { return nil, errUnprocessed },
-		TransferEncoding: asItIs,
+		TransferEncoding: identityEncoding,
 		Proto:            "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	return r.WithContext(ctx)
 }
 
-// once is the body of a call, which has none. With a body, though it is empty, that cannot be had again the transport does not
-// repeat a call by itself on another connection: whether and when it is repeated, the budget is asked.
-type once struct{}
+// emptyBody is the empty body of a call. Because the body cannot be read again, the transport does not repeat the call on
+// another connection by itself. A repeated call must pass the rate limit first.
+type emptyBody struct{}
 
 // Read implements io.Reader.
-func (once) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 
-// WriteTo implements io.WriterTo: without it net/http would make a buffer of 32 KB to copy nothing.
-func (once) WriteTo(io.Writer) (int64, error) { return 0, nil }
+// WriteTo implements io.WriterTo. Without it net/http allocates a buffer of 32 KB to copy nothing.
+func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 
 // Close implements io.Closer.
-func (once) Close() error { return nil }
+func (emptyBody) Close() error { return nil }
 
-// asItIs says that a body is sent as it is read. It adds nothing to the call, and spares the transport from finding out, by a
-// goroutine and a timer, whether a body of unknown length is empty.
-var asItIs = []string{"identity"}
+// identityEncoding is the transfer encoding of a call. It is not sent, but with it the transport does not start a goroutine
+// and a timer to find out whether a body of unknown length is empty.
+var identityEncoding = []string{"identity"}
 
-// errUnprocessed is the error of a call that the transport would repeat by itself: the venue has not processed it.
+// errUnprocessed is the error of a call that the transport would have repeated. The venue has not processed it.
 var errUnprocessed = errors.New("the call was not processed")
 
-// errorText returns the venue's message in an answer that is an error, and whether the body is JSON or empty.
+// errorText returns the venue's message in an error response. isJSON is also true for an empty body.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
 	body, err := readBody(resp, maxErrorBody)
 	if err != nil {
@@ -282,8 +288,8 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	return true, redact(messageOf(v))
 }
 
-// open decodes the body of a 2xx answer, finds out whether it reports a failure and takes it out of its envelope.
-func (c *Client) open(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
+// decode decodes the body of a 2xx response, returns the failure that it reports, or removes its envelope.
+func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)
 	}
@@ -295,12 +301,12 @@ func (c *Client) open(e reqctx.Endpoint, resp *http.Response, body []byte, redac
 		if err := c.reportedFailure(e, resp, v, redact); err != nil {
 			return wire.Value{}, err
 		}
-		data, enveloped := v.Member("data"), holds(v.Member("success"), wire.True, "true")
+		data, enveloped := v.Member("data"), isBool(v.Member("success"), wire.True, "true")
 		if enveloped && data.Kind() == wire.Null {
 			return wire.Value{}, nil
 		}
 		if !enveloped || data.Kind() != wire.Object {
-			break // a list is found under its key beside the page's cursor
+			break // a list stays in its object, beside the cursor of the page
 		}
 		v = data
 	}
@@ -310,10 +316,10 @@ func (c *Client) open(e reqctx.Endpoint, resp *http.Response, body []byte, redac
 	return v, nil
 }
 
-// maxEnvelopes bounds {success,data:{success,data:…}}.
+// maxEnvelopes bounds nested envelopes, as in {success,data:{success,data:…}}.
 const maxEnvelopes = 3
 
-// jsonType accepts JSON types, and those that servers send when they do not know better.
+// jsonType reports whether a content type is JSON, or one that servers send by default.
 func jsonType(contentType string) bool {
 	t, _, _ := strings.Cut(contentType, ";")
 	switch t = strings.ToLower(strings.TrimSpace(t)); t {
@@ -325,8 +331,8 @@ func jsonType(contentType string) bool {
 
 var errContentType = errors.New("the content type is not JSON")
 
-// unreadable is the error of an answer that is no JSON. One that was cut off may be whole the next time.
+// unreadable is the error of a response that is not JSON. A truncated response is worth a retry.
 func unreadable(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
-	return failed(e, market.CodeUpstreamBadResponse,
-		&cause{kind: causeUnreadable, status: resp.StatusCode, text: err.Error(), passing: errors.Is(err, wire.ErrTruncated)})
+	return newError(e, market.CodeUpstreamBadResponse,
+		&callFailure{kind: kindUnreadable, status: resp.StatusCode, text: err.Error(), transient: errors.Is(err, wire.ErrTruncated)})
 }

@@ -9,17 +9,16 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// again tells whether a call that failed is to be made once more, and after which wait. All calls are GET, so it is safe
-// where the failure was in passing; whether it is worth while, the caller's time decides: an attempt that is likely to
-// outlive it is not made. took is how long the last attempt lasted.
-func (c *Client) again(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
-	var why *cause
+// retryWait returns the wait before a failed call is retried; ok is false if it must not be. All calls are GET, so a retry is
+// safe. There is none if the caller's deadline would pass before it ends. took is the duration of the last attempt.
+func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
+	var why *callFailure
 	var failure *market.Error
-	if attempt >= c.retries || !errors.As(err, &why) || !why.passing || !errors.As(err, &failure) {
+	if attempt >= c.retries || !errors.As(err, &why) || !why.transient || !errors.As(err, &failure) {
 		return 0, false
 	}
 	if wait = failure.RetryAfter; wait <= 0 {
-		wait = backoffWaits.Wait(attempt+1, c.rand())
+		wait = retryBackoff.Wait(attempt+1, c.rand())
 	}
 	if wait > c.timeout {
 		return 0, false
@@ -33,7 +32,7 @@ func (c *Client) again(ctx context.Context, attempt int, took time.Duration, err
 	return wait, !limited || time.Until(deadline) > wait+took
 }
 
-// sleep waits, and tells whether ctx has not ended meanwhile.
+// sleep waits for d and reports whether ctx is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -258,7 +258,7 @@ func TestNoCallIsRepeatedOnItsWay(t *testing.T) {
 // which net/http would find out that it is empty.
 func TestAnEmptyBodyCostsNothing(t *testing.T) {
 	c := (&scripted{}).client(t, 0)
-	build := func() *http.Request { return c.build(t.Context(), &request{}, nil, reqctx.TraceContext{}) }
+	build := func() *http.Request { return c.newRequest(t.Context(), &request{}, nil, reqctx.TraceContext{}) }
 	var sent connection
 	w := bufio.NewWriter(&sent)
 	if err := errors.Join(build().Write(w), w.Flush()); err != nil {

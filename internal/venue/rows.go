@@ -8,20 +8,20 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// badRows are the rows of a list that could not be read.
-type badRows []badRow
+// rowErrors are the unreadable rows of a list.
+type rowErrors []rowError
 
-type badRow struct {
-	// at says which row it is, counted from 1.
-	at  string
-	err error
+type rowError struct {
+	// where names the row, counted from 1.
+	where string
+	err   error
 }
 
-// maxLeftOut bounds how many bad rows of a list are named.
+// maxLeftOut is the greatest number of bad rows that are reported one by one.
 const maxLeftOut = 10
 
-// readRows reads a list whose bad rows cost only themselves; they are returned beside the good ones.
-func readRows[T any](list []wire.Value, n *notes, read func(*wire.Row) T) (good []T, bad badRows) {
+// readRows reads the rows of a list and returns the good rows and the errors of the bad ones.
+func readRows[T any](list []wire.Value, n *drift, read func(*wire.Row) T) (good []T, bad rowErrors) {
 	good, note := make([]T, 0, len(list)), n.add
 	for i, v := range list {
 		r := wire.NewRow(v, note)
@@ -31,7 +31,7 @@ func readRows[T any](list []wire.Value, n *notes, read func(*wire.Row) T) (good 
 		}
 		if r.Err != nil {
 			n.add("bad row")
-			bad = append(bad, badRow{"row " + strconv.Itoa(i+1), r.Err})
+			bad = append(bad, rowError{"row " + strconv.Itoa(i+1), r.Err})
 			continue
 		}
 		good = append(good, value)
@@ -39,20 +39,20 @@ func readRows[T any](list []wire.Value, n *notes, read func(*wire.Row) T) (good 
 	return good, bad
 }
 
-// leftOut returns the errors that tell which rows are missing from a list.
-func (b badRows) leftOut(e reqctx.Endpoint) market.LeftOut {
+// leftOut returns the errors for the clients of the graph.
+func (b rowErrors) leftOut(e reqctx.Endpoint) market.LeftOut {
 	var out market.LeftOut
 	for i, bad := range b {
 		if i == maxLeftOut {
 			return append(out, market.Errorf(market.CodeUpstreamBadResponse, "%d more rows of the venue's answer could not be read and are left out (%s)", len(b)-i, e))
 		}
-		out = append(out, market.Errorf(market.CodeUpstreamBadResponse, "%s of the venue's answer could not be read and is left out (%s)", bad.at, e).Because(bad.err))
+		out = append(out, market.Errorf(market.CodeUpstreamBadResponse, "%s of the venue's answer could not be read and is left out (%s)", bad.where, e).Because(bad.err))
 	}
 	return out
 }
 
-// whyEmpty says why nothing is left of a list that had rows.
-func (b badRows) whyEmpty() string {
+// whyEmpty returns why a list with rows has no good row.
+func (b rowErrors) whyEmpty() string {
 	if len(b) > 0 {
 		return "every row is bad: " + b[0].err.Error()
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	defaultLimit = 20
-	maxLimit     = 100
-	maxText      = 1024
+	defaultPageSize = 20
+	maxPageSize     = 100
+	maxText         = 1024
 )
 
 var sortNames = map[market.Sort]string{
@@ -25,10 +25,9 @@ var sortNames = map[market.Sort]string{
 	market.SortEndsAt:    "endsAt",
 }
 
-// Search returns one page of the venue's search. Rows that cannot be read, of which LeftOut tells, and those that do not fit
-// the filter are left out, so a page may be short and even empty while there is a next one; it may be longer than asked for
-// where the venue ignores the limit. A filter or sort that the venue's answer shows to be ignored, or that its rows leave no
-// way to check, is UNSUPPORTED.
+// Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters
+// are left out. So a page may be short or empty although there is a next one. It is longer than requested if the venue
+// ignores the limit. A filter or sort that the venue ignores, or that its rows cannot confirm, is UNSUPPORTED.
 func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)
@@ -36,74 +35,75 @@ func (c *Client) Search(ctx context.Context, q market.Search) (*market.SearchPag
 		return nil, err
 	}
 	if q.Limit == 0 {
-		q.Limit = defaultLimit
+		q.Limit = defaultPageSize
 	}
 	key := c.backoffs.digest(searchRequest(q, at, false).query.b.String())
-	return guarded(c, e, key, func() (*market.SearchPage, error) { return c.search(ctx, q, at) })
+	return withBackoff(c, e, key, func() (*market.SearchPage, error) { return c.search(ctx, q, at) })
 }
 
-// searchRequest returns the request for a page. A plain one has no sort and no page size.
-func searchRequest(q market.Search, at place, plain bool) *request {
+// searchRequest returns the request for a page. A plain request has no sort and no page size.
+func searchRequest(q market.Search, at pageStart, plain bool) *request {
 	rq := &request{endpoint: reqctx.EndpointSearch, keys: 1}
 	searchQuery(&rq.query, q, plain)
-	at.apply(&rq.query)
+	at.setQuery(&rq.query)
 	return rq
 }
 
-// fetchSearch asks for a page, and once more without sort and page size where the venue refuses a parameter, which is remembered.
-func (c *Client) fetchSearch(ctx context.Context, q market.Search, at place) (wire.Value, error) {
-	habit, now := &c.habits[reqctx.EndpointSearch], c.clock.Now()
-	plain := habit.plain(now)
+// fetchSearch requests a page. If the venue refuses a parameter, it requests the page once more without sort and page size,
+// and remembers the refusal.
+func (c *Client) fetchSearch(ctx context.Context, q market.Search, at pageStart) (wire.Value, error) {
+	traits, now := &c.traits[reqctx.EndpointSearch], c.clock.Now()
+	plain := traits.plain(now)
 	payload, err := c.get(ctx, searchRequest(q, at, plain))
 	if plain || !refusesParameter(err) {
 		return payload, err
 	}
 	found, failed := c.get(ctx, searchRequest(q, at, true))
 	if failed != nil {
-		return payload, err // the parameters were not why
+		return payload, err // the parameters are not the reason
 	}
-	habit.refuseOptions(now)
-	c.log.Info("the venue refuses parameters of a list and is asked without", "endpoint", reqctx.EndpointSearch.String())
+	traits.refuseOptions(now)
+	c.log.Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
 	return found, nil
 }
 
-func (c *Client) search(ctx context.Context, q market.Search, at place) (*market.SearchPage, error) {
+func (c *Client) search(ctx context.Context, q market.Search, at pageStart) (*market.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, at)
-	if at.guessed && refused(err) { // nothing but its length spoke for another page, and the venue knows of none
+	if at.guessed && refused(err) { // the page was a guess, and the venue does not have it
 		return &market.SearchPage{}, nil
 	}
 	if err != nil {
-		return nil, orBad(e, err)
+		return nil, badIfNotFound(e, err)
 	}
 	if yes, no, ok := tokenPair(payload); ok {
 		return c.searchPair(ctx, q, yes, no)
 	}
-	var n notes
-	page, err := decodeSearch(payload, q, at, &c.habits[e], &n)
+	var n drift
+	page, err := decodeSearch(payload, q, at, &c.traits[e], &n)
 	c.report(e, n)
 	return page, err
 }
 
-func checkSearch(q market.Search) (place, error) {
+func checkSearch(q market.Search) (pageStart, error) {
 	const e = reqctx.EndpointSearch
-	if q.Limit < 0 || q.Limit > maxLimit {
-		return place{}, badInput(e, "a page has 1 to 100 markets")
+	if q.Limit < 0 || q.Limit > maxPageSize {
+		return pageStart{}, badInput(e, "a page has 1 to 100 markets")
 	}
 	if len(q.Text) > maxText || len(q.Category) > market.MaxIDLength || len(q.Tag) > market.MaxIDLength {
-		return place{}, badInput(e, "a text to search for is too long")
+		return pageStart{}, badInput(e, "a text to search for is too long")
 	}
 	for _, id := range []string{q.EventID, q.EventSlug} {
 		if id != "" {
 			if err := checkID(e, id); err != nil {
-				return place{}, err
+				return pageStart{}, err
 			}
 		}
 	}
 	if q.Sort != "" && sortNames[q.Sort] == "" {
-		return place{}, badInput(e, "the sort is not known")
+		return pageStart{}, badInput(e, "the sort is not known")
 	}
-	return parsePlace(e, q.Page)
+	return parsePageToken(e, q.Page)
 }
 
 func searchQuery(to *query, q market.Search, plain bool) {
@@ -121,56 +121,56 @@ func searchQuery(to *query, q market.Search, plain bool) {
 		set("limit", strconv.Itoa(q.Limit))
 }
 
-// decodeSearch reads one page and holds it against the question.
-func decodeSearch(payload wire.Value, q market.Search, at place, habit *habit, n *notes) (*market.SearchPage, error) {
+// decodeSearch reads one page and checks it against the search.
+func decodeSearch(payload wire.Value, q market.Search, at pageStart, traits *listTraits, n *drift) (*market.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
 		return nil, unknownForm(e, "no list of markets or events")
 	}
-	if at.repeats(list.rows) {
+	if at.isRepeated(list.rows) {
 		n.add("repeated page")
 		return &market.SearchPage{}, nil
 	}
-	t, err := turnOf(e, list, at, q.Limit)
+	t, err := pageInfoOf(e, list, at, q.Limit)
 	if err != nil {
 		return nil, err
 	}
-	habit.trustCount(&t, at)
+	traits.trustCount(&t, at)
 	markets, bad := searchMarkets(list.rows, n)
 	if len(markets) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
 	}
-	if f := unchecked(markets, q); f != "" {
+	if f := uncheckedFilter(markets, q); f != "" {
 		return nil, unsupported("the venue's search does not show " + f + ", so it cannot be filtered by it")
 	}
 	page := &market.SearchPage{Markets: markets, Next: t.next.token(), Total: t.total, LeftOut: bad.leftOut(e)}
-	page.Markets = slices.DeleteFunc(markets, func(m *market.Market) bool { return !fits(m, q) })
+	page.Markets = slices.DeleteFunc(markets, func(m *market.Market) bool { return !matchesFilters(m, q) })
 	if left := len(markets) - len(page.Markets); left > 0 {
 		n.add("rows outside the filter")
 		page.Total = nil
 	}
-	if err := order(page.Markets, q, n); err != nil {
+	if err := checkOrder(page.Markets, q, n); err != nil {
 		return nil, err
 	}
 	return page, nil
 }
 
-// searchRows finds the rows of a search answer: markets, events with markets, or the two tokens {yes,no} of one market.
-func searchRows(payload wire.Value) (found, bool) {
+// searchRows finds the rows of a response: markets, events with markets, or the two tokens {yes,no} of one market.
+func searchRows(payload wire.Value) (rowList, bool) {
 	if list, ok := rowsOf(payload, "markets", "events"); ok {
 		return list, true
 	}
-	pair := pairIn(payload)
+	pair := pairObject(payload)
 	rows := pairRows(pair)
-	return found{rows: rows, page: pair}, len(rows) > 0
+	return rowList{rows: rows, object: pair}, len(rows) > 0
 }
 
-// searchMarkets reads the rows; of several rows for one market the first counts.
-func searchMarkets(rows []wire.Value, n *notes) (good []*market.Market, bad badRows) {
+// searchMarkets reads the rows. Of several rows for one market the first one counts.
+func searchMarkets(rows []wire.Value, n *drift) (good []*market.Market, bad rowErrors) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
-		markets, failed := marketsOf(v, i, n)
+		markets, failed := readSearchRow(v, i, n)
 		bad = append(bad, failed...)
 		for _, m := range markets {
 			if !seen[m.MarketID] {
@@ -186,12 +186,13 @@ func unsupported(what string) *market.Error {
 	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
 }
 
-// filter is one condition of a search: whether it is asked for, whether a market has what it is about, and whether it
-// fits.
+// filter is one condition of a search.
 type filter struct {
-	name       string
-	asked      func(q market.Search) bool
-	shown, fit func(m *market.Market, q market.Search) bool
+	name string
+	// isSet reports whether the search has the condition.
+	isSet func(q market.Search) bool
+	// isPresent reports whether a market has the field of the condition, matches whether it meets the condition.
+	isPresent, matches func(m *market.Market, q market.Search) bool
 }
 
 var filters = []filter{
@@ -233,33 +234,34 @@ var filters = []filter{
 	},
 }
 
-// unchecked names the first condition that none of the rows can be held against.
-func unchecked(markets []*market.Market, q market.Search) string {
+// uncheckedFilter returns the name of the first condition whose field no market has, or "".
+func uncheckedFilter(markets []*market.Market, q market.Search) string {
 	for _, f := range filters {
-		if len(markets) > 0 && f.asked(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.shown(m, q) }) {
+		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
 			return f.name
 		}
 	}
 	return ""
 }
 
-func fits(m *market.Market, q market.Search) bool {
+// matchesFilters reports whether a market meets all conditions.
+func matchesFilters(m *market.Market, q market.Search) bool {
 	for _, f := range filters {
-		if f.asked(q) && !f.fit(m, q) {
+		if f.isSet(q) && !f.matches(m, q) {
 			return false
 		}
 	}
 	return true
 }
 
-// tolerated is the share, one in so many, of neighbours that may be out of order before the sort counts as ignored: a
-// venue that sorts by an index a few seconds old is not one that ignores the sort.
-const tolerated = 10
+// outOfOrderShare is n if one of n neighbours may be out of order. With more of them the sort counts as ignored. A venue that
+// sorts by an index which is a few seconds old has some.
+const outOfOrderShare = 10
 
-// order checks that the rows run in the order that was asked for; those without the field do not count. A page with few
-// exceptions is put right.
-func order(markets []*market.Market, q market.Search, n *notes) error {
-	by := sortKeys[q.Sort]
+// checkOrder checks that the rows are sorted as requested. Rows without the field are ignored. It sorts a page with few
+// exceptions.
+func checkOrder(markets []*market.Market, q market.Search, n *drift) error {
+	by := sortFields[q.Sort]
 	if by.has == nil || q.Direction == "" {
 		return nil
 	}
@@ -277,7 +279,7 @@ func order(markets []*market.Market, q market.Search, n *notes) error {
 	switch {
 	case wrong == 0:
 		return nil
-	case wrong*tolerated > len(known)-1:
+	case wrong*outOfOrderShare > len(known)-1:
 		return unsupported("the venue's search does not sort by " + sortNames[q.Sort])
 	}
 	n.add("rows out of order")
@@ -287,14 +289,14 @@ func order(markets []*market.Market, q market.Search, n *notes) error {
 	return nil
 }
 
-// sortKey is the field that a sort goes by.
-type sortKey struct {
+// sortField is the field of a sort.
+type sortField struct {
 	has     func(*market.Market) bool
 	compare func(a, b *market.Market) int
 }
 
-// sortKeys has no entry for relevance, which only the venue can judge.
-var sortKeys = map[market.Sort]sortKey{
+// sortFields has no entry for relevance, which only the venue can judge.
+var sortFields = map[market.Sort]sortField{
 	market.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
 	market.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
 	market.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
@@ -304,8 +306,8 @@ var sortKeys = map[market.Sort]sortKey{
 	},
 }
 
-func byDecimal(of func(*market.Market) *market.Decimal) sortKey {
-	return sortKey{
+func byDecimal(of func(*market.Market) *market.Decimal) sortField {
+	return sortField{
 		has:     func(m *market.Market) bool { return of(m) != nil },
 		compare: func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
 	}

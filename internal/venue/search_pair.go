@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// searchPair makes a page of an answer that names nothing but the two tokens of one market, which takes a call more.
+// searchPair returns the page for a response that has only the two tokens of one market. It reads the market with a further
+// call.
 func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string) (*market.SearchPage, error) {
 	results, err := c.MarketsByToken(ctx, []string{yes})
 	if err != nil {
@@ -22,15 +23,15 @@ func (c *Client) searchPair(ctx context.Context, q market.Search, yes, no string
 		return nil, results[0].Err
 	case m == nil, m.OutcomeByToken(no) == nil:
 		return nil, unknownForm(reqctx.EndpointSearch, "two tokens that are not of one market")
-	case !fits(m, q):
+	case !matchesFilters(m, q):
 		return &market.SearchPage{}, nil
 	}
 	return &market.SearchPage{Markets: []*market.Market{m}}, nil
 }
 
-// tokenPair reads {yes,no} of two tokens that come without their market's question, be they ids or objects.
+// tokenPair reads {yes,no} with ids or objects of two tokens. ok is false if the response has the market itself.
 func tokenPair(payload wire.Value) (yes, no string, ok bool) {
-	pair := pairIn(payload)
+	pair := pairObject(payload)
 	if fieldQuestion.PresentIn(pair) {
 		return "", "", false
 	}
@@ -49,15 +50,15 @@ func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	return ids[0], ids[1], true
 }
 
-// pairIn returns the object that may have yes and no.
-func pairIn(payload wire.Value) wire.Value {
+// pairObject returns the object that may have the members yes and no.
+func pairObject(payload wire.Value) wire.Value {
 	if inside := payload.Member("data"); inside.Kind() == wire.Object {
 		return inside
 	}
 	return payload
 }
 
-// pairRows reads {yes,no}: two markets, or the two tokens of one.
+// pairRows reads {yes,no} as the rows of two markets, or as the row of one market with two tokens.
 func pairRows(pair wire.Value) []wire.Value {
 	yes, no := pair.Member("yes"), pair.Member("no")
 	if yes.IsNull() || no.IsNull() {
@@ -69,21 +70,21 @@ func pairRows(pair wire.Value) []wire.Value {
 		}
 		return []wire.Value{yes, no}
 	}
-	// What is said beside yes and no comes after what is said in yes, and so counts.
+	// Members beside yes and no come last, so that they override those in yes.
 	text := []byte{'{'}
-	if inside := inObject(yes); len(inside) > 0 {
+	if inside := innerJSON(yes); len(inside) > 0 {
 		text = append(append(text, inside...), ',')
 	}
-	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, inObject(pair), fieldOutcomes, side(yes, "YES"), side(no, "NO"))
+	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, innerJSON(pair), fieldOutcomes, sideJSON(yes, "YES"), sideJSON(no, "NO"))
 	m, err := wire.Parse(text)
 	if err != nil {
-		return nil // it has too many values now
+		return nil // the new document has too many values
 	}
 	return []wire.Value{m}
 }
 
-// inObject returns the text between the braces of an object; nothing for any other value.
-func inObject(v wire.Value) []byte {
+// innerJSON returns the text between the braces of an object, or nil for any other value.
+func innerJSON(v wire.Value) []byte {
 	if v.Kind() != wire.Object {
 		return nil
 	}
@@ -91,8 +92,8 @@ func inObject(v wire.Value) []byte {
 	return bytes.TrimSpace(text[1 : len(text)-1])
 }
 
-// side writes an outcome of one side of {yes,no}, which is a token's id or an object.
-func side(v wire.Value, label string) []byte {
+// sideJSON returns the JSON of an outcome. v is the id of its token or an object.
+func sideJSON(v wire.Value, label string) []byte {
 	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
 	say := func(f wire.Field, v wire.Value) {
 		if !v.IsNull() {

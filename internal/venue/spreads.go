@@ -11,51 +11,51 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-var spreads = keyed[market.Spread]{
-	endpoint: reqctx.EndpointSpreads,
-	list:     "spreads",
-	marks:    []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
-	row:      readSpread,
-	scalar: func(d market.Decimal, id string) *market.Spread {
+var spreadDecoder = tokenDecoder[market.Spread]{
+	endpoint:  reqctx.EndpointSpreads,
+	list:      "spreads",
+	rowFields: []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
+	row:       readSpread,
+	fromNumber: func(d market.Decimal, id string) *market.Spread {
 		return &market.Spread{TokenID: id, Spread: &d}
 	},
 }
 
-// Spreads returns the tops of tokens' books, one result an id and in their order; the Value of an unknown token is nil,
-// and that of a token with an empty book has no sides. Errors are as with Prices. Where the venue has no spreads, or fails to
-// answer for them, the order books are read instead, with a call for each token. Its rate limit remains an error.
+// Spreads returns the best prices of tokens, one result for each id and in their order. The Value of an unknown token is nil.
+// The Value of a token with an empty book has no sides. Errors are as in Prices. If the venue has no spreads or fails to
+// respond, Spreads reads the order books instead, with one call for each token. RATE_LIMITED remains an error.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	if !c.spreadsExist.lists(c.clock.Now()) {
+	if !c.spreadsSupport.usable(c.clock.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
 	}
 	l := lookup[market.Spread]{
 		endpoint: reqctx.EndpointSpreads,
-		list:     "tokenIds", single: &tokenID, lone: true,
-		learned: &c.spreadTokens,
-		decode:  spreads.decode,
+		list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
+		support: &c.spreadTokensSupport,
+		decode:  spreadDecoder.decode,
 	}
-	results, err := l.all(ctx, c, tokenIDs)
+	results, err := l.read(ctx, c, tokenIDs)
 	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-// fillFromBooks reads the order books of the tokens for which the spreads endpoint gave no answer, and returns the error of the
-// read as a whole. err is the endpoint's own. Only a venue that answered without any spread, while it has a book, is taken to have no
-// such endpoint: a failure passes.
+// fillFromBooks reads the order books of the tokens without a result, and returns the error of the whole read. err is that of
+// the spreads endpoint. If the venue responded without any spread but has a book, it has no such endpoint. A failure of the
+// endpoint does not prove that.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
 		switch {
 		case r.Value != nil:
-			c.spreadsExist.confirmed.Store(true)
-		case unanswered(r.Err):
+			c.spreadsSupport.confirmed.Store(true)
+		case isFailure(r.Err):
 			failures++
 		}
 	}
-	exists := err == nil && c.spreadsExist.confirmed.Load()
+	exists := err == nil && c.spreadsSupport.confirmed.Load()
 	var missing []int
 	var ids []string
 	for i, r := range results {
-		if r.Value == nil && (unanswered(r.Err) || !exists && (r.Err == nil || saysMissing(r.Err))) {
+		if r.Value == nil && (isFailure(r.Err) || !exists && (r.Err == nil || mayBeMissing(r.Err))) {
 			missing, ids = append(missing, i), append(ids, tokenIDs[i])
 		}
 	}
@@ -69,23 +69,23 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	rest, _ := c.topsOfBooks(ctx, ids[1:])
 	found := false
 	for i, top := range append(tops, rest...) {
-		// That a book is not there does not make a failure an absence.
-		if at := missing[i]; top.Value != nil || top.Err == nil && !unanswered(results[at].Err) {
+		// An absent book does not turn a failure into absence.
+		if at := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[at].Err) {
 			results[at], err = top, nil
 		}
 		found = found || top.Value != nil
 	}
 	if found && failures == 0 {
-		c.spreadsExist.refuse(c.clock.Now())
-		c.log.Info("the venue has no spreads and is asked for order books instead", "endpoint", reqctx.EndpointSpreads.String())
+		c.spreadsSupport.disable(c.clock.Now())
+		c.log.Info("the venue has no spreads: order books are read instead", "endpoint", reqctx.EndpointSpreads.String())
 	}
 	return err
 }
 
-// unanswered reports whether err is a failure of the venue's: no answer, an error of its own, or an answer that could not be read.
-func unanswered(err error) bool {
-	var why *cause
-	if errors.As(err, &why) && why.kind == causeCaller || saysMissing(err) {
+// isFailure reports whether err is a failure of the venue: no response, an error of its own, or an unreadable response.
+func isFailure(err error) bool {
+	var why *callFailure
+	if errors.As(err, &why) && why.kind == kindCaller || mayBeMissing(err) {
 		return false
 	}
 	switch market.CodeOf(err) {
@@ -95,17 +95,17 @@ func unanswered(err error) bool {
 	return false
 }
 
-// saysMissing reports whether an answer may mean that the venue does not have an endpoint. A page of a web server says so too.
-func saysMissing(err error) bool {
-	var why *cause
+// mayBeMissing reports whether an error may mean that the venue does not have the endpoint. It may be a web server's own 404.
+func mayBeMissing(err error) bool {
+	var why *callFailure
 	return refused(err) || errors.As(err, &why) && (why.status == http.StatusNotFound || why.status == http.StatusGone)
 }
 
-// topsOfBooks reads spreads from the first levels of order books. After the venue's rate limit was met no further call is made.
+// topsOfBooks reads spreads from the first levels of order books. It makes no further call after a RATE_LIMITED.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
 	var limited atomic.Pointer[error]
-	each(len(tokenIDs), func(i int) {
+	forEach(len(tokenIDs), func(i int) {
 		var book *market.Book
 		var err error
 		if known := limited.Load(); known != nil {
@@ -117,7 +117,7 @@ func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.R
 			results[i].Value = topOf(book)
 		}
 	})
-	return results, allFailed(errs)
+	return results, errorIfAllFailed(errs)
 }
 
 // topOf returns the best prices of a book.
@@ -132,7 +132,7 @@ func topOf(b *market.Book) *market.Spread {
 	return s
 }
 
-// readSpread reads {bestBid,bestAsk,spread}. One of them must be there, be it null; a missing spread is computed.
+// readSpread reads {bestBid,bestAsk,spread}. One of them must be present, but may be null. A missing spread is computed.
 func readSpread(r *wire.Row, id string) *market.Spread {
 	s := &market.Spread{
 		TokenID: id,

@@ -135,7 +135,7 @@ func TestSpreadsThatFail(t *testing.T) {
 				read("failing", first, ofBooks)
 				read("at the same instant", test.second, ofBooks)
 				fails.Store(false)
-				clock.move(mostBackoff)
+				clock.move(maxBackoff)
 				read("back", 1, 0)
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
 					t.Errorf("known %v: the next two cost %d calls", known, got)

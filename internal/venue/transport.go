@@ -12,22 +12,23 @@ import (
 )
 
 const (
-	// maxInFlight bounds the calls under way to one endpoint: as many as the cache makes at once for one kind of user data, where
-	// every account is a call of its own, so that slow answers keep nobody waiting for a slot. maxConns bounds the connections to
-	// the venue: as many as the endpoints can use, so that none waits for another's.
+	// maxInFlight bounds the calls in flight to one endpoint. It is as many as the cache makes at once for one kind of
+	// account data, where each account is a call. maxConns bounds the connections to the venue: no endpoint waits for
+	// another's connection.
 	maxInFlight       = 64
 	maxConns          = maxInFlight * len(paths)
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
-	// maxErrorBody bounds what is read of an answer that is an error anyway.
+	// maxErrorBody is the greatest number of bytes that are read of an error response.
 	maxErrorBody = 64 << 10
-	// An answer of more than bombSize bytes that is more than bombRatio times as large as what was received is refused.
+	// A decompressed response of more than bombSize bytes is refused if it is more than bombRatio times as large as what was
+	// received.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
 
-// newTransport returns a transport without proxy, cookies and transparent decompression: the client must see how many
-// bytes were received to refuse a decompression bomb.
+// newTransport returns a transport without proxy, cookies and transparent decompression. The client must see the number of
+// received bytes to refuse a decompression bomb.
 func newTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -42,29 +43,28 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Why a body is refused although the connection held.
+// The errors of readBody.
 var (
 	errTooLarge = errors.New("the body is larger than the limit")
 	errBomb     = errors.New("the body is compressed beyond reason")
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body of at most limit bytes. An error that is none of the three above came from the
-// connection.
+// readBody returns the decompressed body, at most limit bytes. An error other than the three above is from the connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, errTooLarge
 	}
-	received := &counter{r: resp.Body}
+	received := &receivedReader{r: resp.Body}
 	var r io.Reader = received
 	switch strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))) {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(received)
 		if err != nil {
-			return nil, received.blame(errEncoding)
+			return nil, received.orReadError(errEncoding)
 		}
-		r = &inflated{z: z, received: received}
+		r = &inflatedReader{z: z, received: received}
 	default:
 		return nil, errEncoding
 	}
@@ -81,15 +81,15 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// counter counts what came over the connection and keeps the connection's error apart from the decompressor's.
-type counter struct {
+// receivedReader counts the received bytes and keeps the error of the connection apart from those of the decompressor.
+type receivedReader struct {
 	r   io.Reader
 	n   int64
 	err error
 }
 
 // Read reads from the connection.
-func (c *counter) Read(p []byte) (int, error) {
+func (c *receivedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	if err != nil && err != io.EOF {
@@ -98,30 +98,30 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame returns the connection's error where there was one, else err.
-func (c *counter) blame(err error) error {
+// orReadError returns the error of the connection, or err if there is none.
+func (c *receivedReader) orReadError(err error) error {
 	if c.err != nil {
 		return c.err
 	}
 	return err
 }
 
-// inflated decompresses and refuses bombs long before they reach the size limit.
-type inflated struct {
+// inflatedReader decompresses, and refuses a bomb long before it reaches the size limit.
+type inflatedReader struct {
 	z        *gzip.Reader
-	received *counter
+	received *receivedReader
 	n        int64
 }
 
 // Read reads decompressed bytes.
-func (f *inflated) Read(p []byte) (int, error) {
+func (f *inflatedReader) Read(p []byte) (int, error) {
 	n, err := f.z.Read(p)
 	f.n += int64(n)
 	if f.n > bombSize && f.n > bombRatio*f.received.n {
 		return n, errBomb
 	}
 	if err != nil && err != io.EOF {
-		err = f.received.blame(errEncoding)
+		err = f.received.orReadError(errEncoding)
 	}
 	return n, err
 }

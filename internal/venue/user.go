@@ -16,24 +16,24 @@ var (
 	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
-// Balance returns a wallet's money, or nil when the venue does not know the wallet. The total is the venue's, else
-// positionsValue + cash, else portfolioValue + cash.
+// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, it
+// is positionsValue + cash, or else portfolioValue + cash.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
-	return guarded(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
+	return withBackoff(c, e, c.backoffs.account(ctx, a), func() (*market.Balance, error) {
 		payload, err := c.get(ctx, forAccount(e, a))
 		if err != nil || payload.IsNull() {
-			return nil, orAbsent(err)
+			return nil, nilIfNotFound(err)
 		}
-		var n notes
+		var n drift
 		b, err := decodeBalance(payload, &n)
 		c.report(e, n)
 		return b, err
 	})
 }
 
-func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
-	m, ok := objectOf(payload, "balance")
+func decodeBalance(payload wire.Value, n *drift) (*market.Balance, error) {
+	m, ok := singleObject(payload, "balance")
 	if !ok {
 		return nil, unknownForm(reqctx.EndpointBalance, "not an object")
 	}
@@ -46,20 +46,20 @@ func decodeBalance(payload wire.Value, n *notes) (*market.Balance, error) {
 	return b, nil
 }
 
-// Positions returns all positions of a wallet. It is whole or an error: pages are followed to their end, and one row
-// that cannot be read, a page that repeats another, or more than 10,000 rows make it UPSTREAM_BAD_RESPONSE. A row is not
-// left out here as it is elsewhere: portfolios are summed over these lists, and a wrong sum is worse than none.
+// Positions returns all positions of an account. It follows the pages to the end. A row that is unreadable, a page that
+// repeats another, or more than 10,000 rows are UPSTREAM_BAD_RESPONSE. No row is left out, because portfolios are sums of
+// these lists and a wrong sum is worse than none.
 //
-// Positions have no ids. Two rows of one outcome are two lots, unless one row moved to a later page during the read, so a
-// list that has such rows on different pages is read again until two reads agree.
+// Positions have no ids. Two rows of one outcome are two lots, unless a row moved to a later page during the read. So a list
+// with such rows on different pages is read again until two reads are equal.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
 		key: func(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }}
-	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
+	return withBackoff(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Position, error) {
 		var before []market.Position
 		for range maxReads {
-			rows, moved, err := l.follow(ctx, c, a)
+			rows, moved, err := l.readAll(ctx, c, a)
 			if err != nil || !moved || slices.EqualFunc(before, rows, sameHolding) {
 				market.NumberPositions(rows)
 				return rows, err
@@ -70,25 +70,24 @@ func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// sameHolding reports whether two rows say the same of a holding, apart from its price.
+// sameHolding reports whether two rows agree in everything but the current price.
 func sameHolding(a, b market.Position) bool {
 	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// Orders returns all active orders of a wallet, each once; it is whole or an error, as Positions is.
+// Orders returns all active orders of an account, each once. It is complete or an error, as Positions is.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
 	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
-	return guarded(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
-		rows, _, err := l.follow(ctx, c, a)
+	return withBackoff(c, l.endpoint, c.backoffs.account(ctx, a), func() ([]market.Order, error) {
+		rows, _, err := l.readAll(ctx, c, a)
 		return rows, err
 	})
 }
 
-// Trades returns one page of a wallet's trades, newest first. Rows that cannot be read, or that the venue should have
-// left out, are left out, and LeftOut tells of the former; the page may be longer than asked for where the venue ignores
-// the limit.
+// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows outside the
+// filter are left out. The page is longer than requested if the venue ignores the limit.
 func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQuery) (*market.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {
@@ -96,7 +95,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 			return nil, err
 		}
 	}
-	list, t, n, err := c.pageOf(ctx, e, a, func(to *query) {
+	list, t, n, err := c.readPage(ctx, e, a, func(to *query) {
 		to.set("marketId", q.MarketID).instant("from", q.From).instant("to", q.To)
 	}, q.Limit, q.Page, "trades")
 	if err != nil {
@@ -107,39 +106,39 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q market.TradeQue
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
 	}
-	t.carry.NumberTrades(trades)
+	t.numbering.NumberTrades(trades)
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
-		return q.MarketID != "" && trade.MarketID != q.MarketID || outside(trade.Timestamp, q.From, q.To)
+		return q.MarketID != "" && trade.MarketID != q.MarketID || outsideRange(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.TradePage{Trades: kept, Next: t.following(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
+	return &market.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
-// History returns one page of a wallet's history, newest first; as with Trades.
+// History returns one page of an account's history, newest first. Errors and rows are as in Trades.
 func (c *Client) History(ctx context.Context, a market.Address, q market.HistoryQuery) (*market.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	list, t, n, err := c.pageOf(ctx, e, a, func(to *query) {
+	list, t, n, err := c.readPage(ctx, e, a, func(to *query) {
 		to.list("type", kinds).instant("from", q.From).instant("to", q.To)
 	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { c.report(e, n) }()
-	onlyTrades := list.page.Member("trades").Kind() == wire.List
+	onlyTrades := list.object.Member("trades").Kind() == wire.List
 	records, bad := readRows(list.rows, &n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, unknownForm(e, bad.whyEmpty())
 	}
-	t.carry.NumberRecords(records)
+	t.numbering.NumberRecords(records)
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
-		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outside(h.Timestamp, q.From, q.To)
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outsideRange(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &market.HistoryPage{Records: kept, Next: t.following(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
+	return &market.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.leftOut(e)}, nil
 }
 
 // readRecord reads a row of history. In a list of trades a row without a type is a trade.
@@ -167,7 +166,7 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 	return h
 }
 
-// outside tells whether t is not from from to to, both included; zero bounds are none.
-func outside(t, from, to time.Time) bool {
+// outsideRange reports whether t is before from or after to. A zero bound is no bound.
+func outsideRange(t, from, to time.Time) bool {
 	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
 }

@@ -10,72 +10,73 @@ import (
 )
 
 const (
-	// wholePage is the page size that a venue is asked for that is known to page a list.
-	wholePage = 500
-	// maxRows bounds what is followed.
+	// wholeListLimit is the page size of requests to a venue that is known to page the list.
+	wholeListLimit = 500
+	// maxRows is the greatest number of rows of a list.
 	maxRows = 10_000
-	// maxPages bounds the calls of one read, whatever the venue makes of the page size.
+	// maxPages bounds the calls of one read. The venue may use smaller pages than requested.
 	maxPages = 200
-	// roundPage: a list of a multiple of so many rows, without a word on the next page, may have been cut by the venue.
-	roundPage = 10
+	// A list whose length is a multiple of roundCount may have been cut by the venue, unless it says whether there is a next
+	// page.
+	roundCount = 10
 	// maxReads bounds how often a list that changes between its pages is read.
 	maxReads = 3
-	// maxAlike bounds the pages that are followed while each equals one before.
-	maxAlike = 20
+	// maxAlikePages bounds the pages that are read while each equals an earlier one.
+	maxAlikePages = 20
 )
 
-// wholeList is a wallet's list that is read to its end.
+// wholeList reads a list of an account to its end.
 type wholeList[T any, K comparable] struct {
 	endpoint reqctx.Endpoint
 	name     string
 	read     func(*wire.Row) T
 	key      func(*T) K
-	// unique says that no two rows have one key: the second is the first one again.
+	// unique: two rows with the same key are the same row.
 	unique bool
 }
 
-// follow reads every page of a list. moved reports that two pages have rows of one key. A page that equals an earlier one is
-// the end where only its predecessor's length spoke for it, and an error otherwise, unless it may be another page of lots.
-func (l wholeList[T, K]) follow(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
+// readAll reads every page of a list. moved reports that two pages have rows with the same key. A page that equals an earlier
+// one ends the list if the page was a guess, and is an error otherwise, unless it may be another page of lots.
+func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
-	seen, pages := make(map[K]int), make(map[string]bool) // seen is the number of the page that a key was on
-	habit := &c.habits[l.endpoint]
-	page, err := l.first(ctx, c, a)
-	limited := page.limited
-	at, guessed := place{}, false
+	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of its page
+	traits := &c.traits[l.endpoint]
+	page, err := l.firstPage(ctx, c, a)
+	limited := page.hasLimit
+	at, guessed := pageStart{}, false
 	for n := range maxPages {
 		if n > 0 {
-			page, err = wholePageAt(ctx, c, l, a, at, limited)
+			page, err = readWholePage(ctx, c, l, a, at, limited)
 		}
 		if guessed && refused(err) {
-			l.ends(c, n)
-			return all, moved, nil // nothing but its length spoke for another page, and the venue knows of none
+			l.endedAt(c, n)
+			return all, moved, nil // the page was a guess, and the venue does not have it
 		}
 		if err != nil {
 			return nil, false, err
 		}
 		last := page.next.isStart()
 		var print string
-		if n > 0 || !last { // a list of one page repeats nothing
+		if n > 0 || !last { // a single page cannot be a repetition
 			print = fingerprint(page.raw)
 		}
 		repeated := len(page.rows) > 0 && pages[print]
 		if repeated && !l.unique {
-			if repeated, err = l.repeats(ctx, c, a, at, guessed, page.raw, n); err != nil {
+			if repeated, err = l.isRepeat(ctx, c, a, at, guessed, page.raw, n); err != nil {
 				return nil, false, err
 			}
 		}
 		pages[print] = true
 		if repeated && guessed {
-			l.ends(c, n)
+			l.endedAt(c, n)
 			return all, moved, nil
 		}
-		fresh, again := l.fresh(page.rows, seen, n)
+		fresh, again := l.newRows(page.rows, seen, n)
 		moved = moved || again
 		switch {
 		case guessed && len(fresh) == 0:
 			if len(page.raw) > 0 {
-				l.ends(c, n)
+				l.endedAt(c, n)
 			}
 			return all, moved, nil
 		case repeated, len(fresh) == 0 && !(last && len(page.raw) == 0):
@@ -84,7 +85,7 @@ func (l wholeList[T, K]) follow(ctx context.Context, c *Client, a market.Address
 			return nil, false, unknownForm(l.endpoint, "the list has more than 10000 rows")
 		}
 		if n > 0 {
-			habit.paged()
+			traits.setPaged()
 		}
 		if all = append(all, fresh...); last {
 			return all, moved, nil
@@ -94,15 +95,16 @@ func (l wholeList[T, K]) follow(ctx context.Context, c *Client, a market.Address
 	return nil, false, unknownForm(l.endpoint, "the list has too many pages")
 }
 
-// ends notes that the venue has no page n. Only the length of the page before suggested one.
-func (l wholeList[T, K]) ends(c *Client, n int) {
+// endedAt records that the venue has no page n, which only the length of the page before suggested.
+func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
-		c.habits[l.endpoint].ignoresOffset(c.clock.Now())
+		c.traits[l.endpoint].ignoresOffset(c.clock.Now())
 	}
 }
 
-// fresh returns the rows of page n that count. again reports that an earlier page, as noted in seen, has rows of the same key.
-func (l wholeList[T, K]) fresh(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
+// newRows returns the rows of page n to keep. again reports that a page before, as recorded in seen, has a row with the same
+// key.
+func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
 	for i := range rows {
 		key := l.key(&rows[i])
@@ -118,81 +120,81 @@ func (l wholeList[T, K]) fresh(rows []T, seen map[K]int, n int) (fresh []T, agai
 	return fresh, again
 }
 
-// repeats reports whether page n, whose rows equal those of an earlier page, is that page again. Lots that are all alike
+// isRepeat reports whether page n, whose rows equal those of an earlier page, is that page again. Lots that all look the same
 // may fill several pages.
-func (l wholeList[T, K]) repeats(ctx context.Context, c *Client, a market.Address, at place, guessed bool, rows []wire.Value, n int) (bool, error) {
-	uniform := alike(rows)
+func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
+	uniform := allAlike(rows)
 	switch {
-	case n > maxAlike, !uniform && (guessed || at.cursor != ""):
+	case n > maxAlikePages, !uniform && (guessed || at.cursor != ""):
 		return true, nil
 	case at.cursor != "":
 		return false, nil
 	}
-	heeds, err := c.heedsOffset(ctx, forAccount(l.endpoint, a), rows, l.name)
+	heeds, err := c.readsOffset(ctx, forAccount(l.endpoint, a), rows, l.name)
 	return !heeds, err
 }
 
-// first reads the first page of a list: without a page size, unless the venue is known to page it.
-func (l wholeList[T, K]) first(ctx context.Context, c *Client, a market.Address) (page[T], error) {
-	habit := &c.habits[l.endpoint]
-	if !habit.limits() {
-		return wholePageAt(ctx, c, l, a, place{}, false)
+// firstPage reads the first page, with a page size only if the venue is known to page the list.
+func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Address) (listPage[T], error) {
+	traits := &c.traits[l.endpoint]
+	if !traits.sendsLimit() {
+		return readWholePage(ctx, c, l, a, pageStart{}, false)
 	}
-	first, err := wholePageAt(ctx, c, l, a, place{}, true)
+	first, err := readWholePage(ctx, c, l, a, pageStart{}, true)
 	if err == nil || !refusesParameter(err) {
 		return first, err
 	}
-	if first, err = wholePageAt(ctx, c, l, a, place{}, false); err == nil {
-		habit.refuseLimit()
+	if first, err = readWholePage(ctx, c, l, a, pageStart{}, false); err == nil {
+		traits.refuseLimit()
 	}
 	return first, err
 }
 
-// page is one page of a wallet's list.
-type page[T any] struct {
-	turn
+// listPage is one page of a list of an account.
+type listPage[T any] struct {
+	pageInfo
 	rows []T
-	// raw are the rows as the venue wrote them.
+	// raw are the rows in JSON.
 	raw []wire.Value
-	// limited says that the page was asked for with a page size.
-	limited bool
+	// hasLimit: the request had a page size.
+	hasLimit bool
 }
 
-// wholePageAt reads one page. Every row must be good.
-func wholePageAt[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at place, limited bool) (page[T], error) {
+// readWholePage reads one page. A bad row makes it fail.
+func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at pageStart, limited bool) (listPage[T], error) {
 	e, rq := l.endpoint, forAccount(l.endpoint, a)
 	if limited {
-		rq.query.set("limit", strconv.Itoa(wholePage))
+		rq.query.set("limit", strconv.Itoa(wholeListLimit))
 	}
-	at.apply(&rq.query)
+	at.setQuery(&rq.query)
 	payload, err := c.get(ctx, rq)
 	if err != nil {
-		return page[T]{}, orBad(e, err)
+		return listPage[T]{}, badIfNotFound(e, err)
 	}
 	list, ok := rowsOf(payload, l.name)
 	if !ok {
-		return page[T]{}, unknownForm(e, "no list of "+l.name)
+		return listPage[T]{}, unknownForm(e, "no list of "+l.name)
 	}
-	t, err := turnOf(e, list, at, max(len(list.rows), 1)) // the venue may have a limit of its own
+	t, err := pageInfoOf(e, list, at, max(len(list.rows), 1)) // the venue may have a limit of its own
 	if err != nil {
-		return page[T]{}, err
+		return listPage[T]{}, err
 	}
-	habit, now := &c.habits[e], c.clock.Now()
-	if t.guessed && !habit.doubts(now, t, at, len(list.rows), limited) {
-		t.next, t.guessed = place{}, false
+	traits, now := &c.traits[e], c.clock.Now()
+	if t.guessed && !traits.mayBeCut(now, t, at, len(list.rows), limited) {
+		t.next, t.guessed = pageStart{}, false
 	}
-	habit.note(now, t, len(list.rows), limited)
-	var n notes
+	traits.observe(now, t, len(list.rows), limited)
+	var n drift
 	rows, note := make([]T, 0, len(list.rows)), n.add
 	for i, v := range list.rows {
 		r := wire.NewRow(v, note)
 		if rows = append(rows, l.read(r)); r.Err != nil {
 			n.add("bad row")
 			c.report(e, n)
-			return page[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", at.offset+i+1, e).
-				Because(&cause{kind: causeUnreadable, text: r.Err.Error()})
+			return listPage[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", at.offset+i+1, e).
+				Because(&callFailure{kind: kindUnreadable, text: r.Err.Error()})
 		}
 	}
 	c.report(e, n)
-	return page[T]{turn: t, rows: rows, raw: list.rows, limited: limited}, nil
+	return listPage[T]{pageInfo: t, rows: rows, raw: list.rows, hasLimit: limited}, nil
 }

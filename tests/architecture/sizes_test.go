@@ -44,7 +44,6 @@ var tooLong = map[string]bool{
 	"internal/ratelimit/queue.go plan":              true,
 	"internal/venue/client_test.go":                 true,
 	"internal/venue/forms_test.go":                  true,
-	"internal/venue/markets.go":                     true,
 	"internal/venue/stream/outbox.go":               true,
 	"internal/venue/stream/reconnect_test.go":       true,
 	"internal/venue/stream/session.go":              true,

@@ -50,7 +50,7 @@ var mutations = []mutation{
 	},
 	{
 		name: "the circuit never opens",
-		file: "internal/venue/breaker.go", find: "return b.failures >= tripAfter && len(b.subjects) >= tripSubjects", replace: "return false",
+		file: "internal/venue/breaker.go", find: "return b.failures >= minFailures && len(b.subjects) >= minSubjects", replace: "return false",
 		run: "^TestTheCircuitOpensAndClosesAgain$",
 	},
 	{

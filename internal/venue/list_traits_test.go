@@ -52,12 +52,12 @@ var listCases = []listCase{
 			}
 			listOfUser(w, r, rowsJSON(0, rows), "")
 		},
-		[]listRead{{0, 53, "-"}, {0, 200, "- | offset"}, {0, 200, "-"}, {0, 10, "-"}, {relearn, 30, "- | offset"}, {0, 30, "-"}},
+		[]listRead{{0, 53, "-"}, {0, 200, "- | offset"}, {0, 200, "-"}, {0, 10, "-"}, {relearnAfter, 30, "- | offset"}, {0, 30, "-"}},
 	},
 	{
 		"ignores parameters that its description does not show",
 		func(w http.ResponseWriter, r *http.Request, rows int) { listOfUser(w, r, rowsJSON(0, rows), "") },
-		[]listRead{{0, 20, "- | offset"}, {0, 200, "-"}, {relearn, 200, "- | offset"}},
+		[]listRead{{0, 20, "- | offset"}, {0, 200, "-"}, {relearnAfter, 200, "- | offset"}},
 	},
 	{
 		"knows offsets and does not page lists of this length",

@@ -1,0 +1,52 @@
+package venue
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// parallel is the greatest number of concurrent calls of one read.
+const parallel = 4
+
+// forEach calls f with 0 to n-1, at most parallel at a time, and returns when all calls have returned. It panics if f panics.
+func forEach(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var next atomic.Int64
+	var panicked atomic.Pointer[string]
+	var wg sync.WaitGroup
+	for range min(n, parallel) {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					panicked.Store(&text)
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(*p)
+	}
+}
+
+// errorIfAllFailed returns the first error if no error is nil.
+func errorIfAllFailed(errs []error) error {
+	for _, err := range errs {
+		if err == nil {
+			return nil
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs[0]
+}
