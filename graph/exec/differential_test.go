@@ -29,7 +29,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// both executes documents over a universe in both ways.
+// both executes documents over a universe with gqlgen and with our executor.
 type both struct {
 	t        testing.TB
 	universe *universe
@@ -39,7 +39,7 @@ type both struct {
 	compiler *exec.Compiler
 	ctx      context.Context
 	present  graphql.ErrorPresenterFunc
-	// panics has serviceStatus panic.
+	// panics makes serviceStatus panic.
 	panics bool
 }
 
@@ -82,7 +82,7 @@ type operation struct {
 	executable *exec.Operation
 }
 
-// parse returns the operation of a document, or an error when it is not valid.
+// parse returns the operation of a document, or an error if the document is invalid.
 func (b *both) parse(document string, variables map[string]any) (*operation, error) {
 	doc, errs := gqlparser.LoadQueryWithRules(b.schema, document, nil)
 	if errs != nil {
@@ -92,7 +92,7 @@ func (b *both) parse(document string, variables map[string]any) (*operation, err
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text)) // as they come
+	d := json.NewDecoder(bytes.NewReader(text)) // read as clients' variables are
 	d.UseNumber()
 	var given map[string]any
 	if err := d.Decode(&given); err != nil {
@@ -114,10 +114,10 @@ func (b *both) mustParse(document string, variables map[string]any) *operation {
 	return o
 }
 
-// fromMemoryKey is that of a context in which nothing may be fetched.
+// fromMemoryKey is the key of contexts in which nothing may be fetched.
 type fromMemoryKey struct{}
 
-// fromMemory executes in one pass. ok is false where something has to be fetched.
+// fromMemory executes in one pass. ok is false if something must be fetched.
 func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	ctx, set, _ := loaders.With(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
 	defer set.Done()
@@ -125,7 +125,7 @@ func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
 	return data, o.presented(failed), !set.Pending()
 }
 
-// byPasses executes in passes. After each pass it fetches what was missing.
+// byPasses executes in passes and fetches the missing values after each pass.
 func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
@@ -143,8 +143,8 @@ func (o *operation) presented(errs []exec.Error) (list gqlerror.List) {
 	return list
 }
 
-// said returns what clients see of errors, in an order of its own.
-func said(errs gqlerror.List) (texts []string) {
+// described returns the parts of errors that clients see, sorted.
+func described(errs gqlerror.List) (texts []string) {
 	for _, err := range errs {
 		texts = append(texts, fmt.Sprint(err.Path, err.Locations, " ", err.Message, " ", err.Extensions))
 	}
@@ -152,13 +152,13 @@ func said(errs gqlerror.List) (texts []string) {
 	return texts
 }
 
-// compare executes in all ways and reports whether everything was in memory.
+// compare executes in all ways and reports whether all values were in memory.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
 	data, errs, ok := o.fromMemory()
 	if o.universe.fetched.Load() != before {
-		o.t.Errorf("what is not in memory was fetched for %s", document)
+		o.t.Errorf("a missing value was fetched for %s", document)
 	}
 	resp = o.library()
 	same := func(way string, data []byte, errs gqlerror.List) {
@@ -166,7 +166,7 @@ func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Res
 		if !bytes.Equal(data, resp.Data) {
 			o.t.Errorf("%s\n%v\ngives %s\n%s\ninstead of\n%s", document, o.variables, way, data, resp.Data)
 		}
-		if got, want := said(errs), said(resp.Errors); !slices.Equal(got, want) {
+		if got, want := described(errs), described(resp.Errors); !slices.Equal(got, want) {
 			o.t.Errorf("%s\n%v\nhas %s the errors\n%s\ninstead of\n%s", document, o.variables, way, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -178,7 +178,7 @@ func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Res
 	return ok, resp
 }
 
-// tally counts the documents that were compared, those that were answered from memory, and those with errors.
+// tally counts the documents compared, those answered from memory, and those with errors.
 type tally struct{ compared, fromMemory, failed int }
 
 // random compares random documents over a random universe.
@@ -186,7 +186,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	u := &universe{seed: seed, absences: r.IntN(20)}
 	if seed%2 == 1 {
-		u.misses, u.failures, u.spoilt, u.panics, u.hangs = r.IntN(10), r.IntN(24), r.IntN(10), r.IntN(4), r.IntN(6)
+		u.misses, u.failures, u.damaged, u.panics, u.hangs = r.IntN(10), r.IntN(24), r.IntN(10), r.IntN(4), r.IntN(6)
 	}
 	b := newBoth(t, u)
 	w := &writer{Rand: r, schema: b.schema, values: valuesOf(u)}
@@ -204,7 +204,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 		if len(resp.Errors) > 0 {
 			n.failed++
 		}
-		if ok && strings.Contains(document, "orderbook") { // sides are kept when they are written again, and copied then
+		if ok && strings.Contains(document, "orderbook") { // sides are cached at the third rendering
 			_, _ = o.compare(document)
 			_, _ = o.compare(document)
 		}
@@ -215,19 +215,19 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 	return n
 }
 
-// TestRandomDocuments compares what gqlgen and our executor make of random documents over random data, with and without
-// values that are missing, fail, are spoilt or never come, and with resolvers that panic.
+// TestRandomDocuments compares the responses of gqlgen and of our executor to random documents over random data. Some
+// values are missing, fail, are damaged or never arrive, and some resolvers panic.
 func TestRandomDocuments(t *testing.T) {
 	var sum tally
 	for seed := range uint64(80) {
-		synctest.Test(t, func(t *testing.T) { // what never comes takes a minute
+		synctest.Test(t, func(t *testing.T) { // a read that hangs takes a minute
 			n := random(t, seed, 25)
 			sum.compared, sum.fromMemory, sum.failed = sum.compared+n.compared, sum.fromMemory+n.fromMemory, sum.failed+n.failed
 		})
 	}
 	t.Logf("%d documents were compared, %d of them answered from memory, %d with errors", sum.compared, sum.fromMemory, sum.failed)
 	if sum.compared < 1200 || sum.fromMemory < sum.compared/4 || sum.failed < sum.compared/4 {
-		t.Error("too few are valid, answered from memory or fail, to say much")
+		t.Error("too few documents are valid, answered from memory or fail")
 	}
 }
 
@@ -237,7 +237,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { synctest.Test(t, func(t *testing.T) { random(t, seed, 5) }) })
 }
 
-// TestEveryField holds that whatever an operation can reach is known.
+// TestEveryField checks that the executor knows every field that an operation can reach.
 func TestEveryField(t *testing.T) {
 	b := newBoth(t, &universe{})
 	seen := map[string]bool{}

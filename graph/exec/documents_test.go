@@ -14,18 +14,19 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// writer writes random documents of a schema: fields with arguments, aliases and merged selections, fragments of both kinds
-// on the types that fit, directives and variables. A few of them are not valid, since fields that don't merge meet.
+// writer writes random documents of a schema: fields with arguments, aliases and merged selections, both kinds of
+// fragments on matching types, directives and variables. A few documents are invalid because fields with one key do not
+// merge.
 type writer struct {
 	*rand.Rand
 	schema *ast.Schema
-	// values returns a value for an argument, as JSON, by its name and type.
+	// values returns a JSON value for an argument by its name and type.
 	values func(w *writer, name string, t *ast.Type) any
-	// streams are the fields that are subscribed to, nil for all.
+	// streams are the subscription fields to use, nil for all.
 	streams ast.FieldList
 
 	fragments []string
-	// spread are the fragments on each type that are complete.
+	// spread are the complete fragments on each type.
 	spread    map[string][]string
 	variables map[string]any
 	// declared are the types and defaults of the variables.
@@ -34,12 +35,12 @@ type writer struct {
 	left int
 }
 
-// document returns a query with its variables.
+// document returns a query and its variables.
 func (w *writer) document() (text string, variables map[string]any) {
 	return w.operation("query", func() string { return w.selection(w.schema.Query, 0) })
 }
 
-// subscription returns a subscription with its variables.
+// subscription returns a subscription and its variables.
 func (w *writer) subscription() (text string, variables map[string]any) {
 	return w.operation("subscription", func() string {
 		streams := w.streams
@@ -51,7 +52,7 @@ func (w *writer) subscription() (text string, variables map[string]any) {
 	})
 }
 
-// operation returns a document with an operation, whose selection root writes.
+// operation returns a document with an operation, whose selection set root writes.
 func (w *writer) operation(kind string, root func() string) (text string, variables map[string]any) {
 	w.fragments, w.spread, w.variables, w.declared, w.left = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
 	selection := root()
@@ -68,19 +69,19 @@ func (w *writer) operation(kind string, root func() string) (text string, variab
 	return kind + " Q" + declarations + " " + selection + "\n" + strings.Join(w.fragments, "\n"), w.variables
 }
 
-// selection returns a selection of a type in braces.
+// selection returns a selection set of a type in braces.
 func (w *writer) selection(t *ast.Definition, depth int) string {
 	var parts []string
 	for n := 1 + w.IntN(5); n > 0 || len(parts) == 0; n-- {
 		parts = append(parts, w.part(t, depth))
 		if w.IntN(5) == 0 {
-			parts = append(parts, pick(w.Rand, parts)) // the same again, to be merged
+			parts = append(parts, pick(w.Rand, parts)) // repeated, to be merged
 		}
 	}
 	return "{ " + strings.Join(parts, " ") + " }"
 }
 
-// part returns a field or a fragment with fields of a type.
+// part returns a field or a fragment of a type.
 func (w *writer) part(t *ast.Definition, depth int) string {
 	if depth < 6 && w.left > 0 {
 		switch w.IntN(9) {
@@ -105,7 +106,7 @@ func (w *writer) part(t *ast.Definition, depth int) string {
 	return w.field(t, depth)
 }
 
-// onto returns a type that a fragment within a selection of t may be on.
+// onto returns a type condition that a fragment within a selection of t may have.
 func (w *writer) onto(t *ast.Definition) *ast.Definition {
 	fit := []*ast.Definition{t}
 	if t.IsAbstractType() {
@@ -134,7 +135,7 @@ func (w *writer) field(t *ast.Definition, depth int) string {
 	f := pick(w.Rand, fields)
 	arguments := w.arguments(f)
 	alias := ""
-	if arguments != "" || w.IntN(4) == 0 { // what says the same is called the same, so that it can be merged
+	if arguments != "" || w.IntN(4) == 0 { // equal fields get equal keys, so that they merge
 		h := fnv.New32a()
 		_, _ = io.WriteString(h, t.Name+f.Name+arguments)
 		alias = fmt.Sprintf("a%x: ", h.Sum32())
@@ -146,7 +147,7 @@ func (w *writer) field(t *ast.Definition, depth int) string {
 	return out
 }
 
-// arguments returns the arguments of a field in parentheses, "" for none.
+// arguments returns the arguments of a field in parentheses, or "".
 func (w *writer) arguments(f *ast.FieldDefinition) (arguments string) {
 	for _, a := range f.Arguments {
 		required := a.Type.NonNull && a.DefaultValue == nil
@@ -160,7 +161,7 @@ func (w *writer) arguments(f *ast.FieldDefinition) (arguments string) {
 	return "(" + arguments[2:] + ")"
 }
 
-// argument returns a value for an argument, or a variable that has it.
+// argument returns a value for an argument, or a variable with that value.
 func (w *writer) argument(a *ast.ArgumentDefinition) string {
 	v := w.values(w, a.Name, a.Type)
 	if w.IntN(2) == 0 {
@@ -207,7 +208,7 @@ func (w *writer) literal(v any, t *ast.Type) string {
 	}
 }
 
-// directives returns @skip and @include with literals or variables, or mostly nothing.
+// directives returns @skip and @include with literals or variables, mostly none.
 func (w *writer) directives() (out string) {
 	for _, name := range []string{"skip", "include"} {
 		if w.IntN(12) > 0 {
@@ -226,7 +227,7 @@ func (w *writer) directives() (out string) {
 	return out
 }
 
-// valuesOf returns values for arguments that fit a universe, and some that do not.
+// valuesOf returns a function with values for arguments, most of which exist in a universe.
 func valuesOf(u *universe) func(w *writer, name string, t *ast.Type) any {
 	ids := u.ids()
 	var value func(w *writer, name string, t *ast.Type) any

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// oneEvent are subscriptions that bring one event each, whose nested fields read from the universe.
+// oneEvent are subscriptions with one event each, whose nested fields read from the universe.
 type oneEvent struct {
 	graph.SubscriptionResolver
 	u *universe
@@ -69,7 +69,7 @@ func (e oneEvent) StreamStatusChanged(context.Context) (<-chan model.StreamStatu
 	return only(model.StreamStatus{State: model.StreamStateLive, Since: now})
 }
 
-// eventByLibrary executes the only event of a subscription by gqlgen, in passes like ours.
+// eventByLibrary executes the only event of a subscription with gqlgen in passes.
 func (o *operation) eventByLibrary() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		next, ctx := o.exec.DispatchOperation(context.WithoutCancel(ctx), o.reference())
@@ -82,7 +82,7 @@ func (o *operation) eventByLibrary() (data []byte, errs gqlerror.List) {
 	return data, errs
 }
 
-// event executes the only event of a subscription.
+// event executes the only event of a subscription with our executor.
 func (o *operation) event() (data []byte, errs gqlerror.List) {
 	stream, failed := o.executable.Subscribe(o.ctx, o.variables)
 	if stream == nil {
@@ -102,7 +102,7 @@ func (o *operation) event() (data []byte, errs gqlerror.List) {
 	return data, errs
 }
 
-// TestRandomEvents compares what gqlgen and our executor make of the events of random subscriptions.
+// TestRandomEvents compares the responses of gqlgen and of our executor to the events of random subscriptions.
 func TestRandomEvents(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(40) {
@@ -130,14 +130,14 @@ func TestRandomEvents(t *testing.T) {
 				if len(wantErrs) > 0 {
 					failed++
 				}
-				if !bytes.Equal(data, want) || !slices.Equal(said(errs), said(wantErrs)) {
-					t.Fatalf("seed %d: %s\n%v\ngives\n%s\n%q\ninstead of\n%s\n%q", seed, document, o.variables, data, said(errs), want, said(wantErrs))
+				if !bytes.Equal(data, want) || !slices.Equal(described(errs), described(wantErrs)) {
+					t.Fatalf("seed %d: %s\n%v\ngives\n%s\n%q\ninstead of\n%s\n%q", seed, document, o.variables, data, described(errs), want, described(wantErrs))
 				}
 			}
 		})
 	}
 	t.Logf("%d events were compared, %d with errors", compared, failed)
 	if compared < 400 || failed < compared/10 {
-		t.Error("too few are valid or fail to say much")
+		t.Error("too few documents are valid or fail")
 	}
 }

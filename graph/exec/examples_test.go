@@ -17,12 +17,12 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments compares the documents that are in examples/ and in the tests of the whole program, over a universe in
-// which everything is there and one in which much is not.
+// TestWrittenDocuments compares the documents in examples/ and in the end-to-end tests over two universes: one with all
+// values, one with many values missing.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)
 	compared := 0
-	for _, u := range []*universe{{seed: 5}, {seed: 6, absences: 10, misses: 30, failures: 20, spoilt: 30}} {
+	for _, u := range []*universe{{seed: 5}, {seed: 6, absences: 10, misses: 30, failures: 20, damaged: 30}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBoth(t, u)
 			w := &writer{Rand: rand.New(rand.NewPCG(u.seed, 2)), schema: b.schema, values: valuesOf(u)}
@@ -34,7 +34,7 @@ func TestWrittenDocuments(t *testing.T) {
 				variables := map[string]any{}
 				for _, v := range doc.Operations[0].VariableDefinitions {
 					if v.Type.Name() == "Boolean" {
-						variables[v.Variable] = w.IntN(2) == 0 // null is no condition
+						variables[v.Variable] = w.IntN(2) == 0 // null would be invalid
 						continue
 					}
 					variables[v.Variable] = w.values(w, subject(v.Variable), v.Type)
@@ -48,11 +48,11 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 	t.Logf("%d documents were compared", compared)
 	if compared < 200 {
-		t.Error("too few are valid to say much")
+		t.Error("too few documents are valid")
 	}
 }
 
-// subject returns the argument that a variable is probably for.
+// subject guesses the argument that a variable is for.
 func subject(variable string) string {
 	for part, argument := range map[string]string{"market": "marketId", "event": "eventId", "slug": "slug", "after": "after"} {
 		if strings.Contains(strings.ToLower(variable), part) {
@@ -62,7 +62,7 @@ func subject(variable string) string {
 	return "tokenId"
 }
 
-// literals returns the texts in examples/ and in the tests of the whole program that may be documents.
+// literals returns the string literals in examples/ and in the end-to-end tests that may be documents.
 func literals(t *testing.T) (texts []string) {
 	t.Helper()
 	glob := func(pattern string) []string {

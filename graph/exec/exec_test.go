@@ -25,7 +25,7 @@ func TestHardDocuments(t *testing.T) {
 	for name, test := range map[string]struct {
 		document  string
 		variables map[string]any
-		// starts is how the data begin, where the comparison alone does not show what is meant.
+		// starts is the beginning of the data, if a comparison alone does not show the intention.
 		starts string
 	}{
 		"nothing left":               {`{ serviceStatus @skip(if: true) { version } }`, nil, `{}`},
@@ -63,7 +63,7 @@ func TestHardDocuments(t *testing.T) {
 			o := b.mustParse(test.document, test.variables)
 			ok, resp := o.compare(test.document)
 			if !ok || len(resp.Errors) > 0 {
-				t.Errorf("it is not answered from memory: %s %v", resp.Data, resp.Errors)
+				t.Errorf("not answered from memory: %s %v", resp.Data, resp.Errors)
 			}
 			if !strings.HasPrefix(string(resp.Data), test.starts) {
 				t.Errorf("%s does not begin with %s", resp.Data, test.starts)
@@ -79,7 +79,7 @@ func TestErrors(t *testing.T) {
 		u         *universe
 		document  string
 		variables map[string]any
-		// wants are the beginnings of the errors, in their order.
+		// wants are the beginnings of the errors in order.
 		wants []string
 	}{
 		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},
@@ -88,7 +88,7 @@ func TestErrors(t *testing.T) {
 		"bad ones in a list":      {nil, `query ($a: Address!) { a: nodes(ids: ["?", "VG9rZW4KMQ"]) { id } u: user(address: $a) { b: orders(after: "?") { totalCount } } }`, map[string]any{"a": w0}, []string{"a[0]", "u.b"}},
 		"one bad id of many":      {nil, `{ tokens(tokenIds: ["token-1", "a,b"]) { id } }`, nil, []string{"tokens[1] [{1 3}]"}},
 		"two bad arguments":       {nil, `{ market { id } }`, nil, []string{"market [{1 3}] give exactly one"}},
-		"rows that are left out":  {&universe{seed: 1, spoilt: 100}, `{ searchMarkets { nodes { id } } }`, nil, []string{"searchMarkets [{1 3}] row 3"}},
+		"rows that are left out":  {&universe{seed: 1, damaged: 100}, `{ searchMarkets { nodes { id } } }`, nil, []string{"searchMarkets [{1 3}] row 3"}},
 		"what can't be had":       {&universe{seed: 1, failures: 100}, `{ t: tokens(tokenIds: ["token-1", "token-2"]) { price { price } } }`, nil, []string{"t[0].price [{1 49}]", "t[1].price [{1 49}]"}},
 		"a page that can't":       {&universe{seed: 1, failures: 100}, `{ searchMarkets { nodes { id } } }`, nil, []string{"searchMarkets [{1 3}]"}},
 		"what never comes":        {&universe{seed: 1, misses: 100, hangs: 100}, `{ token(tokenId: "token-1") { price { price } } }`, nil, []string{"token.price [{1 31}] the request took too long"}},
@@ -110,7 +110,7 @@ func TestErrors(t *testing.T) {
 				b := newBoth(t, u)
 				b.panics = test.variables["panic"] == true
 				_, resp := b.mustParse(test.document, test.variables).compare(test.document)
-				got := said(resp.Errors)
+				got := described(resp.Errors)
 				if test.wants == nil && len(got) > 0 {
 					return
 				}
@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeExecuted has no data, whatever was in the buffer.
+// TestWhatCannotBeExecuted: an operation that cannot be executed has no data, whatever the buffer held.
 func TestWhatCannotBeExecuted(t *testing.T) {
 	wide := ""
 	for i := range 10_001 {
@@ -144,13 +144,13 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 	} {
 		o := b.mustParse(test.document, test.variables)
 		data, errs := o.executable.Execute(b.ctx, o.variables, []byte("before"), nil)
-		if got := said(o.presented(errs)); data != nil || len(got) != 1 || got[0] != test.want {
+		if got := described(o.presented(errs)); data != nil || len(got) != 1 || got[0] != test.want {
 			t.Errorf("%.100s: %.100q, %q", test.document, data, got)
 		}
 	}
 }
 
-// TestDeferredPartsComeAtOnce executes what may be deferred with the rest, which the specification allows.
+// TestDeferredPartsComeAtOnce executes @defer together with the rest, which the specification allows.
 func TestDeferredPartsComeAtOnce(t *testing.T) {
 	b := newBoth(t, &universe{})
 	data, _, ok := b.mustParse(`{ serviceStatus { ... @defer { demo } upstreamReachable } }`, nil).fromMemory()
@@ -159,7 +159,7 @@ func TestDeferredPartsComeAtOnce(t *testing.T) {
 	}
 }
 
-// TestIntrospection compares all that can be asked of the schema.
+// TestIntrospection compares a query of the whole introspection schema.
 func TestIntrospection(t *testing.T) {
 	b := newBoth(t, &universe{})
 	const document = `query { __schema { description queryType { name } mutationType { name } subscriptionType { name } types { ...T } directives { name description isRepeatable locations args(includeDeprecated: true) { ...I } } }
@@ -174,7 +174,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions executes every combination of conditions. The first 16 combinations are kept compiled.
+// TestConditions executes every combination of conditions. The first 16 combinations stay compiled.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string
@@ -209,7 +209,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach changes every value whenever it is read, so that an answer that reads one twice contradicts itself.
+// TestOneValueOfEach changes every value whenever it is read. A response that reads a value twice would contradict
+// itself.
 func TestOneValueOfEach(t *testing.T) {
 	u := &universe{seed: 2}
 	u.round.Store(1)
@@ -223,7 +224,7 @@ func TestOneValueOfEach(t *testing.T) {
 	for range 50 {
 		data, _, ok := o.fromMemory()
 		if !ok {
-			t.Fatal("it has no result")
+			t.Fatal("the execution has no result")
 		}
 		var got struct {
 			A, B struct {
@@ -235,12 +236,12 @@ func TestOneValueOfEach(t *testing.T) {
 		}
 		decode(t, data, &got)
 		if p := got.A.Price; p != got.B.Price || p.Price != got.TokenPrices[0].Price || p.Price != got.TokenPrices[1].Price || p != got.Nodes[0].Price || fmt.Sprint(got.A.Spread) != fmt.Sprint(got.B.Spread) {
-			t.Fatalf("one answer has several values: %s", data)
+			t.Fatalf("one response has several values: %s", data)
 		}
 	}
 }
 
-// TestManyAtOnce executes one operation on many goroutines, with different variables.
+// TestManyAtOnce executes one operation on many goroutines with different variables.
 func TestManyAtOnce(t *testing.T) {
 	b := newBoth(t, &universe{seed: 4})
 	const document = `query ($ids: [String!]!, $on: Boolean!) { tokens(tokenIds: $ids) { tokenId price { price } ... @include(if: $on) { id market { question } } } }`
@@ -252,7 +253,7 @@ func TestManyAtOnce(t *testing.T) {
 			mine.variables = map[string]any{"ids": []any{tokenID(n), tokenID(n + 1)}, "on": n%2 == 0}
 			for range 50 {
 				if ok, _ := mine.compare(document); !ok {
-					t.Error("it has no result")
+					t.Error("the execution has no result")
 				}
 			}
 		})
@@ -260,7 +261,7 @@ func TestManyAtOnce(t *testing.T) {
 	g.Wait()
 }
 
-// TestMake has the values of an execution in pieces, each its own, and those of gqlgen's one by one.
+// TestMake: Make returns distinct zero values, in blocks during an execution and one by one for gqlgen.
 func TestMake(t *testing.T) {
 	seen := map[*int]bool{}
 	check := func(ctx context.Context) {
@@ -292,8 +293,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestExecutionsAreUsedAgain has executions find nothing of those before them, whether those had a result, failed or panicked.
-func TestExecutionsAreUsedAgain(t *testing.T) {
+// TestExecutionsAreReused: an execution finds nothing of previous ones, whether those succeeded, failed or panicked.
+func TestExecutionsAreReused(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
 	end, runs := func(*exec.Execution, *exec.Field) {}, 0
@@ -305,7 +306,7 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 			t.Errorf("execution %d has the argument %v", runs, got)
 		}
 		if x.Selects("a") || x.Value(key{}) != runs || len(x.Buf) != 0 {
-			t.Errorf("execution %d begins with what another has left", runs)
+			t.Errorf("execution %d begins with values of another", runs)
 		}
 		for range 2 {
 			list, one, text := exec.MakeList[int](x, runs%7), exec.Make[int](x), exec.Make[string](x)
@@ -345,7 +346,7 @@ func TestExecutionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestExecuteUsesTheBuffer has a result lie in the buffer that was good for the one before it, and another grow at once.
+// TestExecuteUsesTheBuffer: a response fits the buffer of an earlier one. A buffer that is too small grows once.
 func TestExecuteUsesTheBuffer(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
 	size := 1000
@@ -399,7 +400,7 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// TestAppendStringEverywhere has every byte at every place of texts around the eight bytes that are looked at in one go.
+// TestAppendStringEverywhere has every byte at every place of strings around the eight bytes that are checked at once.
 func TestAppendStringEverywhere(t *testing.T) {
 	for length := 1; length <= 17; length++ {
 		for at := range length {
@@ -429,7 +430,7 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// Arguments are decoded one by one where all is as it mostly is, and together by what knows the rest where it is not.
+// TestArgumentsOneByOne: common arguments are decoded one by one, all others together by gqlgen.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

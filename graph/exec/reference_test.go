@@ -16,7 +16,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// failure is an error of gqlgen's executor, placed like one of ours.
+// failure is an error of gqlgen's executor with the place that our executor would give.
 type failure struct {
 	error
 	at        *graphql.FieldContext
@@ -30,7 +30,7 @@ func (f failure) Path() ast.Path                 { return f.path }
 func (f failure) Argument() string               { return f.argument }
 func (f failure) Locations() []gqlerror.Location { return f.locations }
 
-// FieldPath returns the names of the fields, since the aliases are the client's.
+// FieldPath returns the names of the fields; the aliases are the client's.
 func (f failure) FieldPath() (path ast.Path) {
 	for at := f.at; at != nil; at = at.Parent {
 		switch {
@@ -44,7 +44,7 @@ func (f failure) FieldPath() (path ast.Path) {
 	return path
 }
 
-// placed returns an error of gqlgen's executor with its place. gqlgen appends the argument that it refuses to the path.
+// placed adds the place to an error of gqlgen's executor. gqlgen appends a refused argument to the path.
 func placed(ctx context.Context, err error) failure {
 	f := failure{error: err, at: graphql.GetFieldContext(ctx), path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -68,7 +68,7 @@ func placed(ctx context.Context, err error) failure {
 	return f
 }
 
-// reporter adds what a resolver reports beside its value to gqlgen's errors.
+// reporter adds the errors that resolvers report beside values to gqlgen's errors.
 type reporter struct{ ctx context.Context }
 
 func (r reporter) Report(err error) { graphql.AddError(r.ctx, err) }
@@ -95,7 +95,7 @@ func (o *operation) reference() *graphql.OperationContext {
 	}
 }
 
-// library executes by gqlgen, in passes like ours.
+// library executes with gqlgen in passes.
 func (o *operation) library() (resp *graphql.Response) {
 	_ = o.inPasses(func(ctx context.Context) {
 		next, ctx := o.exec.DispatchOperation(context.WithoutCancel(ctx), o.reference())
@@ -105,7 +105,7 @@ func (o *operation) library() (resp *graphql.Response) {
 	return resp
 }
 
-// inPasses runs passes until one finds all that it reads, as the engine does, and returns how many there were.
+// inPasses runs passes until one finds all values in memory, as the engine does, and returns their number.
 func (o *operation) inPasses(pass func(ctx context.Context)) (n int) {
 	ctx, cancel := context.WithTimeout(o.ctx, time.Minute)
 	defer cancel()
@@ -113,7 +113,7 @@ func (o *operation) inPasses(pass func(ctx context.Context)) (n int) {
 	defer set.Done()
 	set.Complete(ctx, func() {
 		if n++; n > 20 {
-			o.t.Fatal("the passes find no end")
+			o.t.Fatal("the passes do not end")
 		}
 		pass(ctx)
 	})

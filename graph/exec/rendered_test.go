@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ladder returns a book of n levels a side that keeps its texts.
+// ladder returns a book with n levels a side that caches its texts.
 func ladder(n int) *market.Book {
 	b := &market.Book{Depth: n, Rendered: new(market.Rendered)}
 	for i := range n {
@@ -19,7 +19,7 @@ func ladder(n int) *market.Book {
 	return b
 }
 
-// kept counts the texts of a book and their bytes, selections included.
+// kept counts the cached texts of a book and their bytes, selections included.
 func kept(r *market.Rendered) (texts, bytes int) {
 	for s := lastRendered(r); s != nil; s = s.before {
 		texts, bytes = texts+1, bytes+len(s.text)+len(s.selection)
@@ -31,7 +31,7 @@ func TestRendered(t *testing.T) {
 	b := ladder(20)
 	cut, w := b.Cut(5), b.Rendered
 	if cut.Rendered != w {
-		t.Fatal("a book that is cut keeps its own")
+		t.Fatal("a book with fewer levels does not share the cache")
 	}
 	KeepRendered(w, b.Bids, "s", []byte("bids"))
 	KeepRendered(w, b.Asks, "s", []byte("asks"))
@@ -106,7 +106,7 @@ func TestRenderedIsBounded(t *testing.T) {
 	}
 }
 
-// TestRenderedConcurrently reads one book on many goroutines, with shared and different selections.
+// TestRenderedConcurrently reads one book on many goroutines, with equal and different selections.
 func TestRenderedConcurrently(t *testing.T) {
 	for range 50 {
 		b := ladder(20)

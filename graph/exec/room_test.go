@@ -25,8 +25,8 @@ func (r *room) Grow(size int) (int, error) {
 	return min(size+r.step, r.most), nil
 }
 
-// TestRoom executes random operations in less and less room: either nothing differs, or one error takes the place of all, where the
-// response has become too large.
+// TestRoom executes random operations in less and less room. The response is either unchanged, or one error replaces it
+// at the point where it becomes too large.
 func TestRoom(t *testing.T) {
 	const errorSize = 1 << 10
 	ctx, fitted, refused := context.Background(), 0, 0
@@ -45,11 +45,11 @@ func TestRoom(t *testing.T) {
 		}
 		op := s.compiler.Operation(doc, doc.Operations[0], func(int) {})
 		all, errs := op.Execute(ctx, variables, nil, nil)
-		want := saidOf(all, errs)
+		want := resultOf(all, errs)
 		total := len(all) + errorSize*len(want.troubles)
 		for most := 1; all != nil && most < 4*total; most += 1 + most/2 {
 			data, errs := op.Execute(ctx, variables, []byte("before"), &room{step: 1 + r.IntN(100), most: most})
-			got := saidOf([]byte(strings.TrimPrefix(string(data), "before")), errs)
+			got := resultOf([]byte(strings.TrimPrefix(string(data), "before")), errs)
 			if len(errs) == 0 || !errors.Is(errs[0].Err, errRoom) {
 				if fitted++; !got.equal(want) || total > most {
 					t.Fatalf("seed %d: in %d bytes the response of %d is %v instead of %v", seed, most, total, got, want)
@@ -59,7 +59,7 @@ func TestRoom(t *testing.T) {
 			if refused++; got.data != "null" || len(errs) != 1 || len(errs[0].Path()) == 0 || len(errs[0].Locations()) != 1 {
 				t.Fatalf("seed %d: %s, %v", seed, got.data, errs)
 			}
-			if total <= most && len(want.troubles) == 0 { // else what has become null may have been larger
+			if total <= most && len(want.troubles) == 0 { // a part that became null may have been larger
 				t.Fatalf("seed %d: %d bytes do not fit into %d", seed, total, most)
 			}
 		}
@@ -83,7 +83,7 @@ func TestFullResponseEndsEarly(t *testing.T) {
 		t.Fatalf("%.100s %v", data, errs)
 	}
 	if at := errs[0].Path().String(); !slices.ContainsFunc(aliases, func(a string) bool { return strings.HasPrefix(a, at+":") }) || len(at) > 60 {
-		t.Errorf("it is refused at %s", at)
+		t.Errorf("the response was refused at %s", at)
 	}
 	if room.asked > 15 || cap(data) > 4000 {
 		t.Errorf("%d questions, and a buffer of %d bytes", room.asked, cap(data))

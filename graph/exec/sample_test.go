@@ -21,10 +21,10 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// world resolves the fields of package sample: with values, nulls, errors, panics, and errors beside values.
+// world resolves the fields of package sample with values, nulls, errors, panics, and errors beside values.
 type world struct {
 	seed uint64
-	// trouble is how many in a hundred fields have something else than a value.
+	// trouble is the percentage of fields without a plain value.
 	trouble int
 }
 
@@ -32,7 +32,7 @@ func (w *world) random(of ...any) *rand.Rand {
 	return (&universe{seed: w.seed}).random(fmt.Sprint(of...))
 }
 
-// decide reports whether a field has a value, or fails, or panics.
+// decide reports whether a field has a value, fails or panics.
 func (w *world) decide(ctx context.Context, id, field string) (value bool, err error) {
 	r := w.random("field ", id, field)
 	if !percent(r, w.trouble) {
@@ -97,7 +97,7 @@ func (w *world) thingOf(id string) interface {
 	}
 }
 
-// list returns the list of a field. Some elements are null, with an error or without.
+// list returns the list of a field. Some elements are null, with or without an error.
 func list[T any](ctx context.Context, w *world, id, field string, element func(id string) T) ([]T, error) {
 	value, err := w.decide(ctx, id, field)
 	if !value {
@@ -222,7 +222,7 @@ func (b worldBranch) Named(ctx context.Context, obj *sample.Branch) ([]sample.Na
 
 type worldSubscription struct{ w *world }
 
-// eventsOf returns some events, or fails to.
+// eventsOf returns some events, or an error.
 func eventsOf[T any](w *world, id string, of func(id string) T) (<-chan T, error) {
 	r := w.random("events ", id)
 	switch {
@@ -256,13 +256,13 @@ func (s worldSubscription) Things(_ context.Context, id string) (<-chan []sample
 	})
 }
 
-// nobody drops the errors that it is given.
+// nobody drops reported errors.
 type nobody struct{}
 
 func (nobody) Report(error)        {}
 func (nobody) ReportAt(int, error) {}
 
-// sampleValues returns values for the arguments of package sample, good and bad.
+// sampleValues returns valid and invalid values for the arguments of package sample.
 func sampleValues(w *writer, name string, t *ast.Type) any {
 	if !t.NonNull && w.IntN(4) == 0 {
 		return nil
@@ -292,12 +292,12 @@ func sampleValues(w *writer, name string, t *ast.Type) any {
 	}
 }
 
-// trouble is an error as the two executors of package sample are compared by it.
+// trouble is an error in the form in which the two executors are compared.
 type trouble struct {
 	path, text, at string
 }
 
-// troubleOf returns what is said of an error. gqlgen has two sentences for nulls, and no location for elements of lists.
+// troubleOf returns the trouble of an error. gqlgen has two texts for nulls, and no location for elements of lists.
 func troubleOf(err error, path ast.Path, locations []gqlerror.Location, argument string) trouble {
 	for {
 		var located *gqlerror.Error
@@ -323,13 +323,13 @@ func sortTroubles(list []trouble) []trouble {
 	return list
 }
 
-// result is what an execution gives.
+// result is the result of an execution.
 type result struct {
 	data     string
 	troubles []trouble
 }
 
-// both executors of package sample.
+// samples are both executors of package sample.
 type samples struct {
 	schema   *ast.Schema
 	exec     *executor.Executor
@@ -350,7 +350,7 @@ func newSamples(w *world) *samples {
 	return s
 }
 
-func (s *samples) said(resp *graphql.Response) result {
+func (s *samples) described(resp *graphql.Response) result {
 	out := result{data: string(resp.Data)}
 	for _, err := range resp.Errors {
 		out.troubles = append(out.troubles, trouble{err.Path.String(), err.Message, fmt.Sprint(err.Locations)})
@@ -359,7 +359,7 @@ func (s *samples) said(resp *graphql.Response) result {
 	return out
 }
 
-func saidOf(data []byte, errs []exec.Error) result {
+func resultOf(data []byte, errs []exec.Error) result {
 	out := result{data: string(data)}
 	for i := range errs {
 		e := &errs[i]
@@ -369,8 +369,8 @@ func saidOf(data []byte, errs []exec.Error) result {
 	return out
 }
 
-// equal reports whether ours is what the library's should be: it has no locations for elements of lists and for the field of an
-// event, and shows the null of that field where there may be none.
+// equal compares our result with gqlgen's. gqlgen has no locations for elements of lists and for an event's field, and
+// shows a null in that field even if the field is not nullable.
 func (ours result) equal(library result) bool {
 	if library.data == `{"e":null}` && ours.data == "null" {
 		library.data = "null"
@@ -380,39 +380,40 @@ func (ours result) equal(library result) bool {
 	})
 }
 
-// belowRoot completes the paths of an event's errors, which gqlgen begins below the subscription's field.
+// belowRoot completes the paths of an event's errors: gqlgen's begin below the subscription's field.
 func belowRoot(errs gqlerror.List) {
 	for _, err := range errs {
 		err.Path = append(ast.Path{ast.PathName("e")}, err.Path...)
 	}
 }
 
-// run executes an operation by both, and returns their results: one for a query, one for each event of a subscription.
+// run executes an operation with both executors. It returns one result for a query, and one for each event of a
+// subscription.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
 	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()
 	next, dispatched := s.exec.DispatchOperation(ctx, o)
 	op := s.compiler.Operation(doc, doc.Operations[0], func(int) {})
 	if doc.Operations[0].Operation == ast.Query {
-		return []result{saidOf(op.Execute(ctx, variables, nil, nil))}, []result{s.said(next(dispatched))}
+		return []result{resultOf(op.Execute(ctx, variables, nil, nil))}, []result{s.described(next(dispatched))}
 	}
 	for resp := next(dispatched); resp != nil && len(library) < 4; resp = next(dispatched) {
 		if resp.Data != nil {
 			belowRoot(resp.Errors)
 		}
-		library = append(library, s.said(resp))
+		library = append(library, s.described(resp))
 	}
 	stream, errs := op.Subscribe(ctx, variables)
 	if stream == nil {
-		return []result{saidOf(nil, errs)}, library
+		return []result{resultOf(nil, errs)}, library
 	}
 	for stream.Next(ctx) {
-		ours = append(ours, saidOf(stream.Execute(ctx, nil, nil)))
+		ours = append(ours, resultOf(stream.Execute(ctx, nil, nil)))
 	}
 	return ours, library
 }
 
-// sampled compares random operations of package sample, and returns how many were compared and how many of them had errors.
+// sampled compares random operations of package sample. It returns how many it compared and how many had errors.
 func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	s := newSamples(&world{seed: seed, trouble: r.IntN(40)})
@@ -443,7 +444,7 @@ func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 	return compared, failed
 }
 
-// TestAnySchema compares random queries and subscriptions of a schema that has what the product's has not.
+// TestAnySchema compares random queries and subscriptions of a schema with features that the product's schema lacks.
 func TestAnySchema(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(100) {
@@ -452,7 +453,7 @@ func TestAnySchema(t *testing.T) {
 	}
 	t.Logf("%d operations were compared, %d with errors", compared, failed)
 	if compared < 1000 || failed < compared/3 {
-		t.Error("too few are valid or fail to say much")
+		t.Error("too few documents are valid or fail")
 	}
 }
 

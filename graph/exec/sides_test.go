@@ -9,13 +9,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// selections are different ways to ask for the levels of a book.
+// selections are different selections of a book's levels.
 var selections = []string{
 	`{ price size }`, `{ size price }`, `{ price }`, `{ size }`, `{ price: size size: price }`, `{ a: price b: price }`, `{ __typename price size }`,
 	`{ price __typename }`, `{ price: __typename }`, `{ price @include(if: $on) size }`, `{ price @skip(if: $on) size }`, `{ ...L }`,
 }
 
-// levels returns a document that shows the sides of a book, one of them under another key.
+// levels returns a document with both sides of a book, one of them with an alias.
 func levels(selection string, depth int) string {
 	return fmt.Sprintf(`query ($on: Boolean!, $d: Int) { token(tokenId: "token-1") { price { price @include(if: $on) } orderbook(depth: %d) { bids %s x: asks %[2]s }
 		further: orderbook(depth: $d) { hash } ...L2 } } fragment L on OrderbookLevel { size p: price } fragment L2 on Token { o: orderbook(depth: 1) { asks { ...L } } }`, depth, selection)
@@ -31,7 +31,7 @@ func deep() *universe {
 	}
 }
 
-// TestSidesAreWrittenAlike writes a book again and again, for every two ways to ask for it in turn.
+// TestSidesAreWrittenAlike executes every pair of selections alternately: cached texts never change a response.
 func TestSidesAreWrittenAlike(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)
@@ -64,13 +64,13 @@ func TestSidesAreWrittenAlike(t *testing.T) {
 			}
 		}
 		if fromMemory, _ := operations[i].compare(documents[i]); !fromMemory {
-			t.Errorf("%s is answered by gqlgen alone", documents[i])
+			t.Errorf("%s is not answered by our executor", documents[i])
 		}
 	}
 }
 
-// TestSidesAreCopied changes levels behind the back of a book, which nobody may do: what was kept of them stands, for all
-// documents that select the same, and nothing else does.
+// TestSidesAreCopied changes the levels of a book, which the product never does. Cached texts stay for documents with
+// the same selection, and only for those.
 func TestSidesAreCopied(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)
@@ -112,7 +112,7 @@ func TestSidesAreCopied(t *testing.T) {
 	}
 }
 
-// TestBooksAtOnce writes the same books on many goroutines, in different ways.
+// TestBooksAtOnce renders the same books on many goroutines with different selections.
 func TestBooksAtOnce(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)

@@ -19,24 +19,25 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// universe is a venue of random data in memory, some of which is absent, has to be fetched or can't be had. What a key gives is
-// decided by the universe's seed and the key, so everybody reads the same.
+// universe is a venue with random data in memory. Some values are absent, must be fetched or fail. The universe's seed
+// and the key decide, so all readers read the same.
 type universe struct {
 	seed uint64
-	// misses, failures and absences are how many in a hundred keys are not in memory, fail when they are fetched, and are
-	// of nothing.
+	// misses, failures and absences are the percentages of keys that are not in memory, fail when fetched, and have no
+	// value.
 	misses, failures, absences int
-	// spoilt are how many lists in a hundred had rows that could not be read.
-	spoilt int
-	// hangs are how many in a hundred keys never come, panics how many resolvers panic.
+	// damaged is the percentage of lists with rows that could not be read.
+	damaged int
+	// hangs is the percentage of keys that never arrive, panics that of resolvers that panic.
 	hangs, panics int
-	// fetched counts the reads of executions from memory that went beyond it. Those by gqlgen may go on after their response.
+	// fetched counts the fetches of executions that should read from memory only. gqlgen's fetches may go on after the
+	// response.
 	fetched atomic.Int64
-	// round changes every value that is read from now on, where it is not 0.
+	// round changes every value that is read from now on, unless it is 0.
 	round atomic.Int64
-	// handles are those of the entries, by what they are of.
+	// handles are the handles of the entries by key.
 	handles sync.Map
-	// books are those that were read, by token, since a book that stands is the same for all readers.
+	// books are the books that were read, by token: all readers of a valid entry get the same book.
 	books sync.Map
 }
 
@@ -45,7 +46,7 @@ var (
 	wallets = []market.Address{"0x1111111111111111111111111111111111111111", "0x2222222222222222222222222222222222222222"}
 )
 
-// heldClock stands still.
+// heldClock always shows the same time.
 type heldClock struct{}
 
 func (heldClock) Now() time.Time { return now }
@@ -56,7 +57,7 @@ const (
 	events  = 3
 )
 
-// texts are what venues might send and JSON might mind.
+// texts are texts that venues might send and that need care in JSON.
 var texts = []string{
 	"plain", "", "two words", "ümläut und ß", "日本語", "👍 emoji", `quote " and \ backslash`, "tab\tline\nreturn\r", "\x00\x01\x1f\x7f", "</script>&",
 	"\u2028\u2029", "bad \xff\xfe utf-8 \xc3", "\xed\xa0\x80", "{\"json\": [1]}", strings.Repeat("long ", 100),
@@ -109,7 +110,7 @@ func (u *universe) meta(r *rand.Rand) market.Meta {
 }
 
 func (u *universe) leftOut(r *rand.Rand) (out market.LeftOut) {
-	if percent(r, u.spoilt) {
+	if percent(r, u.damaged) {
 		out = append(out, market.Errorf(market.CodeUpstreamBadResponse, "row 3 could not be read"))
 	}
 	return out
@@ -153,7 +154,7 @@ func (u *universe) positions(a market.Address) []market.Position {
 		n := r.IntN(tokens)
 		p := market.Position{MarketID: marketID(n / 2), TokenID: tokenID(n), Outcome: fmt.Sprint(i, pick(r, texts)), Size: decimal(r), AvgPrice: maybe(r, price(r)),
 			CurrentPrice: maybe(r, price(r)), UnrealizedPnl: maybe(r, decimal(r))}
-		if percent(r, 30) { // known by market and label only
+		if percent(r, 30) { // known only by market and label
 			p.TokenID, p.Outcome = "", u.market(n/2, false).Outcomes[n%2].Label
 		}
 		list = append(list, p)
@@ -193,9 +194,9 @@ func (u *universe) book(id string) *market.Book {
 type source[K comparable, T any] struct {
 	u    *universe
 	name string
-	// value returns what a key stands for, nil for nothing.
+	// value returns the value of a key, nil if there is none.
 	value func(key K, r *rand.Rand) *T
-	// entry names what a key's answer is an entry of; nil for the key.
+	// entry returns the key of the cache entry that holds a key's value; nil means the key itself.
 	entry func(key K) string
 }
 
@@ -291,7 +292,7 @@ func (u *universe) sources() loaders.Sources {
 			if !known(q.TokenID) {
 				return nil
 			}
-			return u.book(q.TokenID) // a cached book may be deeper than it was asked for
+			return u.book(q.TokenID) // a cached book may be deeper than requested
 		}},
 		Histories: source[market.PriceHistoryQuery, market.PriceHistory]{u: u, name: "history", value: func(q market.PriceHistoryQuery, r *rand.Rand) *market.PriceHistory {
 			h := &market.PriceHistory{TokenID: q.TokenID, From: q.From, To: q.To, LeftOut: u.leftOut(r)}
@@ -375,7 +376,7 @@ func (u *universe) history(key market.HistoryKey, r *rand.Rand) *market.HistoryP
 	return p
 }
 
-// panicky has some resolvers panic, for some of what they are called with.
+// panicky makes some resolvers panic for some of their arguments.
 type panicky struct {
 	*resolvers.Resolver
 	u *universe
@@ -442,12 +443,12 @@ func (m panickyMarket) Description(ctx context.Context, obj *model.Market) (*str
 	return m.MarketResolver.Description(ctx, obj)
 }
 
-// status is what serviceStatus shows.
+// status is the state that serviceStatus shows.
 func status(context.Context) model.ServiceStatus {
 	return model.ServiceStatus{Version: texts[6], Stream: model.StreamStatus{State: model.StreamStateLive, Since: now, Connections: 2}, ThrottledUntil: &now}
 }
 
-// ids are global ids, good and bad.
+// ids are valid and invalid global ids.
 func (u *universe) ids() []string {
 	ids := []string{"", "bad", model.EncodeID("Balance", "x"), model.EncodeID(model.KindUser, "0x1")}
 	for n := range 4 {

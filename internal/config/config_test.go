@@ -28,12 +28,12 @@ func parse(t *testing.T, args string, environ ...string) *config.Config {
 	return c
 }
 
-// problems returns the lines of the error that Parse must give.
+// problems returns the lines of Parse's error.
 func problems(t *testing.T, args string, environ ...string) []string {
 	t.Helper()
 	c, err := config.Parse(strings.Fields(args), environ, io.Discard)
 	if err == nil {
-		t.Fatalf("Parse(%q, %q) took it: %v", args, environ, c)
+		t.Fatalf("Parse(%q, %q) succeeded: %v", args, environ, c)
 	}
 	return strings.Split(err.Error(), "\n")
 }
@@ -116,7 +116,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestEveryFlagAndVariable gives each key a value of its own both ways and compares what arrives.
+// TestEveryFlagAndVariable sets each key by its flag and by its variable, and compares the results.
 func TestEveryFlagAndVariable(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(config.Default().String()), "\n")
 	if len(lines) < 40 {
@@ -124,7 +124,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
 	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
-		var environ []string // of all that have none yet: each tells for itself whether it fits
+		var environ []string // the keys without a value; an error names each key that the candidate does not fit
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
 				environ = append(environ, name+"="+candidate)
@@ -162,7 +162,8 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 }
 
-// systemd's variable names the state directory where nothing else does, and only its first directory counts.
+// TestStateDirectory: systemd's variable names the state directory if nothing else does. Only its first directory
+// counts.
 func TestStateDirectory(t *testing.T) {
 	for _, test := range []struct {
 		args    string
@@ -184,7 +185,7 @@ func TestStateDirectory(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := parse(t, "", "STATE_DIRECTORY=/var/lib/a").Show(&out); err != nil || !strings.Contains(out.String(), "STATE_DIRECTORY") {
-		t.Errorf("where it comes from is not shown: %v, %s", err, &out)
+		t.Errorf("the origin is not shown: %v, %s", err, &out)
 	}
 }
 
@@ -291,7 +292,7 @@ func TestBadValues(t *testing.T) {
 	} {
 		_, err := config.Parse([]string{"--" + test.flag + "=" + test.value}, nil, io.Discard)
 		if err == nil {
-			t.Errorf("--%s=%s was taken", test.flag, test.value)
+			t.Errorf("--%s=%s was accepted", test.flag, test.value)
 			continue
 		}
 		got := strings.Split(err.Error(), "\n")
@@ -316,7 +317,7 @@ func TestGoodValues(t *testing.T) {
 		c, err := config.Parse([]string{"--venue-max-body=" + text}, nil, io.Discard)
 		if want > 256<<20 {
 			if err == nil {
-				t.Errorf("%s was taken", text)
+				t.Errorf("%s was accepted", text)
 			}
 			continue
 		}
@@ -369,7 +370,7 @@ func TestStructuralErrors(t *testing.T) {
 			t.Errorf("%q gives %q, want one problem with %s", args, got, want)
 		}
 	}
-	// What kong cannot go on from still comes together with the environment's problems.
+	// Errors of kong are reported together with the errors of the environment.
 	if got := problems(t, "nonsense --venue-batch=0", "ODDSGRAPH_VENUE_TIMEOUT=x", "ODDSGRAPH_NO=1"); len(got) < 3 {
 		t.Errorf("problems are %q, want those of the environment too", got)
 	}
@@ -386,7 +387,8 @@ func TestCommandsWithoutConfiguration(t *testing.T) {
 	}
 }
 
-// TestPlatformVariables holds what Kubernetes and Docker set in every container beside a service called oddsgraph.
+// TestPlatformVariables: variables that Kubernetes and Docker set for a service called oddsgraph are not unknown
+// settings.
 func TestPlatformVariables(t *testing.T) {
 	parse(t, "",
 		"ODDSGRAPH_SERVICE_HOST=10.0.0.1", "ODDSGRAPH_SERVICE_PORT=8080", "ODDSGRAPH_SERVICE_PORT_HTTP=8080", "ODDSGRAPH_PORT=tcp://10.0.0.1:8080",
@@ -428,7 +430,7 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("%s shows the secret:\n%s", name, text)
 		}
 		if !strings.Contains(text, "https://venue.example/base") || !strings.Contains(text, "wss://venue.example/ws") || !strings.Contains(text, "redis://redis.example/1") {
-			t.Errorf("%s hides the addresses too:\n%s", name, text)
+			t.Errorf("%s hides the addresses, too:\n%s", name, text)
 		}
 	}
 	for _, bad := range []string{"--venue-credentials=" + secret, "--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--shared-url=http://user:" + secret + "@redis", "--stream-url=" + "%zz" + secret} {
@@ -448,12 +450,12 @@ func TestHealthcheckURL(t *testing.T) {
 		"example.org:443": "http://example.org:443/healthz",
 	} {
 		if got := parse(t, "--listen="+listen).HealthcheckURL(); got != want {
-			t.Errorf("%s is asked at %s, want %s", listen, got, want)
+			t.Errorf("the URL for %s is %s, want %s", listen, got, want)
 		}
 	}
 }
 
-// TestReference fails when docs/configuration.md is stale; go test ./internal/config -update rewrites it.
+// TestReference fails when docs/configuration.md is stale; go test ./internal/config -update rewrites the file.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "configuration.md")
 	var want bytes.Buffer

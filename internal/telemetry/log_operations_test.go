@@ -16,20 +16,20 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// journal returns the journal of an operation that has ended.
+// journal returns the log of an operation that has ended with an outcome.
 func journal(outcome string) *reqctx.Log {
 	j := &reqctx.Log{Operation: reqctx.Operation{
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
 		Info: &reqctx.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
 	}}
-	reqctx.WithLog(context.Background(), j) // so that reads are noted
+	reqctx.WithLog(context.Background(), j) // counts reads from now on
 	j.CountReads(reqctx.KindPrice, reqctx.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
 	j.CountReads(reqctx.KindBook, reqctx.CacheCounts{Hits: 4, Stale: 1})
 	j.NoteBatch(reqctx.Batch{Serial: 1, Calls: make([]reqctx.UpstreamCall, 2)})
 	return j
 }
 
-// TestOneLineForEachOperation reads the line of an operation in both formats.
+// TestOneLineForEachOperation checks the line of an operation in both formats.
 func TestOneLineForEachOperation(t *testing.T) {
 	var to bytes.Buffer
 	ctx := WithRequestID(t.Context(), "abc")
@@ -54,7 +54,7 @@ func TestOneLineForEachOperation(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreSampledAndFailuresAreNot has more operations in a second than may have a line each.
+// TestSuccessesAreSampledAndFailuresAreNot runs more operations in a second than may have a line each.
 func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer
@@ -67,7 +67,7 @@ func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 			return strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100")
 		}
 		if all, samples := lines("ok", 510); all != 15 || samples != 5 || o.Sampled() != 495 {
-			t.Errorf("510 at 10 a second have %d lines, %d of them for 100 each; %d are said to have none", all, samples, o.Sampled())
+			t.Errorf("510 at 10 a second have %d lines, %d of them for 100 each; %d counted as sampled", all, samples, o.Sampled())
 		}
 		if all, samples := lines("BAD_USER_INPUT", 500); all != 500 || samples != 0 {
 			t.Errorf("500 failures have %d lines", all)
@@ -106,8 +106,8 @@ func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	}
 }
 
-// TestARequestIsToldOnce serves requests of which some are operations.
-func TestARequestIsToldOnce(t *testing.T) {
+// TestARequestIsLoggedOnce serves requests, some of which are operations.
+func TestARequestIsLoggedOnce(t *testing.T) {
 	var to bytes.Buffer
 	log := NewLogger(&to, slog.LevelInfo, "text")
 	o := NewOperations(log, 100)
@@ -136,7 +136,7 @@ func TestARequestIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestALineAllocatesLittle: the memory of its attributes and their formatting.
+// TestALineAllocatesLittle: a line allocates only its attributes and their text.
 func TestALineAllocatesLittle(t *testing.T) {
 	o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, "json"), 1_000_000_000)
 	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
@@ -162,7 +162,8 @@ func BenchmarkOperations(b *testing.B) {
 	}
 }
 
-// TestRequestsLeaveRoomForFailures asks more in a second than has lines, and then fills a log that nobody reads.
+// TestRequestsLeaveRoomForFailures sends more requests in a second than may have lines, and then fills a log that nobody
+// reads.
 func TestRequestsLeaveRoomForFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer
@@ -176,7 +177,7 @@ func TestRequestsLeaveRoomForFailures(t *testing.T) {
 		h := Requests(NewLogger(&to, slog.LevelInfo, "text"), 10, page)
 		ask(h, 210)
 		if lines, some := strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100"); lines != 12 || some != 2 {
-			t.Errorf("210 requests have %d lines, %d of them for a hundred", lines, some)
+			t.Errorf("210 requests have %d lines, %d of them for 100 each", lines, some)
 		}
 		status = http.StatusServiceUnavailable
 		if ask(h, 20); strings.Count(to.String(), "status=503") != 20 {

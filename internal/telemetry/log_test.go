@@ -17,7 +17,7 @@ import (
 
 const secret = "hunter2"
 
-// line logs one record in each format and returns both lines.
+// line logs a record in both formats and returns both lines.
 func line(log func(*slog.Logger)) string {
 	var out bytes.Buffer
 	for _, format := range []string{"text", "json"} {
@@ -33,7 +33,7 @@ type wallet struct {
 
 type account struct{ Wallet *wallet }
 
-// digits are a secret that is a number.
+// digits is a numeric secret.
 const digits = "7300419265"
 
 func TestNoSecretIsLogged(t *testing.T) {
@@ -97,7 +97,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSecretStays(t *testing.T) {
+func TestOtherTextsAreLogged(t *testing.T) {
 	for _, want := range []string{
 		"https://venue.example/api/exchange/prices?tokenIds=1,2", "/api/exchange/prices?tokenId=1", "unexpected token: }", "the cookie jar is empty",
 		"key=value: 1", "0x1111111111111111111111111111111111111111", "the basic rule",

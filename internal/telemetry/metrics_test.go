@@ -95,7 +95,7 @@ oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1
 		}
 	}
 	if strings.Contains(text, `oddsgraph_operation_duration_seconds_count{name="",type="subscription"}`) {
-		t.Error("how long clients keep subscriptions is counted as latency")
+		t.Error("the duration of subscriptions is counted as latency")
 	}
 }
 
@@ -129,7 +129,7 @@ oddsgraph_stream_frames_total{type="price_update"} 2
 	}
 }
 
-// TestRegister reads two metrics of one snapshot for each scrape.
+// TestRegister checks that two metrics of a scrape come from one snapshot.
 func TestRegister(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	taken := 0
@@ -145,8 +145,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestCountingTakesNoMemory counts what happens with every operation and every frame.
-func TestCountingTakesNoMemory(t *testing.T) {
+// TestCountingAllocatesNothing counts every event of an operation and of a frame.
+func TestCountingAllocatesNothing(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	count := func() {
 		m.Operation("query", "Board", "ok", "", time.Millisecond)
@@ -159,7 +159,7 @@ func TestCountingTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded sends what a hostile venue or client could make of every label, from several goroutines.
+// TestSeriesAreBounded gives every label hostile values from several goroutines.
 func TestSeriesAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	var workers sync.WaitGroup

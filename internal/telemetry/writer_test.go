@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// held is a writer that takes nothing until it is released.
+// held is a writer that blocks until release is closed.
 type held struct {
 	release chan struct{}
 	entered chan struct{}
@@ -41,8 +41,8 @@ func (h *held) String() string {
 	return h.got.String()
 }
 
-// TestNobodyWaitsForTheLog has lines written while nobody reads them: those beyond the limit are dropped and counted, the
-// others come whole and in order.
+// TestNobodyWaitsForTheLog writes lines while nobody reads them. Lines beyond the limit are dropped and counted; all
+// others arrive whole and in order.
 func TestNobodyWaitsForTheLog(t *testing.T) {
 	to := newHeld()
 	w := NewWriter(to, 100)
@@ -72,7 +72,7 @@ func TestNobodyWaitsForTheLog(t *testing.T) {
 	}
 }
 
-// pieces notes what it is given at once.
+// pieces records the argument of every Write.
 type pieces struct {
 	mu  sync.Mutex
 	got []string
@@ -85,7 +85,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take returns what came since it was called last.
+// take returns what was written since the last call.
 func (p *pieces) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,8 @@ func (p *pieces) take() []string {
 	return got
 }
 
-// TestLinesAreWrittenTogether when they come within a moment, and sooner when somebody waits for them or much has come.
+// TestLinesAreWrittenTogether: lines within a short time are written together, and earlier after Flush, Close or many
+// bytes.
 func TestLinesAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := &pieces{}, time.Now()
@@ -133,7 +134,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 		fmt.Fprint(w, "a\n")
 		w.Close(5 * time.Second)
 		if waited := time.Since(start); waited != 5*time.Second {
-			t.Errorf("it has waited for %s", waited)
+			t.Errorf("Close waited for %s", waited)
 		}
 		close(to.release)
 	})
@@ -165,7 +166,7 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 }
 
-// TestTheLevelChanges while a logger is in use.
+// TestTheLevelChanges changes the level of a logger in use.
 func TestTheLevelChanges(t *testing.T) {
 	var to bytes.Buffer
 	var level slog.LevelVar
@@ -178,7 +179,7 @@ func TestTheLevelChanges(t *testing.T) {
 	}
 }
 
-// failing takes the first bytes of what it is given and fails.
+// failing accepts some bytes and then fails.
 type failing struct{ takes int }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -187,7 +188,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, io.ErrClosedPipe
 }
 
-// TestLinesThatCannotBeWrittenAreCounted has the log's file fail in the middle of the second of three lines.
+// TestLinesThatCannotBeWrittenAreCounted: the log's file fails in the middle of the second of three lines.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	w := NewWriter(&failing{takes: 8}, 100)
 	fmt.Fprint(w, "one..\ntwo..\nthree\n")
